@@ -29,6 +29,9 @@ class Kind(NamedTuple):
     element: bool = False  # whether it becomes an element of tensors
 
 
+TENSORS = ("TensorDesc", "Tensors")  # the kinds that are tensors
+
+
 class Member(NamedTuple):
     """A member of a descriptor."""
 
@@ -36,16 +39,6 @@ class Member(NamedTuple):
     spelling: str  # its name in C
     kind: str  # the annotation
     optional: bool
-
-    @property
-    def is_tensor(self) -> bool:
-        """Whether it is a tensor, or an array of them."""
-        return self.kind in ("TensorDesc", "Tensors")
-
-    @property
-    def is_output(self) -> bool:
-        """Whether it is a tensor that is written to."""
-        return self.is_tensor and self.spelling.startswith("Output")
 
     def held(self, value: Any) -> Any:
         """Return what the descriptor holds for `value`: hashable, enumerations as such."""

@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from tensorlayout.directml import tables
+from tensorlayout.directml import members, tables
 from tensorlayout.directml.constants import DataType, TensorFlags, check_between, within
-from tensorlayout.directml.members import KINDS, Member, as_element, members_of, python_name
+from tensorlayout.directml.members import KINDS, Member, python_name
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import REFUSALS, named, refuse
 from tensorlayout.support.interning import cached_property
@@ -60,9 +60,10 @@ class OperatorDesc:
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)
         if operator:
             cls.operator, cls.in_place = operator, in_place
-            cls._members = tuple(members_of(cls, [*tables.support(operator)]))
-            cls._tensor_members = tuple(member for member in cls._members if member.is_tensor)
-            cls._outputs = tuple(member for member in cls._members if member.is_output)
+            cls._members = tuple(members.members_of(cls, [*tables.support(operator)]))
+            cls._tensor_members = tuple(m for m in cls._members if m.kind in members.TENSORS)
+            written = [m for m in cls._tensor_members if m.spelling.startswith("Output")]
+            cls._outputs = tuple(written)
             rest = [member for member in cls._members if member not in cls._outputs]
             cls._given = tuple(member for member in rest if member.kind != "AnyDataType")
 
@@ -98,8 +99,7 @@ class OperatorDesc:
             for name, desc in self._tensors:
                 if desc is not None:
                     self._check_supported(name, desc, level)
-            self._check_values(level)
-            self._check_members()
+            self._check_members(level)
             return self._completed(level)
         except REFUSALS as error:
             raise named(self.operator, error) from None
@@ -169,7 +169,7 @@ class OperatorDesc:
         """Numbers among the members, as elements of the tensors."""
         kind = self._leading().data_type
         numbers = [member for member in self._members if KINDS[member.kind].element]
-        return {m.name: as_element(m, getattr(self, m.name), kind) for m in numbers}
+        return {m.name: members.as_element(m, getattr(self, m.name), kind) for m in numbers}
 
     # --- checks ----------------------------------------------------------------------------------
 
@@ -190,16 +190,7 @@ class OperatorDesc:
         given = level, desc.data_type, desc.rank
         within(name, tables.check, self.operator, name.partition("[")[0], *given)
 
-    def _check_values(self, level: str) -> None:
-        """Values of enumerations that came later than the operator."""
-        for attribute, levels in tables.SINCE[self.operator].items():
-            value = getattr(self, python_name(attribute)).name
-            lowest = levels.get(value, level)
-            if not tables.reaches(level, lowest):
-                rule = f"{attribute} {value} is not available at feature level {level}"
-                raise ValueError(f"{rule}; the lowest level that allows it is {lowest}")
-
-    def _check_members(self) -> None:
+    def _check_members(self, level: str = tables.HIGHEST) -> None:
         """What the kind of a member says of its value."""
         for name, spelling, kind, _ in self._members:
             value, (_, low, high, element) = getattr(self, name), KINDS[kind]
@@ -215,6 +206,11 @@ class OperatorDesc:
                 if value != wanted:
                     rule = f"{spelling} must be {wanted.name}, that of the output"
                     raise TypeError(f"{rule}, got {value.name}")
+            elif spelling in tables.SINCE:
+                lowest = tables.SINCE[spelling].get(value.name, level)
+                if not tables.reaches(level, lowest):
+                    rule = f"{spelling} {value.name} is not available at feature level {level}"
+                    raise ValueError(f"{rule}; the lowest level that allows it is {lowest}")
             elif low is not None:
                 numbers = value if isinstance(value, tuple) else (value,)
                 if numbers is value and len(numbers) != self._dimensions():

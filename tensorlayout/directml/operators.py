@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.devices import Device
@@ -14,7 +13,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import REFUSALS, named, refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
-from tensorlayout.plan import Exposed, backend, one_device
+from tensorlayout.plan import backend, one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Given = Sequence[Tensor]
@@ -139,7 +138,10 @@ class Operator:
         """Outputs can be written, and share bytes with nothing but an input that is the same."""
         for slot, x in zip(self._outputs, outs, strict=True):
             within(slot.member, arguments.writable, x)
-        read, written = _places(self._inputs, inputs), _places(self._outputs, outs)
+        slots, spans = (*self._inputs, *self._outputs), []
+        for slot, x in zip(slots, (*inputs, *outs), strict=True):
+            spans.append((slot.member, _range(x, slot.desc.declared)))
+        read, written = spans[: self._arity], spans[self._arity :]
         for number, (target, span) in enumerate(written):
             for member, other in read:
                 shared = _shared(span, other)
@@ -211,21 +213,11 @@ def _check_bound(x: Tensor, slot: _Slot) -> None:
 _Span = tuple[int, int]  # addresses
 
 
-def _places(slots: list[_Slot], tensors: Given) -> list[tuple[str, _Span]]:
-    pairs = zip(slots, tensors, strict=True)
-    return [(member, _range(x, desc.declared)) for (member, desc), x in pairs]
-
-
 def _range(x: Tensor, declared: int = 0) -> _Span:
     """The bytes from the first to the last element, gaps included, or as declared: addresses."""
     layout, itemsize = x.spec.layout, x.itemsize
-    first = _exposed(x.device.kind)(x).address - layout.offset * itemsize
+    first = backend(x.device).exposed(x).address - layout.offset * itemsize
     return first, first + max(layout.required_size * itemsize, declared)
-
-
-@functools.cache
-def _exposed(kind: str) -> Callable[[Tensor], Exposed]:
-    return backend(Device(kind, 0)).exposed
 
 
 def share_bytes(one: Tensor, other: Tensor) -> bool:

@@ -19,11 +19,9 @@ _TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").
 LEVELS: tuple[str, ...] = tuple(_TABLE.pop("levels"))
 HIGHEST = LEVELS[-1]
 _TYPES = _TABLE.pop("types")
+# Values of attributes that came later than their operators: attribute, value, level.
+SINCE: dict[str, dict[str, str]] = _TABLE.pop("since")
 OPERATORS: tuple[str, ...] = tuple(name for name in _TABLE if name != "TensorDesc")
-# Of each operator values of attributes that came later than it: attribute, value, level.
-SINCE: dict[str, dict[str, dict[str, str]]] = {
-    name: rows.pop("since", {}) for name, rows in _TABLE.items()
-}
 _ALIASES = {"SCATTER_ELEMENTS": "SCATTER"}
 
 

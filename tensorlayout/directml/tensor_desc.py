@@ -95,7 +95,9 @@ class TensorDesc:
         """
         if not isinstance(layout, Layout):
             refuse(_NAME, f"layout must be a Layout, got {arguments.shown(layout)}", TypeError)
-        _refuse_tiles(layout)
+        if layout.is_tiled:
+            rule = f"layout {cut(layout)} is tiled, DirectML has strides only"
+            refuse(_NAME, f"{rule}; use to_layout() first")
         return cls(data_type, layout.shape, layout.strides, **members)
 
     @classmethod
@@ -209,20 +211,15 @@ def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | N
 
 @functools.lru_cache(maxsize=1024)
 def desc_of(spec: TensorSpec) -> TensorDesc:
-    """The descriptor of a tensor's spec; one without strides where DirectML has none such.
+    """The descriptor of a tensor's spec; one that is packed where DirectML has none such.
 
     A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.
     ValueError for tiles.
     """
-    _refuse_tiles(spec.layout)
-    strides = None if min(spec.layout.strides, default=0) < 0 else spec.layout.strides
-    return TensorDesc(spec.dtype, spec.layout.shape, strides)
-
-
-def _refuse_tiles(layout: Layout) -> None:
-    if layout.is_tiled:
-        rule = f"layout {cut(layout)} is tiled, DirectML has strides only"
-        refuse(_NAME, f"{rule}; use to_layout() first")
+    layout = spec.layout
+    if not layout.is_tiled and min(layout.strides, default=0) < 0:
+        layout = Layout(layout.shape)
+    return TensorDesc.from_layout(spec.dtype, layout)
 
 
 def integers(member: str, given: Any) -> tuple[int, ...]:

@@ -65,9 +65,10 @@ def page() -> str:
                 span = f"{low}" if low == high else f"{low} to {high}"
                 cells = level, ", ".join(tensors), span, types(allowed.data_types)
                 lines.append(f"| {' | '.join(cells)} |")
-        for member, values in tables.SINCE[name].items():
-            later = ", ".join(f"`{value}` from {level}" for value, level in values.items())
-            lines.append(f"\n{member}: {later}.")
+        if name.startswith("PADDING"):
+            first, modes = next(iter(tables.ROWS[name])), tables.SINCE["PaddingMode"].items()
+            later = [f"`{mode}` from {level}" for mode, level in modes if level > first]
+            lines.append(f"\nPaddingMode: {', '.join(later)}.")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

@@ -16,10 +16,8 @@ from tensorlayout.cpu.elementwise.functions import Fix, function_of, has_one_res
 from tensorlayout.cpu.elementwise.staging import staged
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
-    as_odd_float,
     decoded,
     plain_range,
-    scalar_in,
     scalar_reader,
     truths,
 )
@@ -86,7 +84,7 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
         return None
     aligned = plan.result.layout.nbytes(plan.result.dtype) > UNALIGNED
     if _numpy_alone_gives_the_layout(plan, fix) and not aligned:
-        return _by_numpy(plan)
+        return _by_numpy(plan, fix)
     few = function_of(plan.operation.function).few
     if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
         return _of_few(plan, few, allocating(new_tensors(plan.result), _write(plan, fix)))
@@ -100,6 +98,11 @@ def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
         return _run_tiled(plan, fix)
     if fix is None and _is_plain(plan):
         return _into_directly(plan)
+    return _by_call(plan, fix)
+
+
+def _by_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
+    """``write(out, *operands)`` for memory and Python scalars of any kind."""
     alone = _call(plan, fix)
     call, read = staged(plan, alone), _reader(plan)
     if call is alone:
@@ -248,11 +251,10 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
     return together.ndim > 1 and together.shape[-1] < _RUN
 
 
-def _by_numpy(plan: ElementwisePlan) -> Run:
+def _by_numpy(plan: ElementwisePlan, fix: Fix | None) -> Run:
     """Few packed elements of one order, which NumPy allocates: the shortest path there is."""
     function, spec = _numpy(plan), plan.result
     copy, new, narrow = _context(plan), object.__new__, _narrows_integers(plan)
-    kinds = tuple([type(o) is TensorSpec for o in plan.operands])
 
     def run_unary(x: Tensor) -> Tensor:
         result = new(Tensor)
@@ -266,34 +268,23 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
         result.spec, result.home = spec, None
         return result
 
-    def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
-        result = new(Tensor)
+    def run_with_number(x: Any, y: Any) -> Tensor:
+        result, number = new(Tensor), y if type(x) is Tensor else x
         try:
-            if narrow and not -WHOLE <= y <= WHOLE:
-                y = as_odd_float(y)
-            result.memory = copy().run(function, x.memory, y)
-        except OverflowError:
-            raise _misfit(plan, y) from None
+            if narrow and not -WHOLE <= number <= WHOLE:
+                raise OverflowError
+            if number is y:
+                result.memory = copy().run(function, x.memory, y)
+            else:
+                result.memory = copy().run(function, x, y.memory)
+        except OverflowError:  # to be rounded once, or an error, which that raises
+            return allocating(new_tensors(spec), _by_call(plan, fix))(x, y)
         result.spec, result.home = spec, None
         return result
 
-    def run_scalar_tensor(x: Any, y: Tensor) -> Tensor:
-        result = new(Tensor)
-        try:
-            number = as_odd_float(x) if narrow else x
-            result.memory = copy().run(function, number, y.memory)
-        except OverflowError:
-            raise _misfit(plan, x) from None
-        result.spec, result.home = spec, None
-        return result
-
-    runs: dict[tuple[bool, ...], Run] = {
-        (True,): run_unary,
-        (True, True): run_tensors,
-        (True, False): run_tensor_scalar,
-        (False, True): run_scalar_tensor,
-    }
-    return runs[kinds]
+    if len(plan.operands) == 1:
+        return run_unary
+    return run_tensors if _has_tensors_alone(plan) else run_with_number
 
 
 # Up to so many elements a call costs more than they do.
@@ -309,37 +300,25 @@ def _of_few(plan: ElementwisePlan, function: Any, others: Run) -> Run | None:
         return None
     spec, new = plan.result, object.__new__
 
-    def run(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    def run(x: Any, y: Any, z: Any) -> Tensor:
+        for i, least, most in ranges:
+            if not least <= (x, y, z)[i] <= most:
+                return others(x, y, z)
         result = new(Tensor)
-        result.memory = function(x.memory, y.memory, z.memory)
+        result.memory = function(
+            x.memory if type(x) is Tensor else x,
+            y.memory if type(y) is Tensor else y,
+            z.memory if type(z) is Tensor else z,
+        )
         result.spec, result.home = spec, None
         return result
 
-    def run_mixed(*operands: Any) -> Tensor:
-        for i, least, most in ranges:
-            if not least <= operands[i] <= most:
-                return others(*operands)
-        arrays = [o.memory if type(o) is Tensor else o for o in operands]
-        return Tensor._new(function(*arrays), spec)
-
-    return run_mixed if ranges else run
+    return run
 
 
 def _narrows_integers(plan: ElementwisePlan) -> bool:
     """Whether NumPy would round a Python integer twice: to float64, and to what tensors hold."""
     return int in plan.operands and plan.inputs[-1] in (dtypes.float32, dtypes.complex64)
-
-
-def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
-    """What to raise where a Python integer does not fit the dtype it is to be taken in."""
-    name, dtype = plan.operation.name, plan.inputs[-1]
-    for operand in operands:
-        if not isinstance(operand, Tensor):
-            try:
-                scalar_in(name, dtype, operand)
-            except OverflowError as error:
-                return error
-    return OverflowError(f"a Python integer does not fit {dtype}")
 
 
 Reader = Callable[[tuple[Any, ...]], list[Array]]
@@ -448,25 +427,22 @@ def is_one_ufunc(plan: ElementwisePlan) -> bool:
 
 def _is_plain(plan: ElementwisePlan) -> bool:
     """Return whether one ufunc takes both operands as they are."""
-    first, *rest = plan.operands
-    plain = len(rest) == 1 and (first is not int or not _narrows_integers(plan))
-    return plain and is_one_ufunc(plan) and _natural(plan)
+    return len(plan.operands) == 2 and is_one_ufunc(plan) and _natural(plan)
 
 
 def _into_directly(plan: ElementwisePlan) -> Run:
     """``x += y`` and the like, where NumPy's promotion is the planned one."""
-    function, copy = _numpy(plan), _context(plan)
-    narrow = _narrows_integers(plan)
+    function, copy, narrow = _numpy(plan), _context(plan), _narrows_integers(plan)
 
     def run(out: Tensor, x: Any, y: Any) -> Tensor:
         first = x.memory if type(x) is Tensor else x
-        other = y.memory if type(y) is Tensor else y
+        second = y.memory if type(y) is Tensor else y
         try:
-            if narrow and not -WHOLE <= other <= WHOLE:
-                other = as_odd_float(other)
-            copy().run(function, first, other, out=out.memory)
+            if narrow and not -WHOLE <= (y if type(x) is Tensor else x) <= WHOLE:
+                raise OverflowError
+            copy().run(function, first, second, out=out.memory)
         except OverflowError:
-            raise _misfit(plan, x, y) from None
+            _by_call(plan, None)(out, x, y)
         return out
 
     return run

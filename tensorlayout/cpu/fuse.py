@@ -212,8 +212,6 @@ class _Standing(NamedTuple):
         return scalar_in(self.name, self.dtype, value)
 
 
-_OUT = -1  # the buffer that is the block of the result
-
 # Memory fresh from the system costs its page faults.
 _buffers: list[Array] = []
 
@@ -298,41 +296,27 @@ class _Blocks:
 
     def _add(self, plan: FusePlan, full: dict[int, Step]) -> None:
         """Add these steps, by the numbers of their values, each with a buffer."""
-        out = len(self.moving)
-        same: dict[int, int] = {}  # copies that change nothing are what they copy
-        todo: list[tuple[int, Any, list[int]]] = []
-        for value, (step, numbers, *_) in full.items():
-            reads = [same.get(v, v) for v in numbers]
-            copies = isinstance(step, CopyPlan) and step.source.dtype == step.result.dtype
-            if copies and value != max(full):
-                same[value] = reads[0]
-            else:
-                todo.append((value, step, reads))
-        extents, strides = _shape(self.boxes[0]), self.strides[-1]
+        out = place = len(self.moving)
+        strides = self.strides[-1]
         forwards = self.in_runs and strides[-1] == 1 and min(strides) >= 0
-        apart = not plan.destinations or all(v in full for v in todo[-1][2])
-        dense = zip(extents, strides, Layout.row_major(extents).strides, strict=True)
-        # Values on the way may stand in the block of a new result.
-        inside = not plan.destinations and all(n == 1 or s == step for n, s, step in dense)
-        last_use = {v: i for i, (_, _, reads) in enumerate(todo) for v in reads}
+        last_use = {v: i for i, (_, reads, *_) in enumerate(full.values()) for v in reads}
         held: dict[int, _Buffer] = {}  # those of values that are still needed
-        free = [_OUT] if inside else []
-        for i, (value, step, reads) in enumerate(todo):
+        free: list[int] = []
+        for i, (value, (step, reads, *_)) in enumerate(full.items()):
             call = block_call(step) if isinstance(step, ElementwisePlan) else _conversion(step)
             take = getter(tuple([self._read(plan, step, n, v) for n, v in enumerate(reads)]))
-            dying = [held.pop(v) for v in dict.fromkeys(reads) if v in held and last_use[v] == i]
-            dtype, left = step.result.dtype, [b for b, _ in dying]
-            directly = call.exact or (apart and _OUT not in left)
-            if i == len(todo) - 1 and directly and (forwards or _is_sure(step)):
-                buffer = _OUT
+            apart = call.exact or not plan.destinations or all(v in full for v in reads)
+            if i == len(full) - 1 and apart and (forwards or _is_sure(step)):
+                place = out
             else:
+                dying = [held.pop(v) for v in {*reads} if v in held and last_use[v] == i]
+                dtype = step.result.dtype
                 fits = [b for b, d in dying if call.exact and d.itemsize == dtype.itemsize] + free
-                fits = [b for b in fits if b != _OUT or dtype == plan.result.dtype]
                 buffer = fits[0] if fits else self.buffers
                 self.buffers += not fits
-            free = [b for b in (*free, *left) if b != buffer]
-            held[value] = _Buffer(buffer, dtype)
-            place = out if buffer == _OUT else self._slot(held[value])
+                free = [b for b in (*free, *[b for b, _ in dying]) if b != buffer]
+                held[value] = _Buffer(buffer, dtype)
+                place = self._slot(held[value])
             self.slots[value] = place
             self.calls.append((call, reads[-1], take, place))
         if place != out:
@@ -416,5 +400,5 @@ def _copying(copy: Callable[[Array, Array], object]) -> BlockCall:
     return BlockCall(call, call, None, False)
 
 
-def _conversion(plan: CopyPlan) -> BlockCall:
+def _conversion(plan: Any) -> BlockCall:
     return _copying(converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto)

@@ -84,8 +84,7 @@ def value_in(name: str, x: Tensor, value: Any) -> Array:
     """What is to be written, in the dtype of `x`."""
     if not isinstance(value, Tensor):
         return scalar_in(name, x.dtype, value)
-    source: Array = value.memory
-    return source if source.dtype == x.dtype else converted(source, x.dtype)
+    return converted(value.memory, x.dtype)
 
 
 def broadcast(value: Array, shape: tuple[int, ...]) -> Array:

@@ -36,11 +36,11 @@ def is_plain(from_dtype: DType, to_dtype: DType) -> bool:
     return from_dtype == to_dtype or _by_block(from_dtype, to_dtype) is None
 
 
-def converted(source: Array, dtype: DType, saturate: bool = False) -> Array:
-    """A copy in another dtype, its dimensions in the order that they have in memory."""
-    convert = converter(source.dtype, dtype, saturate)
+def converted(source: Array, dtype: DType) -> Array:
+    """`source`, or a copy in another dtype, its dimensions in the order they have in memory."""
+    convert = converter(source.dtype, dtype)
     if convert is None:
-        return source.copy("K")
+        return source
     found = np.empty_like(source, dtype, subok=False)
     convert(found, source)
     return found
@@ -167,7 +167,7 @@ def _table(from_dtype: DType, to_dtype: DType, saturate: bool) -> Array:
     elif from_dtype == dtypes.bool:
         every = truths(every).view(np.uint8)
     if not dtypes.is_narrow(to_dtype):
-        return every if every.dtype == to_dtype else converted(every, to_dtype)
+        return converted(every, to_dtype)
     table = np.empty(every.shape, to_dtype)
     _narrow(saturate, table, every)
     return table

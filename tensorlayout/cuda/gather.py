@@ -20,11 +20,11 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
+    arguments,
     blocks_for,
     constant,
     divisor,
     kernel,
-    parameters,
     writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
@@ -234,7 +234,7 @@ def launch_of(
     no scalars. ValueError for more dimensions than any memory can have.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
-    made, rank = parameters(chosen)(**members), len(loop.axes)
+    made, rank = arguments(chosen, **members), len(loop.axes)
     reach, index = made.reach, shape["INDEX"]
     if rank > len(reach.size):
         most = len(reach.size)

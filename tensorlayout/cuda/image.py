@@ -12,13 +12,12 @@ from tensorlayout.cuda.engine import (
     THREADS,
     WIDEST,
     Launch,
+    arguments,
     blocks_of_walk,
     c_type,
     c_type_of_bits,
     divisor,
     kernel,
-    pack_walk,
-    parameters,
 )
 from tensorlayout.layout import Layout, Loop, index_type
 from tensorlayout.plan import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
@@ -41,13 +40,13 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
     spread = sum((n - 1) * abs(s) for n, s in zip(source.shape, source.strides, strict=True))
     index = index_type(result.size, max(furthest, spread, taps, reach + max(result.shape)))
     chosen = kernel(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
-    made = parameters(chosen)(count=result.size, taps=taps)
     # For each dimension of the image the strides of windows' elements and of windows.
     batch, column, block = source.strides[-3:]
     strides = [(0, batch), (0, column * taps)]
     for d in range(1, len(plan.windows) + 1):
         after = plan.windows[d:]
         strides.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
+    made = arguments(chosen, count=result.size, taps=taps)
     order = list(result.minor_to_major)
     for d in range(rank):
         dim, there = made.dims[d], d < result.ndim
@@ -74,8 +73,7 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
     index = index_type(loop.count, max(loop.furthest, sum(kept), 4 * max(shape)))
     rank, kind = len(loop.sizes), c_type(plan.result.dtype)
     chosen = kernel(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
-    made = parameters(chosen)(count=loop.count)
-    pack_walk(made.walk, loop.sizes, loop.strides)
+    made = arguments(chosen, count=loop.count, walk=loop.axes)
     for k, scale in enumerate(plan.scales):
         dim = made.dims[k]
         dim.first, dim.size = loop.firsts[2 + k], source.shape[k - 2]
@@ -97,9 +95,7 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
     index, rank = index_type(loop.count, max(loop.furthest, 2 * size)), len(loop.sizes)
     chosen = kernel(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
     step = source.strides[plan.dim] * itemsize // loop.width
-    made = parameters(chosen)(count=loop.count, size=size, step=step)
-    pack_walk(made.walk, loop.sizes, loop.strides)
-    to, from_, lengths, made.first = loop.firsts
-    made.wide = plan.lengths.dtype.itemsize == 8
-    firsts = (to, from_, lengths * plan.lengths.dtype.itemsize)
-    return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(made), firsts)
+    to, from_, lengths, first = loop.firsts
+    octets, grid = plan.lengths.dtype.itemsize, blocks_of_walk(loop.count, rank, RANKS)
+    members = {"walk": loop.axes, "count": loop.count, "size": size, "step": step, "first": first}
+    return Launch.of(chosen, grid, (to, from_, lengths * octets), wide=octets == 8, **members)

@@ -15,11 +15,11 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
+    arguments,
     blocks_of_walk,
     constant,
     divisor,
     kernel,
-    parameters,
     writer,
 )
 from tensorlayout.layout import Axis, Layout, Loop, Window, furthest, index_type, merged
@@ -171,8 +171,8 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     index = index_type(result.size, furthest(axes))
     threads = _threads_of_rows(axes, whole, inputs, width)
     shape = {"INDEX": index, "WIDTH": width} | ({} if threads else {"RANK": rank})
-    chosen = kernel(FILE, "join_rows" if threads else "join_parts", (), "", **shape)
-    made = parameters(chosen)()
+    chosen = kernel(FILE, "join_rows" if threads else "join_parts", **shape)
+    made = arguments(chosen)
     shared, end, count = made.shared, 0, 1 + len(inputs)
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.number > 0
     loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)

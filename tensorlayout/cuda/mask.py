@@ -24,8 +24,6 @@ from tensorlayout.cuda.engine import (
     kernel,
     new_tensors,
     octets,
-    pack_axes,
-    parameters,
     pattern,
     writer,
 )
@@ -246,7 +244,7 @@ def _counter(mask: TensorSpec, steps: tuple[int, ...]) -> Callable[[Tensor], tup
     if not chunks:
         return lambda given: (0, None)
     chosen = kernel(FILE, "scan_counts")
-    scan = Launch(chosen, 1, bytes(parameters(chosen)(blocks=chunks)), (0,), (COUNTS,))
+    scan = Launch.of(chosen, 1, (0,), (COUNTS,), blocks=chunks)
     count = _over(mask, "count_true", steps, memories=(NOTHING, MASK, COUNTS), then=(scan,))
     new = new_tensors(_integers(chunks + 1, mask.device))
 
@@ -283,9 +281,8 @@ def _over(
         index = index_type(layout.size + CHUNK, furthest(axes))
         chosen = kernel(FILE, name, RANK=len(axes), INDEX=index, **shape)
         packed = layout.is_row_major and alignments[0] >= WIDEST
-        made = parameters(chosen)(base=base, packed=packed, count=layout.size)
-        pack_axes(made.walk, axes, 1)
         firsts, chunks = (0, layout.offset, 0, first)[: len(memories)], -(-layout.size // CHUNK)
-        return Launches((Launch(chosen, chunks, bytes(made), firsts, memories), *then))
+        members = {"base": base, "packed": packed, "count": layout.size, "walk": axes}
+        return Launches((Launch.of(chosen, chunks, firsts, memories, **members), *then))
 
     return writer(mask.device.number, planned, aligned=1)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine import RANKS, Launch, constant, kernel, pack_axes, parameters, writer
+from tensorlayout.cuda.engine import Launch, arguments, constant, kernel, writer
 from tensorlayout.cuda.engine.driver import Driver, Strided, cupy_part, driver
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import MAX_RANK, Axis, Layout, merged
@@ -370,17 +370,14 @@ def plan_integers(first: Layout, second: Layout, itemsize: int) -> Launch:
     """The launch for two stacks of matrices, no one of them empty; memories: result, operands."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
     chosen = kernel(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
-    made = parameters(chosen)(rows=rows, columns=columns, depth=depth)
+    stack = stack_axes(first, second)
+    made = arguments(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
     made.first_down, made.first_right = first.strides[-2:]
     made.second_down, made.second_right = second.strides[-2:]
-    made.first_runs_right = _runs_right(first)
-    made.second_runs_right = _runs_right(second)
-    # Dimensions of size 1 where there are none: the kernel divides by what it finds.
-    axes = stack_axes(first, second)
-    pack_axes(made.stack, axes, RANKS[-1] + 1)
+    made.first_runs_right, made.second_runs_right = _runs_right(first), _runs_right(second)
     made.tiles_down = -(-rows // constant(FILE, "ROWS"))
     made.tiles_right = -(-columns // constant(FILE, "COLUMNS"))
-    made.tiles = made.tiles_down * made.tiles_right * prod([axis.size for axis in axes])
+    made.tiles = made.tiles_down * made.tiles_right * prod([axis.size for axis in stack])
     firsts = (0, first.offset * itemsize, second.offset * itemsize)
     return Launch(chosen, min(made.tiles, _MOST_BLOCKS), bytes(made), firsts)
 

@@ -9,13 +9,12 @@ from tensorlayout.cuda.engine import (
     RANKS,
     WIDEST,
     Launch,
+    arguments,
     blocks_of_walk,
     constant,
     divisor,
     kernel,
     octets,
-    pack_walk,
-    parameters,
     pattern,
     writer,
 )
@@ -55,9 +54,9 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     count, index = rows * (packs + singles), index_type(rows * row, max(reach))
     width = WIDEST if packs else loop.width
     chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
-    made = parameters(chosen)(count=count, packed=rows * packs, head=head)
+    walk = [*axes[:-1], Axis(max(singles, 1), axes[-1].strides)]
+    made = arguments(chosen, walk=walk, count=count, packed=rows * packs, head=head)
     made.packs_end, made.packs = head + packs * times, divisor(index, max(packs, 1))
-    pack_walk(made.walk, [*slower, max(singles, 1)], loop.strides)
     border = made.border
     border.mode = constant(FILE, _MODES.get(plan.mode, "REPEATED"))
     border.twice = plan.mode == "symmetric"
@@ -131,7 +130,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
     count, rank = loop.count, len(loop.axes)
     index = index_type(count, max(loop.furthest, *loop.sizes))
     chosen = kernel(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
-    made = parameters(chosen)(count=count, rank=rank)
+    made = arguments(chosen, count=count, rank=rank)
     for memory, strides in enumerate(loop.strides):
         made.stride[memory][:rank] = strides
     for d, axis in enumerate(loop.axes):

@@ -16,12 +16,12 @@ from tensorlayout.cuda.engine import (
     THREADS,
     WIDEST,
     Launch,
+    arguments,
     blocks_of_walk,
     c_type,
     constant,
     kernel,
     pack_axes,
-    parameters,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.layout import (
@@ -90,10 +90,9 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack} if rows else {})
     name = "quantize_rows" if rows else "quantize_columns"
     chosen = kernel(FILE, name, types, "", **shape)
-    made = parameters(chosen)(count=count, size=size, largest_element=form.largest)
+    made = arguments(chosen, walk=axes, count=count, size=size, largest_element=form.largest)
     made.data_step, made.step = steps
-    made.powers.emax, made.powers.carries_from = form.emax, form.carries_from(plan.scaling)
-    pack_axes(made.walk, axes, rank)
+    made.powers = form.emax, form.carries_from(plan.scaling)
     blocks = blocks_of_walk(count, rank, _RANKS) if rows else -(-count // THREADS)
     return _launch(plan, (data, plan.scales, source), source.layout, chosen, blocks, made)
 
@@ -114,8 +113,7 @@ def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch
     index = index_type(count + BLOCK, max(ends))
     types = (("RESULT", c_type(result.dtype)), *_types(data, plan.scales, longest))
     chosen = kernel(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
-    made = parameters(chosen)(count=count, size=size, first=first)
-    pack_axes(made.walk, axes, rank)
+    made = arguments(chosen, walk=axes, count=count, size=size, first=first)
     blocks = blocks_of_walk(count, rank, _RANKS)
     return _launch(plan, (result, data, plan.scales), result.layout, chosen, blocks, made)
 
@@ -128,7 +126,7 @@ def _launch(
     blocks: int,
     made: Any,
 ) -> Launch:
-    pack_axes(made.tiles, _digits(plan.scales.layout, order), _DIGITS)
+    pack_axes(made.tiles, _digits(plan.scales.layout, order))
     made.has_whole = plan.whole is not None
     wholes = [spec.layout.offset // _whole(spec.layout) * _whole(spec.layout) for spec in specs]
     firsts = [slot * _bits(spec) // 8 for slot, spec in zip(wholes, specs, strict=True)]

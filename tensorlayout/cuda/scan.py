@@ -14,8 +14,6 @@ from tensorlayout.cuda.engine import (
     c_type,
     divisor32,
     kernel,
-    pack_axes,
-    parameters,
 )
 from tensorlayout.layout import Axis, index_type, merged
 from tensorlayout.plan import ScanPlan
@@ -115,9 +113,9 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     for task in ("totals", "results") if several else ("results",):
         shape[case.upper()] = task
         chosen = kernel(FILE, f"scan_{case}", types, functor, **shape)
-        made = parameters(chosen)(chunks=divisor32(work.chunks), **work.told)
-        pack_axes(made.walk, work.walked, 1)
-        launches.append(Launch(chosen, work.groups * work.chunks, bytes(made), tuple(firsts)))
+        members = work.told | {"walk": work.walked, "chunks": divisor32(work.chunks)}
+        grid = work.groups * work.chunks
+        launches.append(Launch.of(chosen, grid, tuple(firsts), **members))
     totals = lines.groups * lines.side_by_side * work.chunks * octets
     return Launches(tuple(launches), scratch=(totals,) if several else ())
 

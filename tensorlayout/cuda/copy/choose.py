@@ -7,6 +7,7 @@ for: 1.0 for each of the two memories at best.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import gcd
 
 from tensorlayout.cuda.elementwise import reads_well
@@ -20,11 +21,11 @@ from tensorlayout.cuda.engine import (
     SharedTile,
     access_struct,
     blocks_for,
+    bounds_struct,
     fits_a_walk,
     in_order_cost,
+    kernel,
     narrowness,
-    pack_walk,
-    set_bounds,
     shared_tiles,
     tile_of_copy,
     tiles_struct,
@@ -34,7 +35,7 @@ from tensorlayout.cuda.fill import (
     Beside,
     bits_of,
     filled_block,
-    padded_kernel,
+    padded_launch,
     padding_beside,
     plan_padding,
 )
@@ -162,48 +163,35 @@ def _repeated(loop: TiledLoop) -> TiledLoop | None:
 def _flat(loop: TiledLoop, beside: Beside) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
-    blocks = max(1, blocks_for(nbytes // width))
-    chosen, made, blocks = padded_kernel(loop, blocks, beside, FILE, "copy_flat", WIDTH=width)
-    made.packs, made.tail = divmod(nbytes, width)
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+    packs, tail = divmod(nbytes, width)
+    chosen = kernel(FILE, "copy_flat", WIDTH=width)
+    return padded_launch(chosen, loop, max(1, blocks_for(packs)), beside, packs=packs, tail=tail)
 
 
 def _strided(loop: TiledLoop, beside: Beside) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index, "ELEMENT": loop.widths[READ]}
-    shape["WIDTH"] = loop.width
-    blocks = blocks_for(loop.count)
-    chosen, made, blocks = padded_kernel(loop, blocks, beside, FILE, "copy_strided", **shape)
-    made.count = loop.count
-    pack_walk(made.walk, loop.sizes, loop.strides)
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+    chosen, count = kernel(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
+    return padded_launch(chosen, loop, blocks_for(count), beside, count=count, walk=loop.axes)
 
 
 def _bounded(loop: TiledLoop, pack: int, beside: Beside) -> Launch:
-    count, shape = loop.count // pack, {"INDEX": loop.index, "WIDTH": loop.width * pack}
-    blocks = blocks_for(count)
-    chosen, made, blocks = padded_kernel(
-        loop, blocks, beside, BOUNDED_FILE, "copy_bounded", **shape
-    )
-    made.count, made.bits[:] = count, bits_of(beside[1])
-    made.walk = walk_struct(loop, (WRITE, READ), pack)
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+    count, width = loop.count // pack, loop.width * pack
+    chosen = kernel(BOUNDED_FILE, "copy_bounded", INDEX=loop.index, WIDTH=width)
+    members = {"walk": walk_struct(loop, (WRITE, READ), pack), "bits": bits_of(beside[1])}
+    return padded_launch(chosen, loop, blocks_for(count), beside, count=count, **members)
 
 
 def _tiles(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
-    pitches, across, file, name = box.pitches[READ], box.problem.across, FILE, "copy_tiles"
+    pitches, across = box.pitches[READ], box.problem.across
+    write, read = (access_struct(box, side, pitches) for side in (WRITE, READ))
+    members = {"write": write, "read": read, "pitch": pitches, "boxes": partial(tiles_struct, box)}
     shape = {"ELEMENT": loop.width, "ROOM": box.room}
     shape |= {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
     if loop.bounds:
-        file, name = BOUNDED_FILE, "copy_bounded_boxes"
+        chosen = kernel(BOUNDED_FILE, "copy_bounded_boxes", **shape)
+        members |= {"bits": bits_of(beside[1]), "bounds": bounds_struct(loop.bounds)}
     else:
-        shape["TILE"] = box.problem.tile_width(READ)
-    chosen, made, blocks = padded_kernel(loop, box.blocks, beside, file, name, **shape)
-    if loop.bounds:
-        made.bits[:] = bits_of(beside[1])
-        set_bounds(made.bounds, loop.bounds)
-    elif across:
-        made.across, made.turns[:] = across * loop.width // 4, box.turns
-    tiles_struct(box, made.boxes)
-    made.write, made.read = (access_struct(box, side, pitches) for side in (WRITE, READ))
-    made.pitch[: len(pitches)] = pitches
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+        chosen = kernel(FILE, "copy_tiles", TILE=box.problem.tile_width(READ), **shape)
+    if across:
+        members |= {"across": across * loop.width // 4, "turns": box.turns}
+    return padded_launch(chosen, loop, box.blocks, beside, **members)

@@ -7,6 +7,7 @@ slot, written there, and packed again. So is what a walk cannot hold, and conver
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
@@ -20,18 +21,18 @@ from tensorlayout.cuda.engine import (
     WRITE,
     Launch,
     Launches,
+    arguments,
     blocks_for,
     divisor,
     fits_a_walk,
     in_order_cost,
     kernel,
-    parameters,
     pattern,
     walk_struct,
     writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.fill import padded_kernel, padding_beside, plan_fill, plan_padding
+from tensorlayout.cuda.fill import padded_launch, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
 from tensorlayout.plan import Write
@@ -110,19 +111,19 @@ def plan_pack(
     bits, count = destination.slot_bits, destination.required_size
     assert bits is not None
     kept = 0 if whole or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
+    filler = padding[0] if padding else 0
     if _is_one_run(destination, source, *alignments):
         return _flat("packed flat", kernel(FILE, "pack_flat", PACKED=bits), count, kept)
     loop = tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
     if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
         return None
     if source.slot_bits is None and _counts(loop, source) and _packs_runs(loop, bits):
-        chosen = kernel(FILE, "pack_runs", INDEX=loop.index, PACKED_RUN=bits)
-        runs = parameters(chosen)(runs=count // RUN, octets=source.required_size)
-        runs.tails = int(bool(loop.bounds))
-        runs.along = next((b for b, w in enumerate(loop.weights) if w[-1]), -1)
-        runs.padding = (padding[0] if padding else 0) * 0x01010101
-        blocks = -(-count // (RUN * THREADS))
-        return Launches((_walking(chosen, runs, loop, blocks, 0),), "packed runs")
+        chosen, walk = kernel(FILE, "pack_runs", INDEX=loop.index, PACKED_RUN=bits), _walk(loop)
+        walk |= {"runs": count // RUN, "octets": source.required_size, "tails": bool(loop.bounds)}
+        along = next((b for b, w in enumerate(loop.weights) if w[-1]), -1)
+        grid, padded = -(-count // (RUN * THREADS)), filler * 0x01010101
+        runs = Launch.of(chosen, grid, (0, 0), along=along, padding=padded, **walk)
+        return Launches((runs,), "packed runs")
     word = 4 if alignments[0] >= 4 else 1
     per = 8 * word * (3 if bits == 6 else 1) // bits  # elements that a thread packs
     wide = 1  # of the source, read at once
@@ -133,11 +134,9 @@ def plan_pack(
     if _is_better_apart(loop, per // wide if source.slot_bits is None else 1):
         return None
     chosen = kernel(FILE, "pack_elements", INDEX=loop.index, WORD=word, WIDE=wide)
-    made = parameters(chosen)(slots=count, octets=-(-count * bits // 8), kept=kept, per=per)
-    made.bits, made.from_bits = bits, source.slot_bits or 8
-    made.padding = padding[0] if padding else 0
-    blocks = -(-count // (per * THREADS))
-    return Launches((_walking(chosen, made, loop, blocks, 0, wide),), "packed")
+    walk = _walk(loop, wide) | {"slots": count, "octets": -(-count * bits // 8), "kept": kept}
+    walk |= {"per": per, "bits": bits, "from_bits": source.slot_bits or 8, "padding": filler}
+    return Launches((Launch.of(chosen, -(-count // (per * THREADS)), (0, 0), **walk),), "packed")
 
 
 def _packs_runs(loop: TiledLoop, bits: int) -> bool:
@@ -182,13 +181,9 @@ def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
     return running == count and loop.firsts[0] == 0
 
 
-def _walking(
-    chosen: Kernel, made: Any, loop: TiledLoop, blocks: int, to: int, wide: int = 1
-) -> Launch:
-    """The launch of a walk, over packs of so many; sources are read from their lowest slot on."""
-    made.first = loop.firsts[READ]
-    made.walk = walk_struct(loop, (WRITE, READ), wide)
-    return Launch(chosen, blocks, bytes(made), (to, 0))
+def _walk(loop: TiledLoop, wide: int = 1) -> dict[str, Any]:
+    """Members of a walk over packs of so many; sources are read from their lowest slot on."""
+    return {"walk": walk_struct(loop, (WRITE, READ), wide), "first": loop.firsts[READ]}
 
 
 def plan_unpack(
@@ -208,11 +203,11 @@ def plan_unpack(
     if _is_better_apart(loop):
         return None
     beside, apart = padding_beside(destination, 1, alignments[0], padding, loop)
-    blocks, shape = max(1, blocks_for(loop.count)), {"INDEX": loop.index}
-    chosen, made, blocks = padded_kernel(loop, blocks, beside, FILE, "unpack_elements", **shape)
-    made.count, made.bits, made.filler = loop.count, bits, padding[0] if padding else 0
-    launch = _walking(chosen, made, loop, blocks, loop.firsts[0])
-    return Launches((*apart, launch), "unpacked")
+    chosen, blocks = kernel(FILE, "unpack_elements", INDEX=loop.index), blocks_for(loop.count)
+    walk = _walk(loop) | {"count": loop.count, "bits": bits}
+    walk |= {"filler": padding[0] if padding else 0}
+    elements = padded_launch(chosen, loop, max(1, blocks), beside, **walk)
+    return Launches((*apart, replace(elements, firsts=(loop.firsts[WRITE], 0))), "unpacked")
 
 
 def _unpacking_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
@@ -229,7 +224,7 @@ def _unpacking_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | N
         return None
     chosen = kernel(FILE, "unpack_runs", INDEX=loop.index, UNPACKED_RUN=bits)
     octets = -(-source.required_size * bits // 8)
-    made = parameters(chosen)(count=count, octets=octets, first=loop.firsts[READ])
+    made = arguments(chosen, count=count, octets=octets, first=loop.firsts[READ])
     walk = made.walk
     walk.row, walk.run = divisor(loop.index, row or 1), divisor(loop.index, run)
     walk.tail, walk.steps = int(row > 0), len(steps)
@@ -293,9 +288,8 @@ def _is_one_run(packed: Layout, other: Layout, *alignments: int) -> bool:
 
 def _flat(case: str, chosen: Kernel, count: int, kept: int) -> Launches:
     runs, tail = divmod(count, RUN)
-    made = parameters(chosen)(runs=runs, tail=tail, kept=kept)
     blocks = -(-(runs + (tail > 0)) // THREADS)
-    return Launches((Launch(chosen, blocks, bytes(made), (0, 0)),), case)
+    return Launches((Launch.of(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept),), case)
 
 
 def _in_its_bytes(

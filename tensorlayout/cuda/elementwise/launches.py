@@ -25,7 +25,7 @@ from tensorlayout.cuda.engine import (
     in_order_cost,
     kernel,
     narrowness,
-    pack_walk,
+    pack_axes,
     parameters,
     shared_tiles,
     tiles_struct,
@@ -104,20 +104,21 @@ def flat(
 
 def strided(given: Operands, loop: Loop, pack: int) -> Launch:
     """Rows of packs, where `pack` is more than 1; else elements one by one, with any strides."""
-    *slower, last = loop.sizes
-    rows, (packs, rest) = prod(slower), divmod(last, pack)
-    sizes, count = (*slower, packs), rows * (packs + rest)
+    *slower, last = loop.in_packs(pack, ()).axes
+    packs, rest = last.size, loop.sizes[-1] % pack
+    rows, rank = prod([axis.size for axis in slower]), len(loop.axes)
+    count = rows * (packs + rest)
     blocks = given.blocks(count, pack)
-    if len(sizes) > given.constant("MOST_WALKED"):
+    if rank > given.constant("MOST_WALKED"):
         raise TooManyAxesError
     index = index_type(count, loop.furthest)
     steps = loop.axes[-1].strides[1:] if pack > 1 else (0,) * given.count
     name = "rows" if pack > 1 else "strided"
-    shape = {"RANK": len(sizes), "INDEX": index} | ({"PACK": pack} if pack > 1 else {})
+    shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack} if pack > 1 else {})
     found, made, blocks = given.ready(name, blocks, steps, **shape)
     made.threads, made.pack_threads, made.packs = count, rows * packs, packs
     made.rest = divisor(index, rest or 1)
-    pack_walk(made.walk, sizes, loop.in_packs(pack, ()).strides)
+    pack_axes(made.walk, [*slower, last])
     return Launch(found, blocks, bytes(made), loop.firsts)
 
 

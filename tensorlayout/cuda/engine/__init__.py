@@ -1,6 +1,12 @@
 """What every kernel of the CUDA backend is built on: driver, memory, launches."""
 
-from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
+from tensorlayout.cuda.engine.kernel_shapes import (
+    arguments,
+    c_type,
+    c_type_of_bits,
+    kernel,
+    parameters,
+)
 from tensorlayout.cuda.engine.launch import (
     BLOCK,
     FAULTS,
@@ -43,13 +49,12 @@ from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.cuda.engine.structs import (
     MOST_DIGITS,
     RANKS,
+    bounds_struct,
     constant,
     divisor,
     divisor32,
     fits_a_walk,
     pack_axes,
-    pack_walk,
-    set_bounds,
     struct,
     walk_struct,
 )

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.structs import OPERATORS, replaced, struct, text_of
+from tensorlayout.cuda.engine.structs import OPERATORS, pack_axes, replaced, struct, text_of
 from tensorlayout.dtypes import DType, in_category, is_narrow
 
 Types = tuple[tuple[str, str], ...]
@@ -55,7 +55,7 @@ def kernels_in(file: str, types: Types = (), operation: str = "") -> tuple[Kerne
     )
 
 
-def kernel(file: str, name: str, types: Types = (), operation: str = "", **shape: Any) -> Kernel:
+def kernel(file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any) -> Kernel:
     """One kernel; `shape` has the values of its macros. ValueError for what is not declared.
 
     A RANK without a kernel of its own gets that of any rank, 0.
@@ -78,6 +78,19 @@ def parameters(kernel: Kernel, **constants: int) -> Any:
     """The ctypes structure that a kernel takes; `constants` as of `struct`."""
     declared = _declared(kernel.file)[kernel.name]
     return struct(kernel.file, replaced(declared.parameters, dict(kernel.shape)), **constants)
+
+
+def arguments(kernel: Kernel, /, **members: Any) -> Any:
+    """The structure with these members: a ``Walk`` as its axes, or what fills a member."""
+    made = parameters(kernel)()
+    for name, value in members.items():
+        if isinstance(value, Sequence) and hasattr(member := getattr(made, name), "stride"):
+            pack_axes(member, value)
+        elif callable(value):
+            value(getattr(made, name))
+        else:
+            setattr(made, name, value)
+    return made
 
 
 def index_type(kernel: Kernel) -> str:

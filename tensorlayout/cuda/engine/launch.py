@@ -12,6 +12,7 @@ from typing import Any
 
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
+from tensorlayout.cuda.engine.kernel_shapes import arguments
 from tensorlayout.cuda.engine.memory import PerAlignment, low_bits
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan import Write
@@ -55,6 +56,19 @@ class Launch:
     memories: tuple[int, ...] = ()
     scalars_at: int | None = None
     takes: tuple[int, int | None] = (0, None)
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        grid: int,
+        firsts: tuple[int, ...],
+        memories: tuple[int, ...] = (),
+        /,
+        **members: Any,
+    ) -> Launch:
+        """Launch with a struct of these members; a walk is given as its axes."""
+        return cls(kernel, grid, bytes(arguments(kernel, **members)), firsts, memories)
 
     def placed(self, memories: Sequence[int], *shifts: int) -> Launch:
         """Launch where memory k is number ``memories[k]`` of a call, ``shifts[k]`` bytes on."""

@@ -20,7 +20,7 @@ import keyword
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tensorlayout.layout import Axis
@@ -195,23 +195,17 @@ def divisor(index: str, number: int) -> Any:
     return divisor32(number) if index == "int32_t" else _Divisor64(number)
 
 
-def pack_walk(made: Any, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> None:
-    """Fill a ``Walk``: sizes slowest first, and for each memory its strides."""
+def pack_axes(made: Any, axes: Sequence[Axis]) -> None:
+    """Fill a ``Walk`` by axes, slowest first; where its rank is fixed, sizes of 1 come before."""
     index = "int32_t" if made.size._type_ is _Divisor32 else "int64_t"
-    for d, size in enumerate(sizes):
-        made.size[d] = divisor(index, size)
-    for memory, steps in enumerate(strides):
-        made.stride[memory][: len(steps)] = steps
+    least = 1 if hasattr(made, "rank") else len(made.size)
+    given = [*[Axis(1, (0,) * len(made.stride))] * (least - len(axes)), *axes]
+    for d, axis in enumerate(given):
+        made.size[d] = divisor(index, axis.size)
+        for memory, stride in enumerate(axis.strides):
+            made.stride[memory][d] = stride
     if hasattr(made, "rank"):
-        made.rank = len(sizes)
-
-
-def pack_axes(made: Any, axes: Iterable[Axis], least: int) -> None:
-    """Fill a ``Walk`` by axes; dimensions of size 1 are in front of them if there are too few."""
-    given = list(axes)
-    ones = [Axis(1, (0,) * len(made.stride))] * (least - len(given))
-    sizes, strides, _ = zip(*ones, *given, strict=True)
-    pack_walk(made, sizes, list(zip(*strides, strict=True)))
+        made.rank = len(given)
 
 
 # ---- Walks over tiled layouts with masked tails: ``bounded.cuh``
@@ -233,15 +227,14 @@ def walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
     """``BoundedWalk`` over packs; `counted`: the numbers of memories whose strides count packs."""
     rank, packs = len(loop.axes), loop.in_packs(pack, counted)
     made = struct("include/bounded.cuh", f"BoundedWalk<{loop.index}, {len(loop.firsts)}>")()
-    pack_walk(made, packs.sizes, packs.strides)
-    set_bounds(made.bounds, loop.bounds)
+    pack_axes(made, packs.axes)
+    made.bounds = bounds_struct(loop.bounds)
     for b, weights in enumerate(packs.weights):
         made.weight[b][:rank] = weights
     return made
 
 
-def set_bounds(made: Any, bounds: Sequence[Bound]) -> None:
+def bounds_struct(bounds: Sequence[Bound]) -> Any:
     """``Bounds``; those that are not there hold all indices."""
     missing = [Bound(0, 1, 1)] * (_MOST_BOUNDS - len(bounds))
-    for b, bound in enumerate([*bounds, *missing]):
-        made.first[b], made.size[b], made.padded[b] = bound
+    return struct("include/bounded.cuh", "Bounds")(*zip(*bounds, *missing, strict=True))

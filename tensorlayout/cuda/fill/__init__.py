@@ -20,8 +20,6 @@ from tensorlayout.cuda.engine import (
     divisor32,
     fits_a_walk,
     kernel,
-    pack_walk,
-    parameters,
     pattern,
     struct,
     walk_struct,
@@ -139,18 +137,13 @@ def _of_loop(loop: Loop, padding: Beside) -> Launch:
         return _strided(loop, loop.count, padding)
     nbytes = loop.count * loop.width
     blocks = max(1, blocks_for(nbytes // WIDEST))
-    chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_flat")
-    made.bytes = nbytes
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+    return padded_launch(kernel(FILE, "fill_flat"), loop, blocks, padding, bytes=nbytes)
 
 
 def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
     shape = {"INDEX": loop.index, "WIDTH": loop.width, "RANK": len(loop.axes)}
-    blocks = blocks_for(count)
-    chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_strided", **shape)
-    made.count = count
-    pack_walk(made.walk, loop.sizes, loop.strides)
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+    chosen = kernel(FILE, "fill_strided", **shape)
+    return padded_launch(chosen, loop, blocks_for(count), padding, count=count, walk=loop.axes)
 
 
 def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
@@ -158,10 +151,9 @@ def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
     pack = loop.pack(WIDEST)
     count = loop.count // pack
     chosen = kernel(BOUNDED_FILE, "fill_bounded", INDEX=loop.index, FILL=loop.width * pack)
-    made = parameters(chosen)(count=count, elements=elements)
-    made.padding[:] = bits_of(padding)
-    made.walk = walk_struct(loop, (0,), pack)
-    return Launch(chosen, blocks_for(count), bytes(made), loop.firsts)
+    members = {"walk": walk_struct(loop, (0,), pack), "padding": bits_of(padding)}
+    grid = blocks_for(count)
+    return Launch.of(chosen, grid, loop.firsts, count=count, elements=elements, **members)
 
 
 # ---- Writes
@@ -272,10 +264,9 @@ def padding_struct(beside: Beside, first_block: int, alignment: int) -> tuple[An
     return made, end - first_block
 
 
-def padded_kernel(
-    loop: Loop, blocks: int, beside: Beside, file: str, name: str, **shape: Any
-) -> tuple[Kernel, Any, int]:
-    """A kernel, its struct with the padding, and how many blocks write that and the elements."""
+def padded_launch(
+    chosen: Kernel, loop: Loop, blocks: int, beside: Beside, **members: Any
+) -> Launch:
+    """The launch of so many blocks for the elements of a loop, and others for the padding."""
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
-    chosen = kernel(file, name, (), "", **shape)
-    return chosen, parameters(chosen)(padding=padded), blocks + more
+    return Launch.of(chosen, blocks + more, loop.firsts, padding=padded, **members)

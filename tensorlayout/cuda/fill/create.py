@@ -21,9 +21,7 @@ from tensorlayout.cuda.engine import (
     c_type_of_bits,
     kernel,
     octets,
-    pack_axes,
     padding_of,
-    parameters,
     struct,
     writer,
 )
@@ -89,10 +87,10 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
     elif kind == "integers":
         element = f"uint{8 * dtype.itemsize}_t"
     macro = {"integers": "INTEGER", "real": "REAL", "complex": "COMPLEX"}[kind]
-    chosen = kernel(SEQUENCE_FILE, f"sequence_{kind}", (), "", **{macro: element})
+    chosen = kernel(SEQUENCE_FILE, f"sequence_{kind}", **{macro: element})
     length = WIDEST // dtype.itemsize  # of a pack, which a thread writes at once
     blocks = blocks_of_packs(count // length, length)
-    return Launch(chosen, max(blocks, 1), bytes(parameters(chosen)()), (0,))
+    return Launch.of(chosen, max(blocks, 1), (0,))
 
 
 def write_arange(spec: TensorSpec) -> Write:
@@ -223,6 +221,5 @@ def _launch(
     index = index_type(loop.count, max(loop.furthest, 2 * max(layout.shape, default=1)))
     rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
     chosen = kernel("fill/patterns.cu", name, RANK=rank, INDEX=index, **macro)
-    made = parameters(chosen)(count=loop.count, **members)
-    pack_axes(made.walk, loop.axes, rank)
-    return Launch(chosen, -(-loop.count // THREADS), bytes(made), firsts)
+    members |= {"count": loop.count, "walk": loop.axes}
+    return Launch.of(chosen, -(-loop.count // THREADS), firsts, **members)

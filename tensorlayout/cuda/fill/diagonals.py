@@ -18,16 +18,16 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
+    arguments,
     kernel,
     new_tensors,
     octets,
-    pack_walk,
     padding_of,
-    parameters,
     writer,
 )
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import Beside, padding_beside, padding_struct, plan_padding
-from tensorlayout.layout import Layout, Loop, index_type
+from tensorlayout.layout import Axis, Layout, Loop, index_type
 from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write, allocating
 from tensorlayout.tensor import TensorSpec
 
@@ -103,29 +103,33 @@ def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
     chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
-    steps = distances.strides[1]
-    made = parameters(chosen)(count=count, step=steps[-1])
-    made.band.padding = padded
-    pack_walk(made.walk, sizes, [steps])
-    return Launch(chosen, blocks + more, bytes(made), loop.firsts, scalars_at=_SCALARS_AT)
+    walk = [Axis(axis.size, axis.strides[1:]) for axis in distances.axes]
+    members = {"count": count, "step": walk[-1].strides[0], "walk": walk}
+    return _launch(chosen, blocks + more, loop.firsts, padded, **members)
 
 
 def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
-    *slower, row = loop.sizes
-    sizes = (*slower, row // pack + row % pack)
-    steps = [(*each[:-1], each[-1] * pack) for each in loop.strides]
-    if len(steps) < 3:  # no source
-        steps.insert(1, (0,) * len(sizes))
-    threads = prod(sizes)
+    *slower, row = loop.axes
+    packs, rest = divmod(row.size, pack)
+    last = Axis(packs + rest, tuple([step * pack for step in row.strides]))
+    # Without a source, its strides are 0.
+    walk = [Axis(n, (to, *(from_ or [0]), on)) for n, (to, *from_, on), _ in (*slower, last)]
+    threads = prod([axis.size for axis in walk])
     blocks = blocks_of_packs(threads, pack)
     index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
-    shape = {"RANK": len(sizes), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
-    chosen = kernel(FILE, "band_strided", (), "", **shape)
-    made = parameters(chosen)(threads=threads, packs=row // pack, step=loop.strides[-1][-1])
-    made.band.padding = padded
-    pack_walk(made.walk, sizes, steps)
-    return Launch(chosen, blocks + more, bytes(made), loop.firsts[:-1], scalars_at=_SCALARS_AT)
+    shape = {"RANK": len(walk), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
+    chosen = kernel(FILE, "band_strided", **shape)
+    members = {"threads": threads, "packs": packs, "step": row.strides[-1], "walk": walk}
+    return _launch(chosen, blocks + more, loop.firsts[:-1], padded, **members)
+
+
+def _launch(
+    chosen: Kernel, grid: int, firsts: tuple[int, ...], padding: Any, **members: Any
+) -> Launch:
+    made = arguments(chosen, **members)
+    made.band.padding = padding
+    return Launch(chosen, grid, bytes(made), firsts, scalars_at=_SCALARS_AT)
 
 
 # ---- Writes

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import (
-    RANKS,
     THREADS,
     WIDEST,
     Launch,
     Launches,
+    arguments,
     c_type,
     constant,
     divisor32,
@@ -183,10 +183,10 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
     counts = {"OPERANDS": len(begins), "NUMBERS": numbers}
     chosen = kernel(FILE, box.name, (*types, *more), functor, **shape)
     frame = _frame(plan, found, box, per_block, counts)
-    pack_axes(frame.places, places, RANKS[-1])
+    pack_axes(frame.places, places)
     made = parameters(chosen, **counts)(frame=frame)
-    for walk, axes in ((made.groups, box.groups), (made.rows, box.rows)):
-        pack_axes(walk, axes, rank or RANKS[-1] + 1)
+    pack_axes(made.groups, box.groups)
+    pack_axes(made.rows, box.rows)
     parts = chunks * (box.fold if box.is_spread else 1)
     grid = box.tiles * chunks
     firsts, scalars_at = (0, *[first + each for each in begins]), type(frame).numbers.offset
@@ -271,9 +271,9 @@ def _join(
     size_x = min(results, THREADS if chunks < 8 else 32)
     size_y = min(THREADS // size_x, chunks)
     chosen = kernel(FILE, "reduce_partials", types, functor)
-    made = parameters(chosen)(finish=_finish(plan), results=results, chunks=chunks, size_y=size_y)
-    made.size_x = divisor32(size_x)
-    return Launch(chosen, -(-results // size_x), bytes(made), (0, 0), (0, 2))
+    members = {"results": results, "chunks": chunks, "size_x": divisor32(size_x), "size_y": size_y}
+    grid = -(-results // size_x)
+    return Launch.of(chosen, grid, (0, 0), (0, 2), finish=_finish(plan), **members)
 
 
 # ---- Medians and quantiles: lines sorted, then read at fractional positions
@@ -331,9 +331,8 @@ def plan_quantiles(
     launches = []
     for first in range(0, len(fractions), most):
         some = fractions[first : first + most]
-        made = parameters(chosen)(alpha=alpha, beta=beta, lines=lines, length=length, skip=skip)
-        made.method, made.count = code, len(some)
-        made.fractions[: len(some)] = some
+        made = arguments(chosen, alpha=alpha, beta=beta, lines=lines, length=length, skip=skip)
+        made.method, made.count, made.fractions = code, len(some), some
         begin = first * lines * result.itemsize
         launches.append(Launch(chosen, -(-lines // THREADS), bytes(made), (begin, 0)))
     return Launches(tuple(launches))

@@ -18,7 +18,6 @@ from tensorlayout.cuda.engine import (
     Launches,
     c_type,
     kernel,
-    parameters,
     writer,
 )
 from tensorlayout.cuda.fill import filled_with, plan_fill
@@ -112,9 +111,8 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
     sort = plan_pairs(count, key, index, size.bit_length(), to.keys, pairs, to.runs + 1)
     find = kernel(FILE, "find_segments", INDEX=index)
-    segments = bytes(parameters(find)(count=count, places=size))
     memories = (to.segments, to.ordered)
-    finding = Launch(find, -(-count // THREADS), segments, (0, 0), memories)
+    finding = Launch.of(find, -(-count // THREADS), (0, 0), memories, count=count, places=size)
     folds, before = [], 0
     for level, loop in enumerate(elements, 1):
         folds.append(work.fold(loop, index, count, level, before))

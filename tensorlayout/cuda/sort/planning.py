@@ -13,12 +13,11 @@ from tensorlayout.cuda.engine import (
     THREADS,
     Launch,
     Launches,
+    arguments,
     c_type,
     constant,
     divisor32,
     kernel,
-    pack_axes,
-    parameters,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.dtypes import DType
@@ -154,24 +153,21 @@ def _passes(lines: Lines) -> tuple[tuple[Pass, ...], int]:
     together = min(CAPACITY // length, count) if length <= CAPACITY else 1
     of_line = -(-length // TILE)
     sort = lines.kernel(FILE, "sort_tiles", RANK=len(lines.walked))
-    made = parameters(sort)(
-        elements=lines.size,
-        group=together * length,
-        tiles=divisor32(of_line),
-        line=divisor32(min(length, TILE)),
-        descending=int(lines.down),
-    )
-    pack_axes(made.walk, lines.walked, 1)
     tiles = of_line * -(-count // together)
-    passes: list[Pass] = [(Launch(sort, tiles, bytes(made), ()),)]
+    members = {"walk": lines.walked, "elements": lines.size, "group": together * length}
+    members |= {"tiles": divisor32(of_line), "line": divisor32(min(length, TILE))}
+    passes: list[Pass] = [(Launch.of(sort, tiles, (), descending=lines.down, **members),)]
     split, merge = (lines.kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
     run = TILE
     while run < length:  # sorted tiles are merged
-        sizes = {"length": length, "run": run, "tiles": divisor32(of_line)}
-        splits = parameters(split)(count=tiles, descending=lines.down, **sizes)
-        merges = parameters(merge)(descending=lines.down, **sizes)
-        first = Launch(split, -(-tiles // THREADS), bytes(splits), ())
-        passes.append((first, Launch(merge, tiles, bytes(merges), ())))
+        sizes = {
+            "length": length,
+            "run": run,
+            "tiles": divisor32(of_line),
+            "descending": lines.down,
+        }
+        first = Launch.of(split, -(-tiles // THREADS), (), count=tiles, **sizes)
+        passes.append((first, Launch.of(merge, tiles, (), **sizes)))
         run *= 2
     return tuple(passes), tiles * lines.octets if len(passes) > 1 else 0
 
@@ -231,22 +227,15 @@ def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
         read = lines.walked if below == 0 else (Axis(lines.size, (1,)),)
         names = ("count_digits", "scatter_digits")
         first, last = (lines.kernel(RADIX_FILE, name, RANK=len(read)) for name in names)
-        made = parameters(first)(
-            length=length,
-            chunk=min(chunk, length),
-            chunks=divisor32(chunks),
-            shift=below,
-            first=int(below == 0),
-            descending=int(lines.down),
-        )
-        pack_axes(made.walk, read, 1)
-        ends = [Launch(each, count * chunks, bytes(made), ()) for each in (first, last)]
+        members = {"walk": read, "length": length, "chunk": min(chunk, length), "shift": below}
+        members |= {"chunks": divisor32(chunks), "first": below == 0, "descending": lines.down}
+        ends = [Launch.of(each, count * chunks, (), **members) for each in (first, last)]
         if chunks == 1:
             return tuple(ends)
         shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
         scan = kernel(RADIX_FILE, "scan_digits", lines.types, INDEX=lines.index)
-        sums = parameters(scan)(chunks=chunks, shift=shift)
-        return ends[0], Launch(scan, count << shift, bytes(sums), ()), ends[1]
+        sums = Launch.of(scan, count << shift, (), chunks=chunks, shift=shift)
+        return ends[0], sums, ends[1]
 
     passes = tuple(pass_of(below) for below in range(0, lines.bits, DIGIT))
     return passes, DIGITS * lines.octets * (count * chunks + (count if chunks > 1 else 0))
@@ -272,18 +261,11 @@ def plan_top_k(plan: TopKPlan) -> Launch:
     index = index_type(lines + BEYOND, reach + BEYOND)
     types = (("ELEMENT", c_type(source.dtype)),)
     chosen = kernel(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
-    made = parameters(chosen)(
-        lines=lines,
-        step=steps,
-        line=divisor32(length),
-        together=together,
-        leading=count,
-        wide=int(positions.dtype.itemsize == 8),
-        descending=int(plan.down),
-    )
-    pack_axes(made.walk, walked, 1)
-    _number(made.read, layout, dim, length, together)
-    _number(made.written, values.layout, dim, count, together)
+    made = arguments(chosen, walk=walked, lines=lines, step=steps, together=together, leading=count)
+    made.line, made.descending = divisor32(length), plan.down
+    made.wide = positions.dtype.itemsize == 8
+    made.read = _number(layout, dim, length, together)
+    made.written = _number(values.layout, dim, count, together)
     firsts = tuple(spec.layout.offset * spec.dtype.itemsize for spec in (values, positions, source))
     return Launch(chosen, -(-lines // together), bytes(made), firsts)
 
@@ -299,10 +281,9 @@ def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -
     return room - ragged if room > sector else room
 
 
-def _number(made: Any, layout: Layout, dim: int, length: int, together: int) -> None:
-
+def _number(layout: Layout, dim: int, length: int, together: int) -> tuple[Any, int]:
     across = together > 1 and not is_fastest(layout, dim)
-    made.size, made.across = divisor32(together if across else length), int(across)
+    return divisor32(together if across else length), across
 
 
 # ---- Searches
@@ -336,9 +317,7 @@ def plan_search(
     chosen = kernel(
         "sort/search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives
     )
-    made = parameters(chosen)(
-        count=count, length=length, step=step, right=int(right), invert=int(invert)
-    )
-    pack_axes(made.walk, walked, 1)
+    made = arguments(chosen, walk=walked, count=count, length=length, step=step)
+    made.right, made.invert = right, invert
     firsts = (0, *[each.layout.offset * each.dtype.itemsize for each in (line, values)])
     return Launch(chosen, -(-count // THREADS), bytes(made), firsts)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import enum
-import importlib
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from tensorlayout.dtypes import DType
+from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import refuse, shown
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.typing import DTypeLike
 
 # By the letters that the name of a type begins with: the category, and its name elsewhere.
@@ -160,16 +159,10 @@ class PrimitiveType(enum.Enum):
 
         ml_dtypes is imported for the types that NumPy does not have.
         """
-        name = self.numpy_name
-        if name is not None:
-            return np.dtype(name)
-        found: Any = None
-        if self.ml_dtypes_name is not None:
-            found = getattr(importlib.import_module("ml_dtypes"), self.ml_dtypes_name, None)
-        if found is None:
+        name = self.numpy_name or self.ml_dtypes_name
+        if name is None:
             refuse("dtype", f"{self.text} has no NumPy dtype here", TypeError)
-        dtype: DType = np.dtype(found)
-        return dtype
+        return as_dtype(name.rstrip("_"))
 
     @classmethod
     def of_dtype(cls, dtype: DTypeLike) -> PrimitiveType:
@@ -196,29 +189,13 @@ class PrimitiveType(enum.Enum):
     def precision(self) -> tuple[bool, int, int, int, bool]:
         """What XLA prefers one type to another by: complex, range, significand, bits, signed."""
         is_complex = self.category == "complex"
-        exponent, digits = RANGES.get(self.component if is_complex else self, (-1, -1))
-        signed = self.category == "signed integer"
-        return is_complex, exponent, digits, self.bit_width or 0, signed
+        kind = self.component if is_complex else self
+        exponent = digits = -1
+        if kind.is_floating:
+            info = loaded("ml_dtypes").finfo(kind.dtype)
+            exponent, digits = info.maxexp, info.nmant + 1
+        return is_complex, exponent, digits, self.bit_width or 0, self.category == "signed integer"
 
 
 _ARRAYS = [member for member in PrimitiveType if member.is_array]
 _BY_TEXT = {m.text: m for m in (*_ARRAYS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE)}
-
-# The largest exponent e of a finite value below 2**e, and the bits of the significand.
-RANGES = {
-    PrimitiveType.F16: (16, 11),
-    PrimitiveType.BF16: (128, 8),
-    PrimitiveType.F32: (128, 24),
-    PrimitiveType.F64: (1024, 53),
-    PrimitiveType.F8E5M2: (16, 3),
-    PrimitiveType.F8E4M3: (8, 4),
-    PrimitiveType.F8E4M3FN: (9, 4),
-    PrimitiveType.F8E4M3B11FNUZ: (5, 4),
-    PrimitiveType.F8E5M2FNUZ: (16, 3),
-    PrimitiveType.F8E4M3FNUZ: (8, 4),
-    PrimitiveType.F8E3M4: (4, 5),
-    PrimitiveType.F4E2M1FN: (3, 2),
-    PrimitiveType.F6E3M2FN: (5, 3),
-    PrimitiveType.F6E2M3FN: (3, 4),
-    PrimitiveType.F8E8M0FNU: (128, 1),
-}

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.packing import pack, unpack
 from tensorlayout.devices import as_device
-from tensorlayout.dtypes import DType
-from tensorlayout.errors import cut, refuse, under
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.functions import arguments
-from tensorlayout.functions.layouts import from_storage, octets_of, over, spec_over, to_layout
+from tensorlayout.functions.layouts import octets_of, over, spec_over, to_layout
 from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import Array, DeviceLike, Storage
-from tensorlayout.xla.conversion import Memory, memory_of
+from tensorlayout.xla import tiles as tiling
+from tensorlayout.xla.conversion import layout_of
+from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.shapes import Shape
+from tensorlayout.xla.text import parse_shape
 
 _Out = TypeVar("_Out")
 
@@ -53,40 +55,74 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
      [ 2.,  3.,  6.,  7., 10.],
      [12., 13., 16., 17., 20.]]
     """
-    memory = memory_of(shape)
+    memory = _memory_of(shape)
     octets = under("from_buffer", octets_of, "buffer", buffer)
     if octets.size < memory.nbytes:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
         refuse("from_buffer", f"{takes}, the buffer has {octets.size}")
-    if memory.layout is None:
-        tensor = _gathered(octets[: memory.nbytes], memory)
-    else:
-        tensor = over(octets, _spec(memory), memory.layout)
-        if tensor.layout.is_tiled:
-            tensor = to_layout(tensor, memory.packed)
+    tensor = memory.over(octets)[memory.places]
+    if memory.layout is None or memory.layout.is_tiled:
+        tensor = to_layout(tensor, memory.packed)
     return tensor if device is None else moved(tensor, as_device(device))
 
 
+class _Memory:
+    """The memory of an array that can be read and written: all that needs none of its bytes."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape, self.dtype = shape, shape.element_type.dtype
+        self.slots, self.nbytes = shape.physical_size, shape.physical_byte_size
+        self.bits = shape.element_bits  # of a stored element
+        # Of tensors that share nothing with it.
+        self.packed = Layout.packed(shape.dimensions, shape.own_layout.minor_to_major)
+        self.layout: Layout | None
+        try:
+            self.layout = layout_of(shape)
+        except ValueError:  # stars and uneven tiles
+            self.layout = None
+
+    @cached_property
+    def spec(self) -> TensorSpec:
+        """The spec of the elements; of all slots, where no layout says where these are."""
+        few = self.bits if self.bits % 8 else None
+        return spec_over(self.dtype, self.layout or Layout((self.slots,), slot_bits=few))
+
+    def over(self, octets: Array) -> Tensor:
+        """Return a tensor over bytes, whose elements are at the `places`."""
+        return over(octets, self.spec, self.spec.layout)
+
+    @property
+    def places(self) -> Any:
+        """The index of the elements in tensors over the memory."""
+        if self.layout is not None:
+            return ...
+        sizes, tiles = self.shape.physical()
+        found = np.asarray(tiling.position(np.ix_(*map(np.arange, sizes)), sizes, tiles))
+        return found.transpose(self.shape.own_layout.logical_to_physical)
+
+
+def _memory_of(shape: Shape | str) -> _Memory:
+    """Return the memory of a valid array, given by its text too."""
+    placed = parse_shape(shape) if isinstance(shape, str) else shape
+    if not isinstance(placed, Shape):
+        refuse("shape", f"must be a Shape or its text, got {shown(shape)}", TypeError)
+    # The prefix takes no part in comparing shapes, so it is part of the key.
+    return _memory(placed, placed.layout is not None and bool(placed.layout.metadata_prefix_bytes))
+
+
 @lru_cache(1024)
-def _spec(memory: Memory) -> TensorSpec:
-    assert memory.layout is not None
-    return under("from_storage", spec_over, memory.dtype, memory.layout)
-
-
-def _gathered(octets: Array, memory: Memory) -> Tensor:
-    """Return the elements in memory of their own."""
-    if memory.bits % 8:
-        slots: Array = np.empty(memory.slots, np.uint8)
-        unpack(octets, memory.bits, slots)
-    else:
-        slots = octets.view(_plain(memory.dtype))
-    elements = np.ascontiguousarray(memory.gathered(slots))
-    return from_storage(elements, memory.packed, dtype=memory.dtype)
-
-
-def _plain(dtype: DType) -> DType:
-    """Return a dtype of NumPy's own for what is only moved."""
-    return dtypes.uint8 if dtype.itemsize == 1 else dtype
+def _memory(shape: Shape, prefixed: bool) -> _Memory:
+    if shape.is_array and shape.layout is None:
+        shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
+    shape.validate()
+    shape.physical()
+    if prefixed:
+        refuse("shape", f"where the metadata of a dynamic shape is is not known, got {cut(shape)}")
+    kind, bits = shape.element_type, shape.element_bits
+    if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
+        rule = f"an element of {kind.text} does not take {shown(bits)} bits"
+        refuse("shape", f"{rule}, got {cut(shape)}")
+    return _Memory(shape)
 
 
 @overload
@@ -112,7 +148,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     b'ARc'
     """
     x = under("to_buffer", arguments.tensor, x)
-    memory = memory_of(shape)
+    memory = _memory_of(shape)
     if x.shape != memory.shape.dimensions:
         refuse("to_buffer", f"x must have the sizes of {cut(memory.shape)}, got {x.shape}")
     taken = [memory.dtype]
@@ -130,7 +166,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
         raise MemoryError(f"to_buffer: {takes}, which cannot be allocated") from None
 
 
-def _writable(out: Any, memory: Memory) -> Array:
+def _writable(out: Any, memory: _Memory) -> Array:
     octets = under("to_buffer", octets_of, "out", out)
     if not octets.flags.writeable or octets.size < memory.nbytes:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
@@ -139,7 +175,7 @@ def _writable(out: Any, memory: Memory) -> Array:
     return octets
 
 
-def _written(x: Tensor, memory: Memory, octets: Array | None) -> Array:
+def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
     """Return the memory of elements that are stored; in `octets`, if given."""
     if memory.nbytes > sys.maxsize:
         raise MemoryError  # NumPy would not try
@@ -147,19 +183,11 @@ def _written(x: Tensor, memory: Memory, octets: Array | None) -> Array:
         octets = np.zeros(memory.nbytes, np.uint8)
     elif memory.slots != x.size or memory.bits % 8:
         octets[:] = 0
-    if memory.layout is not None:
-        over(octets, _spec(memory), memory.layout)[...] = x
-        return octets
-    dtype = _plain(x.dtype)
-    slots = memory.scattered(np.asarray(x).view(dtype))
-    if memory.bits % 8:
-        pack(slots, memory.bits, octets)
-    else:
-        octets[: slots.nbytes].view(dtype)[...] = slots
+    memory.over(octets)[memory.places] = x
     return octets
 
 
-def _stored(x: Tensor, memory: Memory) -> Tensor:
+def _stored(x: Tensor, memory: _Memory) -> Tensor:
     """Return elements of the type that is stored."""
     kind = memory.shape.element_type
     if x.dtype == memory.dtype:

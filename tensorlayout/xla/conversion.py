@@ -1,4 +1,4 @@
-"""XLA's layouts as `tensorlayout.Layout`, and back; memory in them; the layouts of 2017."""
+"""XLA's layouts as `tensorlayout.Layout`, and back; the layouts of 2017."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from tensorlayout.errors import cut, refuse, shown
@@ -28,7 +28,7 @@ from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Array, Tile, expanded, gathered, scattered
+from tensorlayout.xla.tiles import Tile, expanded
 
 
 def layout_of(
@@ -75,59 +75,6 @@ def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
     except ValueError:
         rule = f"the tiles of {cut(shape)} cannot be said as splits of its dimensions"
         raise ValueError(f"layout_of: {rule}") from None
-
-
-class Memory:
-    """The memory of an array that can be read and written: all that needs none of its bytes."""
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.sizes, self.tiles = shape.physical()
-        self.slots, self.nbytes = shape.physical_size, shape.physical_byte_size
-        self.bits = shape.element_bits  # of a stored element
-        self.dtype = shape.element_type.dtype
-        self.layout: Layout | None
-        try:
-            self.layout = layout_of(shape)
-        except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
-            self.layout = None
-
-    @cached_property
-    def packed(self) -> Layout:
-        """The layout of tensors that share nothing with it."""
-        return Layout.packed(self.shape.dimensions, self.shape.own_layout.minor_to_major)
-
-    def gathered(self, slots: Array) -> Array:
-        """Return the elements in physical order; `slots` may have a tail behind the tiles."""
-        return gathered(slots, self.sizes, self.tiles)
-
-    def scattered(self, elements: Array) -> Array:
-        """Return the slots with elements, those of padding 0."""
-        return scattered(elements.transpose(self.shape.own_layout.major_to_minor), self.tiles)
-
-
-def memory_of(shape: Shape | str) -> Memory:
-    """Return the memory of a valid array, given by its text too."""
-    placed = parse_shape(shape) if isinstance(shape, str) else shape
-    if not isinstance(placed, Shape):
-        refuse("shape", f"must be a Shape or its text, got {shown(shape)}", TypeError)
-    # The prefix takes no part in comparing shapes, so it is part of the key.
-    return _memory(placed, placed.layout is not None and bool(placed.layout.metadata_prefix_bytes))
-
-
-@lru_cache(1024)
-def _memory(shape: Shape, prefixed: bool) -> Memory:
-    if shape.is_array and shape.layout is None:
-        shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
-    shape.validate()
-    shape.physical()
-    if prefixed:
-        refuse("shape", f"where the metadata of a dynamic shape is is not known, got {cut(shape)}")
-    kind, bits = shape.element_type, shape.element_bits
-    if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
-        rule = f"an element of {kind.text} does not take {shown(bits)} bits"
-        refuse("shape", f"{rule}, got {cut(shape)}")
-    return Memory(shape)
 
 
 def _few_bits(kind: PrimitiveType) -> int | None:

@@ -220,7 +220,8 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
         rank += len(tile.dimensions) - 2 * tile.dimensions.count(COMBINE)
     for step in steps(known, given):
         first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
-        if step.whole != step.merged or any(count != 1 for count in step.counts[first + 1 :]):
+        pads = any(n % t for n, t in zip(step.merged[step.kept :], step.inner, strict=True))
+        if pads or any(count != 1 for count in step.counts[first + 1 :]):
             return False
     return True
 

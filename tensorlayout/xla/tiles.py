@@ -4,7 +4,7 @@ All sizes and indices here are physical: the most major dimension first. The rul
 turn: dimensions marked with a star are merged into the next more minor one; the tile covers the
 most minor dimensions, with dimensions of size 1 put in front where it has more; each covered size d
 becomes a count ceil(d / t) and a size t, counts before sizes. The position is the row-major number
-in the shape that the last tile left. `gathered` and `scattered` move whole arrays by the same rule.
+in the shape that the last tile left.
 """
 
 from __future__ import annotations
@@ -14,12 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import COMBINE, MAX_RANK, MAX_TILES, checked_integers
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +79,6 @@ class Step(NamedTuple):
         """The sizes that the next tile meets."""
         return [*self.merged[: self.kept], *self.counts, *self.inner]
 
-    @property
-    def whole(self) -> list[int]:
-        """The merged sizes, rounded up to whole tiles."""
-        pairs = zip(self.counts, self.inner, strict=True)
-        return [*self.merged[: self.kept], *(c * t for c, t in pairs)]
-
-    @property
-    def side_by_side(self) -> list[int]:
-        """The axes of `after`, the count and the size of each tiled dimension side by side."""
-        k, n = self.kept, len(self.inner)
-        return [*range(k), *(axis for d in range(n) for axis in (k + d, k + n + d))]
-
 
 def steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Step]:
     """Yield what each tile does in turn; ValueError for tiles that mean nothing.
@@ -144,12 +128,15 @@ def expanded(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
 
 
 def position(
-    index: Sequence[int],
+    index: Sequence[Any],
     sizes: Sequence[int],
     tiles: Sequence[Tile],
     divided: Callable[[int, int], tuple[int, int]] = divmod,
 ) -> int:
-    """The position of the element at a physical index; `divided` cuts an entry by a tile's size."""
+    """The position of the element at a physical index; `divided` cuts an entry by a tile's size.
+
+    Of entries that are arrays, the positions of as many elements.
+    """
     at, now = list(index), list(sizes)
     for step in steps(sizes, tiles):
         at = [0] * (len(step.longer) - len(at)) + at
@@ -176,7 +163,7 @@ def index_at(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[in
     return tuple(at)
 
 
-def row_major(index: Sequence[int], sizes: Sequence[int]) -> int:
+def row_major(index: Sequence[Any], sizes: Sequence[int]) -> int:
     """The row-major number of an index."""
     number = 0
     for i, n in zip(index, sizes, strict=True):
@@ -191,39 +178,3 @@ def unravelled(number: int, sizes: Sequence[int]) -> list[int]:
         number, digit = divmod(number, n)
         index.insert(0, digit)
     return [number, *index][: len(sizes)]
-
-
-# --- whole arrays --------------------------------------------------------------------------------
-
-
-def _few_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> list[Step]:
-    """What each tile does; ValueError where they make more dimensions than NumPy has."""
-    if len(expanded(sizes, tiles)) > MAX_RANK:
-        refuse("tiles", f"{''.join(map(str, tiles))} make more than {MAX_RANK} dimensions")
-    return [*steps(sizes, tiles)]
-
-
-def scattered(elements: Array, tiles: Sequence[Tile]) -> Array:
-    """The slots of a tiled buffer as a vector, of elements in physical order; padding is 0."""
-    for step in _few_steps(elements.shape, tiles):
-        elements = elements.reshape(step.merged)
-        if step.whole != step.merged:
-            padded = np.zeros(step.whole, elements.dtype)
-            padded[tuple(map(slice, step.merged))] = elements
-            elements = padded
-        apart = np.argsort(step.side_by_side)
-        cut_up = np.asarray(step.after, dtype=int)[step.side_by_side]
-        elements = elements.reshape(cut_up).transpose(apart)
-    return elements.reshape(-1)
-
-
-def gathered(slots: Array, sizes: Sequence[int], tiles: Sequence[Tile]) -> Array:
-    """The elements of a tiled buffer in physical order; it may have a tail behind its slots."""
-    undone = _few_steps(sizes, tiles)[::-1]
-    now = expanded(sizes, tiles)
-    elements = slots[: math.prod(now)].reshape(now)
-    for step in undone:
-        elements = elements.transpose(step.side_by_side).reshape(step.whole)
-        elements = elements[tuple(map(slice, step.merged))]
-        elements = elements.reshape(step.longer[len(step.longer) - step.rank :])
-    return elements

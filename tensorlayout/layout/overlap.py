@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from operator import add
-from typing import NamedTuple
 
 from tensorlayout.layout.slots import Part, Parts, units
 
@@ -70,53 +69,47 @@ def overlaps(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
 
     A search that is given up counts as overlapping: writing to an overlapping layout is refused.
     """
-    digits = [
-        _Digit(d, min(extent, -(-size // unit)), unit, stride)
+    # Of each digit: its stride, as a magnitude, how many values it has, its dimension, and how many
+    # indices a step of it spans, negative where the slots run backwards.
+    digits = sorted(
+        (abs(stride), min(extent, -(-size // unit)), d, unit if stride > 0 else -unit)
         for d, size in enumerate(shape)
         for (extent, stride), unit in zip(parts[d], units(parts[d]), strict=True)
         if extent > 1 and unit < size  # else it is always 0
-    ]
-    digits.sort(key=lambda digit: abs(digit.stride))
+    )
     highest, nested = 0, True
-    for digit in digits:
-        if digit.stride == 0:
+    for stride, extent, _, _ in digits:
+        if stride == 0:
             return True
-        nested = nested and abs(digit.stride) > highest
-        highest += (digit.extent - 1) * abs(digit.stride)
+        nested = nested and stride > highest
+        highest += (extent - 1) * stride
     if nested:
         return False
     # The digits of two indices that share a slot differ by numbers whose steps add up to nothing.
     # Each difference, less than the extent either way, is a digit when it is counted from its
     # least. Its opposite is a difference, too: so along the largest stride none is negative.
-    (*smaller, largest) = [(digit.extent, abs(digit.stride)) for digit in digits]
+    (*smaller, largest) = [(extent, stride) for stride, extent, _, _ in digits]
     differences = [*[(2 * extent - 1, stride) for extent, stride in smaller], largest]
     nothing = sum([(extent - 1) * stride for extent, stride in smaller])
     least = [*[1 - extent for extent, _ in smaller], 0]
+    places = [(d, unit) for _, _, d, unit in digits]
     try:
         return any(
-            _fits(digits, [*map(add, found, least)], shape)
+            _fits(places, [*map(add, found, least)], shape)
             for found in solutions(differences, nothing)
         )
     except TooHardError:
         return True
 
 
-class _Digit(NamedTuple):
-    """A digit of an index: so many values, each `unit` indices and `stride` slots further."""
-
-    dim: int
-    extent: int
-    unit: int
-    stride: int
-
-
-def _fits(digits: Sequence[_Digit], differences: Sequence[int], shape: Sequence[int]) -> bool:
+def _fits(
+    places: Sequence[tuple[int, int]], differences: Sequence[int], shape: Sequence[int]
+) -> bool:
     """Return whether two different indices inside `shape` have these differences between digits."""
     # Of the smallest two, one has a 0 at each digit.
     first, second = [0] * len(shape), [0] * len(shape)
-    for digit, difference in zip(digits, differences, strict=True):
-        steps = difference if digit.stride > 0 else -difference
-        index = first if steps > 0 else second
-        index[digit.dim] += abs(steps) * digit.unit
+    for (dim, unit), difference in zip(places, differences, strict=True):
+        index = first if difference * unit > 0 else second
+        index[dim] += abs(difference * unit)
     inside = all(max(a, b) < n for a, b, n in zip(first, second, shape, strict=True))
     return inside and first != second

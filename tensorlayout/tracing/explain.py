@@ -10,7 +10,7 @@ from tensorlayout.plan import CreatePlan, Operation, Program, Step, distinct_byt
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing import blocks
-from tensorlayout.tracing.record import Record, kernel_named, kernels_by_name
+from tensorlayout.tracing.record import arrow, launched
 from tensorlayout.tracing.traces import Trace, traces
 
 
@@ -33,10 +33,9 @@ class ExplainedStep(NamedTuple):
     bytes_written: int
 
     def __str__(self) -> str:
-        layouts = ", ".join([str(spec.layout) for spec in self.inputs])
-        arrow = f"{layouts} -> {self.result.layout}" if layouts else f"-> {self.result.layout}"
+        layouts = arrow([spec.layout for spec in self.inputs], self.result.layout)
         moved = f"{self.bytes_read:,} bytes read, {self.bytes_written:,} written"
-        return f"{self.kind} {self.result.dtype} {arrow}: {moved}"
+        return f"{self.kind} {self.result.dtype} {layouts}: {moved}"
 
 
 class ExplainedCall(NamedTuple):
@@ -68,12 +67,11 @@ def explained(
     with traces.saying(Trace()) as seen, _explained.saying((calls, seen)):
         function(*args, **named)
     ends = [*[first for *_, first in calls], len(seen)][1:]
-    return Explanation(
-        [
-            ExplainedCall(operation.name, _steps(found, key), _kernels(seen.records[first:end]))
-            for (operation, key, found, first), end in zip(calls, ends, strict=True)
-        ]
-    )
+    found = []
+    for (operation, key, steps, first), end in zip(calls, ends, strict=True):
+        kernels = [name for record in seen.records[first:end] for name in launched(record.kernels)]
+        found.append(ExplainedCall(operation.name, _steps(steps, key), tuple(kernels)))
+    return Explanation(found)
 
 
 _explained: Scope[tuple[list[Any], Trace]] = Scope("explain", watched)
@@ -109,11 +107,3 @@ def _step(step: Step, values: list[Any]) -> ExplainedStep:
         read = sum([distinct_bytes(spec) for spec in inputs])
         written = sum([s.layout._bytes_of(s.layout.size, s.dtype.itemsize) for s in results])
     return ExplainedStep(plan.kind, inputs, result, read, written)
-
-
-def _kernels(records: list[Record]) -> tuple[str, ...]:
-    return tuple(
-        kernel_named(kernel, counts)
-        for record in records
-        for kernel, counts in kernels_by_name(record.kernels).items()
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from tensorlayout.plan import KINDS
-from tensorlayout.tracing.record import Record, kernel_cost, kernel_named, kernels_by_name
+from tensorlayout.tracing.record import Record, kernel_cost, launched
 from tensorlayout.tracing.traces import Trace
 
 STYLE = """
@@ -92,9 +92,8 @@ def _item(r: Record, with_line: bool) -> str:
     if r.device_seconds:
         told.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
     kernels = "".join(
-        f'<br><span class="faint">{escape(kernel_named(kernel, counts))}:'
-        f" {escape(kernel_cost(counts))}</span>"
-        for kernel, counts in kernels_by_name(r.kernels).items()
+        f'<br><span class="faint">{escape(name)}: {escape(kernel_cost(counts))}</span>'
+        for name, counts in launched(r.kernels).items()
     )
     line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
     return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -174,27 +174,24 @@ class Record:
     @property
     def layouts(self) -> str:
         """The layouts before and after, as a table has them."""
-        before = ", ".join(map(str, self.inputs))
-        return f"{before} -> {self.output}" if before else f"-> {self.output}"
+        return arrow(self.inputs, self.output)
+
+
+def arrow(inputs: Iterable[Layout], output: Layout) -> str:
+    """Layouts before and after, apart by an arrow."""
+    return f"{', '.join(map(str, inputs))} -> {output}".lstrip()
 
 
 # --- kernels of CUDA, as tables show them ---
 
 
-def kernels_by_name(kernels: Mapping[Kernel, Counts]) -> dict[Kernel, Counts]:
-    """Kernels of one name and operation counted together, whatever their types and shapes."""
-    found: dict[tuple[str, str], tuple[Kernel, Counts]] = {}
+def launched(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]:
+    """Kernels of one name and operation counted together, by these and their number, if not 1."""
+    found: dict[str, Counts] = {}
     for kernel, counts in kernels.items():
-        key = kernel.name, kernel.operation
-        first, before = found.get(key, (kernel, None))
-        found[key] = first, counts if before is None else before + counts
-    return dict(found.values())
-
-
-def kernel_named(kernel: Kernel, counts: Counts) -> str:
-    """The name, its operation, and how often it was launched, if not once."""
-    times = f" x{counts.launches}" if counts.launches > 1 else ""
-    return f"{kernel.name} {kernel.operation}".rstrip() + times
+        name = f"{kernel.name} {kernel.operation}".rstrip()
+        found[name] = found[name] + counts if name in found else counts
+    return {f"{n} x{c.launches}" if c.launches > 1 else n: c for n, c in found.items()}
 
 
 def kernel_cost(counts: Counts) -> str:
@@ -212,6 +209,6 @@ def kernel_cost(counts: Counts) -> str:
 def kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
     """A line for each, to stand below what launched them."""
     return [
-        f"{f'  {kernel_named(kernel, counts)}':<44}{kernel_cost(counts)}".rstrip()
-        for kernel, counts in kernels_by_name(kernels).items()
+        f"{f'  {name}':<44}{kernel_cost(counts)}".rstrip()
+        for name, counts in launched(kernels).items()
     ]

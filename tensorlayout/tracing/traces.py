@@ -10,7 +10,7 @@ from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import planned
-from tensorlayout.tracing.record import Record, kernel_lines, kernel_named, kernels_by_name
+from tensorlayout.tracing.record import Record, kernel_lines, launched
 
 
 @planned
@@ -326,9 +326,7 @@ def _event(r: Record, first: float) -> dict[str, Any]:
         args["bytes exported"] = r.bytes_exported
     if r.device_seconds:
         args["device us"] = r.device_seconds * 1e6
-    found = kernels_by_name(r.kernels)
-    kernels = {kernel_named(k, counts): _cost(counts) for k, counts in found.items()}
-    if kernels:
+    if kernels := {name: _cost(counts) for name, counts in launched(r.kernels).items()}:
         args["kernels"] = kernels
     place = {"ts": (r.start - first) * 1e6, "pid": 0, "tid": r.thread}
     return {"name": r.called, "cat": r.kind, **lasting, **place, "args": args}

@@ -21,6 +21,7 @@ from tensorlayout.cpu.gather import (
     row_of,
     shared,
 )
+from tensorlayout.cpu.reduce.fold import blocks
 from tensorlayout.plan import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan, after_copy, base
 from tensorlayout.tensor import Tensor
 
@@ -31,7 +32,7 @@ _SLICED = 16
 # What is worked out for so many values stays cached; fresh memory takes longer than all else.
 _MANY = 2 * BLOCK
 
-# Values from which on neighbouring columns are not taken together.
+# Values from which on neighbouring lines and columns are not taken together.
 _MOST = 64 * BLOCK
 
 
@@ -187,14 +188,12 @@ def _combine_in_runs(
     """``np.add.at(flat, slots, values)`` in runs, of (outer, middle, inner), by parts of `flat`."""
     outer, middle, inner = values.shape
     span = flat.size // outer
-    columns = min(inner, max(1, _MOST // middle))
-    lines = min(outer, max(1, _MANY // (middle * inner)))
-    for a in range(0, outer, lines):
-        part = flat[a * span : (a + lines) * span]
-        for c in range(0, inner, columns):
-            cut = slice(a, a + lines), slice(None), slice(c, c + columns)
-            slots = slots_in(cut).reshape(-1)
-            _combine(ufunc, part, slots - a * span if a else slots, values[cut].reshape(-1))
+    for lines, columns in blocks((outer, inner), max(1, _MOST // middle)):
+        begin, end, _ = lines.indices(outer)
+        cut = slice(begin, end), slice(None), columns
+        slots = slots_in(cut).reshape(-1)
+        part = flat[begin * span : end * span]
+        _combine(ufunc, part, slots - begin * span, values[cut].reshape(-1))
 
 
 def _pieces(slots: Array, values: Array, size: int = _MANY) -> Iterator[tuple[Array, Array]]:

@@ -8,7 +8,7 @@ one is taken too. Integers and bool are converted to float64 first, which a trac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes, errors
@@ -52,22 +52,15 @@ Out = Tensor | None
 # the result is the half that determines the rest.
 
 
-def _complex(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Results:
-    return [(_resized(shapes[0], axes, s), complex_of(dtype))]
+def _rule(kind: Callable[[DType], DType], half: bool = False) -> Callable[..., Results]:
+    def results(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Any:
+        sizes = dict(zip(axes, (*s[:-1], s[-1] // 2 + 1) if half else s, strict=True))
+        return [(tuple(sizes.get(d, n) for d, n in enumerate(shapes[0])), kind(dtype))]
+
+    return results
 
 
-def _half(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Results:
-    return [(_resized(shapes[0], axes, (*s[:-1], s[-1] // 2 + 1)), complex_of(dtype))]
-
-
-def _real(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Results:
-    return [(_resized(shapes[0], axes, s), dtypes.real_of(dtype))]
-
-
-def _resized(shape: Shape, axes: Shape, sizes: Shape) -> Shape:
-    changed = dict(zip(axes, sizes, strict=True))
-    return tuple(changed.get(d, n) for d, n in enumerate(shape))
-
+_complex, _half, _real = _rule(complex_of), _rule(complex_of, half=True), _rule(dtypes.real_of)
 
 # --- the table ---------------------------------------------------------------------------------
 

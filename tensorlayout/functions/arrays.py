@@ -1,31 +1,31 @@
-"""Arrays and buffers of other libraries as tensors: the ways into `asarray`, in their order."""
+"""Arrays, buffers and nested sequences as tensors: the ways into `asarray`, in their order."""
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, NoReturn
 
 import numpy as np
 
+from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device
-from tensorlayout.dtypes import as_dtype, in_native_order, uint8
+from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import CopyError, cut
 from tensorlayout.exchange import cuda_array, dlpack
-from tensorlayout.exchange.numpy import (
-    Array,
-    array_of_interface,
-    array_of_struct,
-    held,
-    tensor_over,
-    view_of,
-)
+from tensorlayout.exchange import numpy as exchanged
+from tensorlayout.exchange.numpy import Array, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan import Create, spec_of_strides
+from tensorlayout.functions.manipulation import broadcast_to
+from tensorlayout.functions.transfers import copied, moved
+from tensorlayout.layout import MAX_RANK, Layout
+from tensorlayout.plan import Copy, Create, Event, Join, note, spec_of_strides, watched
 from tensorlayout.tensor import Tensor
 
-_OWN = Create("asarray", "array")
+_OWN, _JOIN = Create("asarray", "array"), Join("asarray")
+_numbers = functools.cache(functools.partial(Copy, of_numbers=True))
 
 # What an array may fail with when it is asked for its memory.
 _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
@@ -60,12 +60,12 @@ def _array_of(obj: Any) -> Array | None:
     for name, read in _PROTOCOLS.items():
         given = _attribute(obj, name, _ABSENT)
         if given is not _ABSENT:
-            return _asked(obj, name, partial(read, obj, given))
+            return _asked(obj, name, read, obj, given)  # type: ignore[no-any-return]
     try:
-        view = view_of(obj)
+        view = exchanged.view_of(obj)
     except ValueError as error:
         raise _gone(obj, error) from error
-    return None if view is None else _asked(obj, "the buffer protocol", partial(_seen, view))
+    return None if view is None else _asked(obj, "the buffer protocol", _seen, view)
 
 
 def _seen(view: memoryview) -> Array:
@@ -87,8 +87,8 @@ def _made(_obj: Any, method: Callable[[], Any] | None) -> Array:
 
 
 _PROTOCOLS: dict[str, Callable[[Any, Any], Array]] = {
-    "__array_interface__": array_of_interface,
-    "__array_struct__": array_of_struct,
+    "__array_interface__": exchanged.array_of_interface,
+    "__array_struct__": exchanged.array_of_struct,
     "__array__": _made,
 }
 
@@ -98,27 +98,19 @@ _ABSENT = object()
 
 def _attribute(obj: Any, name: str, absent: Any = None) -> Any:
     """An attribute of a protocol; `absent` for none, and for classes, which are no arrays."""
-    if isinstance(obj, type):
-        return absent
-    try:
-        return getattr(obj, name, absent)
-    except Exception as error:
-        raise _failed(obj, name, error) from error
+    return absent if isinstance(obj, type) else _asked(obj, name, getattr, obj, name, absent)
 
 
-def _asked(obj: Any, name: str, ask: Callable[[], Array]) -> Array:
+def _asked(obj: Any, name: str, ask: Callable[..., Any], *given: Any) -> Any:
+    """What the code of another library gives; whatever it raises says which of its objects did."""
     try:
-        return ask()
+        return ask(*given)
     except (MemoryError, CopyError):
         raise
-    except Exception as error:  # also what the other library's code raises
-        raise _failed(obj, name, error) from error
-
-
-def _failed(obj: Any, name: str, error: Exception) -> Exception:
-    kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
-    said = cut(error, 1000)  # another library's words, as long as it likes
-    return kind(f"{type(obj).__name__} gives no array by {name}: {said}")
+    except Exception as error:
+        kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
+        said = cut(error, 1000)  # another library's words, as long as it likes
+        raise kind(f"{type(obj).__name__} gives no array by {name}: {said}") from error
 
 
 def over(array: Array, copy: bool | None, came: Any) -> Arrived:
@@ -133,7 +125,7 @@ def over(array: Array, copy: bool | None, came: Any) -> Arrived:
     try:
         x = tensor_over(held(array))
     except TypeError:
-        x, native = None, in_native_order(dtype)
+        x, native = None, dtypes.in_native_order(dtype)
     except ValueError as error:
         raise _gone(came, error) from error
     if native is None:
@@ -142,6 +134,187 @@ def over(array: Array, copy: bool | None, came: Any) -> Arrived:
         return x, False
     if copy is False:
         raise ValueError(f"the memory of a {type(came).__name__} cannot be shared, and copy=False")
-    order = spec_of_strides(uint8, array.shape, array.strides)
+    order = spec_of_strides(dtypes.uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
     return dispatch.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
+
+
+class NoNumbersError(TypeError):
+    """An item of a sequence is nothing that NumPy sees, such as memory of a device, or bfloat16."""
+
+
+def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
+    """A new tensor from numbers, for a function `name`; NumPy finds the shape."""
+    try:
+        array = numbers_of(obj, dtype)
+    except NoNumbersError as error:
+        devices = tuple(_devices_inside(obj))
+        if not devices:
+            raise TypeError(str(error)) from error.__cause__
+        return _on_device(name, obj, dtype, devices)
+    if array.size == 0 and dtype is None and not holds_arrays(obj):
+        dtype = dtypes.float64
+    given = as_dtype(array.dtype, "dtype")
+    kind = given if dtype is None else dtype
+    refuse_misfits(array, kind)
+    found = tensor_over(np.array(array, given, order="C", copy=None))
+    assert found is not None
+    if watched and holds_arrays(obj):
+        note(Event(name, found.spec, found.spec, "give one array, or stack() tensors"))
+    if found.dtype == kind:
+        return found
+    return dispatch.call(_numbers(name), (found.spec, None, kind), (found,))
+
+
+def _devices_inside(obj: Any) -> dict[Device, None]:
+    """Return the device of the tensors in a nested sequence."""
+    if isinstance(obj, (list, tuple)):
+        return {device: None for item in obj for device in _devices_inside(item)}
+    return {obj.device: None} if isinstance(obj, Tensor) else {}
+
+
+def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]) -> Tensor:
+    """A row-major tensor of tensors and numbers, where the tensors are."""
+    if len(devices) > 1:
+        found = " and ".join(map(str, devices))
+        raise ValueError(f"the tensors in a sequence live on {found}; move some with to_device()")
+    x = _put_together(obj, devices[0])
+    kind = x.dtype if dtype is None else dtype
+    layout = Layout.row_major(x.shape)
+    if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
+        return x
+    return copied(name, x, layout, kind)
+
+
+def _put_together(obj: Any, device: Device) -> Tensor:
+    """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
+    if not _devices_inside(obj):
+        shared = arrived(obj, device, None)
+        return moved(from_sequence("asarray", obj, None) if shared is None else shared[0], device)
+    if isinstance(obj, Tensor):
+        return obj
+    parts = [_put_together(item, device) for item in obj]
+    for part in parts:
+        if part.shape != parts[0].shape:
+            msg = "sequences inside one another must have equal lengths"
+            raise ValueError(f"{msg}, got shapes {parts[0].shape} and {part.shape}")
+    wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
+    return dispatch.call(_JOIN, (0, *[x.spec for x in wide]), wide)
+
+
+def numbers_of(obj: Any, dtype: DType | None) -> Array:
+    """The numbers of a nested sequence; integers beyond int64 as `dtype` needs them."""
+    obj = _with_an_end(obj)
+    try:
+        array: Array = quietly(np.array, obj)
+    except (TypeError, ValueError) as error:
+        unequal = _unequal(obj) if isinstance(error, ValueError) else None
+        if unequal is None:  # an item said so
+            msg = f"a {type(obj).__name__} gives no numbers: {cut(error)}"
+            raise (NoNumbersError if isinstance(error, TypeError) else ValueError)(msg) from error
+        msg = f"sequences inside one another must have equal lengths, got {unequal}"
+        raise ValueError(msg) from None
+    except MemoryError:
+        msg = f"the numbers of a {type(obj).__name__} cannot be held in memory"
+        raise MemoryError(msg) from None
+    if _may_hide_large_integers(array) and not holds_arrays(obj):
+        return _exact_numbers(np.array(obj, dtype=object), dtype)
+    if array.dtype.kind not in "biufcV":
+        _refuse_content({_CONTENTS.get(array.dtype.kind, array.dtype.name)})
+    return array
+
+
+def _with_an_end(obj: Any) -> Any:
+    """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
+    kind = type(obj)
+    is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
+    if kind in (list, tuple) or isinstance(obj, (str, bytes, Mapping)) or not is_sequence:
+        return obj
+    try:
+        count = len(obj)
+    except (OverflowError, ValueError, TypeError) as error:
+        raise TypeError(f"a {kind.__name__} has no length: {cut(error)}") from None
+    try:
+        entries = iter(obj)
+    except TypeError as error:
+        raise TypeError(f"a {kind.__name__} gives no numbers: {cut(error)}") from None
+    items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
+    if len(items) > count:
+        raise ValueError(f"a {kind.__name__} says that it has {count} items, and has more")
+    return items
+
+
+# What NumPy makes of texts and times.
+_CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
+
+
+def _refuse_content(kinds: set[str]) -> NoReturn:
+    raise NoNumbersError(f"a tensor holds numbers, got {cut(', '.join(sorted(kinds)))}")
+
+
+def _unequal(obj: Any) -> str | None:
+    """Two lengths of sequences at one depth that differ, for an error; None if none do."""
+    level = [obj]
+    for _ in range(MAX_RANK):
+        lengths = [f"a sequence of {len(x)}" if _has_items(x) else "a number" for x in level]
+        if len(set(lengths)) > 1:
+            other = next(n for n in lengths if n != lengths[0])
+            return f"{lengths[0]} beside {other}"
+        if lengths in ([], ["a number"] * len(level)):
+            return None
+        level = [inner for item in level for inner in item]
+    return f"more than {MAX_RANK} inside one another"
+
+
+def _has_items(item: Any) -> bool:
+    return hasattr(item, "__len__") and not isinstance(item, str) and getattr(item, "ndim", 1) > 0
+
+
+def _may_hide_large_integers(array: Array) -> bool:
+    """Return whether NumPy may have made floats of integers that int64 does not hold."""
+    if array.dtype != np.float64:
+        return array.dtype.kind in "uO"
+    if np.vdot(array, array) < 2.0**126:  # the shortest way; false for NaN
+        return False
+    return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
+
+
+def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
+    """Python numbers, some of them integers that int64 does not hold, as an array."""
+    kinds = {type(n) for n in numbers.flat}
+    if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
+        _refuse_content({kind.__name__ for kind in kinds})
+    wide = np.result_type(*kinds)
+    if wide.kind in "bi":
+        kind = dtypes.int64 if dtype is None else dtype
+        refuse_misfits(numbers, kind)
+        wide = kind if kind.kind in "biu" else dtypes.float64
+        if kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128):
+            numbers = np.vectorize(exchanged.as_odd_float, [object])(numbers)
+    try:
+        return numbers.astype(wide)
+    except OverflowError:
+        largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
+        raise dtypes.misfit(largest, wide) from None
+
+
+def refuse_misfits(array: Array, kind: DType) -> None:
+    """OverflowError for integers outside the range of an integer dtype."""
+    if array.dtype == kind or not (array.size and dtypes.in_category(kind, "any integral")):
+        return
+    if array.dtype.kind in "iuO" or dtypes.in_category(array.dtype, "narrow integer"):
+        refuse_misfit(int(array.min()), int(array.max()), kind)
+
+
+def refuse_misfit(least: int, most: int, kind: DType) -> None:
+    """OverflowError where an integer dtype does not hold all from `least` to `most`."""
+    lowest, highest = dtypes.limits(kind)
+    if least < lowest or most > highest:
+        raise dtypes.misfit(least if least < lowest else most, kind)
+
+
+def holds_arrays(obj: Any) -> bool:
+    """Return whether a nested sequence holds arrays or tensors, whose dtypes count."""
+    if isinstance(obj, (list, tuple)):
+        return any(holds_arrays(item) for item in obj)
+    return arguments.is_array(obj)

@@ -12,8 +12,7 @@ from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, named
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.arrays import arrived, over
-from tensorlayout.functions.sequences import from_sequence, refuse_misfit
+from tensorlayout.functions.arrays import arrived, from_sequence, over, refuse_misfit
 from tensorlayout.functions.transfers import copied, moved, on_host
 from tensorlayout.layout import MAX_SLOTS, Layout
 from tensorlayout.plan import Create, Relayout, in_dtype, layout_for

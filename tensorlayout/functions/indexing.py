@@ -12,8 +12,7 @@ from tensorlayout import dtypes, plan
 from tensorlayout.errors import REFUSALS, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.arrays import arrived
-from tensorlayout.functions.sequences import from_sequence
+from tensorlayout.functions.arrays import arrived, from_sequence
 from tensorlayout.functions.transfers import moved, strided
 from tensorlayout.layout import MOST_ENTRIES, Layout
 from tensorlayout.tensor import Tensor

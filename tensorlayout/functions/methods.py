@@ -108,12 +108,6 @@ _METHODS: dict[str, Any] = {name: f for name, f in vars(Methods).items() if name
 _METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # which type checkers take for no methods
 
 
-def _bind(name: str, method: Any) -> None:
-    if hasattr(method, "__name__"):
-        method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    setattr(Tensor, name, method)
-
-
 def _matmul(self: Tensor, other: Any, /) -> Any:
     if type(other) is not Tensor and not (isinstance(other, np.ndarray) and dispatch.takes(other)):
         return NotImplemented
@@ -251,13 +245,15 @@ class Bound(Methods):
 
 def bind() -> None:
     """Give `Tensor` its computing methods."""
+    named: dict[str, Any] = {}
+    for name, function in (_OPERATORS | _COMPARISONS).items():
+        named[f"__{name}__"] = dispatch.operator(function.operation)
     for name, function in _OPERATORS.items():
-        _bind(f"__{name}__", dispatch.operator(function.operation))
-        _bind(f"__r{name}__", dispatch.reflected(function.operation))
-        _bind(f"__i{name}__", dispatch.in_place(function.operation))
-    for name, function in _COMPARISONS.items():
-        _bind(f"__{name}__", dispatch.operator(function.operation))
-    named = {
+        named[f"__r{name}__"] = dispatch.reflected(function.operation)
+        named[f"__i{name}__"] = dispatch.in_place(function.operation)
+    for name, method in named.items():
+        method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    named |= {
         **{name: method for name, method in vars(Bound).items() if callable(method)},
         "__pos__": xp.positive,
         "__neg__": xp.negative,

@@ -75,7 +75,9 @@ def sum(
     """
     if initial is None and where is None and out is None:
         return reduced(_SUM, a, axis, keepdims, dtype)
-    return _combined(_SUM, xp.add, 0, a, axis, dtype, out, keepdims, initial, where)
+    x = selected(a, where, 0)
+    found = reduced(_SUM, x, axis, keepdims, kind_into(x, out, dtype))
+    return given("sum", _beginning(xp.add, initial, found), out)
 
 
 def prod(
@@ -102,7 +104,9 @@ def prod(
     """
     if initial is None and where is None and out is None:
         return reduced(_PROD, a, axis, keepdims, dtype)
-    return _combined(_PROD, xp.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
+    x = selected(a, where, 1)
+    found = reduced(_PROD, x, axis, keepdims, kind_into(x, out, dtype))
+    return given("prod", _beginning(xp.multiply, initial, found), out)
 
 
 def mask_of(a: Tensor, where: Any) -> Tensor:
@@ -115,33 +119,18 @@ def mask_of(a: Tensor, where: Any) -> Tensor:
 
 
 def selected(a: Any, where: Any, nothing: Any) -> Tensor:
-    """Return `a` with `nothing` in place of the elements that `where` leaves out."""
+    """Return `a` with `nothing` in place of the elements that `where` leaves out; None is all."""
     a = arguments.tensor(a)
+    if where is None:
+        return a  # type: ignore[no-any-return]
     if a.dtype == dtypes.bool:
         nothing = bool(nothing)
     return xp.where(mask_of(a, where), a, nothing)
 
 
-def _combined(
-    operation: Reduce,
-    combine: Callable[[Any, Any], Tensor],
-    nothing: int,
-    a: Any,
-    axis: Axis,
-    dtype: Any,
-    out: Tensor | None,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-) -> Tensor:
-    """Carry out a sum or a product with NumPy's options; `nothing`: what changes no result."""
-    name, x = operation.name, arguments.tensor(a)
-    if where is not None:
-        x = selected(x, where, nothing)
-    found = reduced(operation, x, axis, keepdims, kind_into(x, out, dtype))
-    if initial is not None:
-        found = combine(found, _scalar(initial, found))
-    return given(name, found, out)
+def _beginning(combine: Callable[[Any, Any], Tensor], initial: Any, found: Tensor) -> Tensor:
+    """Return a sum or a product that begins with `initial`, if that is given."""
+    return found if initial is None else combine(found, _scalar(initial, found))
 
 
 def min(

@@ -29,12 +29,12 @@ _TENSORS, _INTEGERS, _NUMBERS = {Tensor}, {int}, {int, float}
 _SEQUENCES = {tuple, list, constants.Size2D, constants.ScaleBias}
 # What is found again by its value and type, since it cannot change.
 _BY_VALUE = {
-    *(int, str, bool, type(None), Device, *constants.PREFIXES),
+    *(str, bool, type(None), Device, *constants.PREFIXES),
     *(type(kind.dtype) for kind in constants.DataType if kind.bits >= 8),
 }
 
 # Validated operators, by the calls that they carry out.
-_operators: dict[tuple[Any, ...] | None, Operator] = {}
+_operators: dict[tuple[Any, ...], Operator] = {}
 _MOST = 4096
 
 
@@ -50,16 +50,20 @@ def run(
     `values`: those of the members that are neither outputs nor data types, in their order, tensors
     for descriptors. `asking`: what new outputs are to be: `device`, and see `OperatorDesc._asked`.
     """
-    asking, tensors = asking or {}, list[Any]()
+    call = values if asking is None else (*values, *asking.values())
+    if out is not None:
+        call = (*call, out)
+    tensors: list[Any] = []
+    key = operator = None
     try:
         try:
-            key = (desc, *_keyed((*values, feature_level, *asking.values(), out), tensors))
-        except (TypeError, ValueError):
+            key = (desc, feature_level, type(feature_level), *_keyed(call, tensors))
+            operator = _operators.get(key)
+        except (TypeError, ValueError):  # of what may change, nothing is kept
             key = None
-        operator = _operators.get(key)
         if operator is None:
             seen = len(tensors)
-            operator, tensors = _made(desc, values, out, feature_level, asking)
+            operator, tensors = _made(desc, values, out, feature_level, asking or {})
             if key is not None and len(tensors) == seen:  # no tensor stands for a number
                 if len(_operators) == _MOST:
                     _operators.clear()
@@ -87,10 +91,12 @@ def _keyed(values: Iterable[Any], tensors: list[Any]) -> list[Any]:
         if kind is Tensor:
             tensors.append(x)
             key.append(x.spec)
-        elif kind in _BY_VALUE:
-            key += kind, x
+        elif kind is int:
+            key.append(x)
         elif kind is float:
-            key += kind, repr(x)
+            key.append(repr(x))
+        elif kind in _BY_VALUE:
+            key.append((kind, x))
         elif kind in _SEQUENCES:
             kinds = set(map(type, x))
             if kinds == _TENSORS:

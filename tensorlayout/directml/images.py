@@ -335,28 +335,17 @@ class _Patches(OperatorDesc):
     end_padding: members.Naturals
 
     def _dimensions(self) -> int:
-        image, rank = self._leading(), len(self.window_sizes)
-        if not 1 <= rank <= 6:
-            raise ValueError(f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
-        if image.rank != rank + 2:
-            rule = f"DimensionCount must be {rank + 2}, two more than WindowSizes"
-            member = "OutputTensor" if self.operator == "FOLD" else "InputTensor"
-            raise ValueError(f"{member}: {rule}, got {image.rank}")
-        return rank
+        return self._leading().rank - 2
 
-    def _columns(self, member: str, desc: TensorDesc | None) -> tuple[int, ...]:
-        """The sizes of the columns of the image; `desc`, if given, has them behind ones."""
+    def _columns(self, given: TensorDesc | None) -> tuple[int, ...]:
+        """The sizes of the columns of the image, behind as many ones as `given` has, if it is."""
         image, counts = self._leading(), self._counts()
         batch, channels, *_ = image.sizes
         if any(n < 1 for n in counts):
             came = f"{self.window_sizes} for Sizes {image.sizes}"
             raise ValueError(f"WindowSizes: a window must fit into the padded image, got {came}")
-        columns = batch, channels * math.prod(self.window_sizes), math.prod(counts)
-        if desc is None:
-            return columns
-        if desc.sizes[-3:] != columns or any(n != 1 for n in desc.sizes[:-3]):
-            raise ValueError(f"{member}: Sizes must be {columns}, got {desc.sizes}")
-        return desc.sizes
+        ones = (1,) * (given.rank - 3) if given else ()
+        return (*ones, batch, channels * math.prod(self.window_sizes), math.prod(counts))
 
     def _framed(self) -> list[int]:
         """The spatial sizes of the image with padding."""
@@ -390,7 +379,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
     _plans_output = True
 
     def _rule(self) -> list[Expected]:
-        self._columns("InputTensor", self.input)
+        check("InputTensor", self.input, self._columns(self.input))
         return [(self.input.data_type, self.output.sizes)]
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -414,7 +403,7 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
     def _sizes(self) -> tuple[int, ...]:
         framed = (*self.input.sizes[:2], *self._framed())
         within("InputTensor with padding", TensorDesc, self.input.data_type, framed)
-        return self._columns("OutputTensor", self.output)
+        return self._columns(self.output)
 
     def _run(self, out: Tensor, x: Tensor) -> None:
         rank, image = len(self.window_sizes), x

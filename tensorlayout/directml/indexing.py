@@ -24,6 +24,7 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.plan import CopyScatter, Gather
+from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -248,9 +249,9 @@ class _Addressed(NamedTuple):
         lead = max(len(own) - 1, 1)  # one tuple is a list of one: integers would make views
         tuples = seen_as(indices, (1,) * (lead + 1 - len(own)) + own)
         lines = []
-        for d in range(self.batch):
-            shape = [own[d] if i == d else 1 for i in range(lead)]
-            lines.append(seen_as(arange(own[d], device=indices.device), tuple(shape)))
+        for d, n in enumerate(own[: self.batch]):
+            line = arange(n, device=indices.device)
+            lines.append(seen_as(line, with_size((1,) * lead, d, n)))
         return (*lines, *(tuples[..., i] for i in range(own[-1])))
 
 
@@ -260,21 +261,19 @@ class _ByTuples(OperatorDesc):
     input_dimension_count: int
     indices_dimension_count: int
 
+    @cached_property
     def _addressed(self) -> _Addressed:
         """The rules of coordinate tuples."""
         rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
-        counts = self.input_dimension_count, self.indices_dimension_count
         check("IndicesTensor", self.indices, (None,) * rank)
-
-        def cut(kind: str, desc: TensorDesc, count: int) -> tuple[int, ...]:
-            member = f"{kind}DimensionCount"
-            check_between(member, count, 1, rank)
-            return last(f"{kind}Tensor", desc.sizes, count, member)
-
-        source = cut("Input", self.input, counts[0])
-        found = _Addressed(source, cut("Indices", self.indices, counts[1]), batch)
-        check_between("BatchDimensionCount", batch, 0, min(counts) - 1)
-        coordinates, most = found.indices[-1], counts[0] - batch
+        sizes: list[tuple[int, ...]] = []
+        for kind, desc in ("Input", self.input), ("Indices", self.indices):
+            count = getattr(self, f"{kind.lower()}_dimension_count")
+            check_between(f"{kind}DimensionCount", count, 1, rank)
+            sizes.append(last(f"{kind}Tensor", desc.sizes, count, f"{kind}DimensionCount"))
+        found = _Addressed(sizes[0], sizes[1], batch)
+        check_between("BatchDimensionCount", batch, 0, min(map(len, sizes)) - 1)
+        coordinates, most = found.indices[-1], len(found.source) - batch
         if coordinates > most:
             rule = f"the last size, of coordinate tuples, must be at most {most}"
             raise ValueError(f"IndicesTensor: {rule}, got {coordinates}")
@@ -303,11 +302,11 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
     _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
-        return _padded(self._addressed().blocks, self.input.rank)
+        return _padded(self._addressed.blocks, self.input.rank)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
-        found = self._addressed()
+        found = self._addressed
         source, positions = seen_as(x, found.source), found.key_of(indices)
         into = None if out is None else seen_as(out, found.blocks)
         key = (source.spec, tuple(range(len(positions))), False, *map(specs_of, positions))
@@ -400,12 +399,12 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     _plan = CopyScatter("SCATTER_ND")
 
     def _sizes(self) -> tuple[int, ...]:
-        sizes = _padded(self._addressed().blocks, self.input.rank)
+        sizes = _padded(self._addressed.blocks, self.input.rank)
         check("UpdatesTensor", self.updates, sizes, self.input.data_type)
         return self.input.sizes
 
     def _run(self, out: Tensor, x: Tensor, indices: Tensor, updates: Tensor) -> None:
-        found = self._addressed()
+        found = self._addressed
         key = found.key_of(indices)
         if self.duplicates == "error":
             _refuse_equal(key, found.source[: len(key)])
@@ -466,8 +465,8 @@ def _refuse_equal(key: Sequence[Tensor], sizes: Sequence[int], axis: int | None 
     places = [_from_front(p, size) for p, size in zip(key, sizes, strict=True)]
     if not all(((p >= 0) & (p < n)).all() for p, n in zip(places, sizes, strict=True)):
         return
-    number = places[0]
-    for place, size in zip(places[1:], sizes[1:], strict=True):
+    number: Any = 0
+    for place, size in zip(places, sizes, strict=True):
         number = number * size + place
     ordered = sort(reshape(number, (-1,)), axis=0) if axis is None else sort(number, axis=axis)
     before = (slice(None),) * (axis or 0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -47,19 +46,14 @@ class Member(NamedTuple):
         return KINDS[self.kind].held(self.spelling, value)
 
 
-def members_of(desc: Any, tensors: Sequence[str]) -> Iterator[Member]:
-    """Yield the members of a descriptor; `tensors`: the names in C of those that are tensors."""
-    spelt = {python_name(name): name for name in tensors}
+def members_of(desc: Any) -> Iterator[Member]:
+    """Yield the members of a descriptor."""
     for field in dataclasses.fields(desc):
         spelling = "".join(part.capitalize() for part in field.name.split("_"))
         kind, _, optional = str(field.type).removeprefix("members.").partition(" | ")
-        yield Member(field.name, spelt.get(field.name, spelling), kind, bool(optional))
-
-
-def python_name(spelling: str) -> str:
-    """Return the name of a member in Python: ``InputTensors`` is ``inputs``."""
-    short = re.sub("Tensor(s?)$", r"\1", spelling)
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", short).lower()
+        if kind in TENSORS:
+            spelling = f"{spelling}Tensor" if kind == "TensorDesc" else f"{spelling[:-1]}Tensors"
+        yield Member(field.name, spelling, kind, bool(optional))
 
 
 # --- what may be given ----------------------------------------------------------------------------

@@ -203,7 +203,7 @@ class _Window(OperatorDesc):
     input_window_strides: members.Steps
 
     def _check_window(self, member: str, part: TensorDesc | None) -> tuple[int, ...]:
-        """The window lies in the whole; the most elements that it has, and `part` may have."""
+        """The sizes of `part`, or all that the window has; errors if these lie outside."""
         sizes = self._leading().sizes
         offsets, spans = self.input_window_offsets, self.input_window_sizes
         steps = self.input_window_strides
@@ -215,11 +215,12 @@ class _Window(OperatorDesc):
                 rule = f"InputWindowStrides must not be 0, in dimension {d}"
                 raise ValueError(f"{rule}, got {steps}")
         most = tuple(1 + (n - 1) // abs(step) for n, step in zip(spans, steps, strict=True))
-        if part is not None:
-            check(member, part, (None,) * len(most))
-            if any(n > m for n, m in zip(part.sizes, most, strict=True)):
-                raise ValueError(f"{member}: Sizes must be at most {most}, got {part.sizes}")
-        return most
+        if part is None:
+            return most
+        check(member, part, (None,) * len(most))
+        if any(n > m for n, m in zip(part.sizes, most, strict=True)):
+            raise ValueError(f"{member}: Sizes must be at most {most}, got {part.sizes}")
+        return part.sizes
 
     def _starts(self) -> list[int]:
         """Where to begin: a negative step starts at the last element of the window."""
@@ -242,8 +243,7 @@ class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
     """
 
     def _sizes(self) -> tuple[int, ...]:
-        most = self._check_window("OutputTensor", self.output)
-        return most if self.output is None else self.output.sizes
+        return self._check_window("OutputTensor", self.output)
 
     def _run(self, out: Tensor, x: Tensor) -> None:
         out[...] = x[_slices(self._starts(), self.input_window_strides, out.shape)]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from tensorlayout.directml import members, tables
 from tensorlayout.directml.constants import DataType, TensorFlags, check_between, within
-from tensorlayout.directml.members import KINDS, Member, python_name
+from tensorlayout.directml.members import KINDS, Member
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import REFUSALS, named, refuse
 from tensorlayout.support.interning import cached_property
@@ -60,12 +60,11 @@ class OperatorDesc:
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)
         if operator:
             cls.operator, cls.in_place = operator, in_place
-            cls._members = tuple(members.members_of(cls, [*tables.support(operator)]))
+            cls._members = tuple(members.members_of(cls))
             cls._tensor_members = tuple(m for m in cls._members if m.kind in members.TENSORS)
-            written = [m for m in cls._tensor_members if m.spelling.startswith("Output")]
-            cls._outputs = tuple(written)
-            rest = [member for member in cls._members if member not in cls._outputs]
-            cls._given = tuple(member for member in rest if member.kind != "AnyDataType")
+            cls._outputs = tuple(m for m in cls._tensor_members if m.spelling.startswith("Output"))
+            rest = [m for m in cls._members if m not in cls._outputs]
+            cls._given = tuple(m for m in rest if m.kind != "AnyDataType")
 
     def __post_init__(self) -> None:
         if type(self) is OperatorDesc:
@@ -222,10 +221,10 @@ class OperatorDesc:
     def _completed(self, level: str) -> Self:
         """Self with outputs as the rules say: given ones are held against them."""
         outputs = [each for each in self._tensors if each[0].startswith("Output")]
-        filled: dict[str, TensorDesc] = {}
+        names, filled = {member.spelling: member.name for member in self._outputs}, {}
         for (name, desc), (kind, sizes) in zip(outputs, self._rule(), strict=True):
             if desc is None:
-                desc = filled[python_name(name)] = within(name, TensorDesc, kind, sizes)
+                desc = filled[names[name]] = within(name, TensorDesc, kind, sizes)
                 self._check_supported(name, desc, level)
             else:
                 check(name, desc, sizes, kind)

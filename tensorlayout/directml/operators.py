@@ -108,17 +108,18 @@ class Operator:
 
         `described`: new outputs are laid out as their descriptors say, not like the first input.
         """
-        inputs, outs = given[: self._arity], list(given[self._arity :])
-        if outs:
+        inputs: Given = given
+        outs: list[Tensor] = []
+        if len(given) > self._arity:
+            inputs, outs = given[: self._arity], list(given[self._arity :])
             self._check_hazards(inputs, outs)
         try:
-            if described or not inputs or not self.desc._plans_output:
-                for slot in self._outputs[len(outs) :]:
-                    if described or not inputs:
-                        device = inputs[0].device if inputs else self._device
-                        outs.append(slot.desc.empty(device=device))
-                    else:
-                        outs.append(new_output(slot.desc, inputs[0]))
+            if not outs and (described or not inputs):
+                device = inputs[0].device if inputs else self._device
+                outs = [slot.desc.empty(device=device) for slot in self._outputs]
+            elif not outs and not self.desc._plans_output:
+                for slot in self._outputs:
+                    outs.append(new_output(slot.desc, inputs[0]))
             if not outs:
                 return self.desc._run(None, *inputs)
             into = outs[0] if self._single else tuple(outs)

@@ -101,9 +101,6 @@ def test_members_of_odd_kinds(name):
         says = [f"{name}: {member}"]
         if member in ("InputTensors", "OutputTensors"):
             says.append(f"{name}: {member.removesuffix('Tensors')}Count")
-        if kind == "Integers" and name in ("FOLD", "UNFOLD"):
-            says.append(f"{name}: DimensionCount must be 1 to 6")
-            says += [f"{name}: {m}Tensor: DimensionCount must be" for m in ("Input", "Output")]
         for value in wrong(kind):
             optional = value is None and field.type.endswith(" | None")
             if optional or (member in SIGNED and type(value) is int and value == -1):
@@ -175,8 +172,6 @@ def test_arguments_of_odd_kinds(name):
         kind = kind_of(annotation)
         values = {"TensorDesc": NO_TENSOR, "Tensors": NO_TENSORS}.get(kind) or wrong(kind)
         says = [f"{name}: {begin}" for begin in begins]
-        if name in ("FOLD", "UNFOLD") and kind == "Integers":
-            says += [f"{name}: {m}" for m in ("DimensionCount", "InputTensor: ", OUTPUT)]
         for value in values:
             optional = annotation.endswith(" | None") or argument in ("output_sizes", "columns")
             if value is None and optional:

@@ -273,14 +273,11 @@ UPSAMPLE_2D scale_size=(2,)  # ScaleSize must be a width and a height, got (2,)
 ELEMENT_WISE_IF condition=t(2, 3, kind="INT8")
     ConditionTensor: DataType must be one of UINT8 at feature level 6_4, got INT8; no level allows
     INT8 with 2 dimensions
-FOLD UNFOLD window_sizes=[1] * 7  # DimensionCount must be 1 to 6, got 7 WindowSizes
-FOLD UNFOLD window_sizes=[]  # DimensionCount must be 1 to 6, got 0 WindowSizes
+FOLD UNFOLD window_sizes=[1] * 7  # WindowSizes must have 2 entries, DimensionCount, got 7
+FOLD UNFOLD window_sizes=[]  # WindowSizes must have 2 entries, DimensionCount, got 0
 FOLD UNFOLD dilations=[2, 1]
     WindowSizes: a window must fit into the padded image, got (2, 2) for Sizes (1, 1, 2, 3)
-FOLD window_sizes=[2]
-    OutputTensor: DimensionCount must be 3, two more than WindowSizes, got 4
-UNFOLD window_sizes=[2]
-    InputTensor: DimensionCount must be 3, two more than WindowSizes, got 4
+FOLD UNFOLD window_sizes=[2]  # WindowSizes must have 2 entries, DimensionCount, got 1
 UNFOLD strides=[2**31, 1], start_padding=[2**31, 0]
     InputTensor with padding: a tensor addresses at most 2**32 - 1 elements, got 6442450950 by
     Sizes (1, 1, 2147483650, 3)

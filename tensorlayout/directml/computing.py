@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import HIGHEST, run
 from tensorlayout.directml.constants import AxisDirection, DataTypeLike
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
-from tensorlayout.directml.operators import new_output, share_bytes
+from tensorlayout.directml.operators import HIGHEST, new_output, run, share_bytes
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.manipulation import flip

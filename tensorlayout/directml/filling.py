@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import HIGHEST, run
 from tensorlayout.directml.constants import DataTypeLike, check_between
 from tensorlayout.directml.operator_desc import OperatorDesc, check, with_size
+from tensorlayout.directml.operators import HIGHEST, run
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Create, DiagonalsPlan, OneHotPlan, Written

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from tensorlayout.directml import constants, members
-from tensorlayout.directml.calls import HIGHEST, run, seen_as
 from tensorlayout.directml.constants import check_between, within
 from tensorlayout.directml.moving import padding1
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
+from tensorlayout.directml.operators import HIGHEST, run, seen_as
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import zeros

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import HIGHEST, run, seen_as, specs_of
 from tensorlayout.directml.constants import check_between
 from tensorlayout.directml.operator_desc import OperatorDesc, check, effective_rank, last, with_size
+from tensorlayout.directml.operators import HIGHEST, run, seen_as, specs_of
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange

@@ -122,13 +122,12 @@ Interpolation = Annotated[
 Direction = Annotated[constants.AxisDirection | str | int, _one_of(constants.AxisDirection)]
 Order = Annotated[constants.DepthSpaceOrder | str | int, _one_of(constants.DepthSpaceOrder)]
 Duplicates = Annotated[_WORDS, Kind(_duplicates)]
+
 KINDS: dict[str, Kind] = {
     "TensorDesc": Kind(_desc),
     "int": Kind(arguments.integer),
     "bool": Kind(arguments.truth),
-    **{
-        name: get_args(kind)[1] for name, kind in globals().items() if hasattr(kind, "__metadata__")
-    },
+    **{name: get_args(x)[1] for name, x in globals().items() if hasattr(x, "__metadata__")},
 }
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import HIGHEST, run, run_several, seen_as, specs_of
 from tensorlayout.directml.constants import PaddingMode, check_between, within
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check, with_size
+from tensorlayout.directml.operators import HIGHEST, run, run_several, seen_as, specs_of
 from tensorlayout.directml.tensor_desc import TensorDesc, integers
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Join, Pad, ReverseSequencePlan, SliceGradPlan, Split, Written

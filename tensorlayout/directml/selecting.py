@@ -6,17 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.directml import members
-from tensorlayout.directml.calls import HIGHEST, run_pair, specs_of
-from tensorlayout.directml.constants import (
-    AxisDirection,
-    DataType,
-    DataTypeLike,
-    as_data_type,
-    check_between,
-    within,
-)
+from tensorlayout.directml import constants, members
+from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
+from tensorlayout.directml.operators import HIGHEST, run_pair, specs_of
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
@@ -51,7 +44,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
 
     def _rule(self) -> list[Expected]:
         size = self.input.sizes[self.axis]
-        check_between("K", self.k, 1, size, ", the size along Axis")
+        constants.check_between("K", self.k, 1, size, ", the size along Axis")
         sizes = with_size(self.input.sizes, self.axis, self.k)
         kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
         return [(self.input.data_type, sizes), (kind, sizes)]
@@ -65,11 +58,11 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     def _asked(cls, given: dict[str, Any], index_data_type: Any) -> dict[str, Any]:
         if "output_index" in given:
             return {}
-        kind = as_data_type("index_data_type", index_data_type)
+        kind = constants.as_data_type("index_data_type", index_data_type)
         desc = cls(**given)
         desc._check_members()
         _, (_, sizes) = desc._rule()
-        return {"output_index": within("OutputIndexTensor", TensorDesc, kind, sizes)}
+        return {"output_index": constants.within("OutputIndexTensor", TensorDesc, kind, sizes)}
 
 
 class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
@@ -157,7 +150,8 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         source, table = self.input, self.output_coordinates
         rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
         columns = least if table is None else table.sizes[-1]
-        check_between("OutputCoordinatesTensor: the last size", columns, least, source.rank)
+        member = "OutputCoordinatesTensor: the last size"
+        constants.check_between(member, columns, least, source.rank)
         sizes = (1,) * (source.rank - 2) + (rows, columns)
         return [(DataType.UINT32, (1,) * source.rank), (DataType.UINT32, sizes)]
 
@@ -175,7 +169,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
             return {}
         source, columns = given["input"], arguments.integer("columns", columns)
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
-        table = within("OutputCoordinatesTensor", TensorDesc, DataType.UINT32, sizes)
+        table = constants.within("OutputCoordinatesTensor", TensorDesc, DataType.UINT32, sizes)
         return {"output_coordinates": table}
 
 

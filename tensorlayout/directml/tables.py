@@ -115,7 +115,6 @@ def check(name: str, member: str, level: str, kind: DataType, rank: int) -> None
 
 
 def _parsed(lines: list[str]) -> Table:
-    """A row of the table, read from its text."""
     found: dict[str, TensorSupport] = {}
     for line in lines:
         kind, _, members = line.partition(": ")

@@ -10,16 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.devices import as_device
-from tensorlayout.directml import tables
-from tensorlayout.directml.constants import (
-    UINT32_MAX,
-    DataType,
-    DataTypeLike,
-    TensorFlags,
-    as_data_type,
-    check_between,
-    member,
-)
+from tensorlayout.directml import constants, tables
+from tensorlayout.directml.constants import UINT32_MAX, DataType, DataTypeLike, TensorFlags
 from tensorlayout.errors import cut, refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
@@ -157,7 +149,7 @@ class TensorDesc:
         ValueError where a size to be taken away is not 1.
         """
         wanted = under(_NAME, arguments.integer, "rank", rank)
-        under(_NAME, check_between, "DimensionCount", wanted, 1, _MOST_DIMENSIONS)
+        under(_NAME, constants.check_between, "DimensionCount", wanted, 1, _MOST_DIMENSIONS)
         drop = self.rank - wanted
         if any(n != 1 for n in self.sizes[: max(drop, 0)]):
             refuse(_NAME, f"Sizes {self.sizes} cannot have {rank} dimensions")
@@ -234,7 +226,7 @@ def _placed(
     data_type: Any, given_sizes: Any, given_strides: Any
 ) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
     """Data type, sizes and strides; the errors for those that no descriptor may have."""
-    kind, sizes = as_data_type("DataType", data_type), integers("Sizes", given_sizes)
+    kind, sizes = constants.as_data_type("DataType", data_type), integers("Sizes", given_sizes)
     if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
         count = len(sizes)
         raise ValueError(f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {count} sizes")
@@ -261,7 +253,6 @@ def _placed(
 def _held(
     data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
 ) -> dict[str, Any]:
-    """The members of a descriptor."""
     kind, sizes, strides = _placed(data_type, sizes, strides)
     count = max(math.prod(sizes), _reach(sizes, strides))
     if count > UINT32_MAX:
@@ -281,7 +272,7 @@ def _held(
         "data_type": kind,
         "sizes": sizes,
         "strides": strides,
-        "flags": member("Flags", TensorFlags, flags),
+        "flags": constants.member("Flags", TensorFlags, flags),
         "total_tensor_size_in_bytes": total,
         "guaranteed_base_offset_alignment": alignment,
     }

@@ -478,3 +478,4 @@ def test_arrays_are_operands():
     values, positions = directml.top_k(x, 1, 1)
     assert (np.asarray(values).item(), np.asarray(positions).item()) == (2.5, 1)
     assert np.asarray(directml.diagonal_matrix1(x, 7, 0, 1)).tolist() == [[7, 2.5]]
+    assert np.asarray(joined()(np.asarray([1, 2]), tl.asarray([3, 4]))).tolist() == [1, 2, 3, 4]

@@ -357,26 +357,23 @@ def _read_packed(runs: Runs) -> Move:
 def _read_staged(runs: Runs) -> Move:
     """One call for each block of lines with gaps, brought together if a quarter is wanted."""
     length, inner = runs.size(runs.indexed), runs.size(runs.inner)
-    outer, slots = [runs.layout.shape[d] for d in runs.outer], _read_slots(runs)
-    keys = list(blocks(tuple(outer), max(1, _STAGE // (length * inner))))
-    counts = [math.prod(len(range(n)[s]) for n, s in zip(outer, key, strict=True)) for key in keys]
-    begins = itertools.accumulate(counts, initial=0)
-    staged = list(zip(keys, begins, strict=False))
+    outer, slots = tuple([runs.layout.shape[d] for d in runs.outer]), _read_slots(runs)
+    keys = blocks(outer, max(1, _STAGE // (length * inner)))
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged(positions)
         if 4 * index.size < length:
             slots(memory, positions, out)
             return
-        source, target = memory.transpose(runs.order), runs.in_runs(out)
+        source = memory.transpose(runs.order)
+        target = runs.in_runs(out).reshape(*outer, index.size, inner, copy=False)
 
-        def move(piece: tuple[Key, int]) -> None:
-            key, begin = piece
-            lines = contiguous(source[key]).reshape(-1, length, inner)
-            to = target[begin : begin + lines.shape[0]]
-            np.take(lines, index, axis=1, out=to, mode="wrap")
+        def move(key: Key) -> None:
+            to, lines = target[key], contiguous(source[key])
+            lines = lines.reshape(*to.shape[:-2], length, inner)
+            np.take(lines, index, axis=len(outer), out=to, mode="wrap")
 
-        shared(staged, move, out.size)
+        shared(keys, move, out.size)
 
     return read
 
@@ -447,13 +444,9 @@ def _read_slots(runs: Runs) -> Move:
         to = target.view(row_of(target, row)) if row > 1 else target
         rows, slots = runs.rows(memory, row), runs.slots(positions, row)
 
-        def move(group: Iterable[Cut]) -> None:
-            for cut in group:
-                to[cut] = rows[slots(cut)] if row > 1 else rows.take(slots(cut), mode="wrap")
+        def move(cut: Cut) -> None:
+            to[cut] = rows[slots(cut)] if row > 1 else rows.take(slots(cut), mode="wrap")
 
-        groups = runs.cuts(to.shape, row)
-        if not runs.index_map.per_line:
-            groups = ([cut] for group in groups for cut in group)
-        shared(groups, move, out.size)
+        shared(itertools.chain.from_iterable(runs.cuts(to.shape, row)), move, out.size)
 
     return read

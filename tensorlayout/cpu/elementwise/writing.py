@@ -135,8 +135,7 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
         layout.ndim > 0
         and layout.size > 0
         and (
-            all(o is layout and o.is_packed for o in tensors)
-            or (layout.is_row_major and all(o.is_row_major for o in tensors))
+            (layout.is_row_major and all(o.is_row_major for o in tensors))
             or (layout.is_packed and all(o.same_placement(layout) for o in tensors))
         )
     )

@@ -59,19 +59,28 @@ def write_reduce(plan: ReducePlan) -> Write:
         if function in ("prod", "sum"):
             return _at_once(plan, _UFUNCS[function], accumulator(work))
         if not is_half(dtype) and (ALL_WAYS or function in ("all", "any")):
-            at_once = _extreme_at_once if work.kind == "f" else _at_once
-            return at_once(plan, _UFUNCS[function], work)
+            return _at_once(plan, _UFUNCS[function], work, ordered=work.kind == "f")
     return _walked(plan, _WORKS[function](plan))
 
 
-def _at_once(plan: ReducePlan, ufunc: Any, work: DType) -> Write:
-    """Few elements by NumPy's own reduction in the dtype `work`: frames take longer than that."""
+def _at_once(plan: ReducePlan, ufunc: Any, work: DType, *, ordered: bool = False) -> Write:
+    """Few elements by NumPy's own reduction in the dtype `work`: frames take longer than that.
+
+    `ordered`: among zeros -0 is less than +0.
+    """
     reduce, copy = ufunc.reduce, quiet.copy
     dims, kept, dtype = plan.dims, plan.keepdims, plan.result.dtype
     if work == dtype:
+        has_zero: Any = operator.not_
+        if plan.result.layout.ndim:
+            has_zero = lambda x: np.count_nonzero(x) < x.size  # noqa: E731
 
         def write(out: Tensor, x: Tensor) -> None:
-            copy().run(reduce, x.memory, dims, dtype, out.memory, kept)
+            found = out.memory
+            copy().run(reduce, x.memory, dims, dtype, found, kept)
+            if ordered and has_zero(found):
+                wide = found if kept else np.expand_dims(found, dims)
+                order_zeros(ufunc, wide, x.memory, dims)
 
         return write
     bfloat16 = dtype.kind == "V"
@@ -84,24 +93,6 @@ def _at_once(plan: ReducePlan, ufunc: Any, work: DType) -> Write:
         context.run(out.memory.__setitem__, ..., found)
 
     return write_rounded
-
-
-def _extreme_at_once(plan: ReducePlan, ufunc: Any, work: DType) -> Write:
-    """The extremes of few floats, likewise; among zeros -0 is less than +0."""
-    reduce, copy = ufunc.reduce, quiet.copy
-    dims, kept = plan.dims, plan.keepdims
-    has_zero: Any = operator.not_
-    if plan.result.layout.ndim:
-        has_zero = lambda x: np.count_nonzero(x) < x.size  # noqa: E731
-
-    def write(out: Tensor, x: Tensor) -> None:
-        found = out.memory
-        copy().run(reduce, x.memory, dims, work, found, kept)
-        if has_zero(found):
-            wide = found if kept else np.expand_dims(found, dims)
-            order_zeros(ufunc, wide, x.memory, dims)
-
-    return write
 
 
 def _walked(plan: ReducePlan, work: Work) -> Write:

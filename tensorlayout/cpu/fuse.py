@@ -84,7 +84,7 @@ def write(plan: FusePlan) -> Write:
     if plan.has_tiles and not plan.is_one_run:
         return write_call_by_call(plan)
     if _in_blocks(plan):
-        return _blockwise(plan)
+        return _Blocks(plan).write
     return _step_by_step(plan)
 
 
@@ -214,11 +214,6 @@ class _Standing(NamedTuple):
 
 # Memory fresh from the system costs its page faults.
 _buffers: list[Array] = []
-
-
-def _blockwise(plan: FusePlan) -> Write:
-    """``write(out, *operands)``, block by block."""
-    return _Blocks(plan).write
 
 
 class _Blocks:

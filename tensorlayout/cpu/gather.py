@@ -43,9 +43,6 @@ _RUN = 512
 # on, threads share the work.
 MANY = 256 * 1024
 
-# Offsets that a plan keeps: to make them takes longer than to move so few elements.
-_FEW = 512
-
 # Neighbouring lines that are read at once where every line has positions of its own.
 _COLUMNS = 64
 
@@ -154,7 +151,6 @@ class Runs:
 
     def __init__(self, layout: Layout, index_map: IndexMap) -> None:
         self.layout, self.index_map = layout, index_map
-        self._kept: dict[tuple[int, ...], Array] = {}  # offsets, for calls of few elements
         self.major = tuple(reversed(index_map.order))
         if index_map.index_dims:
             begin = min(map(self.major.index, index_map.index_dims))
@@ -220,14 +216,10 @@ class Runs:
 
     def offsets(self, dims: tuple[int, ...]) -> Array:
         """The slots from an element to those that differ from it in `dims`, in order."""
-        total = self._kept.get(dims)
-        if total is None:
-            total = np.zeros(1, np.intp)
-            for d in dims:
-                steps = np.arange(self.layout.shape[d]) * self.layout.strides[d]
-                total = (total[:, None] + steps).reshape(-1)
-            if total.size <= _FEW:
-                self._kept[dims] = total
+        total = np.zeros(1, np.intp)
+        for d in dims:
+            steps = np.arange(self.layout.shape[d]) * self.layout.strides[d]
+            total = (total[:, None] + steps).reshape(-1)
         return total
 
     def middle(self, positions: Positions, weights: Sequence[int]) -> Array:

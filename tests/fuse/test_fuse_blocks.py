@@ -28,8 +28,8 @@ def blocks(monkeypatch):
 def counted(monkeypatch):
     """How many plans were carried out in blocks."""
     seen = []
-    found = engine._blockwise
-    monkeypatch.setattr(engine, "_blockwise", lambda plan: seen.append(plan) or found(plan))
+    found = engine._Blocks
+    monkeypatch.setattr(engine, "_Blocks", lambda plan: seen.append(plan) or found(plan))
     return seen
 
 

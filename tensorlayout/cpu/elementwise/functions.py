@@ -128,9 +128,7 @@ def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
 
 
 def _all_finite(x: Array) -> bool:
-    """Return whether there is no infinity and no NaN; parts of complex numbers are faster."""
-    if x.dtype.kind == "c" and x.ndim and x.flags.c_contiguous:
-        x = x.view(x.real.dtype)
+    """Return whether there is no infinity and no NaN."""
     return _all(np.isfinite(x))
 
 
@@ -162,23 +160,14 @@ def _forwards(function: Any) -> Fix:
     return fix
 
 
-# Whether NumPy's loops for vectors of bool look for zeros, on this processor.
-_ONES, _ODD = np.ones(200, np.bool_), np.full(200, 255, np.uint8).view(np.bool_)
-_VECTORS_OF_TRUTHS = bool(np.equal(_ONES, _ODD).all() and not np.not_equal(_ONES, _ODD).any())
-
-
 def _by_truth(function: Any) -> Fix:
     """Return the fix that compares bools: NumPy may compare bytes, but every one except 0 is True.
 
-    To turn them it looks for 0, as do its loops for vectors, unless one operand never changes.
+    To turn them it looks for 0.
     """
 
     def fix(x: Array, y: Array, out: Array) -> None:
-        vectors = _VECTORS_OF_TRUTHS and x.shape == y.shape == out.shape
-        if vectors and x.flags.c_contiguous and y.flags.c_contiguous and out.flags.c_contiguous:
-            function(x, y, out=out)
-        else:
-            function(np.logical_not(x), np.logical_not(y), out=out)
+        function(np.logical_not(x), np.logical_not(y), out=out)
 
     return fix
 

@@ -77,43 +77,6 @@ def test_kernels_of_a_file(compiler, architecture):
     }
 
 
-def elf(*, segments=(64, 2), sections=(200, 3)):
-    """An ELF file of nothing but a header and two tables."""
-    (first, count), (second, number) = segments, sections
-    head = b"\x7fELF".ljust(32, b"\1") + struct.pack("<QQ", first, second) + b"\1" * 6
-    head += struct.pack("<HHHHH", 56, count, 64, number, 1)
-    whole = max(64, first + 56 * count, second + 64 * number)
-    return head[: whole - 1].ljust(whole - 1, b"\1") + b"\0"
-
-
-LAYOUTS = {
-    "sections last": elf(),
-    "segments last": elf(segments=(400, 5), sections=(64, 5)),
-    "no segments": elf(segments=(0, 0)),
-}
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_the_byte_that_cupy_strips_is_put_back(name, monkeypatch):
-    monkeypatch.setattr(nvrtc, "version", lambda: "1.0")
-    whole = LAYOUTS[name]
-    assert nvrtc.whole_elf(whole[:-1]) == nvrtc.whole_elf(whole) == whole
-    assert nvrtc.whole_elf(whole + b"more") == whole + b"more"
-    sizes = f"cuda: NVRTC 1.0 gave {len(whole) - 2} bytes of machine code, and its header says"
-    with pytest.raises(RuntimeError, match=f"^{sizes} {len(whole)}$"):
-        nvrtc.whole_elf(whole[:-2])
-
-
-NO_ELF = [b"", b"\x7fELF", b"\x7fELF".ljust(63), b"ELF".ljust(500), elf()[1:]]
-
-
-@pytest.mark.parametrize("cubin", NO_ELF)
-def test_what_is_no_elf_file_is_refused(cubin, monkeypatch):
-    monkeypatch.setattr(nvrtc, "version", lambda: "1.0")
-    with pytest.raises(RuntimeError, match=rf"^cuda: NVRTC 1.0 gave {len(cubin)} bytes.* no ELF"):
-        nvrtc.whole_elf(cubin)
-
-
 def test_what_is_kept_is_a_whole_elf_file(compiler, cache, small):
     """By the tables that the header names, read here; for all architectures that kernels run on."""
     for architecture in [n for n in compiler.getSupportedArchs() if n >= 75]:

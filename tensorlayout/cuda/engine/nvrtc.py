@@ -5,7 +5,6 @@ CuPy's own compile appends ``-ftz=true`` to the options, which would flush denor
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -96,29 +95,7 @@ def _compiled(
         msg = f"cuda: NVRTC could not compile {names[0]} with {given}:\n{said}"
         raise RuntimeError(msg) from None
     else:
-        return whole_elf(cubin), nvrtc.getProgramLog(program)
+        # CuPy takes the last byte of machine code, a 0, for the end of a text.
+        return cubin + b"\0", nvrtc.getProgramLog(program)
     finally:
         nvrtc.destroyProgram(program)
-
-
-# Of an ELF file of 64 bits: where the tables of segments and sections begin, and of what size and
-# how many the entries of each are.
-_ELF = struct.Struct("<4s28xQQ6xHHHH2x")
-
-
-def whole_elf(cubin: bytes) -> bytes:
-    """Return machine code with its last byte, which CuPy takes for a NUL behind a text.
-
-    It is a 0, the highest byte of the last number of a table. RuntimeError if more is missing.
-    """
-    nbytes = None
-    if len(cubin) >= _ELF.size:
-        magic, segments, sections, *sizes = _ELF.unpack_from(cubin)
-        if magic == b"\x7fELF":
-            ends = segments + sizes[0] * sizes[1], sections + sizes[2] * sizes[3]
-            nbytes = max(_ELF.size, *ends)
-    if nbytes is not None and nbytes - len(cubin) <= 1:
-        return cubin.ljust(nbytes, b"\0")
-    needed = "it is no ELF file" if nbytes is None else f"its header says {nbytes}"
-    msg = f"cuda: NVRTC {version()} gave {len(cubin)} bytes of machine code, and {needed}"
-    raise RuntimeError(msg)

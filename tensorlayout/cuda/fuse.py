@@ -11,8 +11,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda import reduce
-from tensorlayout.cuda.elementwise import compute_type, plan_loops, walks_tiles
-from tensorlayout.cuda.elementwise.launches import Computed, TooManyAxesError
+from tensorlayout.cuda.elementwise import (
+    Computed,
+    TooManyAxesError,
+    compute_type,
+    plan_loops,
+    walks_tiles,
+)
 from tensorlayout.cuda.engine import (
     RANKS,
     SECTOR,
@@ -212,7 +217,7 @@ def _planned(
         result, memories = chain.result, [place[value] for value in (chain.value, *chain.tensors)]
         types = (*chain.macros, ("RESULT", c_type(result.dtype)))
         found = plan_loops(
-            Computed(plan.operation.name, "fuse", types, numbers=chain.room),
+            Computed("fuse", types, numbers=chain.room),
             result,
             chain.reads,
             [aligned[memory] for memory in memories],

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import NamedTuple
 
-from tensorlayout.cuda.copy import write_move
-from tensorlayout.cuda.copy.choose import plan_copy
+from tensorlayout.cuda.copy import plan_copy, write_move
 from tensorlayout.cuda.engine import (
     PER_THREAD,
     SECTOR,

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
 
-from tensorlayout.cuda.copy.choose import plan_copy
+from tensorlayout.cuda.copy import plan_copy
 from tensorlayout.cuda.engine import structs
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind

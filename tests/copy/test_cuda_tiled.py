@@ -17,7 +17,7 @@ from simulated import needs_compiler, simulator
 from test_cuda_copy import ITEMSIZES, column_major, row_major, run, slot_numbers
 
 import tensorlayout as tl
-from tensorlayout.cuda.copy.choose import between, plan_copy
+from tensorlayout.cuda.copy import between, plan_copy
 from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read

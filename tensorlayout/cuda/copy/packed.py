@@ -32,7 +32,7 @@ from tensorlayout.cuda.engine import (
     writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.fill import padded_launch, padding_beside, plan_fill, plan_padding
+from tensorlayout.cuda.fill import padded_launch, padding_beside, plan_fill
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
 from tensorlayout.plan import Write
@@ -45,46 +45,6 @@ RUN = WIDEST  # elements that a thread of flat kernels moves, a byte each
 def is_packed(*specs: TensorSpec) -> bool:
     """Return whether some tensor is packed below a byte."""
     return any(spec.layout.slot_bits is not None for spec in specs)
-
-
-def plan_packed(
-    source: TensorSpec,
-    result: TensorSpec,
-    alignments: tuple[int, int],
-    padding: bytes | None,
-    whole: bool,
-    between: Callable[..., Launches],
-) -> Launches:
-    """How to move elements where one or both sides are packed below a byte.
-
-    `whole`: whether the bytes of the result hold nothing else, so that padding of no value may be
-    written, too. `between` plans the same for any specs, alignments and padding. The rest is as in
-    `plan_copy`.
-    """
-    here, there, (to, from_) = source.layout, result.layout, alignments
-    if not there.size and (padding is None or not there.required_size):
-        return Launches((), "empty")
-    if not there.size and there.slot_bits is None:
-        return plan_padding(there, 1, to, padding)
-    alike, found = source.dtype == result.dtype, None
-    if there.slot_bits is None:
-        if alike:
-            found = plan_unpack(there, here, alignments, padding)
-        if found is not None:
-            return found
-        second = between(_unpacked(source), result, (to, SECTOR), padding)
-        return in_two(_unpack_block(here, from_), second, here.required_size)
-    if not (there.covers_block and (whole or not there.is_padded)):
-        middle = between(source, _unpacked(result), (SECTOR, from_), None)
-        memories = (2, 1, *range(3, 3 + len(middle.scratch)))
-        return _in_its_bytes(there, to, middle, memories)
-    if alike:
-        found = plan_pack(there, here, alignments, padding, whole)
-    if found is not None:
-        return found
-    # Conversions, tails of the source alone, and orders in which reads take a sector an element.
-    first = between(source, _unpacked(result), (SECTOR, from_), padding)
-    return in_two(first, _pack_block(there, to, whole), there.required_size)
 
 
 def in_two(first: Launches, second: Launches, nbytes: int) -> Launches:
@@ -292,11 +252,11 @@ def _flat(case: str, chosen: Kernel, count: int, kept: int) -> Launches:
     return Launches((Launch.of(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept),), case)
 
 
-def _in_its_bytes(
+def in_its_bytes(
     layout: Layout, alignment: int, middle: Launches, memories: Sequence[int]
 ) -> Launches:
     """Slots unpacked to the first of `memories`, `middle` on these, and packed: the rest stays."""
-    lift, back = _unpack_block(layout, alignment), _pack_block(layout, alignment, whole=False)
+    lift, back = unpack_block(layout, alignment), pack_block(layout, alignment, whole=False)
     launches = (
         *[e.without_scalars(b"").placed((memories[0], 0)) for e in lift.launches],
         *[e.placed(memories) for e in middle.launches],
@@ -307,15 +267,15 @@ def _in_its_bytes(
 
 def write_number(spec: TensorSpec, octets: Callable[[Any], bytes]) -> Write:
     """The function of a packed tensor and a number, which `octets` makes one element."""
-    layout, fill = spec.layout, plan_fill(_unpacked(spec).layout, 1)
+    layout, fill = spec.layout, plan_fill(unpacked(spec).layout, 1)
 
     def planned(alignments: tuple[int, ...]) -> Launches | None:
-        return _in_its_bytes(layout, alignments[0], fill, (1,)) if layout.size else None
+        return in_its_bytes(layout, alignments[0], fill, (1,)) if layout.size else None
 
     return writer(spec.device.number, planned, 1, lambda value: pattern(octets(value)))
 
 
-def _unpack_block(layout: Layout, alignment: int) -> Launches:
+def unpack_block(layout: Layout, alignment: int) -> Launches:
     """All slots of a packed layout to new memory of a byte each."""
     octets = Layout((layout.required_size,))
     slots = octets.with_slot_bits(layout.slot_bits)
@@ -324,7 +284,7 @@ def _unpack_block(layout: Layout, alignment: int) -> Launches:
     return found
 
 
-def _pack_block(layout: Layout, alignment: int, whole: bool) -> Launches:
+def pack_block(layout: Layout, alignment: int, whole: bool) -> Launches:
     """The way back."""
     octets = Layout((layout.required_size,))
     slots = octets.with_slot_bits(layout.slot_bits)
@@ -333,5 +293,6 @@ def _pack_block(layout: Layout, alignment: int, whole: bool) -> Launches:
     return found
 
 
-def _unpacked(spec: TensorSpec) -> TensorSpec:
+def unpacked(spec: TensorSpec) -> TensorSpec:
+    """The tensor with a byte for each slot."""
     return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)

@@ -18,6 +18,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import Array, DeviceLike, Storage
 from tensorlayout.xla import tiles as tiling
+from tensorlayout.xla.calling import require
 from tensorlayout.xla.conversion import layout_of
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.shapes import Shape
@@ -149,8 +150,8 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     """
     x = under("to_buffer", arguments.tensor, x)
     memory = _memory_of(shape)
-    if x.shape != memory.shape.dimensions:
-        refuse("to_buffer", f"x must have the sizes of {cut(memory.shape)}, got {x.shape}")
+    sizes = memory.shape.dimensions
+    require(x.shape == sizes, "to_buffer: x must have the sizes of", x.shape, of=memory.shape)
     taken = [memory.dtype]
     if dtypes.is_narrow(memory.dtype):
         taken.append(dtypes.wider(memory.dtype))

@@ -1,4 +1,4 @@
-"""Decorators of XLA's functions: aliases of expressions, and wrong arguments named."""
+"""XLA's functions: aliases of expressions, wrong arguments named, rules that must hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ParamSpec, SupportsIndex, TypeVar, get_type_hints
 
-from tensorlayout.errors import shown
+from tensorlayout.errors import cut, shown
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -67,6 +67,26 @@ def _misfit(function: Callable[..., Any], args: Any, kwargs: Any) -> str:
         if kind in _KINDS and name in given and not isinstance(given[name], expected):
             return f"{name} must be of class {kind}, got {shown(given[name])}"
     return ""
+
+
+def require(
+    holds: object, rule: str, *got: Any, of: Any = None, error: type[Exception] = ValueError
+) -> None:
+    """Raise an error unless a rule holds: the rule, which ends in what it is `of`; what came."""
+    if not holds:
+        place = "" if of is None else f" {_worded(of)}"
+        raise error(f"{rule}{place}, got {' and '.join(map(_worded, got))}")
+
+
+def require_in(numbers: range, name: str, number: int, of: Any) -> None:
+    """Raise ValueError for a number that is not in a range, that `of` a shape or a layout."""
+    least, most = numbers.start, numbers.stop - 1
+    require(least <= number <= most, f"{name}: must be from {least} to {most} for", number, of=of)
+
+
+def _worded(x: Any) -> str:
+    """Return a shape, layout or tile as its text, all else as errors repeat it."""
+    return cut(x) if type(x).__module__.startswith("tensorlayout.") else shown(x)
 
 
 def export(space: dict[str, Any], *chapters: ModuleType) -> None:

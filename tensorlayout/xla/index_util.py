@@ -12,17 +12,18 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
-from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import checked_integer, checked_integers, packed_strides
-from tensorlayout.xla.calling import alias, export, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
+from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
+from tensorlayout.xla.tiles import unravelled
 
 
 def _order(shape: Shape) -> tuple[int, ...]:
     """Return the order of an array of known sizes; the rest of its layout may be invalid."""
     order = shape.own_layout.minor_to_major
-    if UNBOUNDED in shape.dimensions or sorted(order) != list(range(shape.rank)):
-        refuse("shape", f"must have known sizes and a valid order, got {cut(shape)}")
+    valid = UNBOUNDED not in shape.dimensions and sorted(order) == list(range(shape.rank))
+    require(valid, "shape: must have known sizes and a valid order", shape)
     return order
 
 
@@ -36,9 +37,8 @@ def multidimensional_index_to_linear_index(
     ValueError for an index outside the shape, which a release build of XLA does not notice.
     """
     order = _order(shape)
-    if minor_to_major is not None and tuple(minor_to_major) != order:
-        came = shown(tuple(minor_to_major))
-        refuse("index", f"minor_to_major must be that of {cut(shape)}, got {came}")
+    given = order if minor_to_major is None else tuple(minor_to_major)
+    require(given == order, "index: minor_to_major must be that of", given, of=shape)
     at = shape.checked_index("multi_index", multi_index)
     return sum(map(mul, at, packed_strides(shape.dimensions, order)))
 
@@ -51,13 +51,9 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     size is 0.
     """
     order, number = _order(shape), checked_integer("linear_index", linear_index)
-    if not 0 <= number < shape.size:
-        rule = f"must be at least 0 and below the {shape.size} elements of {cut(shape)}"
-        refuse("linear_index", f"{rule}, got {shown(number)}")
-    index = [0] * shape.rank
-    for dim in order:
-        number, index[dim] = divmod(number, shape.dimensions[dim])
-    return tuple(index)
+    require_in(range(shape.size), "linear_index", number, shape)
+    physical = unravelled(number, [shape.dimensions[dim] for dim in order[::-1]])
+    return tuple(permute_inverse(physical, order[::-1]))
 
 
 @xla_function
@@ -87,8 +83,7 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
     ValueError for a dimension that is not there, where XLA gives the product of all sizes.
     """
     order = _order(shape)
-    if dimension not in order:
-        refuse("dimension", f"{cut(shape)} has no dimension {shown(dimension)}")
+    require_in(range(shape.rank), "dimension", dimension, shape)
     return math.prod(shape.dimensions[d] for d in order[: order.index(dimension)])
 
 
@@ -104,8 +99,7 @@ def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
     different lengths.
     """
     left, right = checked_integers("lhs", lhs), checked_integers("rhs", rhs)
-    if len(left) != len(right):
-        refuse("compare_indices", f"must have equal lengths, got {shown(left)} and {shown(right)}")
+    require(len(left) == len(right), "compare_indices: must have equal lengths", left, right)
     return (left > right) - (left < right)
 
 

@@ -9,9 +9,8 @@ from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import COMBINE, checked_integers
-from tensorlayout.xla.calling import alias, export, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
@@ -42,8 +41,7 @@ get_default_layout_for_rank = make_descending_layout
 @xla_function
 def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
     """Return the row-major layout of an array, the empty one of a token. ValueError for a tuple."""
-    if shape.is_tuple:
-        refuse("shape", f"one layout describes no tuple, got {cut(shape)}")
+    require(not shape.is_tuple, "shape: one layout describes no tuple", shape)
     return XlaLayout.row_major(shape.unwrapped.rank)
 
 
@@ -89,8 +87,8 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     A source array **without** a layout clears that of the destination. ValueError where the tuples
     or the numbers of dimensions differ, or a layout does not fit its destination.
     """
-    if len(src.elements) != len(dst.elements) or src.is_tuple != dst.is_tuple:
-        refuse("shape", f"must be tuples alike, got {cut(src)} and {cut(dst)}")
+    alike = len(src.elements) == len(dst.elements) and src.is_tuple == dst.is_tuple
+    require(alike, "shape: must be tuples alike", src, dst)
     if src.elements:
         pairs = zip(src.elements, dst.elements, strict=True)
         return dst.replace(elements=tuple(copy_layout_between_shapes(s, d) for s, d in pairs))
@@ -98,8 +96,7 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
         return dst
     if src.layout is None:
         return dst.replace(layout=None)
-    if not dst.is_array or src.rank != dst.rank:
-        refuse("shape", f"must have equal ranks, got {cut(src)} and {cut(dst)}")
+    require(dst.is_array and src.rank == dst.rank, "shape: must have equal ranks", src, dst)
     dst.validate_layout(src.layout)
     return dst.replace(layout=src.layout)
 
@@ -141,8 +138,7 @@ is_monotonic_with_dim0_minor = has_ascending_layout
 def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
     """Return whether logical dimensions stand side by side in the order, however listed."""
     asked = checked_integers("dims", dims)
-    if not set(asked) <= set(layout.minor_to_major):
-        refuse("dims", f"must be dimensions of {cut(layout)}, got {shown(asked)}")
+    require({*asked} <= {*layout.minor_to_major}, "dims: must be dimensions of", asked, of=layout)
     places = sorted(layout.minor_to_major.index(d) for d in asked)
     return not places or places == list(range(places[0], places[0] + len(places)))
 
@@ -164,8 +160,7 @@ def byte_strides_is_major_to_minor(
 ) -> bool:
     """Return whether byte strides are those of packed rows, dimensions of size 1 included."""
     steps, sizes = checked_integers("byte_strides", byte_strides), checked_integers("dims", dims)
-    if len(steps) != len(sizes):
-        refuse("byte_strides", f"must have equal lengths, got {shown(steps)} and {shown(sizes)}")
+    require(len(steps) == len(sizes), "byte_strides: must have equal lengths", steps, sizes)
     width = element_type.byte_width or 0
     return all(s == width * math.prod(sizes[d + 1 :]) for d, s in enumerate(steps))
 
@@ -183,9 +178,7 @@ def minor(layout: XlaLayout, physical: int) -> int:
 
     ValueError outside 0 to n - 1, which XLA notices in debug builds only.
     """
-    if not 0 <= physical < layout.rank:
-        rule = f"must be from 0 to {layout.rank - 1} for {cut(layout)}"
-        refuse("physical", f"{rule}, got {shown(physical)}")
+    require_in(range(layout.rank), "physical", physical, layout)
     return layout.minor_to_major[physical]
 
 
@@ -215,8 +208,7 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
     given = [*map(as_tile, tiles)]
     rank = len(known)
     for tile in given:
-        if len(tile.dimensions) > rank:
-            refuse("tiles", f"the tile {cut(tile)} is longer than the {rank} dimensions")
+        require(len(tile.dimensions) <= rank, f"tiles: at most {rank} sizes are allowed", tile)
         rank += len(tile.dimensions) - 2 * tile.dimensions.count(COMBINE)
     for step in steps(known, given):
         first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
@@ -233,8 +225,7 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
 def get_split_config(shape: Shape) -> SplitConfig | None:
     """Return the one split config of an array, None without any; ValueError for several."""
     splits = () if shape.layout is None else shape.layout.split_configs
-    if len(splits) > 1:
-        refuse("shape", f"must have at most one split config, got {cut(shape)}")
+    require(len(splits) <= 1, "shape: must have at most one split config", shape)
     return splits[0] if splits else None
 
 
@@ -242,8 +233,7 @@ def get_split_config(shape: Shape) -> SplitConfig | None:
 def max_split_size(shape: Shape, dim: int) -> int:
     """Return the largest piece of one **logical** dimension between its split points."""
     sizes, layout = shape.physical()[0], shape.own_layout
-    if not 0 <= dim < shape.rank:
-        refuse("dim", f"{cut(shape)} has no dimension {shown(dim)}")
+    require_in(range(shape.rank), "dim", dim, shape)
     at = layout.logical_to_physical[dim]
     cuts = (split.split_indices for split in layout.split_configs if split.dimension == at)
     return max(b - a for a, b in pairwise((0, *chain.from_iterable(cuts), sizes[at])))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import COMBINE, checked_integer, checked_integers, descending
+from tensorlayout.xla.calling import require
 from tensorlayout.xla.permutations import inverse_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.tiles import Tile, as_tile
@@ -96,13 +97,11 @@ class XlaLayout:
         object.__setattr__(self, "split_configs", splits)
         for name in ("tail_padding_alignment", "element_size_in_bits", "memory_space"):
             object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
-        if self.tail_padding_alignment < 1:
-            came = shown(self.tail_padding_alignment)
-            refuse("tail_padding_alignment", f"must be at least 1, got {came}")
-        if self.memory_space not in SPACES:
-            refuse("memory_space", f"must fit 8 signed bits, got {shown(self.memory_space)}")
-        if any(d not in INTEGERS for d in order):
-            refuse("minor_to_major", f"must be 64-bit integers, got {shown(order)}")
+        step, space = self.tail_padding_alignment, self.memory_space
+        require(step >= 1, "tail_padding_alignment: must be at least 1", step)
+        require(space in SPACES, "memory_space: must fit 8 signed bits", space)
+        small = all(d in INTEGERS for d in order)
+        require(small, "minor_to_major: must be 64-bit integers", order)
 
     @classmethod
     def row_major(cls, rank: int) -> XlaLayout:
@@ -237,7 +236,7 @@ def checked_names(ignore: Collection[str], allowed: Set[str]) -> Set[str]:
         raise TypeError(msg) from None
     if not names <= allowed:
         came = shown(sorted(names - allowed, key=shown))
-        refuse("equal", f"ignore must be of {sorted(allowed)}, got {came}")
+        raise ValueError(f"equal: ignore must be of {sorted(allowed)}, got {came}")
     return names
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tensorlayout.errors import refuse, shown
 from tensorlayout.layout import checked_integer, checked_integers
+from tensorlayout.xla.calling import require
 
 __all__ = [
     "common_factors",
@@ -102,9 +103,8 @@ def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
     """
     source = checked_integer("move_single_element: source", source)
     target = checked_integer("move_single_element: target", target)
-    if not (0 <= source < len(p) and 0 <= target < len(p)):
-        came = f"{shown(source)} and {shown(target)}"
-        refuse("move_single_element", f"must be from 0 to {len(p) - 1}, got {came}")
+    inside = min(source, target) >= 0 and max(source, target) < len(p)
+    require(inside, f"move_single_element: must be from 0 to {len(p) - 1}", source, target)
     left = list(p)
     left.insert(target, left.pop(source))
     return left
@@ -124,12 +124,10 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     """
     first = checked_integers("common_factors: a", a)
     second = checked_integers("common_factors: b", b)
-    if max(len(first), len(second)) > _MOST:
-        came = f"{len(first)}, {len(second)}"
-        refuse("common_factors", f"at most {_MOST} sizes are allowed, got {came}")
-    if math.prod(first) != math.prod(second):
-        came = f"those of {shown(first)} and {shown(second)}"
-        refuse("common_factors", f"the products must be equal, got {came}")
+    few = max(len(first), len(second)) <= _MOST
+    require(few, f"common_factors: at most {_MOST} sizes are allowed", len(first), len(second))
+    equal = math.prod(first) == math.prod(second)
+    require(equal, "common_factors: the products must be equal", first, second)
     ends = (len(first), len(second))
     same = 0
     while same < min(ends) and first[same] == second[same]:

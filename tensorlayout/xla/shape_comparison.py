@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from tensorlayout.errors import cut, refuse, shown
+from tensorlayout.errors import cut, refuse
 from tensorlayout.layout import packed_strides, reshaped
 from tensorlayout.xla import layout_util
-from tensorlayout.xla.calling import alias, export, xla_function
+from tensorlayout.xla.calling import alias, export, require, xla_function
 from tensorlayout.xla.layouts import XlaLayout, checked_names
 from tensorlayout.xla.permutations import (
     checked_permutation,
@@ -163,8 +163,7 @@ def dynamic_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> b
 
 
 def _check_counts(a: Shape, b: Shape) -> None:
-    if a.size != b.size:
-        refuse("shape", f"must have equal numbers of elements, got {cut(a)} and {cut(b)}")
+    require(a.size == b.size, "shape: must have equal numbers of elements", a, b)
 
 
 @xla_function
@@ -404,13 +403,12 @@ def get_normalized_logical_transpose_shape(
     ((32, 110), (1, 0))
     """
     for shape in (input_shape, output_shape):
-        if shape.layout is None or not shape.layout.is_row_major:
-            refuse("shape", f"must have row-major layouts, got {cut(shape)}")
+        row_major = shape.layout is not None and shape.layout.is_row_major
+        require(row_major, "shape: must have row-major layouts", shape)
     sizes = input_shape.dimensions
     dims = checked_permutation("dimensions", dimensions, len(sizes))
-    if tuple(sizes[d] for d in dims) != output_shape.dimensions:
-        came = f"{cut(output_shape)} of {cut(input_shape)}"
-        refuse("dimensions", f"{shown(dims)} does not make {came}")
+    fits = tuple(sizes[d] for d in dims) == output_shape.dimensions
+    require(fits, f"dimensions: must make {cut(output_shape)} of", dims, of=input_shape)
     large = [d for d, n in enumerate(sizes) if n != 1]
     numbers = [large.index(d) for d in dims if d in large]
     grouped = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])

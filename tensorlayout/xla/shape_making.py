@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import descending, permuted_order
-from tensorlayout.xla.calling import alias, export, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -133,8 +133,8 @@ def make_static_shape(shape: Shape) -> Shape:
 
     ValueError for an unbounded dimension, which in XLA keeps its marker as a size.
     """
-    if shape.is_unbounded_dynamic:
-        refuse("shape", f"an unbounded dimension has no static size, got {cut(shape)}")
+    static = not shape.is_unbounded_dynamic
+    require(static, "shape: an unbounded dimension has no static size", shape)
     plain = shape.with_layouts(lambda layout: layout.replace(metadata_prefix_bytes=0))
     return plain.with_arrays(lambda array: array.replace(dynamic=(False,) * array.rank))
 
@@ -220,8 +220,7 @@ def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
     ValueError for a place that is not from 0 to n.
     """
     order, sizes = shape.order, shape.dimensions
-    if not 0 <= dim_idx <= shape.rank:
-        refuse("dim_idx", f"must be from 0 to {shape.rank} for {cut(shape)}, got {shown(dim_idx)}")
+    require_in(range(shape.rank + 1), "dim_idx", dim_idx, shape)
     moved = [d + (d >= dim_idx) for d in order]
     moved.insert(moved.index(dim_idx + 1) + 1 if dim_idx < shape.rank else 0, dim_idx)
     plain = make_shape(shape.element_type, (*sizes[:dim_idx], bound, *sizes[dim_idx:]))
@@ -321,9 +320,8 @@ def get_tuple_element_shape(shape: Shape, index: int) -> Shape: ...
 def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
     """Return a tuple of the elements of another from `start` up to, and without, `limit`."""
     count = tuple_element_count(shape)
-    if not 0 <= start <= limit <= count:
-        rule = f"must be 0 <= start <= limit <= {count} for {cut(shape)}"
-        refuse("slice_tuple", f"{rule}, got {shown(start)} and {shown(limit)}")
+    rule = f"must be 0 <= start <= limit <= {count} for"
+    require(0 <= start <= limit <= count, f"slice_tuple: {rule}", start, limit, of=shape)
     return Shape.tuple_of(shape.elements[start:limit])
 
 

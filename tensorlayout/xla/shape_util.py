@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import checked_integers
 from tensorlayout.xla import shape_comparison as _comparison
 from tensorlayout.xla import shape_making as _making
 from tensorlayout.xla import tiles as tiling
-from tensorlayout.xla.calling import alias, export, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_comparison import *  # noqa: F403 - each chapter says what it exports
 from tensorlayout.xla.shape_making import *  # noqa: F403
@@ -80,9 +79,7 @@ def get_dimension_number(shape: Shape, dimension_number: int) -> int:
     ValueError outside -n to n - 1. XLA gives back numbers of n and more as they came.
     """
     rank = shape.as_array().rank
-    if not -rank <= dimension_number < rank:
-        rule = f"must be from {-rank} to {rank - 1} for {cut(shape)}"
-        refuse("dimension_number", f"{rule}, got {shown(dimension_number)}")
+    require_in(range(-rank, rank), "dimension_number", dimension_number, shape)
     return dimension_number % rank
 
 
@@ -101,8 +98,7 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
     ValueError for a scalar, for which XLA reads past the end.
     """
     order = shape.order
-    if not order:
-        refuse("shape", f"a scalar has no last dimension, got {cut(shape)}")
+    require(order, "shape: a scalar has no last dimension", shape)
     return order[0] == shape.rank - 1
 
 
@@ -110,9 +106,8 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
     """Return the first size of the last of a vector's exactly three tiles, which has two."""
     tiles = () if shape.layout is None else shape.layout.tiles
-    if shape.rank != 1 or len(tiles) != 3 or len(tiles[2].dimensions) != 2:
-        rule = "must be a vector with three tiles, the last of two sizes"
-        refuse("shape", f"{rule}, got {cut(shape)}")
+    interleaved = shape.rank == 1 and len(tiles) == 3 and len(tiles[2].dimensions) == 2
+    require(interleaved, "shape: must be a vector with three tiles, the last of two sizes", shape)
     return tiles[2].dimensions[0]
 
 
@@ -142,9 +137,7 @@ def byte_size_of_tuple_index_table(shape: Shape, pointer_size: int = -1) -> int:
 
 
 def _pointer(shape: Shape, pointer_size: int) -> int:
-    if pointer_size < 1:
-        rule = f"{cut(shape)} needs a pointer_size of at least 1"
-        refuse("pointer_size", f"{rule}, got {shown(pointer_size)}")
+    require(pointer_size >= 1, "pointer_size: must be at least 1 for", pointer_size, of=shape)
     return pointer_size
 
 
@@ -282,12 +275,10 @@ def indices(
     starts = _checked("base", shape, [0] * shape.rank if base is None else base)
     extents = _checked("count", shape, shape.dimensions if count is None else count)
     steps = _checked("incr", shape, [1] * shape.rank if incr is None else incr)
-    if UNBOUNDED in shape.dimensions or any(n < 0 for n in extents):
-        rule = f"the counts must be known and not negative for {cut(shape)}"
-        refuse("count", f"{rule}, got {shown(extents)}")
-    if any(n and s < 1 for n, s in zip(extents, steps, strict=True)):
-        rule = f"incr must be at least 1 where there is a count for {cut(shape)}"
-        refuse("incr", f"{rule}, got {shown(steps)}")
+    known = UNBOUNDED not in shape.dimensions and all(n >= 0 for n in extents)
+    require(known, "count: the counts must be known and not negative for", extents, of=shape)
+    ends = all(s >= 1 or not n for n, s in zip(extents, steps, strict=True))
+    require(ends, "incr: must be at least 1 where there is a count for", steps, of=shape)
     numbers = zip(starts, extents, steps, strict=True)
     runs = [range(b, b + max(n, 1), s if n else 1) for b, n, s in numbers]
     return iter(()) if 0 in shape.dimensions else _visited(runs, order)
@@ -295,8 +286,8 @@ def indices(
 
 def _checked(name: str, shape: Shape, numbers: Sequence[int]) -> tuple[int, ...]:
     entries = checked_integers(name, numbers)
-    if len(entries) != shape.rank:
-        refuse(name, f"must have {shape.rank} entries for {cut(shape)}, got {shown(entries)}")
+    fits = len(entries) == shape.rank
+    require(fits, f"{name}: must have {shape.rank} entries for", entries, of=shape)
     return entries
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import checked_integers, descending
 from tensorlayout.xla import tiles as tiling
+from tensorlayout.xla.calling import require, require_in
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -52,8 +53,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         sizes, kind = checked_integers("dimensions", self.dimensions), self.element_type
-        if len(sizes) > MOST_NUMBERS:
-            refuse("dimensions", f"at most {MOST_NUMBERS} are allowed, got {len(sizes)}")
+        few = len(sizes) <= MOST_NUMBERS
+        require(few, f"dimensions: at most {MOST_NUMBERS} are allowed", len(sizes))
         flags = tuple(map(bool, self.dynamic)) or (False,) * len(sizes)
         object.__setattr__(self, "dimensions", sizes)
         object.__setattr__(self, "dynamic", flags)
@@ -62,14 +63,13 @@ class Shape:
             refuse("element_type", f"must be a PrimitiveType, got {shown(kind)}", TypeError)
         if kind is PrimitiveType.PRIMITIVE_TYPE_INVALID:
             refuse("element_type", f"must be the type of some shape, got {kind.name}")
-        if not kind.is_array and (sizes or self.layout is not None):
-            rule = f"{kind.text} has no sizes and no layout of its own"
-            refuse("shape", f"{rule}, got {shown(sizes)}")
-        if self.elements and kind not in (PrimitiveType.TUPLE, PrimitiveType.BUFFER):
-            refuse("shape", f"{kind.text} has no elements, got {len(self.elements)}")
-        if len(flags) != len(sizes):
-            rule = f"must be one flag for each of the sizes {shown(sizes)}"
-            refuse("dynamic", f"{rule}, got {shown(flags)}")
+        if not kind.is_array:
+            bare = not sizes and self.layout is None
+            require(bare, f"shape: {kind.text} has no sizes and no layout of its own", sizes)
+        holds = not self.elements or kind in (PrimitiveType.TUPLE, PrimitiveType.BUFFER)
+        require(holds, f"shape: {kind.text} has no elements", len(self.elements))
+        paired = len(flags) == len(sizes)
+        require(paired, "dynamic: must be one flag for each of the sizes", flags, of=sizes)
         for size, flag in zip(sizes, flags, strict=True):
             if not self.allows(size, flag):
                 rule = f"{shown(size)} is no size of a {'dynamic' if flag else 'static'} dimension"
@@ -116,8 +116,7 @@ class Shape:
     @classmethod
     def buffer(cls, array: Shape) -> Shape:
         """A buffer around one array."""
-        if not array.is_array:
-            refuse("buffer", f"must hold an array, got {cut(array)}")
+        require(array.is_array, "buffer: must hold an array", array)
         return cls(PrimitiveType.BUFFER, elements=(array,))
 
     def replace(self, **changes: Any) -> Shape:
@@ -177,14 +176,12 @@ class Shape:
 
     def as_array(self) -> Shape:
         """Return the shape itself; ValueError if it is no array."""
-        if not self.is_array:
-            refuse("shape", f"must be an array, got {cut(self)}")
+        require(self.is_array, "shape: must be an array", self)
         return self
 
     def as_tuple(self) -> Shape:
         """Return the shape itself; ValueError if it is no tuple."""
-        if not self.is_tuple:
-            refuse("shape", f"must be a tuple, got {cut(self)}")
+        require(self.is_tuple, "shape: must be a tuple", self)
         return self
 
     # --- text ------------------------------------------------------------------------------------
@@ -354,8 +351,8 @@ class Shape:
 
         ValueError for an unbounded dimension, or no array.
         """
-        if UNBOUNDED in self.as_array().dimensions:
-            refuse("shape", f"an unbounded dimension has no count, got {cut(self)}")
+        known = UNBOUNDED not in self.as_array().dimensions
+        require(known, "shape: an unbounded dimension has no count", self)
         return math.prod(self.dimensions)
 
     @property
@@ -408,8 +405,7 @@ class Shape:
     def checked_index(self, name: str, index: Sequence[int]) -> tuple[int, ...]:
         """Return an index as integers; ValueError if it does not lie inside the array."""
         at = checked_integers(name, index)
-        if not self.contains(at):
-            refuse(name, f"must lie inside {cut(self)}, got {shown(at)}")
+        require(self.contains(at), f"{name}: must lie inside", at, of=self)
         return at
 
     def position(self, index: Sequence[int], *, first_tile_only: bool = False) -> int:
@@ -438,9 +434,7 @@ class Shape:
         """
         sizes, tiles = self.physical()
         slots = math.prod(tiling.expanded(sizes, tiles))
-        if not 0 <= position < slots:
-            rule = f"must be at least 0 and below the {slots} positions of {cut(self)}"
-            refuse("linear_index", f"{rule}, got {shown(position)}")
+        require_in(range(slots), "linear_index", position, self)
         physical = tiling.index_at(position, sizes, tiles)
         return tuple(permute_inverse(physical, self.own_layout.major_to_minor))
 
@@ -467,9 +461,8 @@ class Shape:
         """
         gone = checked_integers("delete_dimensions", dimensions)
         left = sorted(set(range(self.rank)) - set(gone))
-        if not self.is_array or len(left) + len(gone) != self.rank:
-            rule = f"must be different dimensions of an array {cut(self)}"
-            refuse("delete_dimensions", f"{rule}, got {shown(gone)}")
+        apart = self.is_array and len(left) + len(gone) == self.rank
+        require(apart, "delete_dimensions: must be different dimensions of", gone, of=self)
         layout = None if self.layout is None else self.layout.delete_dimensions(set(gone))
         return self.reordered(left, layout)
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown
+from tensorlayout.errors import cut, refuse
 from tensorlayout.layout import COMBINE, MAX_RANK, MAX_TILES, checked_integers
+from tensorlayout.xla.calling import require
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class Tile:
 
     def __post_init__(self) -> None:
         sizes = checked_integers("tile", self.dimensions)
-        if any(n < 0 and n != COMBINE for n in sizes):
-            refuse("tile", f"sizes must not be negative (a star is COMBINE), got {shown(sizes)}")
+        known = all(n >= 0 or n == COMBINE for n in sizes)
+        require(known, "tile: sizes must not be negative (a star is COMBINE)", sizes)
         object.__setattr__(self, "dimensions", sizes)
 
     def __str__(self) -> str:
@@ -88,9 +89,9 @@ def steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Step]:
     if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
         refuse("tiles", f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes")
     for tile in tiles:
-        if not tile.dimensions or 0 in tile.dimensions or tile.dimensions[-1] == COMBINE:
-            rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
-            refuse("tile", f"{rule}, got {cut(tile)}")
+        means = tile.dimensions and 0 not in tile.dimensions and tile.dimensions[-1] != COMBINE
+        rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
+        require(means, f"tile: {rule}", tile)
     now = list(sizes)
     for tile in tiles:
         longer = [1] * (len(tile.dimensions) - len(now)) + now

@@ -123,7 +123,7 @@ def test_is_untiled_layout_of_stars_and_repeats():
     assert layout_util.is_untiled_layout([2, 3, 128], [(COMBINE, 6, 128)])
     assert layout_util.is_untiled_layout([24, 128], [(8, 128), (8, 128)])
     assert not layout_util.is_untiled_layout([24, 128], [(8, 128), (2, 1)])
-    with pytest.raises(ValueError, match=r"the tile \(8,128\) is longer than the 1 dimensions"):
+    with pytest.raises(ValueError, match=r"at most 1 sizes are allowed, got \(8,128\)"):
         layout_util.is_untiled_layout([128], [(8, 128)])
 
 
@@ -311,7 +311,7 @@ def test_align_layouts_gives_a_bitcast(data):
 
 
 def test_endless_steps_are_refused():
-    with pytest.raises(ValueError, match="incr must be at least 1"):
+    with pytest.raises(ValueError, match="incr: must be at least 1"):
         shape_util.for_each_index(parse_shape("f32[4]"), print, [0], [4], [0])
 
 

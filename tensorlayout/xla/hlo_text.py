@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from itertools import chain
 from typing import NoReturn
 
@@ -30,7 +31,6 @@ from tensorlayout.xla.text import (
 _WHITE = r"[ \t\r\n]"
 _STRING = r'"(?:[^"\\]++|\\(?s:.))*+"'
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
-_NAMES = rf"%?{_NAME}{BLANK}(?:,{BLANK}%?{_NAME}{BLANK})*+"
 
 _MODULE = pattern(rf"HloModule(?=[ \t\r\n/%]){BLANK}%?({_NAME})")
 _COMPUTATION = pattern(rf"(ENTRY(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
@@ -40,16 +40,12 @@ _ATTRIBUTE = pattern(rf",{BLANK}({_NAME}){BLANK}=")
 _ONE_NAME = pattern(rf"%?({_NAME})")
 _PARAMETER = pattern(rf"%?{_NAME}{BLANK}:")
 _NUMBER = pattern(r"([0-9]+)")
-_PLAIN_OPERANDS = pattern(rf"(?:{_NAMES})?+\)")
-_CALLED = re.compile(rf"%?{_NAME}|\{{{BLANK}(?:{_NAMES})?+\}}")
 _TABLE = pattern(r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)")
 _QUOTED = pattern(_STRING)
 _ARRAY = re.compile(
     rf"[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
     re.ASCII,
 )
-_COMMENTS = re.compile(COMMENT)
-_WORDS = re.compile(_NAME)
 
 # What stands between two brackets, and in a value that is in none.
 _INSIDE = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{COMMENT}|/(?![/*]))*+')
@@ -354,7 +350,7 @@ class _Reader(Scanner):
         elif opcode == "constant":
             self.go_to(self.closed(applied.start(2)))
         else:
-            operands = self.operands(above)
+            operands = tuple(self.listed(partial(self.operand, above), ")", sys.maxsize))
         values, places = self.attributes()
         called = (self.called(values[n], places[n]) for n in values if n in _CALLS)
         calls = tuple(chain.from_iterable(called))
@@ -362,43 +358,32 @@ class _Reader(Scanner):
         above[name] = found
         return found, head[1] is not None
 
-    def operands(self, above: dict[str, HloInstruction]) -> tuple[str, ...]:
-        """The names up to the closing bracket, which is passed; each must stand above."""
-        start = self.at
-        if self.taken(_PLAIN_OPERANDS):
-            names = _words(self.text[start : self.at])
-            if all(name in above for name in names):
-                return names
-            self.at = start  # to be found again, with the place of the fault
-        found: list[str] = []
-        while not self.took(")"):
-            if found:
-                self.sign(",", " or ')'")
-            said = self.at
-            is_shape = self.is_next("(") or self.is_next("b(") or _ARRAY.match(self.text, said)
-            shape = self.shape() if is_shape else None
-            place = self.at
-            name = self.expect(_ONE_NAME, "the name of an operand")[1]
-            operand = above.get(name)
-            if operand is None:
-                self.fail("the name of an instruction above", place)
-            if shape is not None:
-                self.agree(shape, said, operand)
-            found.append(name)
-        return tuple(found)
+    def operand(self, above: dict[str, HloInstruction]) -> str:
+        """The name of an operand, which must stand above, behind its shape if the text has that."""
+        said = self.at
+        is_shape = self.is_next("(") or self.is_next("b(") or _ARRAY.match(self.text, said)
+        shape = self.shape() if is_shape else None
+        place = self.at
+        name: str = self.expect(_ONE_NAME, "the name of an operand")[1]
+        if name not in above:
+            self.fail("the name of an instruction above", place)
+        if shape is not None:
+            self.agree(shape, said, above[name])
+        return name
 
-    def called(self, value: str, place: int) -> tuple[str, ...]:
-        """The computations that the value of an attribute names; each must stand above."""
-        if _CALLED.fullmatch(value) is None:
+    def called(self, value: str, place: int) -> list[str]:
+        """The computations that the value of an attribute names."""
+        behind, self.at = self.at, place
+        names = self.listed(self.callee, "}", sys.maxsize) if self.took("{") else [self.callee()]
+        if self.at < place + len(value):
             self.fail("the name of a computation, or names in braces", place)
-        names = _words(value)
-        for name in names:
-            if name not in self.computations:
-                at = self.text.index(name, place)
-                self.fail(f"the name of a computation above, not {cut(name)}", at)
+        self.at = behind
         return names
 
-
-def _words(listed: str) -> tuple[str, ...]:
-    """The names in a list."""
-    return tuple(_WORDS.findall(_COMMENTS.sub(" ", listed) if "/" in listed else listed))
+    def callee(self) -> str:
+        """The name of a computation, which must stand above."""
+        place = self.at
+        name: str = self.expect(_ONE_NAME, "the name of a computation, or names in braces")[1]
+        if name not in self.computations:
+            self.fail(f"the name of a computation above, not {cut(name)}", place)
+        return name

@@ -206,7 +206,7 @@ HEAD, ONE = "HloModule m, entry_computation_layout=", "{ x = s8[] constant(1) }"
         (module_of("x = f32[2]{1} parameter(0)"), 3, 4, "expected a valid shape, got f32[2]{1}"),
         (module_of("x = f32[2] parameter(1)"), 2, 0, "expected parameters numbered from 0 on"),
         (module_of(X, "y = f32[2] copy(z)"), 4, 16, "the name of an instruction above, got 'z'"),
-        (module_of(X, "y = f32[2] add(x x)"), 4, 17, "expected ',' or ')', got 'x'"),
+        (module_of(X, "y = f32[2] add(x x)"), 4, 17, "expected ')' or ',', got 'x'"),
         (module_of(X, "y = f32[2] add(x, f32[3,2] x)"), 4, 18, f"{SHAPE_OF_X}{{1,0}}"),
         (
             module_of(X, "y = f32[] call(x), to_apply=g"),

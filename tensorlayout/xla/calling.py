@@ -6,44 +6,44 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, ParamSpec, SupportsIndex, TypeVar, get_type_hints
+from typing import Any, SupportsIndex, TypeVar, get_type_hints
 
 from tensorlayout.errors import cut, shown
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _KINDS = {"PrimitiveType", "Shape", "Shape | XlaLayout", "XlaLayout", "int"}
 
 
-def alias(expression: str, remark: str = "") -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+def alias(expression: str, remark: str = "") -> Callable[[_Function], _Function]:
     """Return a decorator that gives a function without a body its result: an expression.
 
     `expression`: of the parameters, and of the names in the module of the function. The docstring
     has it, and the `remark`.
     """
 
-    def decorate(declared: Callable[_P, _R]) -> Callable[_P, _R]:
+    def decorate(declared: _Function) -> _Function:
         signature = inspect.signature(declared)
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         parameters = str(inspect.Signature(plain))[1:-1]
         code = compile(f"lambda {parameters}: {expression}", f"<{expression}>", "eval")
-        function = eval(code, declared.__globals__)
+        function: _Function = eval(code, declared.__globals__)
         functools.update_wrapper(function, declared)
         function.__doc__ = f"Return ``{expression}``.{remark and ' '}{remark}"
-        return xla_function(function)
+        return function
 
     return decorate
 
 
-def xla_function(function: Callable[_P, _R]) -> Callable[_P, _R]:
+@functools.cache  # one for all the names of a function
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` with a TypeError for an argument that is no shape, layout, type or integer.
 
     Any other error is shown as it is.
     """
 
     @functools.wraps(function)
-    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except (AttributeError, TypeError):
@@ -92,8 +92,12 @@ def _worded(x: Any) -> str:
 def export(space: dict[str, Any], *chapters: ModuleType) -> None:
     """Set ``__all__`` of a module: what it, or one of `chapters`, defines without an underscore.
 
-    Type checkers would take an ``__all__`` that the module itself computes for an empty one.
+    Its own functions name a wrong argument from then on. Type checkers would take an ``__all__``
+    that the module itself computes for an empty one.
     """
     homes = {space["__name__"], *(chapter.__name__ for chapter in chapters)}
-    own = (name for name, x in space.items() if getattr(x, "__module__", "") in homes)
+    own = {name: x for name, x in space.items() if getattr(x, "__module__", "") in homes}
     space["__all__"] = sorted(name for name in own if not name.startswith("_"))
+    for name in space["__all__"]:
+        if inspect.isfunction(own[name]) and own[name].__module__ == space["__name__"]:
+            space[name] = _named(own[name])

@@ -229,11 +229,8 @@ class PaddingValue2017(enum.Enum):
 
 
 _SYMBOLS = {
-    PaddingValue2017.ZERO_PAD: PaddingValue.ZERO,
-    PaddingValue2017.ONE_PAD: PaddingValue.ONE,
-    PaddingValue2017.LOWEST_PAD: PaddingValue.LOWEST,
-    PaddingValue2017.HIGHEST_PAD: PaddingValue.HIGHEST,
-    PaddingValue2017.UNKNOWN_PAD: PaddingValue.UNSPECIFIED,
+    old: PaddingValue.named(old.name.removesuffix("_PAD")) or PaddingValue.UNSPECIFIED
+    for old in PaddingValue2017
 }
 
 
@@ -320,8 +317,7 @@ class PaddedLayout2017:
         INVALID_PAD and UNKNOWN_PAD are UNSPECIFIED there.
         """
         self.validate(dimensions)
-        value = _SYMBOLS.get(self.padding_value, PaddingValue.UNSPECIFIED)
-        padded = self.padded_dimensions or tuple(dimensions)
+        padded, value = self.padded_dimensions or tuple(dimensions), _SYMBOLS[self.padding_value]
         return Layout.padded(tuple(dimensions), padded, self.minor_to_major, value)
 
     @classmethod
@@ -342,4 +338,4 @@ class PaddedLayout2017:
         found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]
         if not found:
             refuse("of_layout", f"the padding of {cut(layout)} holds bits that no symbol names")
-        return cls(layout.minor_to_major, layout.padded_shape, found[0])
+        return cls(layout.minor_to_major, layout.padded_shape, found[-1])

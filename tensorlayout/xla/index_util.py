@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from operator import mul
 
 from tensorlayout.layout import checked_integer, checked_integers, packed_strides
-from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in
 from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 from tensorlayout.xla.tiles import unravelled
@@ -27,7 +27,6 @@ def _order(shape: Shape) -> tuple[int, ...]:
     return order
 
 
-@xla_function
 def multidimensional_index_to_linear_index(
     shape: Shape, multi_index: Sequence[int], minor_to_major: Sequence[int] | None = None
 ) -> int:
@@ -43,7 +42,6 @@ def multidimensional_index_to_linear_index(
     return sum(map(mul, at, packed_strides(shape.dimensions, order)))
 
 
-@xla_function
 def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> tuple[int, ...]:
     """Return the index of the element with a number in the **untiled** buffer.
 
@@ -56,7 +54,6 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     return tuple(permute_inverse(physical, order[::-1]))
 
 
-@xla_function
 def bump_indices(shape: Shape, indices: list[int]) -> bool:
     """Step a list of indices **in place** to the next, the last dimension fastest.
 
@@ -76,7 +73,6 @@ def bump_indices(shape: Shape, indices: list[int]) -> bool:
     return False
 
 
-@xla_function
 def get_dimension_stride(shape: Shape, dimension: int) -> int:
     """Return the **elements** between neighbours along a dimension of the **untiled** buffer.
 
@@ -91,7 +87,6 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
 def index_in_bounds(shape: Shape, index: Sequence[int]) -> bool: ...
 
 
-@xla_function
 def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
     """Return -1 where `lhs` comes first, 1 where `rhs` does, 0 if equal; entry 0 decides first.
 

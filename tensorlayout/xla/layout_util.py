@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from tensorlayout.layout import COMBINE, checked_integers
-from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
@@ -38,7 +38,6 @@ def get_default_layout_for_r4() -> XlaLayout: ...
 get_default_layout_for_rank = make_descending_layout
 
 
-@xla_function
 def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
     """Return the row-major layout of an array, the empty one of a token. ValueError for a tuple."""
     require(not shape.is_tuple, "shape: one layout describes no tuple", shape)
@@ -48,7 +47,6 @@ def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
 # --- of whole shapes -----------------------------------------------------------------------------
 
 
-@xla_function
 def set_to_default_layout(shape: Shape) -> Shape:
     """Return the shape with each array in row-major order. **Tiles and all else are kept.**
 
@@ -80,7 +78,6 @@ def has_any_layout(shape: Shape) -> bool: ...
 def has_custom_element_size_in_bits(shape: Shape) -> bool: ...
 
 
-@xla_function
 def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     """Return `dst` with the layouts of `src`, array by array; sizes and types may differ.
 
@@ -101,7 +98,6 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     return dst.replace(layout=src.layout)
 
 
-@xla_function
 def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     """Return whether two shapes have the same tuples, ranks and layouts, sizes and types aside.
 
@@ -134,7 +130,6 @@ is_monotonic_with_dim0_major = has_descending_layout
 is_monotonic_with_dim0_minor = has_ascending_layout
 
 
-@xla_function
 def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
     """Return whether logical dimensions stand side by side in the order, however listed."""
     asked = checked_integers("dims", dims)
@@ -154,7 +149,6 @@ def move_dim_to_minor(layout: XlaLayout, dim: int) -> XlaLayout: ...
 def memory_space(shape: Shape) -> int: ...
 
 
-@xla_function
 def byte_strides_is_major_to_minor(
     byte_strides: Sequence[int], dims: Sequence[int], element_type: PrimitiveType
 ) -> bool:
@@ -172,7 +166,6 @@ def byte_strides_is_major_to_minor(
 def minor_to_major(of: Shape | XlaLayout) -> tuple[int, ...]: ...
 
 
-@xla_function
 def minor(layout: XlaLayout, physical: int) -> int:
     """Return the logical dimension that is `physical`-th from the most **minor** end.
 
@@ -196,7 +189,6 @@ def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tupl
 def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None: ...
 
 
-@xla_function
 def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]]) -> bool:
     """Return whether tiles leave the order of **physical** sizes as it is, and add no padding.
 
@@ -221,7 +213,6 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
 # --- splits --------------------------------------------------------------------------------------
 
 
-@xla_function
 def get_split_config(shape: Shape) -> SplitConfig | None:
     """Return the one split config of an array, None without any; ValueError for several."""
     splits = () if shape.layout is None else shape.layout.split_configs
@@ -229,7 +220,6 @@ def get_split_config(shape: Shape) -> SplitConfig | None:
     return splits[0] if splits else None
 
 
-@xla_function
 def max_split_size(shape: Shape, dim: int) -> int:
     """Return the largest piece of one **logical** dimension between its split points."""
     sizes, layout = shape.physical()[0], shape.own_layout

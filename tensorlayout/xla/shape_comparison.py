@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from tensorlayout.errors import cut, refuse
 from tensorlayout.layout import packed_strides, reshaped
 from tensorlayout.xla import layout_util
-from tensorlayout.xla.calling import alias, export, require, xla_function
+from tensorlayout.xla.calling import alias, export, require
 from tensorlayout.xla.layouts import XlaLayout, checked_names
 from tensorlayout.xla.permutations import (
     checked_permutation,
@@ -41,7 +41,6 @@ _IGNORABLE = _PARTS_OF_LAYOUT | {
 }
 
 
-@xla_function
 def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     """Return whether two shapes are equal; what `ignore` names is left out.
 
@@ -83,7 +82,6 @@ def same_element_type(lhs: Shape, rhs: Shape) -> bool: ...
 def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
 
 
-@xla_function
 def same_dimensions(lhs: Shape, rhs: Shape) -> bool:
     """Return whether two arrays have equal sizes, whatever their types; ``?`` equals any size."""
     return same_rank(lhs, rhs) and all(
@@ -102,7 +100,6 @@ _TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
 }
 
 
-@xla_function
 def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
     """Return the type that XLA prefers: complex, more range, more significand, more bits, signed.
 
@@ -126,7 +123,6 @@ def element_can_upcast(source: Shape, target: Shape) -> bool: ...
 def equal_structure(lhs: Shape, rhs: Shape) -> bool: ...
 
 
-@xla_function
 def is_prefix(prefix: Shape, shape: Shape) -> bool:
     """Return whether `prefix` equals `shape`, or is a tuple of prefixes of its first elements.
 
@@ -139,7 +135,6 @@ def is_prefix(prefix: Shape, shape: Shape) -> bool:
     return all(map(is_prefix, prefix.elements, shape.elements))
 
 
-@xla_function
 def dynamic_array_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
     """Return whether each size is at most that of the bounding array; ``?`` there bounds nothing.
 
@@ -151,7 +146,6 @@ def dynamic_array_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape
     )
 
 
-@xla_function
 def dynamic_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
     """Return whether the tuples are alike, and their arrays as the function of arrays tests."""
     if dynamic_shape.is_array and bounded_shape.is_array:
@@ -166,7 +160,6 @@ def _check_counts(a: Shape, b: Shape) -> None:
     require(a.size == b.size, "shape: must have equal numbers of elements", a, b)
 
 
-@xla_function
 def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[int, int]]:
     """List pairs of input and output dimensions that a reshape leaves alone, in increasing order.
 
@@ -177,7 +170,6 @@ def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[
     return [(i, j) for (i, j), end in pairwise(bounds) if end == (i + 1, j + 1)]
 
 
-@xla_function
 def reshape_leaves_dimensions_unmodified(
     from_shape: Shape, to_shape: Shape, input_dim_indices: Sequence[int]
 ) -> list[int] | None:
@@ -192,7 +184,6 @@ def reshape_leaves_dimensions_unmodified(
     return [kept[d] for d in asked]
 
 
-@xla_function
 def inserted_or_deleted_1_sized_dimensions(
     shape_pre: Shape, shape_post: Shape
 ) -> tuple[list[int], list[int]] | None:
@@ -209,7 +200,6 @@ def inserted_or_deleted_1_sized_dimensions(
     return None if any(n > 1 for n in changed) else (deleted, inserted)
 
 
-@xla_function
 def transpose_is_bitcast(
     input_shape: Shape,
     output_shape: Shape,
@@ -229,7 +219,6 @@ def transpose_is_bitcast(
     return len(after) == len(mapping) and compose_permutations(mapping, after) == list(before)
 
 
-@xla_function
 def reshape_is_bitcast(
     input_shape: Shape, output_shape: Shape, ignore_element_type: bool = False
 ) -> bool:
@@ -261,7 +250,6 @@ def _reshaped(
     return None if found is None else {d: found[d] for d, size in enumerate(output) if size != 1}
 
 
-@xla_function
 def deduce_transpose_dimensions_for_bitcast(
     input_shape: Shape, output_shape: Shape
 ) -> list[int] | None:
@@ -278,7 +266,6 @@ def deduce_transpose_dimensions_for_bitcast(
     return found if same else None
 
 
-@xla_function
 def is_reshape_or_transpose_bitcast(a: Shape, b: Shape, ignore_element_type: bool = False) -> bool:
     """Return whether two shapes are equal, or one reshape or transpose apart in one memory."""
     if not ignore_element_type and not same_element_type(a, b):
@@ -322,7 +309,6 @@ class TrtBitcast:
         return is_identity_permutation(self.transpose2_dims)
 
 
-@xla_function
 def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitcast | None:
     """Return a bitcast as transpose, reshape, transpose, by way of both sides' row-major shapes.
 
@@ -341,7 +327,6 @@ def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitc
     )
 
 
-@xla_function
 def decompose_bitcast(
     input_shape: Shape, output_shape: Shape
 ) -> ReshapeBitcast | TransposeBitcast | TrtBitcast | None:
@@ -362,7 +347,6 @@ def decompose_bitcast(
 def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool: ...
 
 
-@xla_function
 def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     """Return `output_shape` in an order that makes the reshape from the input free, None if none.
 
@@ -387,7 +371,6 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     return output_shape.replace(layout=layout)
 
 
-@xla_function
 def get_normalized_logical_transpose_shape(
     input_shape: Shape, output_shape: Shape, dimensions: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import descending, permuted_order
-from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -19,7 +19,6 @@ from tensorlayout.xla.shapes import UNBOUNDED, Shape, ShapeIndex
 PartVisitor = Callable[[Shape, ShapeIndex], object]
 
 
-@xla_function
 def make_shape(
     element_type: PrimitiveType, dimensions: Sequence[int], dynamic: Sequence[bool] = ()
 ) -> Shape:
@@ -40,7 +39,6 @@ make_validated_shape = make_shape
 make_shape_with_descending_layout = make_shape
 
 
-@xla_function
 def make_shape_with_dense_layout(
     element_type: PrimitiveType,
     dimensions: Sequence[int],
@@ -63,7 +61,6 @@ def make_shape_with_dense_layout(
 make_validated_shape_with_dense_layout = make_shape_with_dense_layout
 
 
-@xla_function
 def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> Shape:
     """Return an array of the same memory in row-major order, its most major dimension first.
 
@@ -80,7 +77,6 @@ def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> 
     return shape.reordered(order, plain)
 
 
-@xla_function
 def make_tuple_shape(elements: Sequence[Shape]) -> Shape:
     """Return a tuple of valid shapes; arrays in it may be without a layout."""
     shape = Shape.tuple_of(elements)
@@ -127,7 +123,6 @@ def make_program_shape(
 ) -> ProgramShape: ...
 
 
-@xla_function
 def make_static_shape(shape: Shape) -> Shape:
     """Return the shape with all dynamic flags cleared, and the metadata prefix 0.
 
@@ -139,7 +134,6 @@ def make_static_shape(shape: Shape) -> Shape:
     return plain.with_arrays(lambda array: array.replace(dynamic=(False,) * array.rank))
 
 
-@xla_function
 def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
     """Return the shape with another type in each array.
 
@@ -158,7 +152,6 @@ def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
 def complex_component_shape(shape: Shape) -> Shape: ...
 
 
-@xla_function
 def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape:
     """Return the shape with each layout's element size set: to the bits of sub-byte types, or 0.
 
@@ -173,7 +166,6 @@ def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape
     return shape.with_arrays(packed)
 
 
-@xla_function
 def device_shape_to_host_shape(shape: Shape) -> Shape:
     """Return the shape with nothing of its layouts but orders and split configs."""
     return shape.with_layouts(
@@ -201,7 +193,6 @@ def append_major_dimension(bound: int, shape: Shape) -> Shape: ...
 def append_minor_dimension(bound: int, shape: Shape) -> Shape: ...
 
 
-@xla_function
 def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
     """Return an array with a new logical dimension 0, at the most major end in memory.
 
@@ -212,7 +203,6 @@ def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
     return plain.replace(layout=XlaLayout(minor_to_major=order))
 
 
-@xla_function
 def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
     """Return an array with a new dimension in front of dimension `dim_idx`, right above in memory.
 
@@ -227,7 +217,6 @@ def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
     return plain.replace(layout=XlaLayout(minor_to_major=tuple(moved)))
 
 
-@xla_function
 def insert_dimensions_at_index(shape: Shape, dim_idx: int, bounds: Sequence[int]) -> Shape:
     """Return an array after `insert_dimension_at_index` for each bound, the last one first.
 
@@ -253,7 +242,6 @@ def filter_dimensions(keep: Callable[[int], bool], shape: Shape) -> Shape: ...
 def drop_degenerate_dimensions(shape: Shape) -> Shape: ...
 
 
-@xla_function
 def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     """Return the shape with one logical dimension made the most major in each array.
 
@@ -268,7 +256,6 @@ def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     return shape.with_arrays(moved)
 
 
-@xla_function
 def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
     """Return a transpose without moving data: dimension i is `shape`'s ``permutation[i]``.
 
@@ -289,7 +276,6 @@ def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
 def reorder_logical_dimensions(shape: Shape, permutation: Sequence[int]) -> Shape: ...
 
 
-@xla_function
 def permute_dimensions_ignoring_layout(permutation: Sequence[int], shape: Shape) -> Shape:
     """Return sizes and dynamic flags permuted under the **unchanged** layout: elements do move."""
     dims = checked_permutation("permutation", permutation, shape.rank)
@@ -316,7 +302,6 @@ def append_shape_to_tuple(shape: Shape, tuple_shape: Shape) -> Shape: ...
 def get_tuple_element_shape(shape: Shape, index: int) -> Shape: ...
 
 
-@xla_function
 def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
     """Return a tuple of the elements of another from `start` up to, and without, `limit`."""
     count = tuple_element_count(shape)
@@ -325,7 +310,6 @@ def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
     return Shape.tuple_of(shape.elements[start:limit])
 
 
-@xla_function
 def update_tuple_shape(shape: Shape, index: int, tuple_shape: Shape) -> Shape:
     """Return the tuple with one element replaced."""
     get_tuple_element_shape(tuple_shape, index)
@@ -334,7 +318,6 @@ def update_tuple_shape(shape: Shape, index: int, tuple_shape: Shape) -> Shape:
     return Shape.tuple_of(elements)
 
 
-@xla_function
 def get_subshape(shape: Shape, index: Sequence[int]) -> Shape:
     """Return the part of a shape at a path; ValueError where there is none.
 

@@ -14,7 +14,7 @@ from tensorlayout.layout import checked_integers
 from tensorlayout.xla import shape_comparison as _comparison
 from tensorlayout.xla import shape_making as _making
 from tensorlayout.xla import tiles as tiling
-from tensorlayout.xla.calling import alias, export, require, require_in, xla_function
+from tensorlayout.xla.calling import alias, export, require, require_in
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_comparison import *  # noqa: F403 - each chapter says what it exports
 from tensorlayout.xla.shape_making import *  # noqa: F403
@@ -72,7 +72,6 @@ def has_primitive_type(shape: Shape, element_type: PrimitiveType) -> bool: ...
 def get_dimension(shape: Shape, dimension_number: int) -> int: ...
 
 
-@xla_function
 def get_dimension_number(shape: Shape, dimension_number: int) -> int:
     """Return a dimension number counted from the front; negative ones count from the end.
 
@@ -83,7 +82,6 @@ def get_dimension_number(shape: Shape, dimension_number: int) -> int:
     return dimension_number % rank
 
 
-@xla_function
 def is_effectively_most_major_dimension(shape: Shape, dimension: int) -> bool:
     """Return whether all more major dimensions have size 1; ValueError without a layout."""
     order = shape.own_order[::-1]
@@ -91,7 +89,6 @@ def is_effectively_most_major_dimension(shape: Shape, dimension: int) -> bool:
     return all(shape.dimensions[d] == 1 for d in order[:place])
 
 
-@xla_function
 def last_dim_is_minor_most(shape: Shape) -> bool:
     """Return whether the last logical dimension is the most minor; True without a layout.
 
@@ -102,7 +99,6 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
     return order[0] == shape.rank - 1
 
 
-@xla_function
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
     """Return the first size of the last of a vector's exactly three tiles, which has two."""
     tiles = () if shape.layout is None else shape.layout.tiles
@@ -141,7 +137,6 @@ def _pointer(shape: Shape, pointer_size: int) -> int:
     return pointer_size
 
 
-@xla_function
 def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
     """Return the **bytes** of the top-level buffer **without tiles and tail padding**.
 
@@ -163,7 +158,6 @@ def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
     return 0 if shape.element_type is PrimitiveType.TOKEN else shape.unwrapped.byte_size
 
 
-@xla_function
 def byte_size_of_elements_recursive(shape: Shape) -> int:
     """Return the **bytes** of the elements of all arrays, **without tiles and tail padding**.
 
@@ -173,7 +167,6 @@ def byte_size_of_elements_recursive(shape: Shape) -> int:
     return sum(part.byte_size for part in shape.parts() if part.element_type not in without)
 
 
-@xla_function
 def array_size(shape: Shape) -> int:
     """Return the **bytes** of an array's buffer as XLA's ArraySize counts them: with three traps.
 
@@ -194,7 +187,6 @@ def array_size(shape: Shape) -> int:
     return shape.bytes_of(shape.aligned(slots))
 
 
-@xla_function
 def array_data_size(shape: Shape) -> int:
     """Return the **bytes** up to the last element, as XLA's ArrayDataSize counts them.
 
@@ -218,7 +210,6 @@ def _divided(number: int, by: int) -> tuple[int, int]:
     return (-(-number // by), number + -number // by * by) if number < 0 else divmod(number, by)
 
 
-@xla_function
 def strides_for_shape(shape: Shape) -> tuple[int, ...]:
     """Return the strides in **elements** by sizes and order, **tiles ignored**.
 
@@ -243,7 +234,6 @@ def unpacked_byte_strides(shape: Shape) -> tuple[int, ...]: ...
 byte_strides_for_shape = unpacked_byte_strides
 
 
-@xla_function
 def byte_strides(shape: Shape) -> tuple[int, ...] | None:
     """Return the strides in **bytes**, **tiles ignored**; None if packed or without a layout."""
     if not shape.is_array or shape.layout is None or shape.element_bits % 8:
@@ -254,7 +244,6 @@ def byte_strides(shape: Shape) -> tuple[int, ...] | None:
 # --- indices, in the order of memory -------------------------------------------------------------
 
 
-@xla_function
 def indices(
     shape: Shape, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> Iterator[tuple[int, ...]]:
@@ -299,7 +288,6 @@ def _visited(runs: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, .
         yield tuple(run[at[d]] for d, run in enumerate(runs))
 
 
-@xla_function
 def for_each_index(
     shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> None:
@@ -313,7 +301,6 @@ for_each_index_with_status = for_each_index
 for_each_index_no_status = for_each_index
 
 
-@xla_function
 def for_each_index_parallel(
     shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> None:

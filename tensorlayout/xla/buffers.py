@@ -19,10 +19,9 @@ from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import Array, DeviceLike, Storage
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.calling import require
-from tensorlayout.xla.conversion import layout_of
+from tensorlayout.xla.conversion import as_shape, layout_of
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.text import parse_shape
 
 _Out = TypeVar("_Out")
 
@@ -71,9 +70,14 @@ class _Memory:
     """The memory of an array that can be read and written: all that needs none of its bytes."""
 
     def __init__(self, shape: Shape) -> None:
-        self.shape, self.dtype = shape, shape.element_type.dtype
+        if shape.is_array and shape.layout is None:
+            shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
+        shape.validate()
         self.slots, self.nbytes = shape.physical_size, shape.physical_byte_size
-        self.bits = shape.element_bits  # of a stored element
+        kind, bits = shape.element_type, shape.element_bits
+        fits = bits == 8 * (kind.byte_width or 0) or (kind.is_sub_byte and bits == kind.bit_width)
+        require(fits, f"shape: an element of {kind.text} does not take {shown(bits)} bits", shape)
+        self.shape, self.dtype, self.bits = shape, kind.dtype, bits
         # Of tensors that share nothing with it.
         self.packed = Layout.packed(shape.dimensions, shape.own_layout.minor_to_major)
         self.layout: Layout | None
@@ -104,26 +108,14 @@ class _Memory:
 
 def _memory_of(shape: Shape | str) -> _Memory:
     """Return the memory of a valid array, given by its text too."""
-    placed = parse_shape(shape) if isinstance(shape, str) else shape
-    if not isinstance(placed, Shape):
-        refuse("shape", f"must be a Shape or its text, got {shown(shape)}", TypeError)
-    # The prefix takes no part in comparing shapes, so it is part of the key.
-    return _memory(placed, placed.layout is not None and bool(placed.layout.metadata_prefix_bytes))
+    placed = as_shape(shape)
+    memory = _remembered(placed)  # one for all prefixes, which take no part in comparing shapes
+    prefixed = placed.layout is not None and placed.layout.metadata_prefix_bytes
+    require(not prefixed, "shape: where the metadata of a dynamic shape is is not known", placed)
+    return memory
 
 
-@lru_cache(1024)
-def _memory(shape: Shape, prefixed: bool) -> _Memory:
-    if shape.is_array and shape.layout is None:
-        shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
-    shape.validate()
-    shape.physical()
-    if prefixed:
-        refuse("shape", f"where the metadata of a dynamic shape is is not known, got {cut(shape)}")
-    kind, bits = shape.element_type, shape.element_bits
-    if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
-        rule = f"an element of {kind.text} does not take {shown(bits)} bits"
-        refuse("shape", f"{rule}, got {cut(shape)}")
-    return _Memory(shape)
+_remembered = lru_cache(1024)(_Memory)
 
 
 @overload

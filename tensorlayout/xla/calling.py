@@ -69,13 +69,11 @@ def _misfit(function: Callable[..., Any], args: Any, kwargs: Any) -> str:
     return ""
 
 
-def require(
-    holds: object, rule: str, *got: Any, of: Any = None, error: type[Exception] = ValueError
-) -> None:
-    """Raise an error unless a rule holds: the rule, which ends in what it is `of`; what came."""
+def require(holds: object, rule: str, *got: Any, of: Any = None) -> None:
+    """Raise ValueError unless a rule holds: the rule, which ends in what it is `of`; what came."""
     if not holds:
         place = "" if of is None else f" {_worded(of)}"
-        raise error(f"{rule}{place}, got {' and '.join(map(_worded, got))}")
+        raise ValueError(f"{rule}{place}, got {' and '.join(map(_worded, got))}")
 
 
 def require_in(numbers: range, name: str, number: int, of: Any) -> None:

@@ -13,7 +13,6 @@ from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import (
     COMBINE,
     MAX_SLOTS,
-    SLOT_BITS,
     Layout,
     Padding,
     PaddingValue,
@@ -56,10 +55,15 @@ def layout_of(
     >>> layout_of("s4[3,5]{1,0:E(4)}")
     Layout.parse('(3,5):(5,1) bits=4')
     """
-    shape = parse_shape(shape) if isinstance(shape, str) else shape
-    if not isinstance(shape, Shape):
-        refuse("layout_of", f"must be a Shape, got {shown(shape)}", TypeError)
-    return _laid_out(shape, checked_padding(padding_value))
+    return _laid_out(as_shape(shape), checked_padding(padding_value))
+
+
+def as_shape(shape: Shape | str) -> Shape:
+    """Return a shape, given by its text too."""
+    found = parse_shape(shape) if isinstance(shape, str) else shape
+    if not isinstance(found, Shape):
+        refuse("shape", f"must be a Shape or its text, got {shown(shape)}", TypeError)
+    return found
 
 
 @lru_cache(1024)
@@ -68,8 +72,8 @@ def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
     if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
         refuse("layout_of", f"{cut(shape)} takes 2**63 slots or more")
     order, cuts = shape.own_layout.minor_to_major, [tile.dimensions for tile in tiles]
-    few = _few_bits(shape.element_type)
-    few = few if shape.element_bits == few else None
+    bits = shape.element_bits
+    few = bits if bits == _few_bits(shape.element_type) else None
     try:
         return Layout.tiled(shape.dimensions, cuts, order, padding_value, few)
     except ValueError:
@@ -79,7 +83,7 @@ def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
 
 def _few_bits(kind: PrimitiveType) -> int | None:
     """The bits of a slot below a byte that a type has; None for other types."""
-    return kind.bit_width if kind.is_sub_byte and kind.bit_width in SLOT_BITS else None
+    return kind.bit_width if kind.is_sub_byte else None
 
 
 # --- back ----------------------------------------------------------------------------------------

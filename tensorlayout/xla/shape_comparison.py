@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
 from tensorlayout.errors import cut, refuse
 from tensorlayout.layout import packed_strides, reshaped
@@ -30,14 +30,6 @@ _PARTS_OF_LAYOUT = {
     "memory_space",
     "tail_padding_alignment",
     "split_configs",
-}
-_IGNORABLE = _PARTS_OF_LAYOUT | {
-    "layout",
-    "element_type",
-    "fp_precision",
-    "dimensions",
-    "dynamic",
-    "buffer",
 }
 
 
@@ -98,6 +90,7 @@ _TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
     ("dimensions", "dynamic"): lambda lhs, rhs: lhs.dimensions == rhs.dimensions,
     ("dynamic",): lambda lhs, rhs: lhs.dynamic == rhs.dynamic,
 }
+_IGNORABLE = {"layout", "buffer", *_PARTS_OF_LAYOUT, *chain.from_iterable(_TESTS)}
 
 
 def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:

@@ -325,9 +325,9 @@ class _Parser(Scanner):
         return fields
 
     def property(self, letter: str) -> Any:
-        if letter in ("T", "SC"):
-            return self.repeated(self.tile if letter == "T" else self.split, letter)
         self.sign("(", f" after {letter}")
+        if letter in ("T", "SC"):
+            return self.repeated(self.tile if letter == "T" else self.split)
         if letter in _NUMBERS:
             value: Any = self.number(f"a number for {letter}", _NUMBERS[letter])
         else:
@@ -335,10 +335,8 @@ class _Parser(Scanner):
         self.sign(")")
         return value
 
-    def repeated(self, item: Callable[[], _T], after: str) -> list[_T]:
-        if not self.is_next("("):
-            self.fail(f"'(' after {after}")
-        items: list[_T] = []
+    def repeated(self, item: Callable[[], _T]) -> list[_T]:
+        items = [item()]
         while self.is_next("("):
             if len(items) >= MAX_TILES:
                 self.fail(f"at most {MAX_TILES} in a row")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tensorlayout.layout import letters
 from tensorlayout.layout.drawing.wording import count_of
@@ -26,18 +26,24 @@ def element_name(index: Sequence[int], shape: Sequence[int]) -> str:
     return letters(number)
 
 
-def memory_table(slots: int, values: list[str], width: int) -> list[str]:
-    """Return the contents of the first slots under their numbers, in lines of `width`."""
+def memory_table(
+    slots: int, value: Callable[[int], str], width: int, notes: dict[str, str], *, whole: bool
+) -> list[str]:
+    """The contents of the slots, all or the first, under their numbers, in lines of `width`.
+
+    `notes`: what is said of a value below, where it occurs.
+    """
     if slots == 0:
         return ["memory: no slots"]
+    values = list(map(value, range(slots if whole else min(slots, FIRST_SLOTS))))
     part = "" if len(values) == slots else f"the first {len(values)} of "
     head = f"memory, {part}{count_of(slots, 'slot')} (A is the first element):"
     heads = "Offset:", "Value: "
     lines, (above, below) = [head], heads
-    for slot, value in enumerate(values):
-        room = max(len(str(slot)), len(value))
+    for slot, word in enumerate(values):
+        room = max(len(str(slot)), len(word))
         if len(above) + 1 + room > width and above not in heads:  # one column may be wider
             lines += [above, below]
             above, below = heads
-        above, below = f"{above} {slot:>{room}}", f"{below} {value:>{room}}"
-    return [*lines, above, below]
+        above, below = f"{above} {slot:>{room}}", f"{below} {word:>{room}}"
+    return [*lines, above, below, *(f"{sign}: {n}" for sign, n in notes.items() if sign in values)]

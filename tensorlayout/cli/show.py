@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import partial
 
 from tensorlayout.cli.errors import refuse
-from tensorlayout.cli.memory_table import (
-    FIRST_SLOTS,
-    MOST_SLOTS,
-    Facts,
-    element_name,
-    memory_table,
-    told,
-)
+from tensorlayout.cli.memory_table import MOST_SLOTS, Facts, element_name, memory_table, told
 from tensorlayout.errors import shown
 from tensorlayout.layout import Layout, tiling_in
 from tensorlayout.layout.drawing import wording
@@ -40,7 +34,7 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
     """Return the answer to ``show``, no line wider than `width` (the terminal's by default)."""
     columns = max(width or shutil.get_terminal_size((100, 24)).columns, 20)
     if shape is None and _MODULE.search(text):
-        from tensorlayout.cli.show_hlo import described_file
+        from tensorlayout.cli.show_xla import described_file
 
         return described_file(text, columns)
     text, shape = _parted(text, shape)
@@ -142,13 +136,12 @@ def _required(layout: Layout) -> str:
 
 def memory(layout: Layout, width: int) -> list[str]:
     """The memory table, broken into lines of `width`; of a large layout only the first part."""
-    if 0 < layout.required_size <= MOST_SLOTS and layout.size <= MOST_SLOTS:
-        values = layout.table().splitlines()[1].split()[1:]
-    else:
-        values = [_value(layout, slot) for slot in range(min(FIRST_SLOTS, layout.required_size))]
-    lines = memory_table(layout.required_size, values, width)
-    lines += [f"{sign}: {note}" for sign, note in _LEGEND.items() if sign in values]
-    if layout.is_overlapping and "*" not in values:
+    slots = layout.required_size
+    whole = max(slots, layout.size) <= MOST_SLOTS
+    names = layout.table().splitlines()[1].split()[1:] if whole else []
+    value = names.__getitem__ if whole else partial(_value, layout)
+    lines = memory_table(slots, value, width, _LEGEND, whole=whole)
+    if layout.is_overlapping and f"*: {_LEGEND['*']}" not in lines:
         lines.append("elements share slots: a slot shows the first of its elements")
     return lines
 

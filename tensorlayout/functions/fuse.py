@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from types import MethodType
-from typing import Any, NamedTuple, NoReturn, overload
+from typing import Any, NoReturn, overload
 
 import numpy as np
 
@@ -33,6 +33,10 @@ __all__ = ["fuse"]
 _Function = Callable[..., Tensor]
 _Fused = Callable[..., Tensor]  # which takes out=, too
 _Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to one value, or to several
+
+# A function for one kind of arguments: what is fused (None of a function that gives an argument, or
+# a view of one), the key it is planned for, and what gets its operands, or what it gives.
+_Trace = tuple[Any, tuple[Any, ...], _Get]
 
 # Traces of one function that are kept: a function of tensors of ever new shapes has no end of them.
 _MOST = 256
@@ -228,7 +232,7 @@ class _Recording:
             raise TypeError(f"the function {rule}, got {came}")
         symbol: Symbol = found.memory
         if symbol.get is not None:
-            return _Trace(None, (), symbol.get)
+            return None, (), symbol.get
         needed, results = {symbol}, list[Symbol]()
         for result in reversed(self.results):
             if result in needed:
@@ -244,13 +248,13 @@ class _Recording:
         operands = self._operands([x for x, _ in rows], count)
         if len(results) == 1 and symbol.step.plan.kind == "reduce":  # nothing to fuse
             operation, key = symbol.step.call
-            return _Trace(operation, key, operands)
+            return operation, key, operands
         numbers = {id(x): number for number, x in enumerate((*[x for x, _ in rows], *results))}
         parts = []
         for _, given, _, (operation, key) in [result.step for result in results]:
             reads = tuple([numbers[id(x)] for x in given])
             parts.append(Part(operation, reads, key[len(reads) :]))
-        return _Trace(Fusion(self.name, tuple(parts)), tuple([s for _, s in rows]), operands)
+        return Fusion(self.name, tuple(parts)), tuple([spec for _, spec in rows]), operands
 
     def _rank(self, x: Any) -> int:
         """The order of operands: arguments, what is made of arguments, constants."""
@@ -266,21 +270,6 @@ class _Recording:
         if constants:
             return lambda args: taken(args) + constants
         return _same if numbers == list(range(count)) else taken
-
-
-class _Trace(NamedTuple):
-    """A function for one kind of arguments.
-
-    Attributes:
-        operation: what is fused; None of a function that gives an argument, or a view of one.
-        key: what it is planned for.
-        operands: from the arguments to its operands, or to what is given.
-
-    """
-
-    operation: Any
-    key: tuple[Any, ...]
-    operands: Any
 
 
 def _same(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -394,22 +383,22 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
         given = _arrays_replaced(given, by_value)
         kinds = tuple(map(_kind, given, by_value))
         key = (kinds, *keywords) if keywords else kinds
-        trace = traces.get(key)
-        if trace is None:
+        if key not in traces:
             trace = _traced(function, name, given, kinds, tuple(keywords))
             if len(traces) >= _MOST:
                 traces.clear()
                 runs.clear()
             traces[key] = trace
-        operands = trace.operands(given)
-        if trace.operation is None:
+        operation, planned_for, get = traces[key]
+        operands = get(given)
+        if operation is None:
             if out is None:
                 return operands
             return dispatch.call_into(out, _copying(name), (operands.spec, None, None), (operands,))
         if key not in runs:
-            run = prepared(trace.operation, *trace.key)
-            runs[key] = run if trace.operands is _same else lambda *args: run(*trace.operands(args))
-        return dispatch.call_into(out, trace.operation, trace.key, operands)
+            run = prepared(operation, *planned_for)
+            runs[key] = run if get is _same else lambda *args: run(*get(args))
+        return dispatch.call_into(out, operation, planned_for, operands)
 
     return fused
 

@@ -67,9 +67,8 @@ def no_copies(
     have the operand in layout (3,2):(2,1), which has such a view
     """
     loaded("tensorlayout.tracing.blocks")
-    from tensorlayout.tracing.refusals import refusing
-
-    return refusing(at_least, warn, allow, exports)
+    refusals = loaded("tensorlayout.tracing.refusals")
+    return refusals.refusing(at_least, warn, allow, exports)  # type: ignore[no-any-return]
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explanation:

@@ -70,7 +70,10 @@ def explained(
     found = []
     for (operation, key, steps, first), end in zip(calls, ends, strict=True):
         kernels = [name for record in seen.records[first:end] for name in launched(record.kernels)]
-        found.append(ExplainedCall(operation.name, _steps(steps, key), tuple(kernels)))
+        values = [item for item in key if isinstance(item, (TensorSpec, type))]
+        values += [step.plan.result for step in steps.steps]
+        told = tuple([_step(step, values) for step in steps.steps])
+        found.append(ExplainedCall(operation.name, told, tuple(kernels)))
     return Explanation(found)
 
 
@@ -86,12 +89,6 @@ def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ..
 
 
 dispatch.observers.insert(dispatch.observers.index(blocks._observe), _observe)
-
-
-def _steps(found: Program, key: tuple[Any, ...]) -> tuple[ExplainedStep, ...]:
-    values = [item for item in key if isinstance(item, (TensorSpec, type))]
-    values += [step.plan.result for step in found.steps]
-    return tuple([_step(step, values) for step in found.steps])
 
 
 def _step(step: Step, values: list[Any]) -> ExplainedStep:

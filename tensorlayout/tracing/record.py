@@ -79,18 +79,13 @@ def _is_library(file: str) -> bool:
 
 def work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[DeviceWork | None]:
     """What CUDA does inside the block; None where it has no part, as in views."""
-    if plan.makes == "view" and not any(
-        isinstance(x, Tensor) and not x.spec.layout.is_strided for x in operands
-    ):
+    specs = [x.spec for x in operands if isinstance(x, Tensor)]
+    moves = plan.makes != "view" or not all(spec.layout.is_strided for spec in specs)
+    device = next((s.device for s in (plan.result, *specs) if s.device.kind == "cuda"), None)
+    if device is None or not moves:
         return nullcontext()
-    devices = [plan.result.device, *(x.device for x in operands if isinstance(x, Tensor))]
-    device = next((each for each in devices if each.kind == "cuda"), None)
-    if device is None:
-        return nullcontext()
-    loaded("tensorlayout.cuda.engine.launch_log")  # only where there is one
-    from tensorlayout.cuda.engine.launch_log import device_work
-
-    return device_work(device.number)
+    log = loaded("tensorlayout.cuda.engine.launch_log")  # only where there is one
+    return log.device_work(device.number)  # type: ignore[no-any-return]
 
 
 @frozen

@@ -213,15 +213,13 @@ class Trace:
         )
 
     def __str__(self) -> str:
-        head: tuple[str, ...]
-        head = ("line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s")
+        head = ["line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s"]
         rows = [_row(record) for record in self.records]
         if self.device_seconds:
-            head, on_device = (*head, "device us"), [r.device_seconds for r in self.records]
-            rows = [
-                (*row, f"{took * 1e6:.1f}" if took else "-")
-                for row, took in zip(rows, on_device, strict=True)
-            ]
+            head.append("device us")
+            for row, record in zip(rows, self.records, strict=True):
+                took = record.device_seconds
+                row.append(f"{took * 1e6:.1f}" if took else "-")
         first, *others = _table(head, rows, words=5)
         lines = [first]
         for line, record in zip(others, self.records, strict=True):
@@ -295,14 +293,14 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int) ->
     ]
 
 
-def _row(r: Record) -> tuple[str, ...]:
+def _row(r: Record) -> list[str]:
     moved = r.kind not in ("view", "export")
-    return (
+    return [
         *(r.where or "-", r.called, r.kind, r.layouts, r.dtype),
         *(str(r.bytes_read), str(r.bytes_written)),
         f"{r.seconds * 1e6:.1f}" if r.seconds else "-",
         f"{r.gigabytes_per_second:.2f}" if moved and r.seconds else "-",
-    )
+    ]
 
 
 # --- the Trace Event Format, which Perfetto and Chrome's trace viewer read ---

@@ -123,10 +123,9 @@ def _svg_lines(picture: Picture) -> Iterator[str]:
     yield f'<rect class="paper" width="{WIDTH}" height="{_n(picture.height)}" rx="6"/>'
     for box in picture.boxes:
         yield _box(box)
-    for rule in picture.rules:
-        (x, y), (right, low) = rule.start, rule.end
+    for (x, y), (right, low), width in picture.rules:
         d = f"M{_n(x)} {_n(y)}L{_n(right)} {_n(low)}"
-        yield f'<path class="tile" stroke-width="{rule.width}" d="{d}"/>'
+        yield f'<path class="tile" stroke-width="{width}" d="{d}"/>'
     for text in picture.texts:
         yield _text(text, text.kind)
     yield "</svg>"
@@ -198,8 +197,8 @@ def _png_of(picture: Picture, scale: float) -> bytes:
             pencil.polygon(pixels(*box.mark), ON_ROWS)
         for text in box.texts:
             write(text, ON_ROWS if is_element else LIGHT.ink)
-    for rule in picture.rules:
-        line(LIGHT.ink, rule.width, rule.start, rule.end)
+    for start, end, width in picture.rules:
+        line(LIGHT.ink, width, start, end)
     for text in picture.texts:
         write(text, LIGHT.ink if text.kind == "ink" else LIGHT.faint)
     file = io.BytesIO()

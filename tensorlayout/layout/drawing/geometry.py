@@ -62,14 +62,6 @@ class Box(NamedTuple):
         return corner if self.cell.shared else None
 
 
-class Rule(NamedTuple):
-    """A straight line round a tile."""
-
-    start: Point
-    end: Point
-    width: float
-
-
 def _wide(words: str, size: float) -> float:
     return len(words) * size * LETTER
 
@@ -81,7 +73,7 @@ class Picture:
         self.layout, self.y = layout, float(MARGIN)
         self.boxes: list[Box] = []
         self.texts: list[Text] = []
-        self.rules: list[Rule] = []
+        self.rules: list[tuple[Point, Point, float]] = []  # lines round tiles, and their widths
         largest = str(max(layout.required_size - 1, 0))
         rows, columns = (0, 0, *layout.padded_shape)[-2:]
         self.cell = max(34.0, _wide(largest, SLOT) + 10, _wide(str(columns - 1), SMALL) + 6)
@@ -187,9 +179,9 @@ class Picture:
         if len(rows) < 2 and len(columns) < 2:
             return
         for x, level in _borders(self.content.columns, xs, columns):
-            self.rules.append(Rule((x, ys[0]), (x, ys[-1]), 1.5 + level))
+            self.rules.append(((x, ys[0]), (x, ys[-1]), 1.5 + level))
         for y, level in _borders(self.content.rows, ys, rows):
-            self.rules.append(Rule((xs[0], y), (xs[-1], y), 1.5 + level))
+            self.rules.append(((xs[0], y), (xs[-1], y), 1.5 + level))
 
     # --- memory ---------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tensorlayout._version import __version__
-from tensorlayout.cli.errors import CommandError, refuse
+from tensorlayout.cli.answers import CommandError, refuse
 from tensorlayout.devices import as_device
 from tensorlayout.errors import cut, shown
 

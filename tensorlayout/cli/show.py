@@ -6,8 +6,7 @@ import re
 import shutil
 from functools import partial
 
-from tensorlayout.cli.errors import refuse
-from tensorlayout.cli.memory_table import MOST_SLOTS, Facts, element_name, memory_table, told
+from tensorlayout.cli.answers import MOST_SLOTS, Facts, element_name, memory_table, refuse, told
 from tensorlayout.errors import shown
 from tensorlayout.layout import Layout, tiling_in
 from tensorlayout.layout.drawing import wording

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tensorlayout.cli.errors import refuse
-from tensorlayout.cli.memory_table import Facts
+from tensorlayout.cli.answers import Facts, refuse
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
 from tensorlayout.errors import shown
 from tensorlayout.layout import Layout

@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 from tensorlayout import xla
-from tensorlayout.cli.errors import refuse
-from tensorlayout.cli.memory_table import MOST_SLOTS, Facts, element_name, memory_table, told
+from tensorlayout.cli.answers import MOST_SLOTS, Facts, element_name, memory_table, refuse, told
 from tensorlayout.errors import cut, shown
 from tensorlayout.layout import Layout
 from tensorlayout.layout.drawing.wording import count_of, grid

@@ -8,7 +8,7 @@ from itertools import islice, product
 from typing import Any, NoReturn, Protocol, Self
 
 from tensorlayout.errors import cut, shown
-from tensorlayout.layout import checks, overlap, slots
+from tensorlayout.layout import checks, slots
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.checks import refuse
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
@@ -335,7 +335,7 @@ class Placement:
         """
         if self.size <= 1 or self.covers_block:
             return False
-        return overlap.overlaps(self.parts, self.shape)
+        return slots.overlaps(self.parts, self.shape)
 
     def same_placement(self, other: Placement) -> bool:
         """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.
@@ -397,7 +397,7 @@ class Placement:
         # A negative stride counts its digit from the other end, so that all strides are positive.
         rest = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
         try:
-            for digits in overlap.solutions([(e, abs(s)) for e, s in flat], rest):
+            for digits in slots.solutions([(e, abs(s)) for e, s in flat], rest):
                 left, index = iter(digits), []
                 for parts in self.parts:
                     number = 0
@@ -407,7 +407,7 @@ class Placement:
                     index.append(number)
                 if all(i < n for i, n in zip(index, self.shape, strict=True)):
                     yield tuple(index)
-        except overlap.TooHardError:
+        except slots.TooHardError:
             msg = f"slot: cannot tell which indices of {cut(self)} share slot {slot}"
             raise ValueError(msg) from None
 

@@ -19,8 +19,8 @@ import tensorlayout as tl
 Image = pytest.importorskip("PIL.Image", reason="optional: pillow, for the demo")
 
 from tensorlayout.cli import main  # noqa: E402 - Pillow is optional
+from tensorlayout.cli.answers import CommandError  # noqa: E402
 from tensorlayout.cli.demo import drawing, pictures, pipeline, table  # noqa: E402
-from tensorlayout.cli.errors import CommandError  # noqa: E402
 
 FOLDER = Path(pictures.PHOTOGRAPHS)
 HEIGHT, WIDTH = 427, 400  # what the two photographs of the package have in common

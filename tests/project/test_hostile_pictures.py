@@ -11,8 +11,8 @@ Image = pytest.importorskip("PIL.Image", reason="optional: pillow")
 
 from test_demo import complaint  # noqa: E402 - Pillow is optional
 
+from tensorlayout.cli.answers import CommandError  # noqa: E402
 from tensorlayout.cli.demo import pictures  # noqa: E402
-from tensorlayout.cli.errors import CommandError  # noqa: E402
 
 
 def chunk(name, content):

@@ -21,7 +21,7 @@ from test_errors import TEMPLATES, sessions, space, templates
 import tensorlayout as tl
 from tensorlayout import directml, xla
 from tensorlayout.cli import main
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.answers import CommandError
 from tensorlayout.cli.show import described
 
 DOCUMENTED = (ValueError, TypeError, IndexError, OverflowError, MemoryError, BufferError)

@@ -11,7 +11,7 @@ import jax_functions
 import pytest
 
 from tensorlayout.cli import main, show
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.answers import CommandError
 from tensorlayout.xla import HloSyntaxError, parse_hlo
 
 TEXTS = {path.stem: path.read_text("utf-8") for path in sorted(jax_functions.DATA.glob("*.hlo"))}

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image, ImageOps
 
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.answers import CommandError
 from tensorlayout.typing import Array
 
 PHOTOGRAPHS = str(Path(__file__).parent / "photographs")

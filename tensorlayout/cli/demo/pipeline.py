@@ -13,9 +13,9 @@ from PIL.Image import Image, fromarray
 
 import tensorlayout as tl
 from tensorlayout import directml
+from tensorlayout.cli.answers import CommandError
 from tensorlayout.cli.demo.drawing import captioned_sheet, histogram, layouts_sheet, rgb, tiled
 from tensorlayout.cli.demo.table import Table, difference, host, in_memory
-from tensorlayout.cli.errors import CommandError
 from tensorlayout.typing import Array
 
 PITCH = 256  # bytes to which rows are aligned, as DirectX and Vulkan textures want them

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import tensorlayout as tl
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.answers import CommandError
 from tensorlayout.plan import KINDS
 from tensorlayout.tracing.record import kernel_lines
 from tensorlayout.typing import Array

@@ -1,8 +1,9 @@
-"""The lines of ``show``: facts by name, and the memory table, slots over what they hold."""
+"""What commands answer: an error in one line, facts by name, and the memory, slot by slot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from tensorlayout.layout import letters
 from tensorlayout.layout.drawing.wording import count_of
@@ -11,6 +12,19 @@ Facts = list[tuple[str, str]]
 
 MOST_SLOTS = 512  # of the memory table; beyond, only the first part is shown
 FIRST_SLOTS = 96
+
+
+class CommandError(Exception):
+    """One line on stderr, and the exit status: 2 for a wrong argument or a refused file."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def refuse(text: str) -> NoReturn:
+    """Raise a CommandError of ``show``."""
+    raise CommandError(f"show: {text}")
 
 
 def told(facts: Facts) -> list[str]:

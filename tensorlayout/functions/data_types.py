@@ -67,11 +67,10 @@ def astype(
     x = arguments.tensor(x)
     arguments.check_casting(x.dtype, kind, casting)
     layout = arguments.in_order(order, x, x.shape)
-    if not arguments.flag("saturate", saturate) or kind == x.dtype:
-        return _converted(x, kind, layout, copy, device)
-    if not dtypes.is_narrow(kind):
+    saturates = bool(arguments.flag("saturate", saturate)) and kind != x.dtype
+    if saturates and not dtypes.is_narrow(kind):
         raise ValueError(f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
-    return _converted(x, kind, layout, copy, device, True)
+    return _converted(x, kind, layout, copy, device, *[True] * saturates)
 
 
 def _converted(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU
-from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
+from tensorlayout.dtypes import SCALARS, promote, same_kind
 from tensorlayout.errors import REFUSALS, bare, named
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions.arguments import (
@@ -203,20 +203,17 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
             if not takes(other):
                 return NotImplemented
             out, given = writable(self), operand(other)
-            if type(given) is Tensor and _is_wider(given.spec.dtype, out.spec.dtype):
+            own = out.spec.dtype
+            wide = promote(own, given.spec.dtype) if type(given) is Tensor else own
+            if wide != own and same_kind(wide, own):
                 found = elementwise(operation, out, other)
-                if found.shape == out.shape and same_kind(found.dtype, out.dtype):
+                if found.shape == out.shape and same_kind(found.dtype, own):
                     return call(_assignment(operation.name), (out.spec, found.spec), (out, found))
             return elementwise(operation, out, other, out=out)
         except REFUSALS as error:
             raise refused(operation, error) from None
 
     return method
-
-
-def _is_wider(other: DType, own: DType) -> bool:
-    """Return whether `own` with `other` gives another dtype of the same kind as `own`."""
-    return other is not own and own != promote(own, other) and same_kind(promote(own, other), own)
 
 
 def takes(other: Any) -> bool:

@@ -205,13 +205,9 @@ def _split(
         basic += kind
         dim += sum(k is None or isinstance(k, slice) for k in kind)
     view = x if all(k == slice(None) for k in basic) else _view(name, x, tuple(basic))
-    return view, tuple(data), tuple(dims), _are_apart(items)
-
-
-def _are_apart(items: tuple[Any, ...]) -> bool:
-    """Whether slices, None or an Ellipsis stand between the integers and tensors of a key."""
     advanced = [isinstance(item, (int, Tensor)) for item in items]
-    return sum(a and not b for a, b in zip(advanced, [False, *advanced], strict=False)) > 1
+    starts = [a and not b for a, b in zip(advanced, [False, *advanced], strict=False)]
+    return view, tuple(data), tuple(dims), sum(starts) > 1
 
 
 def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -281,15 +277,13 @@ def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
         return None
     cuts, first = found
     if x.spec.layout.is_tiled:
-        key = tuple([_bounds(item) if isinstance(item, slice) else item for item in items])
-        return dispatch.call(_CUT[name], (x.spec, key), (x,))
+        key = list(items)
+        for at, item in enumerate(items):
+            if isinstance(item, slice):  # whose numbers may be of any kind
+                bounds = (item.start, item.stop, item.step)
+                key[at] = tuple([None if bound is None else index(bound) for bound in bounds])
+        return dispatch.call(_CUT[name], (x.spec, tuple(key)), (x,))
     return dispatch.view(_INDEX[name], x, tuple(cuts), first)
-
-
-def _bounds(item: slice) -> tuple[int | None, ...]:
-    """A slice as part of a key of plans, whatever numbers it holds."""
-    bounds = (item.start, item.stop, item.step)
-    return tuple([bound if bound is None else index(bound) for bound in bounds])
 
 
 def _view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:

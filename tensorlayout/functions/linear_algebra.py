@@ -40,11 +40,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """
     if type(x1) is type(x2) is Tensor and x1.spec.dtype.kind != "b":
         return dispatch.call(_MATMUL, (x1.spec, x2.spec), (x1, x2))
-    return product(_matmul, *tensors(x1, x2))
-
-
-def _matmul(x: Tensor, y: Tensor) -> Tensor:
-    return dispatch.call(_MATMUL, (x.spec, y.spec), (x, y))
+    return product(lambda x, y: dispatch.call(_MATMUL, (x.spec, y.spec), (x, y)), *tensors(x1, x2))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:

@@ -13,7 +13,7 @@ from tensorlayout.support.lazy_imports import loaded
 
 if TYPE_CHECKING:
     from tensorlayout.support.context_blocks import Block
-    from tensorlayout.tracing.explain import Explanation
+    from tensorlayout.tracing.blocks import Explanation
     from tensorlayout.tracing.refusals import Refusal
     from tensorlayout.tracing.traces import Trace
 
@@ -90,5 +90,5 @@ def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explan
     """
     if not callable(function):
         raise TypeError(f"explain: function must be callable, got {shown(function)}")
-    found: Explanation = loaded("tensorlayout.tracing.explain").explained(function, args, named)
+    found: Explanation = loaded("tensorlayout.tracing.blocks").explained(function, args, named)
     return found

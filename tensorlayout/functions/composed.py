@@ -36,10 +36,6 @@ __all__ = [
 ]
 
 
-def _is_complex(x: Tensor) -> bool:
-    return bool(x.dtype.kind == "c")
-
-
 def angle(z: Tensor, deg: bool = False) -> Tensor:
     """The angle of each number in the complex plane, in radians, or with `deg` in degrees.
 
@@ -53,7 +49,7 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     x = counted(z)
     if dtypes.in_category(x.dtype, "integral"):
         x = xp.astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
-    found = xp.atan2(xp.imag(x), xp.real(x)) if _is_complex(x) else xp.atan2(0.0, x)
+    found = xp.atan2(xp.imag(x), xp.real(x)) if x.dtype.kind == "c" else xp.atan2(0.0, x)
     return xp.multiply(found, 180 / math.pi) if deg else found
 
 
@@ -67,7 +63,9 @@ def iscomplex(x: Tensor) -> Tensor:
     Tensor([ True, False], dtype=bool, device='cpu')
     """
     x = arguments.tensor(x)
-    return xp.not_equal(xp.imag(x), 0) if _is_complex(x) else xp.zeros_like(x, dtype=dtypes.bool)
+    return (
+        xp.not_equal(xp.imag(x), 0) if x.dtype.kind == "c" else xp.zeros_like(x, dtype=dtypes.bool)
+    )
 
 
 def isreal(x: Tensor) -> Tensor:
@@ -80,7 +78,7 @@ def isreal(x: Tensor) -> Tensor:
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     x = arguments.tensor(x)
-    return xp.equal(xp.imag(x), 0) if _is_complex(x) else xp.ones_like(x, dtype=dtypes.bool)
+    return xp.equal(xp.imag(x), 0) if x.dtype.kind == "c" else xp.ones_like(x, dtype=dtypes.bool)
 
 
 def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
@@ -94,7 +92,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
     dtype('float64')
     """
     x = arguments.tensor(a)
-    if not _is_complex(x):
+    if x.dtype.kind != "c":
         return x
     bound = tol * xp.finfo(x.dtype).eps if tol > 1 else tol
     small = xp.all(xp.less(xp.abs(xp.imag(x)), bound))
@@ -129,7 +127,7 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 def _signed(x: Any) -> Tensor:
     found = floating(x)
-    if _is_complex(found):
+    if found.dtype.kind == "c":
         raise TypeError(f"complex numbers have no sign, got {found.dtype}; take real() first")
     return found
 
@@ -181,7 +179,7 @@ def nan_to_num(
     Tensor([1., 0., 9.], dtype=float64, device='cpu')
     """
     found = arguments.tensor(x)
-    if _is_complex(found):
+    if found.dtype.kind == "c":
         result = found.copy() if copy else arguments.writable(found)
         for part in (xp.real(result), xp.imag(result)):
             part[...] = nan_to_num(part, True, nan, posinf, neginf)

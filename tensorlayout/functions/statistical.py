@@ -211,17 +211,13 @@ def _extreme(
             shape = reduced_layout(a.spec.layout, dims, kept).shape
             found = xp.full(shape, first.item(), dtype=a.dtype, device=a.device)
         else:
-            found = _extreme_of_two(of_two, reduced(operation, a, axis, keepdims), first)
+            best = reduced(operation, a, axis, keepdims)
+            found = of_two(best, first)
+            if dtypes.in_category(a.dtype, "real floating"):
+                # -0 is below +0, which elementwise functions do not promise.
+                ends = (first, best) if of_two is xp.maximum else (best, first)
+                found = xp.where(xp.equal(best, first), xp.where(xp.signbit(best), *ends), found)
     return given(name, xp.astype(found, kind, copy=False), out)
-
-
-def _extreme_of_two(of_two: Callable[[Any, Any], Tensor], x: Tensor, first: Tensor) -> Tensor:
-    """Return the extreme of both with -0 below +0, which elementwise functions do not promise."""
-    found = of_two(x, first)
-    if not dtypes.in_category(x.dtype, "real floating"):
-        return found
-    kept = (first, x) if of_two is xp.maximum else (x, first)
-    return xp.where(xp.equal(x, first), xp.where(xp.signbit(x), *kept), found)
 
 
 def mean(

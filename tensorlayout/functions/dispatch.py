@@ -12,48 +12,31 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout import plan
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, promote, same_kind
 from tensorlayout.errors import REFUSALS, bare, named
 from tensorlayout.exchange.numpy import shortage
-from tensorlayout.functions.arguments import (
-    Unknown,
-    device_of,
-    is_array,
-    operand,
-    refuse_arrays,
-    tensor,
-    writable,
-)
-from tensorlayout.plan import (
-    Assign,
-    CaptureError,
-    Elementwise,
-    Library,
-    Operation,
-    Transfer,
-    into,
-    prepare,
-    prepared,
-)
+from tensorlayout.functions import arguments
+from tensorlayout.plan import prepared
 from tensorlayout.plan import watched as watched
 from tensorlayout.tensor import Tensor
 
 # Types with a higher `__array_priority__` than ours carry out operators first.
 PRIORITY = 1000.0
 
-_SCALAR = Transfer()
-_assignment = functools.cache(Assign)  # in the name of an operation
+_SCALAR = plan.Transfer()
+assignment = functools.cache(plan.Assign)  # in the name of an operation
 
 # Of the operation, the key and the operands of a call. It gives the result, or None for a call that
 # it leaves to the next.
-Observer = Callable[[Operation, tuple[Any, ...], tuple[Any, ...]], Any]
+Observer = Callable[[plan.Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 
 # They see every call while there are blocks in `watched`.
 observers: list[Observer] = []
 
 
-def _observed(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
+def _observed(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
     for observer in observers:
         found = observer(operation, key, operands)
         if found is not None:
@@ -61,7 +44,7 @@ def _observed(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, .
     return prepared(operation, *key)(*operands)
 
 
-def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
+def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
     """Run the plan of `key` on `operands`."""
     try:
         if watched:
@@ -69,11 +52,11 @@ def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) 
         return prepared(operation, *key)(*operands)
     except TypeError as error:
         raise refused(operation, _explained(operation, key, error)) from None
-    except (CaptureError, *REFUSALS) as error:
+    except (plan.CaptureError, *REFUSALS) as error:
         raise refused(operation, error) from None
 
 
-def view(operation: Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
+def view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
     """A view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
@@ -88,24 +71,24 @@ _TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
 
 
 def call_into(
-    out: Tensor | None, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+    out: Tensor | None, operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Tensor:
     """Run the plan of `key`, and write into `out`, apart from the operands, if that is given."""
     if out is None:
         return call(operation, key, operands)
-    return call(into(operation), (out.spec, *key), (out, *operands))
+    return call(plan.into(operation), (out.spec, *key), (out, *operands))
 
 
-def _explained(operation: Operation, key: tuple[Any, ...], error: TypeError) -> Exception:
+def _explained(operation: plan.Operation, key: tuple[Any, ...], error: TypeError) -> Exception:
     """Return the plan's error for an argument that is no key, such as a list."""
     try:
-        prepare(operation, *key)
+        plan.prepare(operation, *key)
     except (TypeError, ValueError) as reason:
         return reason
     return error
 
 
-def refused(operation: Operation, error: Exception) -> Exception:
+def refused(operation: plan.Operation, error: Exception) -> Exception:
     """Return the error to raise: under the operation's name; its own text if memory runs out."""
     if not hasattr(error, "said"):
         if str(error).startswith(_TOO_BIG):
@@ -115,7 +98,7 @@ def refused(operation: Operation, error: Exception) -> Exception:
     return bare(named(operation.name, error))
 
 
-def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
+def elementwise(operation: plan.Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
     """Call an elementwise operation on tensors and scalars; an operand may be exactly in `out`."""
     for x in operands:
         if type(x) is not Tensor and type(x) not in SCALARS:
@@ -132,25 +115,25 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
 
 def _tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars by tensors; scalars are moved to the device of others."""
-    given = tuple([operand(x) for x in operands])
-    device = device_of(operands)
+    given = tuple([arguments.operand(x) for x in operands])
+    device = arguments.device_of(operands)
     if device == CPU:
         return given
-    refuse_arrays(operands, device)
+    arguments.refuse_arrays(operands, device)
     return tuple(
         call(_SCALAR, (y.spec, device), (y,)) if isinstance(x, np.generic) else y
         for x, y in zip(operands, given, strict=True)
     )
 
 
-def library(operation: Library, *operands: Any, **options: Any) -> Any:
+def library(operation: plan.Library, *operands: Any, **options: Any) -> Any:
     """Call a library function, which gives one tensor or several, with hashable `options`."""
-    given = tuple([x if type(x) is Tensor else tensor(x) for x in operands])
-    refuse_arrays(operands, device_of(given))
+    given = tuple([x if type(x) is Tensor else arguments.tensor(x) for x in operands])
+    arguments.refuse_arrays(operands, arguments.device_of(given))
     return call(operation, (len(given), *[x.spec for x in given], *options.items()), given)
 
 
-def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
+def operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """Return the method for ``x + y`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
@@ -166,7 +149,7 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     return method
 
 
-def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
+def reflected(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``1 + x`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
@@ -180,12 +163,12 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     return method
 
 
-def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
+def in_place(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding.
 
     A result of the same kind, as of int64 added to int32, is converted as `astype` does.
     """
-    writing = into(operation)
+    writing = plan.into(operation)
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
@@ -198,17 +181,17 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                 else:
                     kind = None
                 if kind is not None:
-                    writable(self)
+                    arguments.writable(self)
                     return prepared(writing, spec, spec, kind)(self, self, other)
             if not takes(other):
                 return NotImplemented
-            out, given = writable(self), operand(other)
+            out, given = arguments.writable(self), arguments.operand(other)
             own = out.spec.dtype
             wide = promote(own, given.spec.dtype) if type(given) is Tensor else own
             if wide != own and same_kind(wide, own):
                 found = elementwise(operation, out, other)
                 if found.shape == out.shape and same_kind(found.dtype, own):
-                    return call(_assignment(operation.name), (out.spec, found.spec), (out, found))
+                    return call(assignment(operation.name), (out.spec, found.spec), (out, found))
             return elementwise(operation, out, other, out=out)
         except REFUSALS as error:
             raise refused(operation, error) from None
@@ -221,11 +204,11 @@ def takes(other: Any) -> bool:
 
     Types with a ufunc protocol (pint, xarray, Dask) or a higher priority than ours come first.
     """
-    kinds = (Tensor, np.generic, int, float, complex, list, tuple, Unknown)
+    kinds = (Tensor, np.generic, int, float, complex, list, tuple, arguments.Unknown)
     if type(other) is np.ndarray or isinstance(other, kinds):
         return True
     priority = getattr(other, "__array_priority__", 0)
-    return is_array(other) and not has_ufunc_protocol(other) and not priority > PRIORITY
+    return arguments.is_array(other) and not has_ufunc_protocol(other) and not priority > PRIORITY
 
 
 _NUMPY_UFUNC = np.ndarray.__array_ufunc__

@@ -22,8 +22,8 @@ from tensorlayout.dtypes import SCALARS
 from tensorlayout.errors import REFUSALS, cut, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
-from tensorlayout.functions.transfers import moved
-from tensorlayout.plan import Assign, Copy, Into, Operation, Plan, Step, getter, plan_of, prepared
+from tensorlayout.functions.transfers import copying, moved
+from tensorlayout.plan import Assign, Into, Operation, Plan, Step, getter, plan_of, prepared
 from tensorlayout.plan.fuse import Fusion, Part
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
@@ -42,7 +42,6 @@ _Trace = tuple[Any, tuple[Any, ...], _Get]
 _MOST = 256
 
 _FLOW = "is not known while the function is traced, so nothing it does may depend on it"
-_copying = functools.cache(Copy)  # in the name of a function
 
 
 class Symbol:
@@ -174,7 +173,7 @@ class _Recording:
         if converts:  # ``out += value`` of a wider dtype
             out, value = operands
             key, operands = (value.spec, out.spec.layout, out.spec.dtype), (value,)
-            operation = _copying(operation.name)
+            operation = copying(operation.name)
         plan: Any = plan_of(operation, key)
         if isinstance(operation, Into):
             plan.check_into(key[0])
@@ -394,7 +393,7 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
         if operation is None:
             if out is None:
                 return operands
-            return dispatch.call_into(out, _copying(name), (operands.spec, None, None), (operands,))
+            return dispatch.call_into(out, copying(name), (operands.spec, None, None), (operands,))
         if key not in runs:
             run = prepared(operation, *planned_for)
             runs[key] = run if get is _same else lambda *args: run(*get(args))

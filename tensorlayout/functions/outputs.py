@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -12,13 +11,12 @@ from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import copied, moved
-from tensorlayout.plan import Assign, Elementwise, Reduce, Scan, broadcast_shape, prepared
+from tensorlayout.plan import Elementwise, Reduce, Scan, broadcast_shape, prepared
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
 
 # The condition has a say in the layout only if neither choice has the result's shape.
 WHERE = Elementwise("where", "any or narrow", abstain=(0,))
-_assign = functools.cache(Assign)  # in the name of a function
 
 
 def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
@@ -126,4 +124,4 @@ def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None
 
 def _assign_to(name: str, found: Tensor, out: Tensor) -> None:
     arguments.writable(out)
-    dispatch.call(_assign(name), (out.spec, found.spec), (out, found))
+    dispatch.call(dispatch.assignment(name), (out.spec, found.spec), (out, found))

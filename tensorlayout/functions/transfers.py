@@ -12,7 +12,7 @@ from tensorlayout.plan import Copy, Transfer, strided_spec
 from tensorlayout.tensor import Tensor
 
 _TRANSFER = Transfer()
-_copy = functools.cache(Copy)
+copying = functools.cache(Copy)  # in the name of a function
 
 # Slots for each element from which on what has gaps is packed by its device before it is moved: the
 # bus to the host carries the gaps, too, and is far slower than the memory of a GPU.
@@ -23,7 +23,7 @@ def copied(
     name: str, x: Tensor, layout: Layout | None = None, dtype: DType | None = None
 ) -> Tensor:
     """A copy of `x` for a function `name`, in a layout or its form, in a dtype or its own."""
-    return dispatch.call(_copy(name), (x.spec, layout, dtype), (x,))
+    return dispatch.call(copying(name), (x.spec, layout, dtype), (x,))
 
 
 def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:

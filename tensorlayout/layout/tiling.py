@@ -3,7 +3,7 @@
 A dimension begins as one digit, its whole index. A tile cuts it into a count and a rest; later
 tiles cut those again. What comes out is a number of digits, each a part of one dimension's index,
 and each stands somewhere in the buffer. A star makes one axis of several dimensions, which tiles
-can cut evenly only between digits or inside one. A cut anywhere else (`Cut`) says nothing of the
+can cut evenly only between digits or inside one. A cut anywhere else says nothing of the
 dimensions, unless its two halves end up side by side: there they are what they were before.
 """
 
@@ -16,7 +16,6 @@ from typing import NamedTuple
 from tensorlayout.errors import shown
 from tensorlayout.layout.checks import MAX_RANK, checked_integers, refuse
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
-from tensorlayout.support.light_dataclasses import planned
 
 TileSizes = tuple[int, ...]  # most major first
 Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
@@ -41,23 +40,16 @@ class Digit(NamedTuple):
     weight: int
 
 
-@planned
-class Cut:
-    """An axis cut into counts and rests of `size` where no digit ends."""
-
-    axis: TiledAxis
-    size: int
-
-
 class TiledAxis(NamedTuple):
     """One dimension of an expanded shape; its digits, the most major first, add up to its index.
 
-    Or one `half` of an uneven cut, counts (0) or rests (1), which has no digits.
+    Or one `half` of an uneven cut, which has no digits: the axis that was cut where none of its
+    digits ends, the size of the tile, and whether these are the counts (0) or the rests (1).
     """
 
     extent: int
     digits: tuple[Digit, ...] = ()
-    half: tuple[Cut, int] | None = None
+    half: tuple[TiledAxis, int, int] | None = None
 
     @property
     def gaps(self) -> list[tuple[int, int]] | None:
@@ -131,9 +123,8 @@ def _axes_of(
 def _joined(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
     """Two axes side by side as one."""
     extent = major.extent * minor.extent
-    if _are_halves(major, minor):
-        assert major.half is not None
-        return major.half[0].axis._replace(extent=extent)
+    if major.half and _are_halves(major, minor):
+        return major.half[0]._replace(extent=extent)
     if major.half or minor.half:
         if 1 not in (major.extent, minor.extent):
             raise UnevenError
@@ -144,10 +135,10 @@ def _joined(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
 
 def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
     """Return whether one cut made both, and the rests still take as much room as they did."""
-    if major.half is None or minor.half is None:
+    if major.half is None:
         return False
-    cut, side = major.half
-    return minor.half == (cut, 1) and side == 0 and minor.extent == cut.size
+    axis, size, side = major.half
+    return side == 0 and minor.half == (axis, size, 1) and minor.extent == size
 
 
 def _coalesced(digits: Sequence[Digit]) -> tuple[Digit, ...]:
@@ -187,8 +178,7 @@ def _cut(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxis]:
         return ONE, axis._replace(extent=size)
     digits = None if axis.half else _cut_digits(axis.digits, size)
     if digits is None:
-        cut = Cut(axis, size)
-        return TiledAxis(count, half=(cut, 0)), TiledAxis(size, half=(cut, 1))
+        return TiledAxis(count, half=(axis, size, 0)), TiledAxis(size, half=(axis, size, 1))
     outer, inner = digits
     return TiledAxis(count, _coalesced(outer)), TiledAxis(size, _coalesced(inner))
 

@@ -12,8 +12,9 @@ from tensors import same
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
+from tensorlayout.cuda import sort as planning
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import plan_search, planning
+from tensorlayout.cuda.sort import plan_search
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 

@@ -15,9 +15,9 @@ from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout import plan
+from tensorlayout.cuda import sort as planning
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import plan_sort, planning
-from tensorlayout.cuda.sort.planning import TILE, Lines
+from tensorlayout.cuda.sort import TILE, Lines, plan_sort
 from tensorlayout.devices import Device
 from tensorlayout.plan.sort import SortPlan
 from tensorlayout.tensor import TensorSpec

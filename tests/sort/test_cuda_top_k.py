@@ -11,9 +11,9 @@ from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout import directml, plan
+from tensorlayout.cuda import sort as planning
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import planning
-from tensorlayout.cuda.sort.planning import CAPACITY, TILE
+from tensorlayout.cuda.sort import CAPACITY, TILE
 from tensorlayout.devices import Device
 from tensorlayout.plan.sort import TopKPlan
 from tensorlayout.tensor import TensorSpec

@@ -23,7 +23,7 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.fill import filled_with, plan_fill
 from tensorlayout.cuda.gather import OF_POSITIONS, IndexLoop, launch_of, linearized, loop_over
 from tensorlayout.cuda.scatter import Table, mark_loop, values_in, values_of
-from tensorlayout.cuda.sort.planning import BEYOND, Target, plan_pairs
+from tensorlayout.cuda.sort import BEYOND, Target, plan_pairs
 from tensorlayout.layout import Axis, Layout, index_type
 from tensorlayout.plan import (
     RUN,

@@ -293,51 +293,6 @@ def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
     assert (counters.compiles, counters.cache_hits) == (5, 1)
 
 
-def files_with_a_common_header(folder, count=3):
-    for number in range(count):
-        file = folder / f"{number}.cu"
-        file.write_text('#include "operations.cuh"\nKERNEL(one, Scalar) {}\n')
-        yield str(file)
-
-
-@needs_compiler
-def test_a_header_is_compiled_once_for_the_files_that_include_it(tmp_path, place):
-    if "Free Software Foundation" not in simulator.compiler()[1]:
-        pytest.skip("optional: g++")
-    counters = Counters()
-    for file in files_with_a_common_header(tmp_path):
-        simulator.shared_object(file, (), counters)
-    assert counters.compiles == 3
-    assert len(list(place.glob("operations-*.gch"))) == 1
-
-
-@needs_compiler
-@pytest.mark.parametrize("flags", ["-Werror", "-save-temps=obj", "-x c++"])
-def test_files_compile_where_the_header_cannot_be_compiled_or_used(
-    tmp_path, monkeypatch, place, flags
-):
-    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", f"-w {flags}")
-    counters = Counters()
-    for file in files_with_a_common_header(tmp_path, 2):
-        simulator.shared_object(file, (), counters)
-    assert counters.compiles == 2
-
-
-@needs_compiler
-def test_a_header_for_which_there_is_no_room(tmp_path, monkeypatch, place):
-    def compiled(path, *arguments):
-        if "c++-header" in arguments:
-            raise RuntimeError("cannot write PCH file")
-        plain(path, *arguments)
-
-    plain = simulator._compile
-    monkeypatch.setattr(simulator, "_compile", compiled)
-    counters = Counters()
-    for file in files_with_a_common_header(tmp_path, 2):
-        simulator.shared_object(file, (), counters)
-    assert counters.compiles == 2
-
-
 # ---- No room
 
 

@@ -93,11 +93,6 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
         raise RuntimeError(msg) from None
 
 
-def is_kept(key: str, suffix: str) -> bool:
-    """Return whether there is an entry of `key`, so that `cached` would make none."""
-    return _is_whole(folder() / (key + suffix))
-
-
 def content(entry: Path) -> bytes:
     """Read what was made for an entry that `cached` gave."""
     return entry.read_bytes()[:-_CHECKSUM_BYTES]

@@ -85,10 +85,6 @@ FLAGS = (
     "-DTENSORLAYOUT_SIMULATOR",
 )
 
-# Included by the files that are compiled for most dtypes; with all that it includes, a fifth of the
-# time that g++ takes for one of them. So g++ compiles it once.
-_PRECOMPILED = "operations.cuh"
-
 # Seconds that a compiler gets. The longest file takes 20; one that was stopped never ends.
 PATIENCE = 300
 
@@ -140,66 +136,29 @@ def shared_object(
 
     `index`: their macro INDEX, where they have it.
     """
-    given = (*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", "")))
-    flags = (*given, *(f"-D{name}={value}" for name, value in types))
+    more = shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))
+    flags = (*FLAGS, *more, *(f"-D{name}={value}" for name, value in types))
     path = kernel_directory() / file
     texts = disk_cache.sources(path, header_directory())
     unit = kernel_shapes.unit(file, types, index)
-    key = f"{path.stem}-{_key(texts, *flags, unit)}"
-    common, header = header_directory() / _PRECOMPILED, None
-    if counters.compiles and _PRECOMPILED in texts and not disk_cache.is_kept(key, ".so"):
-        included = _key(disk_cache.sources(common, header_directory()), *given)
-        header = _precompiled(given, f"{common.stem}-{included}", disk_cache.folder())
 
     def make(target: Path) -> None:
-        written, arguments = target.with_suffix(".cpp"), ("-shared", *flags, "-o", str(target))
-        if header is not None:
-            link = target.parent / f"{_PRECOMPILED}.gch"  # taken in place of what is included
-            link.symlink_to(header)
-            written.write_text(f'#include "{_PRECOMPILED}"\n{unit}', "utf-8")
-            with contextlib.suppress(RuntimeError):  # some flags make headers that cannot be used
-                _compile(path, *arguments, str(written))
-                return
-            link.unlink()
+        written = target.with_suffix(".cpp")
         written.write_text(unit, "utf-8")
-        _compile(path, *arguments, str(written))
+        command = compiler()[0]
+        folders = (f"-I{each}" for each in (kernel_directory(), header_directory()))
+        outcome = run([*command, *folders, "-shared", *flags, "-o", str(target), str(written)])
+        if outcome[0]:
+            said = outcome[2].strip()
+            raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{said}")
 
-    return disk_cache.cached(key, ".so", make, counters)
-
-
-@functools.cache
-def _precompiled(flags: tuple[str, ...], key: str, place: Path) -> Path | None:
-    """Compile the header that most files include; None where g++ cannot make it.
-
-    `place`: the folder of the cache, to look again where that changes.
-    """
-    if "Free Software Foundation" not in compiler()[1]:  # others look for such headers elsewhere
-        return None
-
-    def make(target: Path) -> None:
-        written = target.with_suffix(".hpp")
-        written.write_text(f'#include "{_PRECOMPILED}"\n', "utf-8")
-        _compile(written, *flags, "-x", "c++-header", str(written), "-o", str(target))
-
-    try:
-        return disk_cache.cached(key, ".gch", make, Counters())
-    except RuntimeError:  # no room, or flags with which there is no such header
-        return None
+    return disk_cache.cached(f"{path.stem}-{_key(texts, *flags, unit)}", ".so", make, counters)
 
 
 def _key(texts: dict[str, bytes], *parts: str) -> str:
     """Return a name for what the compiler makes of these files, as it is told by `parts`."""
     command, version = compiler()
     return disk_cache.key_of(*command, version, *parts, *texts, *texts.values())
-
-
-def _compile(path: Path, *arguments: str) -> None:
-    """Run the compiler; RuntimeError with its message about `path` if it fails."""
-    command = compiler()[0]
-    folders = (f"-I{each}" for each in (kernel_directory(), header_directory()))
-    failed, _, said = run([*command, *folders, *arguments])
-    if failed:
-        raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}")
 
 
 # ---- Errors, and what is current

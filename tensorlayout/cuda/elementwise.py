@@ -21,7 +21,6 @@ from tensorlayout.cuda.engine import (
     Launches,
     SharedTile,
     TileProblem,
-    access_struct,
     c_type,
     choose_tile,
     constant,
@@ -36,7 +35,6 @@ from tensorlayout.cuda.engine import (
     padding_of,
     parameters,
     shared_tiles,
-    tiles_struct,
     walk_struct,
     writer,
 )
@@ -410,8 +408,8 @@ def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
     shape = {"PACKED": int(packed), "ROOM": box.room}
     found, made, blocks = given.ready("tiles", box.blocks, steps, **shape)
-    tiles_struct(box, made.boxes)
-    made.write = access_struct(box, WRITE, [0] * len(box.axes), _AXES)
+    box.pack_boxes(made.boxes)
+    made.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
     begins, period = box.places.tiles, box.period(WRITE)
     last = side.order[side.run - 1]
     periods = max(1, period // box.inner(side.order, side.run))
@@ -421,7 +419,7 @@ def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
         strides: Sequence[int] = made.boxes.stride[memory]
         if memory in begins:
             strides = box.pitches[memory]
-            made.read[n] = access_struct(box, memory, strides, _AXES)
+            made.read[n] = box.side_struct(memory, strides, _AXES)
             made.narrow[n] = box.sides[memory].unit < 4
         if memory in box.places.followers:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]

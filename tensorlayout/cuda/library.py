@@ -124,7 +124,6 @@ def _library(plan: LibraryPlan, simulated: bool) -> Call:
 
 
 def _each(function: Callable[[Any], Any], found: Any) -> Any:
-    """Apply a function to a result, or to each of several."""
     return tuple(map(function, found)) if isinstance(found, tuple) else function(found)
 
 

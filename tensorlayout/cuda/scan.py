@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -68,13 +68,8 @@ class _Lines(NamedTuple):
         return (*self.outer, Axis(self.length, (self.step, self.pace)), *self.inner)
 
 
-class _Work(NamedTuple):
-    """A kernel's part of the work."""
-
-    told: dict[str, Any]  # members of its struct
-    walked: Sequence[Axis]
-    groups: int  # blocks of a chunk
-    chunks: int
+# A kernel's part of the work: members of its struct, blocks of a chunk, and how many chunks.
+_Work = tuple[dict[str, Any], int, int]
 
 
 def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | None:
@@ -97,26 +92,25 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     # Of a tile of `scan_lines`: a thread has 64 bytes of the wider type, and 16 elements at most.
     slots = min(16, 64 // max(source.dtype.itemsize, itemsize)) * THREADS
     if lines.side_by_side >= _LANES:  # a warp has lines of its own
-        case, work = "columns", _column_scan(lines)
+        case, (members, groups, chunks) = "columns", _column_scan(lines)
     elif _in_one_piece(lines, slots):
-        case, work = "lines", _line_scan(lines, slots)
+        case, (members, groups, chunks) = "lines", _line_scan(lines, slots)
     else:
-        case, work = "rows", _row_scan(lines, octets)
-    several = work.chunks > 1
+        case, (members, groups, chunks) = "rows", _row_scan(lines, octets)
+    several = chunks > 1
     firsts = [each.layout.offset * each.dtype.itemsize for each in (result, source)]
     firsts += [0] * several
     read, written = (sum((n - 1) * abs(s[m]) for n, s, _ in lines.walked) for m in (0, 1))
     reach = max(read + abs(lines.step), written) + _BEYOND
     index = index_type(result.layout.size + _BEYOND, reach)
-    shape = {"RANK": max(len(work.walked), 1), "INDEX": index}
+    shape = {"RANK": max(len(members["walk"]), 1), "INDEX": index}
+    members["chunks"] = divisor32(chunks)
     launches = []
     for task in ("totals", "results") if several else ("results",):
         shape[case.upper()] = task
         chosen = kernel(FILE, f"scan_{case}", types, functor, **shape)
-        members = work.told | {"walk": work.walked, "chunks": divisor32(work.chunks)}
-        grid = work.groups * work.chunks
-        launches.append(Launch.of(chosen, grid, tuple(firsts), **members))
-    totals = lines.groups * lines.side_by_side * work.chunks * octets
+        launches.append(Launch.of(chosen, groups * chunks, tuple(firsts), **members))
+    totals = lines.groups * lines.side_by_side * chunks * octets
     return Launches(tuple(launches), scratch=(totals,) if several else ())
 
 
@@ -148,21 +142,21 @@ def _in_one_piece(lines: _Lines, slots: int) -> bool:
 
 
 def _line_scan(lines: _Lines, slots: int) -> _Work:
-
     length = lines.length
     room = slots - slots // THREADS  # what a tile may be shifted by
     follow = len(merged(lines.walked)) <= 1
     outers = min(max(room // length, 1), lines.groups) if follow else 1
     groups = -(-lines.groups // outers)
     tiles, chunks = _chunks(-(-(length + slots // THREADS) // slots), groups, _LONG_LINE)
-    told = {
+    members = {
+        "walk": merged(lines.outer),
         "lines": lines.groups,
         "length": length,
         "chunk": tiles * slots,
         "period": divisor32(min(length, 2**31 - 1)),
         "outers": outers,
     }
-    return _Work(told, merged(lines.outer), groups, chunks)
+    return members, groups, chunks
 
 
 # ---- Rows
@@ -185,7 +179,8 @@ def _row_scan(lines: _Lines, octets: int) -> _Work:
     tiles = -(-length // tile)
     groups = -(-lines.groups // outers)
     per_chunk, chunks = _chunks(tiles, groups)
-    told = {
+    members = {
+        "walk": merged(lines.walked),
         "elements": lines.groups * period,
         "length": length,
         "group": outers * period,
@@ -198,7 +193,7 @@ def _row_scan(lines: _Lines, octets: int) -> _Work:
         "outers": outers,
         "initial": lines.initial,
     }
-    return _Work(told, merged(lines.walked), groups, chunks)
+    return members, groups, chunks
 
 
 def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> int:
@@ -238,7 +233,8 @@ def _column_scan(lines: _Lines) -> _Work:
     count = lines.groups * lines.side_by_side
     groups = -(-count // _LANES)
     steps, chunks = _chunks(-(-lines.length // _STEP), groups)
-    told = {
+    members = {
+        "walk": merged((*lines.outer, *lines.inner)),
         "lines": count,
         "length": lines.length,
         "chunk": steps * _STEP,
@@ -247,4 +243,4 @@ def _column_scan(lines: _Lines) -> _Work:
         "pace": lines.pace,
         "initial": lines.initial,
     }
-    return _Work(told, merged((*lines.outer, *lines.inner)), groups, chunks)
+    return members, groups, chunks

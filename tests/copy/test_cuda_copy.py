@@ -27,7 +27,7 @@ from tensorlayout.cuda.copy import plan_copy
 from tensorlayout.cuda.engine import structs
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.shared_tiles import structs as tiles
+from tensorlayout.cuda.engine.shared_tiles import tile as tiles
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue

@@ -22,7 +22,6 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     SharedTile,
-    access_struct,
     blocks_for,
     bounds_struct,
     copy_bytes,
@@ -35,7 +34,6 @@ from tensorlayout.cuda.engine import (
     padding_of,
     shared_tiles,
     tile_of_copy,
-    tiles_struct,
     walk_struct,
     write,
     writer,
@@ -319,8 +317,8 @@ def _bounded(loop: TiledLoop, pack: int, beside: Beside) -> Launch:
 
 def _tiles(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
     pitches, across = box.pitches[READ], box.problem.across
-    write, read = (access_struct(box, side, pitches) for side in (WRITE, READ))
-    members = {"write": write, "read": read, "pitch": pitches, "boxes": partial(tiles_struct, box)}
+    write, read = (box.side_struct(side, pitches) for side in (WRITE, READ))
+    members = {"write": write, "read": read, "pitch": pitches, "boxes": box.pack_boxes}
     shape = {"ELEMENT": loop.width, "ROOM": box.room}
     shape |= {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
     if loop.bounds:

@@ -278,8 +278,7 @@ def write_number(spec: TensorSpec, octets: Callable[[Any], bytes]) -> Write:
 def unpack_block(layout: Layout, alignment: int) -> Launches:
     """All slots of a packed layout to new memory of a byte each."""
     octets = Layout((layout.required_size,))
-    slots = octets.with_slot_bits(layout.slot_bits)
-    found = plan_unpack(octets, slots, (SECTOR, alignment), None)
+    found = plan_unpack(octets, octets.with_slot_bits(layout.slot_bits), (SECTOR, alignment), None)
     assert found is not None, "one run"
     return found
 

@@ -12,7 +12,6 @@ from tensorlayout.cuda.engine.launch import (
     FAULTS,
     NOTHING,
     PER_THREAD,
-    SECTOR,
     THREADS,
     WIDEST,
     Launch,
@@ -23,6 +22,7 @@ from tensorlayout.cuda.engine.launch import (
     writer,
 )
 from tensorlayout.cuda.engine.memory import (
+    SECTOR,
     borrowed,
     borrowed_slots,
     copy_bytes,
@@ -44,7 +44,6 @@ from tensorlayout.cuda.engine.scalars import octets, octets_of_numbers, pattern
 from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
 from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, tile_of_copy
-from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.cuda.engine.structs import (
     MOST_DIGITS,

@@ -24,9 +24,7 @@ THREADS = constant("include/platform.cuh", "THREADS")  # of a block
 PER_THREAD = 4
 BLOCK = PER_THREAD * THREADS  # elements that a block of a kernel without tiles moves
 
-# In bytes: memory moves in sectors, and no alignment beyond them matters.
-SECTOR = 32
-WIDEST = 16  # access of a thread
+WIDEST = 16  # bytes that a thread moves at once
 _ALIGNMENT = 256  # of memories in between
 
 _address = attrgetter("memory.address")

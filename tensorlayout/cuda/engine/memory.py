@@ -47,14 +47,13 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     return make
 
 
-# The widest alignment that kernels can use, in **bytes**: a sector of memory.
-_WIDEST = 32
-
+# In bytes: memory moves in sectors, and no alignment beyond them matters.
+SECTOR = 32
 
 # The greatest power of two that divides an address, by its last bits. To look it up takes half the
 # time of working it out (2026-11, 2-core AMD EPYC (Zen 4)).
-_ALIGNMENTS = tuple((bits | _WIDEST) & -(bits | _WIDEST) for bits in range(_WIDEST))
-low_bits = (_WIDEST - 1).__and__  # of an address
+_ALIGNMENTS = tuple((bits | SECTOR) & -(bits | SECTOR) for bits in range(SECTOR))
+low_bits = (SECTOR - 1).__and__  # of an address
 
 _MOST_OFFSETS = 1024  # combinations of low bits that are remembered
 
@@ -119,12 +118,11 @@ def borrowed(
         msg = f"memory at {address:#x} is not aligned to {dtype}; copy it in its own library first"
         raise BufferError(msg)
     lowest = address - spec.layout.offset * dtype.itemsize
-    buffer = driver().wrap(lowest, spec.layout.nbytes(dtype), device.number, owner)
-    return Tensor._new(Place(lowest, readonly), spec, (buffer, 0))
+    return borrowed_slots(lowest, spec, owner, readonly=readonly)
 
 
 def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
-    """Make a tensor over packed memory of another library; its lowest slot begins at `address`."""
+    """Make a tensor over memory of another library; its lowest slot begins at `address`."""
     octets = spec.layout.nbytes(spec.dtype)
     buffer = driver().wrap(address, octets, spec.device.number, owner)
     return Tensor._new(Place(address, readonly), spec, (buffer, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cuda.engine.launch import SECTOR
+from tensorlayout.cuda.engine.memory import SECTOR
 from tensorlayout.layout import Loop
 from tensorlayout.layout.digits import TiledLoop
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
-from tensorlayout.cuda.engine.launch import SECTOR
+from tensorlayout.cuda.engine.memory import SECTOR
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Axis, Loop
 from tensorlayout.layout.digits import Bound, TiledLoop

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import gcd, isqrt, prod
 
-from tensorlayout.cuda.engine.launch import SECTOR
+from tensorlayout.cuda.engine.memory import SECTOR
 from tensorlayout.cuda.engine.shared_tiles import (
     DEEPEST,
     NARROWEST,

@@ -82,7 +82,7 @@ CARRY_OUT = {
     "same": "view.prepare_same",
     "scan": "scan.plan_scan",
     "scatter": "scatter.write_scatter",
-    "scatter_reduce": "scatter.scatter_reduce.write_scatter_reduce",
+    "scatter_reduce": "scatter.write_scatter_reduce",
     "select": "mask.prepare_select",
     "slice_grad": "pad.plan_slice_grad",
     "sort": "sort.write_sort",

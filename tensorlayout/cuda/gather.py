@@ -138,12 +138,6 @@ def strides_of(kept: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> 
     return [strides.get(at, 0) for at in range(rank)]
 
 
-def in_index_order(rank: int) -> IndexMap:
-    """The map of positions alone, in index order."""
-    dims = tuple(range(rank))
-    return IndexMap((), dims, (), dims[::-1])
-
-
 def packed_steps(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
@@ -179,6 +173,15 @@ def loop_of(
 
     axes = [axis(d) for d in reversed(index_map.order)]
     return loop_over(axes, len(strides), positions, width, firsts)
+
+
+def loop_of_positions(
+    shape: Shape, strides: Sequence[Sequence[int]], positions: Sequence[Positions]
+) -> IndexLoop:
+    """The loop over positions alone, in index order."""
+    every = zip(*strides, *[p.layout.strides for p in positions], strict=True)
+    axes = [Axis(n, steps, OF_POSITIONS) for n, steps in zip(shape, every, strict=True)]
+    return loop_over(axes, len(strides), positions)
 
 
 def loop_over(
@@ -319,8 +322,7 @@ def _place(
     unit, own, base, count = packed_steps([p.extent for p in group], steps)
     packed = Layout.row_major(spread)
     given = [replace(p, steps=(0, step)) for p, step in zip(group, own, strict=True)]
-    strides = [packed.strides, [0] * len(spread)]
-    loop = loop_of(in_index_order(len(spread)), spread, strides, given)
+    loop = loop_of_positions(spread, [packed.strides, [0] * len(spread)], given)
     chosen = kernel("gather.cu", "place_positions", RANK=len(loop.loop.axes), INDEX=loop.index)
     p = next((p for p in group if p.steps[main]), None)
     ratios = [p.steps[m] * unit // p.steps[main] if p else 0 for m in memories]

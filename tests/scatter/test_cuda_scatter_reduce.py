@@ -8,7 +8,7 @@ from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.scatter.scatter_reduce import combiner, plan_scatter_reduce
+from tensorlayout.cuda.scatter import combiner, plan_scatter_reduce
 from tensorlayout.plan.scatter import Scatter, ScatterReducePlan
 from tensorlayout.tensor import TensorSpec
 

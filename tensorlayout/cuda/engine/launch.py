@@ -13,7 +13,7 @@ from typing import Any
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.kernel_shapes import arguments
-from tensorlayout.cuda.engine.memory import PerAlignment, low_bits
+from tensorlayout.cuda.engine.memory import PerAlignment, alignment_of, low_bits
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan import Write
 from tensorlayout.tensor import Tensor
@@ -179,12 +179,12 @@ def writer(
         if alike is not None:
             seen = addresses.copy()
             seen[alike] = [reduce(or_, addresses[alike])] * len(addresses[alike])
-        bits, gpu = tuple(map(low_bits, seen[:aligned])), driver()
+        alignments, gpu = tuple(map(alignment_of, map(low_bits, seen[:aligned]))), driver()
         if device == gpu.only:
-            at[bits](addresses, scalars)
+            at[alignments](addresses, scalars)
             return
         with gpu.using(device):
-            at[bits](addresses, scalars)
+            at[alignments](addresses, scalars)
 
     return write
 
@@ -208,7 +208,7 @@ def mixed_writer(
         # Numbers have no addresses, and are as well aligned as can be.
         addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using(device):
-            run, content = at(*addresses)
+            run, content = at[tuple(map(alignment_of, map(low_bits, addresses)))]
             run(addresses, content(operands))
 
     return write

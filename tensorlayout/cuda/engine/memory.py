@@ -53,34 +53,21 @@ SECTOR = 32
 # The greatest power of two that divides an address, by its last bits. To look it up takes half the
 # time of working it out (2026-11, 2-core AMD EPYC (Zen 4)).
 _ALIGNMENTS = tuple((bits | SECTOR) & -(bits | SECTOR) for bits in range(SECTOR))
-low_bits = (SECTOR - 1).__and__  # of an address
-
-_MOST_OFFSETS = 1024  # combinations of low bits that are remembered
+low_bits, alignment_of = (SECTOR - 1).__and__, _ALIGNMENTS.__getitem__
 
 
 class PerAlignment(dict[tuple[int, ...], Made]):
-    """Results of `make(alignments)`, each made once and found by the low bits of all addresses.
+    """Results of `make(alignments)`, each made once.
 
     Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
     """
 
     def __init__(self, make: Callable[[tuple[int, ...]], Made]) -> None:
         self._make = make
-        self._made: dict[tuple[int, ...], Made] = {}
 
-    def __missing__(self, bits: tuple[int, ...]) -> Made:
-        alignments = tuple([_ALIGNMENTS[each] for each in bits])
-        found = self._made.get(alignments)
-        if found is None:
-            found = self._made[alignments] = self._make(alignments)
-        if len(self) >= _MOST_OFFSETS:
-            self.clear()
-        self[bits] = found
+    def __missing__(self, alignments: tuple[int, ...]) -> Made:
+        found = self[alignments] = self._make(alignments)
         return found
-
-    def __call__(self, *addresses: int) -> Made:
-        """Return what was made for these addresses."""
-        return self[tuple(map(low_bits, addresses))]
 
 
 def padding_of(spec: TensorSpec) -> bytes | None:

@@ -6,10 +6,11 @@ import gc
 import os
 import threading
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from typing import Any
 
 from tensorlayout.cuda.engine.driver import Bytes
@@ -52,26 +53,22 @@ class Ranges:
     def __init__(self) -> None:
         # Buffers are collected at any moment, inside a method of this object too: hence later.
         self._removed: deque[tuple[int, int]] = deque()
-        self._live = array("Q")  # sorted: of each the first byte, bytes, address of written
+        # Sorted: of each the first byte, bytes, and the address of `written`, or 0.
+        self._live: list[tuple[int, int, int]] = []
         self._written: dict[int, Bytes] = {}  # by address
-        self._overlap = False  # whether some may
-        self._table: tuple[array[int], int] | None = None
+        self._table: array[int] | None = None
 
     def add(self, begin: int, nbytes: int, written: Bytes | None = None) -> None:
         """A range is live. `written`: a byte for each byte, 1 where it was written."""
         if not nbytes:
             return
-        row = array("Q", (begin, nbytes, 0 if written is None else written.ctypes.data))
+        address = 0 if written is None else written.ctypes.data
         with _lock, collecting_nothing():
             self._remove_all()
             self._table = None
             if written is not None:
-                self._written[row[2]] = written
-            at = 3 * bisect_left(self._live[::3], begin)
-            below, above = self._live[max(0, at - 3) : at], self._live[at : at + 3]
-            if (below and sum(below[:2]) > begin) or (above and above[0] < begin + nbytes):
-                self._overlap = True
-            self._live[at:at] = row
+                self._written[address] = written
+            insort(self._live, (begin, nbytes, address))
 
     def remove_later(self, begin: int, nbytes: int) -> None:
         """A range is no longer live; safe at any moment, without a lock."""
@@ -83,9 +80,8 @@ class Ranges:
         with _lock, collecting_nothing():
             self._remove_all()
             if self._table is None:
-                table = self._merged() if self._overlap else self._live[:]
-                self._table = table, len(table) // 3
-            return self._table
+                self._table = array("Q", chain.from_iterable(self._merged()))
+            return self._table, len(self._table) // 3
 
     def total(self) -> int:
         """The bytes of all ranges."""
@@ -113,7 +109,7 @@ class Ranges:
         if self._written:
             with _lock, collecting_nothing():
                 self._written.clear()
-                self._live[2::3] = array("Q", bytes(8 * (len(self._live) // 3)))
+                self._live = [(begin, nbytes, 0) for begin, nbytes, _ in self._live]
                 self._table = None
 
     def _home(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
@@ -126,26 +122,20 @@ class Ranges:
 
     def _remove_all(self) -> None:
         while self._removed:
-            begin, nbytes = self._removed.popleft()
-            at = 3 * bisect_left(self._live[::3], begin)
-            while self._live[at + 1] != nbytes:
-                at += 3
-            self._written.pop(self._live[at + 2], None)
-            del self._live[at : at + 3]
+            at = bisect_left(self._live, self._removed.popleft())
+            self._written.pop(self._live.pop(at)[2], None)
             self._table = None
 
-    def _merged(self) -> array[int]:
-        """The table with the overlapping ranges in one."""
-        merged = self._live[:3]
-        for at in range(3, len(self._live), 3):
-            row = self._live[at : at + 3]
-            size = row[0] + row[1] - merged[-3]  # of both
-            if row[0] >= merged[-3] + merged[-2]:
-                merged += row
-            elif row[:2] == merged[-3:-1]:
-                merged[-1] = merged[-1] or row[2]
-            elif size > merged[-2]:
+    def _merged(self) -> list[tuple[int, int, int]]:
+        """The ranges with those that overlap in one."""
+        merged: list[tuple[int, int, int]] = []
+        for begin, nbytes, written in self._live:
+            first, size, before = merged[-1] if merged else (0, 0, 0)
+            if begin >= first + size:
+                merged.append((begin, nbytes, written))
+            elif (begin, nbytes) == (first, size):
+                merged[-1] = first, size, before or written
+            elif begin + nbytes > first + size:
                 # The bytes of one are no longer all that there are: they are not followed.
-                merged[-2:] = array("Q", (size, 0))
-        self._overlap = len(merged) < len(self._live)
+                merged[-1] = first, begin + nbytes - first, 0
         return merged

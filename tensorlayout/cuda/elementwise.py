@@ -82,12 +82,13 @@ def plan_elementwise(
     ValueError for memory whose alignment is less than an element. NotImplementedError for tails in
     more than four dimensions, and for tiles that do not divide each other.
     """
-    if plan.operation.function == "where" and is_narrow(plan.result.dtype):
-        plan = _of_bytes(plan)
     pairs = zip(plan.operands, plan.inputs, strict=True)
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
-    kinds = compute_type(plan), c_type(plan.result.dtype)
-    computed = _by_functor(plan.operation.function, *kinds, operands)
+    function, compute = plan.operation.function, compute_type(plan)
+    dtypes = [_dtype_of(each) for each in (plan.result, *operands)]
+    if function == "where" and is_narrow(plan.result.dtype):  # bits are moved
+        compute, dtypes = c_type(uint8), [uint8 if is_narrow(each) else each for each in dtypes]
+    computed = _by_functor(function, compute, *map(c_type, dtypes))
     return plan_loops(computed, plan.result, operands, alignments, padding)
 
 
@@ -100,7 +101,7 @@ def plan_conversion(
 ) -> Launches:
     """The copy into another dtype; `saturate`: what is beyond a narrow one becomes its limit."""
     kind = c_type(result.dtype, saturate)
-    computed = _by_functor("positive", kind, kind, [source])
+    computed = _by_functor("positive", kind, kind, c_type(source.dtype))
     return plan_loops(computed, result, [source], alignments, padding)
 
 
@@ -112,18 +113,6 @@ def compute_type(plan: ElementwisePlan) -> str:
     return c_type(plan.inputs[0 if plan.operation.function == "scale_bias" else -1])
 
 
-def _of_bytes(plan: ElementwisePlan) -> ElementwisePlan:
-    """A choice among elements of a narrow dtype, as one of uint8: it moves bits."""
-
-    def spec(given: TensorSpec) -> TensorSpec:
-        dtype = uint8 if is_narrow(given.dtype) else given.dtype
-        return TensorSpec(dtype, given.layout, given.device)
-
-    operands = tuple([spec(o) if isinstance(o, TensorSpec) else o for o in plan.operands])
-    inputs = tuple([uint8 if is_narrow(dtype) else dtype for dtype in plan.inputs])
-    return replace(plan, operands=operands, inputs=inputs, result=spec(plan.result))
-
-
 Operand = TensorSpec | DType  # a tensor, or a scalar
 
 
@@ -131,9 +120,8 @@ def _dtype_of(operand: Operand) -> DType:
     return operand.dtype if isinstance(operand, TensorSpec) else operand
 
 
-def _by_functor(functor: str, compute: str, result: str, operands: Sequence[Operand]) -> Computed:
-    types = [c_type(_dtype_of(operand)) for operand in operands]
-    macros = zip(("FIRST", "SECOND", "THIRD"), types, strict=False)
+def _by_functor(functor: str, compute: str, result: str, *operands: str) -> Computed:
+    macros = zip(("FIRST", "SECOND", "THIRD"), operands, strict=False)
     kinds = (*macros, ("COMPUTE", compute), ("RESULT", result))
     return Computed("elementwise", kinds, functor)
 

@@ -218,7 +218,7 @@ def test_an_entry_is_made_once(place):
     assert first == again
     assert content(first) == b"one"
     assert content(other) == b"three"
-    assert (counters.compiles, counters.cache_misses, counters.cache_hits) == (2, 2, 1)
+    assert (counters.compiles, counters.cache_hits) == (2, 1)
     assert sorted(place.glob("*.*")) == sorted([first, other])
 
 
@@ -314,7 +314,7 @@ def test_a_full_disk_is_passed_over(asked, elsewhere):
     counters = Counters()
     found = disk_cache.cached("key", ".so", full(asked), counters)
     assert (found.parent, content(found)) == (elsewhere, b"one")
-    assert (counters.compiles, counters.cache_misses) == (1, 1)
+    assert counters.compiles == 1
     assert list(asked.glob("key*")) == []
 
 

@@ -180,7 +180,7 @@ def test_a_file_is_compiled_once(compiler, cache):
     assert path.parent == cache
     assert path.name.startswith("right-sm_90-")
     assert nvrtc.cubin_file(right("agree"), 90, counters) == path
-    assert counters == Counters(compiles=1, cache_misses=1, cache_hits=1)
+    assert counters == Counters(compiles=1, cache_hits=1)
 
 
 def test_what_tells_entries_apart(compiler, cache, tmp_path, monkeypatch):

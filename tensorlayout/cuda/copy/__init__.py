@@ -44,6 +44,7 @@ from tensorlayout.cuda.fill import (
     filled_block,
     padded_launch,
     padding_beside,
+    plan_fill,
     plan_padding,
     write_fill,
 )
@@ -96,8 +97,8 @@ def write_assign(plan: AssignPlan) -> Write:
     """The function of a destination and a number, or a tensor that lies apart, or exactly there."""
     spec, source, name = plan.result, plan.source, plan.name
     if isinstance(source, type):
-        fill = packed.write_number if packed.is_packed(spec) else write_fill
-        return fill(spec, lambda value: octets(name, value, spec.dtype))
+        fill = packed.plan_number if packed.is_packed(spec) else plan_fill
+        return write_fill(spec, lambda value: octets(name, value, spec.dtype), plan=fill)
     layout = source.layout.broadcast_to(spec.layout.shape)
     return write_move(TensorSpec(source.dtype, layout, source.device), spec)
 

@@ -6,7 +6,7 @@ slot, written there, and packed again. So is what a walk cannot hold, and conver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
 from typing import Any
@@ -27,15 +27,12 @@ from tensorlayout.cuda.engine import (
     fits_a_walk,
     in_order_cost,
     kernel,
-    pattern,
     walk_struct,
-    writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import padded_launch, padding_beside, plan_fill
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
-from tensorlayout.plan import Write
 from tensorlayout.tensor import TensorSpec
 
 FILE = "copy/packed.cu"
@@ -265,14 +262,11 @@ def in_its_bytes(
     return Launches(launches, "in its bytes", (layout.required_size, *middle.scratch))
 
 
-def write_number(spec: TensorSpec, octets: Callable[[Any], bytes]) -> Write:
-    """The function of a packed tensor and a number, which `octets` makes one element."""
-    layout, fill = spec.layout, plan_fill(unpacked(spec).layout, 1)
-
-    def planned(alignments: tuple[int, ...]) -> Launches | None:
-        return in_its_bytes(layout, alignments[0], fill, (1,)) if layout.size else None
-
-    return writer(spec.device.number, planned, 1, lambda value: pattern(octets(value)))
+def plan_number(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
+    """How to write one value to all elements; padding stays. As `plan_fill`."""
+    if not layout.size:
+        return Launches(())
+    return in_its_bytes(layout, alignment, plan_fill(layout.with_slot_bits(None), 1), (1,))
 
 
 def unpack_block(layout: Layout, alignment: int) -> Launches:

@@ -104,7 +104,6 @@ def _cached(place: Path, name: str, make: Callable[[Path], None], counters: Coun
         with _turn(place, name):
             if not _is_whole(entry):
                 _make(entry, make)
-                counters.cache_misses += 1
                 counters.compiles += 1
                 return entry
     counters.cache_hits += 1

@@ -66,7 +66,6 @@ class Counters:
 
     compiles: int = 0
     cache_hits: int = 0
-    cache_misses: int = 0
     launches: int = 0
     library_calls: int = 0
     allocations: int = 0

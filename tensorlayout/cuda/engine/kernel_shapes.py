@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.structs import OPERATORS, pack_axes, replaced, struct, text_of
@@ -37,13 +37,8 @@ _KERNEL = re.compile(
 _SHAPES = re.compile(r"SHAPES\(([^)]*)\)")
 
 
-class _Declared(NamedTuple):
-    """A kernel: the macro that defines it, its parameters' type and its text, and its shapes."""
-
-    macro: str
-    parameters: str
-    text: str
-    shapes: list[str]
+# A kernel: the macro that defines it, its parameters' type and its text, and its shapes.
+_Declared = tuple[str, str, str, list[str]]
 
 
 def kernels_in(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
@@ -76,8 +71,8 @@ def kernel(file: str, name: str, types: Types = (), operation: str = "", /, **sh
 
 def parameters(kernel: Kernel, **constants: int) -> Any:
     """The ctypes structure that a kernel takes; `constants` as of `struct`."""
-    declared = _declared(kernel.file)[kernel.name]
-    return struct(kernel.file, replaced(declared.parameters, dict(kernel.shape)), **constants)
+    _, text, *_ = _declared(kernel.file)[kernel.name]
+    return struct(kernel.file, replaced(text, dict(kernel.shape)), **constants)
 
 
 def arguments(kernel: Kernel, /, **members: Any) -> Any:
@@ -121,7 +116,7 @@ def _declared(file: str) -> dict[str, _Declared]:
     for lines, macro, name, parameters, text in _KERNEL.findall(text_of(file)):
         shapes = _SHAPES.findall(lines) or shapes
         if shapes:
-            found[name] = _Declared(macro, parameters, " ".join(text.split()), shapes)
+            found[name] = macro, parameters, " ".join(text.split()), shapes
     return found
 
 
@@ -131,7 +126,7 @@ def _shapes(file: str, name: str, types: Types) -> dict[frozenset[tuple[str, str
     declared = _declared(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")
-    found = (shape for line in declared.shapes for shape in _expanded(line, dict(types)))
+    found = (shape for line in declared[-1] for shape in _expanded(line, dict(types)))
     return {frozenset(shape): shape for shape in found}
 
 

@@ -160,12 +160,15 @@ def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
 
 
 def write_fill(
-    spec: TensorSpec, octets: Callable[[Any], bytes], padding: bytes | None = None
+    spec: TensorSpec,
+    octets: Callable[[Any], bytes],
+    padding: bytes | None = None,
+    plan: Callable[..., Launches] = plan_fill,
 ) -> Write:
     """The function of a tensor and a value, which `octets` makes one element; see `plan_fill`."""
     return writer(
         spec.device.number,
-        lambda alignments: plan_fill(spec.layout, spec.dtype.itemsize, alignments[0], padding),
+        lambda alignments: plan(spec.layout, spec.dtype.itemsize, alignments[0], padding),
         tensors=1,
         content=lambda value: pattern(octets(value)),
     )

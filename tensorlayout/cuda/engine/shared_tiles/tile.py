@@ -70,11 +70,6 @@ class SharedTile:
     extents: tuple[int, ...]
 
     @property
-    def is_deep(self) -> bool:
-        """Whether it has more than three axes."""
-        return len(self.axes) > USUAL
-
-    @property
     def elements(self) -> int:
         """How many elements a whole box has."""
         return prod(self.extents)
@@ -287,7 +282,7 @@ class SharedTile:
         widths = [self.problem.tile_width(memory) for memory in memories]
         costs = [self.side_cost(m) * width for m, width in zip(memories, widths, strict=True)]
         idle = max(0.0, NARROWEST * THREADS / self.bytes - 1)
-        return sum(costs) * len(widths) / sum(widths) + _DEEP * (self.is_deep + idle)
+        return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
 
     def side_cost(self, memory: int) -> float:
         """Bytes that threads could move, and sectors begun by rows, per byte of the box."""
@@ -358,7 +353,8 @@ class SharedTile:
 
     def _wavefronts(self, side: int, memory: int) -> Iterator[list[list[int]]]:
         """The indices in the box of what lanes touch at once, in the first two warps of a side."""
-        access, lanes = self.sides[side], _lanes(self.problem.tile_width(memory))
+        # A wavefront serves as many lanes as have elements in one row of banks.
+        access, lanes = self.sides[side], min(32, _SHARED_BANKS // self.problem.tile_width(memory))
         per = access.unit // self.problem.widths[side]
         turns = self.turns if self.problem.across and side == READ else (0,) * 4
         # Of an access, two elements are enough to look at.
@@ -450,11 +446,6 @@ def small_divisor(number: int) -> Any:
     14
     """
     return struct("include/tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
-
-
-def _lanes(width: int) -> int:
-    """Return how many lanes a wavefront serves, for elements of `width` bytes."""
-    return min(32, _SHARED_BANKS // width)
 
 
 def _spares(size: int, width: int) -> list[int]:

@@ -125,9 +125,10 @@ def fields_of(
 ) -> dict[str, Any]:
     """The arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
     sizes, strides, offset = _read(source)
+    modes, room = _modes(sizes, strides), iter(range(_MOST_MODES))
     dims: list[Parts] = []
-    for mode in _modes(sizes, strides):
-        digits = tuple(_leaves(*mode))
+    for mode in [(sizes, strides)] if modes is None else modes:
+        digits = tuple(_digits(*mode, room))
         has_indices = all(extent for extent, _ in digits[1:])
         dims.append(digits if has_indices else ((0, digits[0][1]),))
     whole = tuple(math.prod(extent for extent, _ in parts) for parts in dims)
@@ -145,31 +146,39 @@ def fields_of(
     return said | {"padding_value": value}
 
 
-def _modes(size: Mode, stride: Mode) -> list[tuple[Mode, Mode]]:
-    """The modes that two modes, which are nested alike, are made of; of an integer itself."""
-    if isinstance(size, tuple) and isinstance(stride, tuple) and len(size) == len(stride):
+def _modes(size: Any, stride: Any) -> list[tuple[Any, Any]] | None:
+    """The modes that two modes, which are nested alike, are made of; None for two integers."""
+    nested = [isinstance(mode, (tuple, list)) for mode in (size, stride)]
+    if nested == [False, False]:
+        return None
+    if nested == [True, True] and len(size) == len(stride):
         return list(zip(size, stride, strict=True))
-    if isinstance(size, int) and isinstance(stride, int):
-        return [(size, stride)]
     came = f"{shown(size)} and {shown(stride)}"
     return refuse(_NAME, f"stride must be nested as shape is, got {came}")
 
 
-def _leaves(size: Mode, stride: Mode) -> Iterator[Part]:
-    """The extents and strides of a mode, from the slowest digit to the fastest."""
-    if isinstance(size, int) and isinstance(stride, int):
-        if size < 0:
-            refuse(_NAME, f"sizes must not be negative, got {shown(size)}")
-        yield size, stride
-        return
+def _digits(size: Any, stride: Any, room: Iterator[int], level: int = 0) -> Iterator[Part]:
+    """The extents and strides of a mode, from the slowest digit to the fastest.
+
+    A tuple may hold itself, or another one many times over.
+    """
+    if next(room, None) is None or level > _MOST_LEVELS:
+        rule = f"at most {_MOST_LEVELS} levels of modes, and {_MOST_MODES} in all, are allowed"
+        refuse(_NAME, rule)
     modes = _modes(size, stride)
-    for mode in reversed(modes):
-        yield from _leaves(*mode)
+    if modes is None:
+        extent, step = _integer(size), _integer(stride)
+        if extent < 0:
+            refuse(_NAME, f"sizes must not be negative, got {shown(extent)}")
+        yield extent, step
+        return
+    for sizes, strides in reversed(modes):
+        yield from _digits(sizes, strides, room, level + 1)
     if not modes:
         yield 1, 1
 
 
-def _read(source: Any) -> tuple[Mode, Mode, int]:
+def _read(source: Any) -> tuple[Any, Any, int]:
     offset: Sequence[int] = ()
     if isinstance(source, str):
         sizes, strides = _read_text(source)
@@ -182,29 +191,15 @@ def _read(source: Any) -> tuple[Mode, Mode, int]:
             rule = "must be text such as '((2,2),3):((1,6),2)', a pair (shape, stride), or a layout"
             text = f"source {rule} with both and no swizzle, got {shown(source)}"
             raise named(_NAME, TypeError(text)) from None
-    try:
-        read = [_checked(side, iter(range(_MOST_MODES))) for side in (sizes, strides)]
-        return read[0], read[1], as_int(offset[0]) if offset else 0
-    except TypeError:
-        rule = f"sizes and strides must be integers in tuples, got {shown(source)}"
-        raise named(_NAME, TypeError(rule)) from None
-
-
-def _checked(mode: Any, room: Iterator[int], level: int = 0) -> Mode:
-    """The integers of a mode; a tuple may hold itself, or another one many times over."""
-    if next(room, None) is None or level > _MOST_LEVELS:
-        rule = f"at most {_MOST_LEVELS} levels of modes, and {_MOST_MODES} in all, are allowed"
-        refuse(_NAME, rule)
-    if not isinstance(mode, (tuple, list)):
-        return _integer(mode)
-    return tuple(_checked(inner, room, level + 1) for inner in mode)
+    return sizes, strides, _integer(offset[0]) if offset else 0
 
 
 def _integer(number: Any) -> int:
     try:
         return as_int(number)
     except TypeError:
-        raise
+        rule = f"sizes and strides must be integers in tuples, got {shown(number)}"
+        raise named(_NAME, TypeError(rule)) from None
     except Exception:  # whatever the numbers of a stranger raise that a kernel alone knows
         rule = "shape and stride must be static, not known only as a kernel runs"
         return refuse(_NAME, f"{rule}, got {shown(number)}")

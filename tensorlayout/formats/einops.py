@@ -10,9 +10,13 @@ from typing import Any, NamedTuple
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out, refuse
-from tensorlayout.layout import MAX_RANK, Layout, checked_integer, checked_sizes
+from tensorlayout.layout import Layout, checked_integer, checked_sizes
 
 __all__ = ["EinopsPattern", "read", "write"]
+
+_AXIS = r"[\w.]+"
+_GROUP = rf"{_AXIS}|\([^)]*\)"
+_SIDE = r"(?: *+(?:[\w.]++|\((?: *+[\w.]++)*+ *+\)))*+ *+"
 
 
 class EinopsPattern(NamedTuple):
@@ -102,29 +106,17 @@ def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
 
 def _groups(side: str, pattern: str) -> list[list[str]]:
     """The axes of each dimension of a side; none for a 1."""
-    groups: list[list[str]] = []
-    inside = False
-    for token in re.findall(r"[()]|[^ ()]+", side):
-        if token == ("(" if inside else ")") or not _is_token(token):
-            refuse(f"pattern must read 'b (h p) -> h b p', got {shown(pattern, 200)}")
-        if not inside and token != ")":
-            groups.append([])
-        if token in "()":
-            inside = token == "("
-        elif not token.isdecimal():
-            groups[-1].append(token)
-    if inside or len(groups) > MAX_RANK:
-        refuse(f"pattern must close its brackets, got {shown(pattern, 200)}")
-    return groups
+    if not (re.fullmatch(_SIDE, side) and all(map(_is_axis, re.findall(_AXIS, side)))):
+        refuse(f"pattern must read 'b (h p) -> h b p', got {shown(pattern, 200)}")
+    groups = [re.findall(_AXIS, group) for group in re.findall(_GROUP, side)]
+    return [[axis for axis in axes if not axis.isdecimal()] for axes in groups]
 
 
-def _is_token(token: str) -> bool:
-    """Return whether einops knows a token: a bracket, an ellipsis, a 1, a name."""
-    if token.isdecimal():
-        return int(token) == 1
-    letters = all(letter.isalnum() or letter == "_" for letter in token)
-    name = letters and token.isidentifier() and "_" not in (token[0], token[-1])
-    return name or token in ("(", ")", "...")
+def _is_axis(name: str) -> bool:
+    """Return whether einops knows an axis: an ellipsis, a 1, a name."""
+    if name.isdecimal():
+        return int(name) == 1
+    return name == "..." or (name.isidentifier() and "_" not in (name[0], name[-1]))
 
 
 def write(layout: Layout, names: str | None = None) -> EinopsPattern:

@@ -181,7 +181,7 @@ STATIC = "^from_cute: shape and stride must be static"
         (("(2,3):3",), ValueError, "nested as shape is"),
         (("((2,2),3):(1,2)",), ValueError, "nested as shape is"),
         (("(2,-3):(3,1)",), ValueError, "sizes must not be negative"),
-        (("(" * 100 + "2" + ")" * 100 + ":1",), ValueError, "levels"),
+        ((f"{'(' * 100}2{')' * 100}:{'(' * 100}1{')' * 100}",), ValueError, "levels"),
         ((((2, -3), (3, 1)),), ValueError, "sizes must not be negative"),
         ((((2,) * 70, (1,) * 70),), ValueError, "at most 64"),
         (("(4,5):(5,1)", (3,)), ValueError, "shape"),

@@ -333,7 +333,7 @@ einops.read((2, 3), "a b") -> einops.read: pattern must read 'b c -> c b'
 einops.read((2, 3), "a b -> b a", c=2) -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a b c -> c b a") -> einops.read: pattern 'a b c -> c b a' is of 3 dimensions
 einops.read((2, 3), "a (b c) -> a b c") -> einops.read: axes b c need lengths of 1 or more
-einops.read((2, 3), "a (b -> a b") -> einops.read: pattern must close its brackets
+einops.read((2, 3), "a (b -> a b") -> einops.read: pattern must read 'b (h p)
 einops.read((2, 3), "... ... -> ...") -> einops.read: '...' must be an axis of its own
 einops.read((2, 3), "a\\tb -> b a") -> einops.read: pattern must read 'b (h p)
 einops.write(padded) -> einops.write: has no padding

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tensorlayout import linalg
-from tensorlayout.devices import default_device
-from tensorlayout.functions import creation, elementwise, interchange, transfers
+from tensorlayout.functions import creation, elementwise
+from tensorlayout.interchange.dask import RandomState, to_numpy
 from tensorlayout.interchange.numpy_functions import TABLE
 from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.tensor import Tensor
 
 
 def register() -> None:
@@ -26,28 +23,13 @@ def register() -> None:
         loaded("autoray").register_function("tensorlayout", name.removeprefix("numpy."), function)
 
 
-def _drawn(name: str) -> Any:
-    """Return numbers of NumPy's generator as a tensor on the default device."""
-
-    def draw(*args: Any, **options: Any) -> Tensor:
-        found = getattr(np.random.default_rng(), name)(*args, **options)
-        return creation.asarray(found, device=default_device())
-
-    return draw
-
-
-def _host(x: Tensor) -> Any:
-    x = transfers.on_host(x)
-    return interchange.handed_over("to_numpy", x, interchange.to_numpy(x))
-
-
 _OWN: dict[str, Any] = {
     "array": creation.asarray,
     "complex": lambda real, imag: elementwise.add(real, elementwise.multiply(imag, 1j)),
     "dag": lambda x: elementwise.conj(x if x.ndim < 2 else x.mT),
     "linalg.svd": lambda x: linalg.svd(x, full_matrices=False),  # as autoray has it
     "power": elementwise.pow,
-    "random.normal": _drawn("normal"),
-    "random.uniform": _drawn("uniform"),
-    "to_numpy": _host,
+    "random.normal": lambda *args, **options: RandomState().normal(*args, **options),
+    "random.uniform": lambda *args, **options: RandomState().uniform(*args, **options),
+    "to_numpy": to_numpy,
 }

@@ -26,7 +26,7 @@ def register() -> None:
     dispatch.empty_lookup.register(Tensor, creation.empty)
     dispatch.numel_lookup.register(Tensor, _numel)
     dispatch.percentile_lookup.register(Tensor, _percentile)
-    dispatch.to_numpy_dispatch.register(Tensor, _to_numpy)
+    dispatch.to_numpy_dispatch.register(Tensor, to_numpy)
     loaded("dask.sizeof").sizeof.register(Tensor, _sizeof)
     loaded("dask.array.chunk_types").register_chunk_type(Tensor)  # operators with Dask's arrays
     loaded("dask.array.backends").array_creation_dispatch.register_backend(
@@ -61,7 +61,8 @@ def _host(x: Tensor, **options: Any) -> Any:
     return np.asarray(transfers.on_host(x), **options)
 
 
-def _to_numpy(x: Tensor, **options: Any) -> Any:
+def to_numpy(x: Tensor, **options: Any) -> Any:
+    """Return the elements as an array of NumPy's, handed to another library."""
     x = transfers.on_host(x)
     return interchange.handed_over("to_numpy", x, _host(x, **options))
 

@@ -289,10 +289,7 @@ def loop_of(
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
     given: Any = (*kinds, *(None,) * ufunc.nout)
-    try:
-        return ufunc.resolve_dtypes(given, **options)
-    except TypeError as error:  # its words change with its arguments, not with `args`
-        raise TypeError(str(error)) from None
+    return _in_words(ufunc.resolve_dtypes, given, **options)  # type: ignore[no-any-return]
 
 
 def _in_loop(given: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]) -> list[Tensor]:

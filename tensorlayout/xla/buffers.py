@@ -150,10 +150,16 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     if x.dtype not in taken:
         rule = f"x must be {' or '.join(map(str, taken))} for {cut(memory.shape)}"
         refuse("to_buffer", f"{rule}, got {x.dtype}", TypeError)
-    octets = None if out is None else _writable(out, memory)[: memory.nbytes]
+    given = None if out is None else _writable(out, memory)[: memory.nbytes]
+    x = _stored(on_host(x), memory)
     try:
-        written = _written(_stored(on_host(x), memory), memory, octets)
-        return written.tobytes() if out is None else out
+        if memory.nbytes > sys.maxsize:
+            raise MemoryError  # NumPy would not try
+        octets = np.zeros(memory.nbytes, np.uint8) if given is None else given
+        if given is not None and (memory.slots != x.size or memory.bits % 8):
+            given[:] = 0
+        memory.over(octets)[memory.places] = x
+        return octets.tobytes() if out is None else out
     except MemoryError:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
         raise MemoryError(f"to_buffer: {takes}, which cannot be allocated") from None
@@ -165,18 +171,6 @@ def _writable(out: Any, memory: _Memory) -> Array:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
         rule = f"out must be {memory.nbytes} writable bytes for {cut(memory.shape)}"
         refuse("to_buffer", f"{rule}, got {what}")
-    return octets
-
-
-def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
-    """Return the memory of elements that are stored; in `octets`, if given."""
-    if memory.nbytes > sys.maxsize:
-        raise MemoryError  # NumPy would not try
-    if octets is None:
-        octets = np.zeros(memory.nbytes, np.uint8)
-    elif memory.slots != x.size or memory.bits % 8:
-        octets[:] = 0
-    memory.over(octets)[memory.places] = x
     return octets
 
 

@@ -22,6 +22,7 @@ from tensorlayout.layout import (
     checked_padding,
     inner_extent,
 )
+from tensorlayout.xla.calling import require
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -108,12 +109,11 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
     """
     if not isinstance(layout, Layout):
         refuse("shape_of", f"layout must be a Layout, got {shown(layout)}", TypeError)
-    if not layout.covers_block or layout.form is not layout:
-        refuse("shape_of", f"a layout must cover its block from slot 0 on, got {cut(layout)}")
+    is_block = layout.covers_block and layout.form is layout
+    require(is_block, "shape_of: a layout must cover its block from slot 0 on", layout)
     if layout.slot_bits is not None:
-        if layout.slot_bits != _few_bits(element_type):
-            rule = f"slots of {cut(layout)} are not those of {element_type.text}"
-            refuse("shape_of", f"{rule}, got {shown(element_type.bit_width)} bits")
+        its_own = layout.slot_bits == _few_bits(element_type)
+        require(its_own, f"shape_of: slots must be those of {element_type.text}", layout)
         properties = {"element_size_in_bits": layout.slot_bits, **properties}
     for stars in (False, True):
         tiles = _tiles_of(layout, stars) if layout.is_padded or layout.is_tiled else []
@@ -334,12 +334,10 @@ class PaddedLayout2017:
         >>> PaddedLayout2017.of_layout(Layout.row_major((2, 3))) == PaddedLayout2017((1, 0))
         True
         """
-        if not layout.is_strided or not layout.covers_block or layout.form is not layout:
-            rule = "must be packed or padded, of whole bytes, from slot 0 on"
-            refuse("of_layout", f"{rule}, got {cut(layout)}")
+        fits = layout.is_strided and layout.covers_block and layout.form is layout
+        require(fits, "of_layout: must be packed or padded, of whole bytes, from slot 0 on", layout)
         if layout.padded_shape == layout.shape:
             return cls(layout.minor_to_major)
         found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]
-        if not found:
-            refuse("of_layout", f"the padding of {cut(layout)} holds bits that no symbol names")
+        require(found, "of_layout: padding must hold what a symbol names", layout)
         return cls(layout.minor_to_major, layout.padded_shape, found[-1])

@@ -39,7 +39,7 @@ _OPCODE = pattern(rf"({_NAME}){BLANK}(\()")
 _ATTRIBUTE = pattern(rf",{BLANK}({_NAME}){BLANK}=")
 _ONE_NAME = pattern(rf"%?({_NAME})")
 _PARAMETER = pattern(rf"%?{_NAME}{BLANK}:")
-_NUMBER = pattern(r"([0-9]+)")
+_NUMBER = pattern(r"([0-9]{1,9})(?![0-9])")
 _TABLE = pattern(r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)")
 _QUOTED = pattern(_STRING)
 _ARRAY = re.compile(
@@ -341,11 +341,7 @@ class _Reader(Scanner):
         operands: tuple[str, ...] = ()
         number: int | None = None
         if opcode == "parameter":
-            place = self.at
-            digits = self.expect(_NUMBER, "the number of a parameter")[1]
-            if len(digits) > 9:
-                self.fail("the number of a parameter, of at most 9 digits", place)
-            number = int(digits)
+            number = int(self.expect(_NUMBER, "the number of a parameter, of at most 9 digits")[1])
             self.sign(")")
         elif opcode == "constant":
             self.go_to(self.closed(applied.start(2)))

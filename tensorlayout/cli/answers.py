@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from tensorlayout.layout import letters
-from tensorlayout.layout.drawing.wording import count_of
+from tensorlayout.layout.drawing.content import count_of
 
 Facts = list[tuple[str, str]]
 

@@ -9,8 +9,8 @@ from functools import partial
 from tensorlayout.cli.answers import MOST_SLOTS, Facts, element_name, memory_table, refuse, told
 from tensorlayout.errors import shown
 from tensorlayout.layout import Layout, tiling_in
-from tensorlayout.layout.drawing import wording
-from tensorlayout.layout.drawing.wording import count_of, grid
+from tensorlayout.layout.drawing import content
+from tensorlayout.layout.drawing.content import count_of, grid
 
 # A DirectML descriptor begins with a name and an equals sign.
 _DESC = re.compile(r"\s*[A-Za-z_]\w*\s*=")
@@ -111,8 +111,8 @@ def _facts(layout: Layout) -> Facts:
         ("offset", f"slot {layout.offset} holds the element at index (0, ...)"),
         ("order", f"minor to major {layout.minor_to_major}"),
         ("required size", _required(layout)),
-        ("padding", wording.padding(layout)),
-        ("flags", wording.flags(layout)),
+        ("padding", content.padding(layout)),
+        ("flags", content.flags(layout)),
         ("form", f"{layout.form}{' (the layout itself)' * (layout.form is layout)}"),
     ]
 

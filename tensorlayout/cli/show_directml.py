@@ -8,7 +8,7 @@ from tensorlayout.cli.answers import Facts, refuse
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
 from tensorlayout.errors import shown
 from tensorlayout.layout import Layout
-from tensorlayout.layout.drawing.wording import count_of
+from tensorlayout.layout.drawing.content import count_of
 
 _NAME = re.compile(r"\b([A-Za-z_]\w*) ?=")
 _NUMBERS = re.compile(r"-?\d{1,20}(?:(?: ?, ?| )-?\d{1,20})*")

@@ -13,7 +13,7 @@ from tensorlayout import xla
 from tensorlayout.cli.answers import MOST_SLOTS, Facts, element_name, memory_table, refuse, told
 from tensorlayout.errors import cut, shown
 from tensorlayout.layout import Layout
-from tensorlayout.layout.drawing.wording import count_of, grid
+from tensorlayout.layout.drawing.content import count_of, grid
 from tensorlayout.xla import HloModule, Shape
 from tensorlayout.xla.tiles import expanded
 

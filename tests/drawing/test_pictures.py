@@ -18,8 +18,8 @@ from simulated import needs_compiler
 
 import tensorlayout as tl
 from tensorlayout import BitPattern, Layout
+from tensorlayout.layout.drawing import content, geometry
 from tensorlayout.layout.drawing import drawing as rendering
-from tensorlayout.layout.drawing import geometry, wording
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -338,10 +338,10 @@ def test_files(tmp_path):
 @pytest.mark.parametrize("width", [20, 100])
 def test_the_terminal(width):
     shared = ["slots by index (*: shared):", "    0  1", "0: 0* 1*", "1: 0* 1*"]
-    assert wording.grid(Layout((2, 2), (0, 1)), width)[1:] == shared[1:]
+    assert content.grid(Layout((2, 2), (0, 1)), width)[1:] == shared[1:]
     padded = ["slots by index (x: padding):", "   0 1 2 3", "0: 0 1 4 x", "1: 2 3 6 x"]
-    assert wording.grid(Layout.tiled((2, 3), [(2, 2)]), width)[1:] == padded[1:]
-    lines = wording.grid(Layout.row_major((1000, 1000)), width)
+    assert content.grid(Layout.tiled((2, 3), [(2, 2)]), width)[1:] == padded[1:]
+    lines = content.grid(Layout.row_major((1000, 1000)), width)
     assert max(map(len, lines)) <= width
     assert lines[1].split()[-1] == "999"
     assert lines[-1].split()[-1] == "999999"

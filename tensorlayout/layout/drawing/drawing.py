@@ -15,7 +15,7 @@ from typing import NamedTuple, final
 from xml.sax.saxutils import escape
 
 from tensorlayout.errors import cut, shown
-from tensorlayout.layout.drawing import wording
+from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
 from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Point, Text
 from tensorlayout.layout.placement import Placement
@@ -244,8 +244,8 @@ def facts_of(layout: Placement) -> list[tuple[str, str]]:
     """A layout in numbers and words."""
     return [
         ("layout", cut(layout)),
-        ("in words", wording.flags(layout)),
-        ("padding", wording.padding(layout)),
+        ("in words", content.flags(layout)),
+        ("padding", content.padding(layout)),
     ]
 
 
@@ -262,9 +262,9 @@ def bytes_of(layout: Placement, itemsize: int) -> str:
 
 def summary_of_layout(layout: Placement) -> str:
     """The summary of a layout without a tensor."""
-    size = wording.count_of(layout.size, "element")
-    slots = f"{wording.count_of(layout.required_size, 'slot')} from slot 0 on"
+    size = content.count_of(layout.size, "element")
+    slots = f"{content.count_of(layout.required_size, 'slot')} from slot 0 on"
     if layout.slot_bits is not None:
-        slots += f", {wording.count_of(layout.nbytes(1), 'byte')}"
+        slots += f", {content.count_of(layout.nbytes(1), 'byte')}"
     shape = [("shape", f"{layout.shape}, {size}"), *facts_of(layout), ("storage", slots)]
     return summary(layout, shape)

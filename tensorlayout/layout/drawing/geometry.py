@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from tensorlayout.errors import cut
-from tensorlayout.layout.drawing import wording
+from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import GAP, MOST_DIMS, PADDING, Axis, Cell, Content, Panel
 from tensorlayout.layout.placement import Placement
 from tensorlayout.layout.slots import units
@@ -80,7 +80,7 @@ class Picture:
         self.head = _wide(str(rows), SMALL) + 8
         room = ROOM - self.head - ELLIPSIS
         self.content = Content(layout, max(1, int(room // self.cell)))
-        text, words, lines = cut(layout), wording.flags(layout), list(wording.axes(layout))
+        text, words, lines = cut(layout), content.flags(layout), list(content.axes(layout))
         self.say(text, TITLE, "ink")
         self.say(words)
         self.y += 6
@@ -105,7 +105,7 @@ class Picture:
         """What is not plain in the boxes."""
         kinds = {box.cell.kind for box in self.boxes}
         if PADDING in kinds:
-            yield f"hatched: padding, {wording.padding(self.layout)}"
+            yield f"hatched: padding, {content.padding(self.layout)}"
         if GAP in kinds:
             yield "grey: no element of this layout"
         if self.layout.is_overlapping:
@@ -192,7 +192,7 @@ class Picture:
             return
         low, end = self.layout.lowest, self.layout.required_size
         self.y += 6
-        whole = f"slots {low} to {end - 1} of {end}" if low else wording.count_of(end, "slot")
+        whole = f"slots {low} to {end - 1} of {end}" if low else content.count_of(end, "slot")
         self.say(f"memory: {whole}, over the index there", NOTE, "ink")
         self.y += 4
         names = ["" if cell is None else _name(cell) for cell in shown]

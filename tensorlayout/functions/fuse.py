@@ -336,27 +336,16 @@ def _static(function: Any, given: Any) -> frozenset[int | str]:
     return frozenset([*names, *map(known.index, names)])
 
 
-_spec_of = operator.attrgetter("spec")
-
-
 def _fused(function: Any, static: frozenset[int | str]) -> Any:
     name = cut(getattr(function, "__name__", "fused"), 60)
     traces: dict[Any, _Trace] = {}
     runs: dict[Any, Callable[..., Any]] = {}  # the functions of the arguments
-    numbers = False  # whether there have been any among the arguments
 
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **keywords: Any) -> Any:
         if out is None and not dispatch.watched:
             given = (*args, *keywords.values()) if keywords else args
-            kinds: Any
-            try:
-                if numbers:
-                    kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in given])
-                else:
-                    kinds = tuple(map(_spec_of, given))
-            except AttributeError:  # the first number among the arguments
-                kinds = None
+            kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in given])
             run = runs.get((kinds, *keywords) if keywords else kinds)
             if run is not None:
                 try:
@@ -369,9 +358,7 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
             raise leaving(error, name) from error.__cause__
 
     def call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
-        nonlocal numbers
         given: tuple[Any, ...] = (*args, *keywords.values())
-        numbers = numbers or not all(type(x) is Tensor for x in given)
         if any(map(_is_symbol, given)) and _recordings.get() is not None:
             if out is not None:
                 raise TypeError("takes no out= inside of a fused function")

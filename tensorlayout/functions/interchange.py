@@ -15,9 +15,9 @@ from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
-from tensorlayout.functions.transfers import moved, on_host, strided
+from tensorlayout.functions.transfers import copied, moved, on_host, strided
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Assign, Copy, Event, Relayout, backend, note, note_export, watched
+from tensorlayout.plan import Assign, Event, Relayout, backend, note, note_export, watched
 from tensorlayout.support.context_blocks import Block
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -27,8 +27,6 @@ __all__ = ["allow_negative_strides", "from_dlpack"]
 
 _KEEP = Assign("__reduce__")
 _PLACED = Relayout("from_dlpack")
-_FROM_DLPACK = Copy("from_dlpack")
-_TO_DLPACK = Copy("__dlpack__")
 
 
 class _Unsaid:
@@ -207,11 +205,10 @@ def to_dlpack(
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
         x, copy = on_host(x), True
-        x = strided("__dlpack__", x) if x.spec.layout.is_tiled else x
-    elif copy and x.spec.layout.is_tiled:
+    if copy and x.spec.layout.is_tiled:
         x = strided("__dlpack__", x)
-    elif copy:
-        x = dispatch.call(_TO_DLPACK, (x.spec, None, None), (x,))
+    elif copy and wanted == here:
+        x = copied("__dlpack__", x)
     backend(x.device).ready("__dlpack__", stream, x.device)
     capsule = dlpack.export(x, version=version, copied=bool(copy), backwards=backwards)
     if watched and not copy:
@@ -300,13 +297,13 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     copy = arguments.flag("copy", copy)
     # Others' copies may have another form; ours has the same, where DLPack can say it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
-    shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
+    shared, is_copy = dlpack.receive(x, copy=asked, to_host=target == CPU)
     if target is not None and target != shared.device:
         if copy is False:
             raise BufferError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         return moved(shared, target)
-    if copy is True and (not copied or shared.readonly):
-        return dispatch.call(_FROM_DLPACK, (shared.spec, None, None), (shared,))
+    if copy is True and (not is_copy or shared.readonly):
+        return copied("from_dlpack", shared)
     return shared
 
 

@@ -107,7 +107,7 @@ def _over(
     if not dims and operation.rule is not _complex:
         raise ValueError(f"needs at least one axis, got shape {x.shape} and axes {axes}")
     sizes = _sizes(operation, x.shape, dims, asked)
-    found: Tensor = dispatch.library(operation, x, s=sizes, axes=dims, norm=divided)
+    found = dispatch.library(operation, x, s=sizes, axes=dims, norm=divided)
     return given(operation.name, found, out)
 
 

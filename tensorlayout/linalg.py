@@ -11,7 +11,7 @@ complex64.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overload
@@ -131,13 +131,9 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
-    """Carry out a call; `a` may hold integers or bool."""
+def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Tensor:
+    """Carry out a call, which gives one tensor or several; `a` may hold integers or bool."""
     return dispatch.library(operation, floating(a), *others, **options)
-
-
-_one: Callable[..., Tensor] = _called
-_several: Callable[..., tuple[Tensor, ...]] = _called
 
 
 # --- the functions -----------------------------------------------------------------------------
@@ -155,7 +151,7 @@ def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
     Tensor([[2., 0.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _one(_CHOLESKY, a, upper=arguments.truth("upper", upper))
+    return _called(_CHOLESKY, a, upper=arguments.truth("upper", upper))
 
 
 def det(a: Tensor) -> Tensor:
@@ -168,7 +164,7 @@ def det(a: Tensor) -> Tensor:
     >>> tl.linalg.det(tl.asarray([[2.0, 0.0], [5.0, 3.0]]))
     Tensor(6.0, dtype=float64, device='cpu')
     """
-    return _one(_DET, a)
+    return _called(_DET, a)
 
 
 def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
@@ -197,7 +193,7 @@ def eig(a: Tensor) -> EigResult:
     >>> tl.sort(tl.imag(values))
     Tensor([-1.,  1.], dtype=float64, device='cpu')
     """
-    return EigResult(*_several(_EIG, a))
+    return EigResult(*_called(_EIG, a))
 
 
 def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
@@ -212,7 +208,7 @@ def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return EighResult(*_several(_EIGH, a if UPLO == "L" else _lower(a, UPLO)))
+    return EighResult(*_called(_EIGH, a if UPLO == "L" else _lower(a, UPLO)))
 
 
 def eigvals(a: Tensor) -> Tensor:
@@ -225,7 +221,7 @@ def eigvals(a: Tensor) -> Tensor:
     >>> tl.linalg.eigvals(tl.asarray([[2.0]]))
     Tensor([2.+0.j], dtype=complex128, device='cpu')
     """
-    return _one(_EIGVALS, a)
+    return _called(_EIGVALS, a)
 
 
 def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
@@ -238,7 +234,7 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return _one(_EIGVALSH, a if UPLO == "L" else _lower(a, UPLO))
+    return _called(_EIGVALSH, a if UPLO == "L" else _lower(a, UPLO))
 
 
 def _lower(a: Any, UPLO: str) -> Tensor:  # noqa: N803
@@ -262,7 +258,7 @@ def inv(a: Tensor) -> Tensor:
     Tensor([[0.5 , 0.  ],
             [0.  , 0.25]], dtype=float64, device='cpu')
     """
-    return _one(_INV, a)
+    return _called(_INV, a)
 
 
 def matrix_norm(
@@ -283,7 +279,7 @@ def matrix_norm(
     kept = arguments.truth("keepdims", keepdims)
     order = ord if ord is None or isinstance(ord, str) else arguments.real_float("ord", ord)
     operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
-    return _one(operation, x, keepdims=kept, ord=order)
+    return _called(operation, x, keepdims=kept, ord=order)
 
 
 def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
@@ -303,8 +299,8 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     if abs(power) > MAX_SLOTS:
         raise ValueError(f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
     if power < 0 or x.spec.dtype.kind not in "biu":
-        return _one(_MATRIX_POWER, x, n=power)
-    found = xp.astype(_one(_MATRIX_POWER, _matrix(x), n=0), x.dtype)
+        return _called(_MATRIX_POWER, x, n=power)
+    found = xp.astype(_called(_MATRIX_POWER, _matrix(x), n=0), x.dtype)
     for digit in f"{power:b}":
         found = matmul(found, found)
         found = matmul(found, x) if digit == "1" else found
@@ -336,7 +332,7 @@ def matrix_rank(
     if x.ndim < 2:
         return xp.minimum(xp.count_nonzero(x), 1)
     if tol is None:
-        return _one(_MATRIX_RANK, x, _tolerance(x, rtol))
+        return _called(_MATRIX_RANK, x, _tolerance(x, rtol))
     least = beside(tol, x)
     values = svdvals(x)
     return xp.count_nonzero(xp.greater(values, least[..., None] if least.ndim else least), axis=-1)
@@ -382,7 +378,7 @@ def pinv(
     if rcond is not None and rtol is not None:
         raise ValueError("rcond and rtol are two names of one argument, got both")
     x = floating(_matrix(a))
-    return _one(_PINV, x, _tolerance(x, rcond if rtol is None else rtol))
+    return _called(_PINV, x, _tolerance(x, rcond if rtol is None else rtol))
 
 
 @overload
@@ -407,7 +403,7 @@ def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRRe
     """
     known = ("reduced", "complete", "r")
     arguments.choice("mode", mode, known, "'reduced', 'complete' or 'r'")
-    found = QRResult(*_several(_QR, a, mode="reduced" if mode == "r" else mode))
+    found = QRResult(*_called(_QR, a, mode="reduced" if mode == "r" else mode))
     return found.R if mode == "r" else found
 
 
@@ -423,7 +419,7 @@ def slogdet(a: Tensor) -> SlogdetResult:
     >>> float(sign), float(logarithm)
     (-1.0, 0.0)
     """
-    return SlogdetResult(*_several(_SLOGDET, a))
+    return SlogdetResult(*_called(_SLOGDET, a))
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
@@ -438,7 +434,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
     Tensor([1. , 0.5], dtype=float64, device='cpu')
     """
     a, b = tensors(a, b)
-    return _one(_SOLVE, a, floating(b))
+    return _called(_SOLVE, a, floating(b))
 
 
 @overload
@@ -468,8 +464,8 @@ def svd(
     Tensor([4., 3.], dtype=float64, device='cpu')
     """
     if not compute_uv:
-        return _one(_SVDVALS, a)
-    return SVDResult(*_several(_SVD, a, full_matrices=bool(full_matrices)))
+        return _called(_SVDVALS, a)
+    return SVDResult(*_called(_SVD, a, full_matrices=bool(full_matrices)))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
@@ -482,7 +478,7 @@ def svdvals(x: Tensor, /) -> Tensor:
     >>> tl.linalg.svdvals(tl.asarray([[0.0, 3.0], [4.0, 0.0]]))
     Tensor([4., 3.], dtype=float64, device='cpu')
     """
-    return _one(_SVDVALS, x)
+    return _called(_SVDVALS, x)
 
 
 def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
@@ -556,7 +552,7 @@ def vector_norm(
         raise ValueError("ord must be a real number, got nan")
     dims = arguments.dims(axis, x.ndim)
     kept = arguments.truth("keepdims", keepdims)
-    return _one(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
+    return _called(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
 
 
 def norm(

@@ -126,7 +126,7 @@ def _tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def library(operation: plan.Library, *operands: Any, **options: Any) -> Any:
+def library(operation: plan.Library, *operands: Any, **options: Any) -> Tensor:
     """Call a library function, which gives one tensor or several, with hashable `options`."""
     given = tuple([x if type(x) is Tensor else arguments.tensor(x) for x in operands])
     arguments.refuse_arrays(operands, arguments.device_of(given))

@@ -51,11 +51,9 @@ def bincount(
     if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
         raise ValueError("the integers must be below 2**63 - 1")
     if weights is None:
-        found: Tensor = dispatch.library(_BINCOUNT, x, minlength=least)
-    else:
-        weights = xp.astype(weights, dtypes.float64, copy=False)
-        found = dispatch.library(_BINCOUNT_WEIGHTED, x, weights, minlength=least)
-    return found
+        return dispatch.library(_BINCOUNT, x, minlength=least)
+    weights = xp.astype(weights, dtypes.float64, copy=False)
+    return dispatch.library(_BINCOUNT_WEIGHTED, x, weights, minlength=least)
 
 
 def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:

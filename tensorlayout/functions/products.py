@@ -158,8 +158,7 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = arguments.integer("axis", axis)
     if axisa == axisb == axisc and arguments.integer("axisa", axisa) < 0:
-        found: Tensor = dispatch.library(_CROSS, x, y, axis=axisa)
-        return found
+        return dispatch.library(_CROSS, x, y, axis=axisa)
     return xp.moveaxis(cross(xp.moveaxis(x, axisa, -1), xp.moveaxis(y, axisb, -1)), -1, axisc)
 
 
@@ -194,8 +193,7 @@ def einsum(
         spelled, _ = fitted(subscripts, tuple([x.shape for x in parts]))
     except ValueError as error:
         raise _unfit(subscripts, parts, str(error)) from None
-    found: Tensor = dispatch.library(_EINSUM, *parts, subscripts=spelled)
-    return given("einsum", found, out)
+    return given("einsum", dispatch.library(_EINSUM, *parts, subscripts=spelled), out)
 
 
 def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:

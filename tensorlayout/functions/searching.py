@@ -185,8 +185,7 @@ def searchsorted(
     values = v if type(v) is Tensor else _values(v, line)
     if sorter is not None:
         line = _in_order(line, arguments.tensor(sorter, "sorter"))
-    found: Tensor = dispatch.library(_SEARCH, line, values, side=side)
-    return found
+    return dispatch.library(_SEARCH, line, values, side=side)
 
 
 def _values(v: Any, line: Tensor) -> Tensor:

@@ -115,8 +115,7 @@ def unique_values(x: Tensor) -> Tensor:
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    found: Tensor = dispatch.library(_VALUES, x)
-    return found
+    return dispatch.library(_VALUES, x)
 
 
 def unique(
@@ -189,8 +188,7 @@ def isin(
     inverted = arguments.truth("invert", invert)
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote(a.dtype, b.dtype) != dtypes.float64:
-        found: Tensor = dispatch.library(_ISIN, a, b, invert=inverted)
-        return found
+        return dispatch.library(_ISIN, a, b, invert=inverted)
     # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
     # than 0, and occur nowhere.
     a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))

@@ -115,14 +115,11 @@ def html(x: Tensor) -> str:
 
     `x`: any tensor. Of one on another device, only what is shown is fetched.
     """
-    loaded("tensorlayout.layout.drawing.drawing")
-    from tensorlayout.layout.drawing.drawing import bytes_of, facts_of, summary
-
-    layout = x.layout
+    drawing, layout = loaded("tensorlayout.layout.drawing.drawing"), x.layout
     facts = [
         ("tensor", f"shape {x.shape}, dtype {x.dtype}, on {x.device}"),
-        *facts_of(layout),
-        ("bytes", bytes_of(layout, x.itemsize)),
+        *drawing.facts_of(layout),
+        ("bytes", drawing.bytes_of(layout, x.itemsize)),
     ]
     if x.size:
         first = (np.unravel_index(n, x.shape) for n in range(min(x.size, _FIRST)))
@@ -131,7 +128,7 @@ def html(x: Tensor) -> str:
         keys = (tuple(slice(int(i), int(i) + 1) for i in at) for at in first)
         values = [_number(_part(x, key).reshape(())) for key in keys]
         facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
-    return summary(layout, facts)
+    return str(drawing.summary(layout, facts))
 
 
 def formatted(x: Tensor, form: str) -> str:

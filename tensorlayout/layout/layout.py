@@ -284,8 +284,6 @@ class Layout(Placement):
         ]
         if all(len(parts) == 1 for parts in cut):
             order = orders.order_of_strides(padded, [parts[0][1] for parts in cut], order)
-            if owned:  # dimensions of size 1 get the strides that they have in a block
-                return cls.padded(shape, padded, order, padding_value)
         found = cls(
             shape,
             parts=cut,
@@ -735,8 +733,7 @@ class Layout(Placement):
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        text: str = loaded("tensorlayout.layout.drawing.drawing").summary_of_layout(self)
-        return text
+        return str(loaded("tensorlayout.layout.drawing.drawing").summary_of_layout(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)

@@ -368,10 +368,8 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
     if places == 0 or (whole and places > 0):
         return given("round", _round(a), out)
     power = 10.0 ** builtins.abs(places)
-    if places > 0:
-        found = divide(_round(multiply(a, power)), power)
-    else:
-        found = multiply(_round(divide(a, power)), power)
+    there, back = (multiply, divide) if places > 0 else (divide, multiply)
+    found = back(_round(there(a, power)), power)
     return given("round", astype(found, a.dtype, copy=False), out)
 
 

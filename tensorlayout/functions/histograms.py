@@ -40,12 +40,12 @@ def bincount(
     least = arguments.count("minlength", minlength)
     if least > MAX_SLOTS:
         raise ValueError(f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
-    if weights is not None:
-        weights = counted(beside(weights, x))
     if x.ndim != 1:
         raise ValueError(f"needs rank 1, got shape {x.shape}")
-    if weights is not None and weights.shape != x.shape:
-        raise ValueError(f"needs weights of the same shape, got {weights.shape} for {x.shape}")
+    if weights is not None:
+        weights = counted(beside(weights, x))
+        if weights.shape != x.shape:
+            raise ValueError(f"needs weights of the same shape, got {weights.shape} for {x.shape}")
     if xp.any(xp.less(x, 0)):
         raise ValueError("the integers must not be negative")
     if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory

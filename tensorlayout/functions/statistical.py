@@ -352,9 +352,7 @@ def _deviation(
         return given(name, reduced(operation, a, axis, keepdims, None, less), out)
     dims = arguments.dims(axis, a.ndim)
     kept = arguments.truth("keepdims", keepdims)
-    mask = xp.broadcast_to(xp.asarray(True, device=a.device), a.shape)
-    if where is not None:
-        mask = mask_of(a, where)
+    mask = mask_of(a, True if where is None else where)
     middle = _masked_mean(a, dims, True, mask) if mean is None else mean
     distance = xp.where(mask, xp.subtract(xp.astype(a, _wide(a), copy=False), middle), 0)
     squares = xp.square(xp.real(distance))

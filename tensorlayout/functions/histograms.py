@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import beside, counted, ordered, tensors
+from tensorlayout.functions.operands import beside, counted, tensors
 from tensorlayout.layout import MAX_SLOTS
 from tensorlayout.plan import Library, check_category
 from tensorlayout.tensor import Tensor
@@ -67,7 +67,7 @@ def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
     >>> tl.digitize(tl.asarray([0.5, 2.0]), [0.0, 1.0, 2.0])
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    values, edges = (ordered(each) for each in tensors(x, bins))
+    values, edges = (counted(each, dtypes.uint8) for each in tensors(x, bins))
     if edges.ndim != 1:
         raise ValueError(f"bins must be of rank 1, got shape {edges.shape}")
     falls = bool(xp.any(xp.less(edges[1:], edges[:-1])))
@@ -131,7 +131,7 @@ def histogram(
     >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]
     Tensor([2, 1], dtype=int64, device='cpu')
     """
-    x = ordered(xp.reshape(arguments.tensor(a), (-1,)))
+    x = counted(xp.reshape(arguments.tensor(a), (-1,)), dtypes.uint8)
     edges = histogram_bin_edges(x, bins, range)
     number = edges.size - 1
     if number < 1:

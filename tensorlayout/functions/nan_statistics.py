@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import check_finite, counted, ordered
+from tensorlayout.functions.operands import check_finite, counted
 from tensorlayout.functions.outputs import given, reduced
 from tensorlayout.functions.statistical import mask_of, running
 from tensorlayout.plan import Reduce, Scan
@@ -208,7 +208,7 @@ def nanargmax(
 
 def _position(operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: bool) -> Tensor:
     """Return the position of the first element that equals the extreme."""
-    x = ordered(a)
+    x = counted(a, dtypes.uint8)
     kept = arguments.truth("keepdims", keepdims)
     best = reduced(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and xp.any(xp.isnan(best)):

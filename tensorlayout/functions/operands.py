@@ -76,16 +76,10 @@ def floating(x: Any) -> Tensor:
     return found
 
 
-def counted(x: Any) -> Tensor:
-    """`x`, bool as int64."""
+def counted(x: Any, kind: dtypes.DType = dtypes.int64) -> Tensor:
+    """`x`, bool as integers, which can be added and have an order."""
     found = arguments.tensor(x)
-    return astype(found, dtypes.int64) if found.dtype == dtypes.bool else found
-
-
-def ordered(x: Any) -> Tensor:
-    """`x`, bool as uint8, which has an order."""
-    found = arguments.tensor(x)
-    return astype(found, dtypes.uint8) if found.dtype == dtypes.bool else found
+    return astype(found, kind) if found.dtype == dtypes.bool else found
 
 
 def product(function: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:

@@ -353,8 +353,8 @@ def _tolerance(x: Tensor, rtol: Any) -> Tensor:
         return xp.astype(beside(rtol, x), real, copy=False)
     if rtol is None:
         rtol = max(x.shape[-2:]) * xp.finfo(real).eps
-    number = arguments.real("rtol", rtol, "a real number or a tensor")
-    return xp.asarray(arguments.as_float(number), dtype=real, device=x.device)
+    number = arguments.real_float("rtol", rtol, "a real number or a tensor")
+    return xp.asarray(number, dtype=real, device=x.device)
 
 
 def pinv(

@@ -63,9 +63,8 @@ def _parted(text: str, shape: str | None) -> tuple[str, str | None]:
 
 
 def _is_xla(text: str, shape: str | None) -> bool:
-    if shape is not None or _DESC.match(text):
-        return False
-    return "[" in text.lstrip()[1:] or text.strip() == "()"
+    is_layout = shape is not None or _DESC.match(text)
+    return not is_layout and ("[" in text.lstrip()[1:] or text.strip() == "()")
 
 
 def _read(text: str, shape: str | None) -> tuple[Facts, Layout]:

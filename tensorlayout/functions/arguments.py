@@ -274,9 +274,9 @@ def real(argument: str, given: Any, kind: str = "a real number") -> Any:
     raise TypeError(f"{argument} must be {kind}, got {shown(given)}")
 
 
-def real_float(argument: str, given: Any) -> float:
+def real_float(argument: str, given: Any, kind: str = "a real number") -> float:
     """A real number of any library as a float."""
-    return as_float(real(argument, given))
+    return as_float(real(argument, given, kind))
 
 
 def as_float(number: Any) -> float:
@@ -293,7 +293,7 @@ def number(argument: str, given: Any) -> complex:
         return complex(given)
     if isinstance(given, Tensor) and given.dtype.kind == "c" and not given.ndim:
         return complex(given)
-    return as_float(real(argument, given, "a number"))
+    return real_float(argument, given, "a number")
 
 
 def is_array(x: Any) -> bool:

@@ -338,11 +338,9 @@ def _deviation(
     out: Any,
 ) -> Tensor:
     name, less = operation.name, ddof if correction is None else correction
-    if type(less) not in (int, float):
-        less = arguments.real("ddof" if correction is None else "correction", less)
+    less = arguments.real_float("ddof" if correction is None else "correction", less)
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction are two names of one argument, got both")
-    less = arguments.as_float(less)
     is_float = type(a) is Tensor and a.spec.dtype.kind == "f"
     if is_float and dtype is None and where is None and mean is None and out is None:
         return reduced(operation, a, axis, keepdims, None, less)

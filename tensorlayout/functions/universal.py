@@ -256,10 +256,9 @@ def _fits(operation: Elementwise, operands: Sequence[Any], into: Tensor) -> bool
     """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
     given = [arguments.operand(x) for x in operands]
     key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in given])
-    places = {x.device for x in given if type(x) is Tensor}
-    if places != {into.device}:  # numbers of NumPy beside tensors elsewhere
-        return False
-    return _result_of(operation, *key) == (into.dtype, into.shape)
+    # Numbers of NumPy may stand beside tensors elsewhere.
+    is_there = {x.device for x in given if type(x) is Tensor} == {into.device}
+    return is_there and _result_of(operation, *key) == (into.dtype, into.shape)
 
 
 @functools.lru_cache

@@ -333,9 +333,7 @@ class Placement:
         >>> Layout((3, 2), (1, 1)).is_overlapping
         True
         """
-        if self.size <= 1 or self.covers_block:
-            return False
-        return slots.overlaps(self.parts, self.shape)
+        return self.size > 1 and not self.covers_block and slots.overlaps(self.parts, self.shape)
 
     def same_placement(self, other: Placement) -> bool:
         """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.

@@ -98,8 +98,7 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
         if padded % inner:
             return False
         steps.append((abs(parts[0][1]), padded // inner))
-        for extent, stride in parts[1:]:
-            steps.append((abs(stride), extent))
+        steps += [(abs(stride), extent) for extent, stride in parts[1:]]
     running = 1
     for stride, extent in sorted(steps):
         if extent != 1 and stride != running:

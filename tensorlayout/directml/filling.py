@@ -166,16 +166,6 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         key = (out.spec, spec, min(begin, end), max(begin, end), begin <= end)
         dispatch.call(self._plan, key, (out, *background, self._elements["value"]))
 
-    @classmethod
-    def _asked(cls, given: dict[str, Any], sizes: Any, data_type: Any) -> dict[str, Any]:
-        if sizes is None and data_type is None and (given["input"] or "output" in given):
-            return {}
-        if sizes is None or data_type is None:
-            came = f"{arguments.shown(sizes)} and {arguments.shown(data_type)}"
-            rule = "sizes and data_type must be given together without a tensor"
-            raise ValueError(f"{rule}, got {came}")
-        return super()._asked(given, sizes=sizes, data_type=data_type)
-
 
 def diagonal_matrix(
     sizes: Sequence[int],

@@ -283,7 +283,6 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     indices: TensorDesc
     output: TensorDesc
     _plan = Scatter("MAX_UNPOOLING")
-    _plans_output = True
 
     def _rule(self) -> list[Expected]:
         check("IndicesTensor", self.indices, self.input.sizes)
@@ -376,7 +375,6 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
     input: TensorDesc
     output: TensorDesc
     _plan = Written("FOLD", Col2ImPlan)
-    _plans_output = True
 
     def _rule(self) -> list[Expected]:
         check("InputTensor", self.input, self._columns(self.input))

@@ -61,7 +61,6 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     axis: members.Axis
     index_dimensions: int
     _plan = Gather("GATHER", clamps=True)
-    _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         rank, count = self.input.rank, self.index_dimensions
@@ -132,7 +131,6 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Gather("GATHER_ELEMENTS")
-    _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         check("IndicesTensor", self.indices, with_size(self.input.sizes, self.axis, None))
@@ -299,7 +297,6 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
 
     output: TensorDesc | None = None
     _plan = Gather("GATHER_ND")
-    _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         return _padded(self._addressed.blocks, self.input.rank)

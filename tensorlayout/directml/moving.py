@@ -51,7 +51,6 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Join("JOIN")
-    _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         first = self.inputs[0]
@@ -62,8 +61,7 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
         return with_size(first.sizes, self.axis, total)
 
     def _run(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
-        specs = tuple(map(specs_of, inputs))
-        return dispatch.call_into(out, self._plan, (self.axis, *specs), inputs)
+        return dispatch.call_into(out, self._plan, (self.axis, *map(specs_of, inputs)), inputs)
 
 
 def join(
@@ -439,7 +437,6 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     start_padding: members.Naturals
     end_padding: members.Naturals
     _plan = Pad("PADDING")
-    _plans_output = True
 
     def _sizes(self) -> list[int]:
         rows = zip(self.input.sizes, self.start_padding, self.end_padding, strict=True)

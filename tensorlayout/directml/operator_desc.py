@@ -49,7 +49,7 @@ class OperatorDesc:
 
     operator: ClassVar[str]
     in_place: ClassVar[bool] = False
-    _plans_output: ClassVar[bool] = False  # whether `_run` makes a new output itself
+    _makes_output: ClassVar[bool]  # whether `_run` may be left to make a new one
     _members: ClassVar[tuple[Member, ...]]
     _tensor_members: ClassVar[tuple[Member, ...]]
     _outputs: ClassVar[tuple[Member, ...]]
@@ -65,6 +65,7 @@ class OperatorDesc:
             cls._outputs = tuple(m for m in cls._tensor_members if m.spelling.startswith("Output"))
             rest = [m for m in cls._members if m not in cls._outputs]
             cls._given = tuple(m for m in rest if m.kind != "AnyDataType")
+            cls._makes_output = cls._run.__annotations__["return"] == "Tensor"
 
     def __post_init__(self) -> None:
         if type(self) is OperatorDesc:
@@ -117,7 +118,7 @@ class OperatorDesc:
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         """Carry it out on the output, or a tuple of several, which is written to, and the inputs.
 
-        With `_plans_output` the output may be None, which asks for a new one as the result.
+        One that is declared to return a tensor takes None for the output, and returns a new one.
         """
         raise NotImplementedError
 
@@ -126,13 +127,13 @@ class OperatorDesc:
         """The outputs that arguments of the function ask for, as members; `given`: the others.
 
         Here one output, by its `sizes` or its `data_type`; what is not asked for is as in the
-        input.
+        input. Where an output may be left out, None may be asked for.
         """
         (output,) = cls._outputs
+        if output.optional and all(value is None for value in asking.values()):
+            return {}
         source = next((desc for desc in given.values() if isinstance(desc, TensorDesc)), None)
         sizes: Any = asking.get("sizes", source and source.sizes)
-        if sizes is None and output.optional:
-            return {}
         kind = asking.get("data_type", source and source.data_type)
         return {output.name: within(output.spelling, TensorDesc, kind, sizes)}
 
@@ -156,7 +157,8 @@ class OperatorDesc:
         """
         given = [desc for _, desc in self._tensors if desc is not None]
         if not given:
-            raise ValueError("OutputTensor must be given without InputTensor, got None")
+            rule = "OutputTensor, or sizes and data_type, must be given without InputTensor"
+            raise ValueError(f"{rule}, got None")
         return given[0 if self._outputs[0].optional else -1]
 
     def _dimensions(self) -> int:

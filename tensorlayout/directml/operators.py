@@ -126,7 +126,7 @@ class Operator:
             if not outs and (described or not inputs):
                 device = inputs[0].device if inputs else self._device
                 outs = [slot.desc.empty(device=device) for slot in self._outputs]
-            elif not outs and not self.desc._plans_output:
+            elif not outs and not self.desc._makes_output:
                 for slot in self._outputs:
                     outs.append(new_output(slot.desc, inputs[0]))
             if not outs:

@@ -341,8 +341,6 @@ def fill_padding(tensor: Tensor) -> None:
 
 def tensor_over(array: Array) -> Tensor | None:
     """A tensor that shares the memory of an array; None where its strides are no whole elements."""
-    if type(array) is not np.ndarray:
-        array = array.view(np.ndarray)
     found = spec_of_strides(array.dtype, array.shape, array.strides)
     if found is None:
         return None

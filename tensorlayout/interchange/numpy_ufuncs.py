@@ -195,10 +195,8 @@ def _call(
     if not isinstance(found, tuple):
         return given_where(name, found, out, casting, where)
     outs = (None,) * len(found) if out is None else out
-    return tuple(
-        part if each is None and where is True else given_where(name, part, each, casting, where)
-        for each, part in zip(outs, found, strict=True)
-    )
+    pairs = zip(outs, found, strict=True)
+    return tuple(given_where(name, part, each, casting, where) for each, part in pairs)
 
 
 def _kind(x: Any) -> _Kind:

@@ -20,7 +20,7 @@ from tensorlayout.layout import (
     Parts,
     checked_integers,
     checked_padding,
-    inner_extent,
+    slots,
 )
 from tensorlayout.xla.calling import require
 from tensorlayout.xla.layouts import XlaLayout
@@ -136,7 +136,8 @@ def _tiles_of(layout: Layout, stars: bool) -> list[Tile]:
     """
     physical = layout.minor_to_major[::-1]
     sizes = [layout.shape[d] for d in physical]
-    dims = [_whole(layout.parts[d], layout.padded_shape[d]) for d in physical]
+    padded = [slots.spanning(layout.parts[d], layout.padded_shape[d]) for d in physical]
+    dims = [tuple(part for part in parts if part[0] != 1) for parts in padded]
     tiles: list[Tile] = []
     axes: list[Part] = []  # what stands in front of the last tile
     while (counted := _counted(dims, sizes)) is not None:
@@ -147,12 +148,6 @@ def _tiles_of(layout: Layout, stars: bool) -> list[Tile]:
         axes += [dims[d][0] if d in counted else (1, 0) for d in range(len(dims))]
         dims, sizes = inside[start:], whole[start:]
     return tiles + _moves([*axes, *(parts[0] if parts else (1, 0) for parts in dims)], stars)
-
-
-def _whole(parts: Parts, padded: int) -> Parts:
-    """The parts of a dimension with its padding; those that are always 0 are left out."""
-    first = (padded // inner_extent(parts), parts[0][1])
-    return tuple(part for part in (first, *parts[1:]) if part[0] != 1)
 
 
 def _extent(parts: Parts) -> int:
@@ -198,9 +193,8 @@ def _moves(axes: Sequence[Part], stars: bool) -> list[Tile]:
         left = [other for other in behind if other is not None or not stars]
         last = max((d for d, other in enumerate(behind) if other is not None), default=0)
         merged = [stars and (other is None or d == last) for d, other in enumerate(behind)]
-        if left:
-            marks = [COMBINE if star else 1 for star in merged[:-1]]
-            tiles.append(Tile((axis[0], *marks, 1)))
+        marks = [COMBINE if star else 1 for star in merged[:-1]]
+        tiles.append(Tile((axis[0], *marks, 1)))
         now = [*now[:place], None, *left, axis, *[None] * len(left)]
     return tiles
 

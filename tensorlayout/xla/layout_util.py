@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from tensorlayout.layout import COMBINE, checked_integers
+from tensorlayout.layout import checked_integers
 from tensorlayout.xla.calling import alias, export, require, require_in
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -198,16 +198,14 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
     """
     known = checked_integers("sizes", sizes)
     given = [*map(as_tile, tiles)]
-    rank = len(known)
-    for tile in given:
+    untiled = True
+    for tile, step in zip(given, steps(known, given), strict=True):
+        rank = step.rank
         require(len(tile.dimensions) <= rank, f"tiles: at most {rank} sizes are allowed", tile)
-        rank += len(tile.dimensions) - 2 * tile.dimensions.count(COMBINE)
-    for step in steps(known, given):
         first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
         pads = any(n % t for n, t in zip(step.merged[step.kept :], step.inner, strict=True))
-        if pads or any(count != 1 for count in step.counts[first + 1 :]):
-            return False
-    return True
+        untiled &= not pads and all(count == 1 for count in step.counts[first + 1 :])
+    return untiled
 
 
 # --- splits --------------------------------------------------------------------------------------

@@ -149,16 +149,13 @@ def dynamic_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> b
 # --- reshapes and transposes that move nothing in memory ------------------------------------------
 
 
-def _check_counts(a: Shape, b: Shape) -> None:
-    require(a.size == b.size, "shape: must have equal numbers of elements", a, b)
-
-
 def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[int, int]]:
     """List pairs of input and output dimensions that a reshape leaves alone, in increasing order.
 
     ValueError for different numbers of elements.
     """
-    _check_counts(input, output)
+    same_size = input.size == output.size
+    require(same_size, "shape: must have equal numbers of elements", input, output)
     bounds = common_factors(input.dimensions, output.dimensions)
     return [(i, j) for (i, j), end in pairwise(bounds) if end == (i + 1, j + 1)]
 
@@ -353,7 +350,8 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     f32[4,3,2,7,5,11]{4,3,2,1,0,5}
     """
     order = input_shape.own_order
-    _check_counts(input_shape, output_shape)
+    same_size = input_shape.size == output_shape.size
+    require(same_size, "shape: must have equal numbers of elements", input_shape, output_shape)
     if not input_shape.size:
         return output_shape.replace(layout=XlaLayout.row_major(output_shape.rank))
     strides = _reshaped(input_shape.dimensions, order, output_shape.dimensions)

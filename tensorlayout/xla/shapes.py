@@ -74,8 +74,10 @@ class Shape:
             if not self.allows(size, flag):
                 rule = f"{shown(size)} is no size of a {'dynamic' if flag else 'static'} dimension"
                 refuse("dimensions", f"{rule}, got {shown(sizes)}")
-        if _depth_of(self) > MAX_DEPTH:
-            refuse("shape", f"tuples may be nested {MAX_DEPTH} deep, got more")
+        depth, level = 0, [self]
+        while level := [inner for outer in level for inner in outer.elements]:
+            depth += 1
+        require(depth <= MAX_DEPTH, f"shape: tuples may be nested {MAX_DEPTH} deep", depth)
 
     @staticmethod
     def allows(size: int, is_dynamic: bool) -> bool:
@@ -478,11 +480,3 @@ def _physical(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
         refuse("shape", f"must be an array of known sizes with a layout, got {cut(shape)}")
     shape.validate_layout(layout)
     return tuple(shape.dimensions[d] for d in layout.major_to_minor), layout.tiles
-
-
-def _depth_of(shape: Shape) -> int:
-    """Return how many tuples and buffers stand around the innermost shape; without recursion."""
-    deepest, level = 0, [shape]
-    while level := [element for outer in level for element in outer.elements]:
-        deepest += 1
-    return deepest

@@ -75,9 +75,8 @@ def write(layout: Layout) -> JaxLayout:
     """
     block = block_of(layout, padded=True, bits=True)
     try:
-        there = shape_of(block.with_slot_bits(None), PrimitiveType.U8).layout
+        there = shape_of(block.with_slot_bits(None), PrimitiveType.U8).own_layout
     except ValueError:
         refuse(f"XLA's tiles cannot say {cut(layout)}")
-    assert there is not None
     tiling = tuple(tile.dimensions for tile in there.tiles)
     return JaxLayout(there.minor_to_major[::-1], tiling or None, block.slot_bits or 0)

@@ -22,7 +22,7 @@ from tensorlayout.layout import (
     checked_padding,
     slots,
 )
-from tensorlayout.xla.calling import require
+from tensorlayout.xla.calling import require, require_in
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -261,11 +261,10 @@ class PaddedLayout2017:
         each at least the size.
         """
         sizes = checked_integers("dimensions", dimensions)
-        if sorted(self.minor_to_major) != list(range(len(sizes))):
-            rule = f"the order is no permutation of the dimensions of {shown(sizes)}"
-            refuse(f"layout {cut(self)}", rule)
-        if any(width < size for size, width in self._pairs(sizes)):
-            refuse(f"layout {cut(self)}", f"a padded width is less than its size of {shown(sizes)}")
+        fits = sorted(self.minor_to_major) == list(range(len(sizes)))
+        require(fits, "layout: the order must be a permutation of dimensions of", self, of=sizes)
+        wide = all(width >= size for size, width in self._pairs(sizes))
+        require(wide, "layout: padded widths must be at least the sizes", self, of=sizes)
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
         """Return whether some width exceeds its size; ValueError for a wrong number of widths."""
@@ -274,9 +273,8 @@ class PaddedLayout2017:
     def _pairs(self, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Return each size of an array with its width; nothing without widths."""
         sizes, padded = checked_integers("dimensions", dimensions), self.padded_dimensions
-        if padded and len(padded) != len(sizes):
-            rule = f"must have no padded widths or one for each of {shown(sizes)}"
-            refuse(f"layout {cut(self)}", rule)
+        fits = len(padded) in (0, len(sizes))
+        require(fits, "layout: must have no padded widths or one for each of", self, of=sizes)
         return zip(sizes, padded, strict=False)
 
     def byte_size_of(self, element_type: PrimitiveType, dimensions: Sequence[int]) -> int:
@@ -287,11 +285,9 @@ class PaddedLayout2017:
 
     def get_dimension_stride(self, dimensions: Sequence[int], dimension: int) -> int:
         """**Elements** between neighbours along a logical dimension, padding included."""
-        self.validate(dimensions)
-        if dimension not in self.minor_to_major:
-            rule = f"{shown(tuple(dimensions))} has no dimension {shown(dimension)}"
-            refuse("get_dimension_stride", rule)
-        return self.layout_of(dimensions).strides[dimension]
+        strides = self.layout_of(dimensions).strides
+        require_in(range(len(strides)), "dimension", dimension, tuple(dimensions))
+        return strides[dimension]
 
     def human_string(self) -> str:
         """The text of that time: **the order alone, without the padding**."""

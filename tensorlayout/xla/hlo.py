@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from tensorlayout.errors import refuse
+from tensorlayout.xla.calling import require
 from tensorlayout.xla.shapes import Shape
 
 # Instructions that leave all values as they are; a bitcast moves nothing.
@@ -257,6 +257,6 @@ def _operand_again(instruction: HloInstruction) -> tuple[int, ...]:
 
 
 def _bytes_of(shape: Shape, instruction: HloInstruction) -> int:
-    if shape.is_unbounded_dynamic:
-        refuse("HLO", f"{instruction.name} has no bytes, its size is not known: {shape}")
+    known = not shape.is_unbounded_dynamic
+    require(known, f"HLO: {instruction.name} has no bytes, its size is not known", shape)
     return shape.physical_byte_size

@@ -62,8 +62,7 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
     >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
     (Tile(dimensions=(2, 2)),)
     """
-    found: Shape = _said("shape", text, default_layout)
-    return found
+    return _said(_Parser.shape, text, default_layout)
 
 
 def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
@@ -76,7 +75,7 @@ def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
     >>> list(map(str, parse_shapes("{f32[2], s32[]}")))
     ['f32[2]{0}', 's32[]']
     """
-    return list(_said("shapes", text, default_layout))
+    return list(_said(_Parser.shapes, text, default_layout))
 
 
 def parse_layout(text: str) -> XlaLayout:
@@ -88,19 +87,19 @@ def parse_layout(text: str) -> XlaLayout:
     >>> parse_layout("{0,1:S(5)}").memory_space
     5
     """
-    found: XlaLayout = _said("layout", text, True)
+    return _said(_Parser.layout, text, True)
+
+
+def _said(rule: Callable[[_Parser], _T], text: str, default_layout: bool) -> _T:
+    """What a text says by a rule of the grammar; of short texts the last ones are remembered."""
+    short = type(text) is str and len(text) <= _SHORT
+    found: _T = (_remembered if short else _read)(rule, text, bool(default_layout))
     return found
 
 
-def _said(rule: str, text: str, default_layout: bool) -> Any:
-    """What a text says by a rule of the grammar; of short texts the last ones are remembered."""
-    short = type(text) is str and len(text) <= _SHORT
-    return (_remembered if short else _read)(rule, text, bool(default_layout))
-
-
-def _read(rule: str, text: str, default_layout: bool) -> Any:
+def _read(rule: Callable[[_Parser], Any], text: str, default_layout: bool) -> Any:
     parser = _Parser(text, default_layout)
-    found = getattr(parser, rule)()
+    found = rule(parser)
     if parser.at < len(text):
         parser.fail("nothing more")
     return found

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, refuse
+from tensorlayout.errors import refuse
 from tensorlayout.layout import COMBINE, MAX_RANK, MAX_TILES, checked_integers
 from tensorlayout.xla.calling import require
 
@@ -59,8 +59,8 @@ def first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
     ValueError for a star, which they would take for a number.
     """
     first = tiles[:1] if rank > 1 else ()
-    if any(tile.has_star for tile in first):
-        refuse("tiles", f"{cut(first[0])} has a star, and this function does not know stars")
+    plain = not any(tile.has_star for tile in first)
+    require(plain, "tiles: this function does not know stars", *first)
     return first
 
 

@@ -240,7 +240,7 @@ def test_no_text_and_no_bytes():
         parse_hlo(b"HloModule m")
     module = parse_hlo(module_of("x = f32[?] parameter(0)", "y = f32[?] copy(x)"))
     for question in (module.buffers, module.layout_changes):
-        with pytest.raises(ValueError, match=r"^HLO: . has no bytes, its size is not known: f32"):
+        with pytest.raises(ValueError, match=r"^HLO: . has no bytes, .* not known, got f32"):
             question()
 
 

@@ -432,7 +432,7 @@ def test_old_vector(vector):
         old_of(args).validate(args["sizes"])
     else:
         assert name == "ValidateLayoutForShape"
-        with pytest.raises(ValueError, match="layout PaddedLayout2017"):
+        with pytest.raises(ValueError, match="got PaddedLayout2017"):
             old_of(args).validate(args["sizes"])
 
 

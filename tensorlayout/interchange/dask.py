@@ -32,12 +32,15 @@ def register() -> None:
     loaded("dask.array.backends").array_creation_dispatch.register_backend(
         "tensorlayout", backend()
     )
-    utils = loaded("dask.array.utils")
-    if not hasattr(utils.scipy_linalg_safe, "__wrapped__"):
-        utils.scipy_linalg_safe = _beside_tensors(utils.scipy_linalg_safe)
-    rechunk = loaded("dask.array.rechunk")
-    if not hasattr(rechunk._compute_rechunk, "__wrapped__"):
-        rechunk._compute_rechunk = _without_elements(rechunk._compute_rechunk)
+    _put_around(loaded("dask.array.utils"), "scipy_linalg_safe", _beside_tensors)
+    _put_around(loaded("dask.array.rechunk"), "_compute_rechunk", _without_elements)
+
+
+def _put_around(module: Any, name: str, around: Any) -> None:
+    """Have a function of a module called by another, which gets it before its arguments; once."""
+    function = getattr(module, name)
+    if not hasattr(function, "__wrapped__"):
+        setattr(module, name, functools.wraps(function)(functools.partial(around, function)))
 
 
 def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Any:
@@ -73,34 +76,24 @@ def _sizeof(x: Tensor) -> int:
     return spanned if layout.covers_block else min(spanned, x.nbytes)
 
 
-def _beside_tensors(function: Any) -> Any:
+def _beside_tensors(function: Any, name: str, *args: Any, **options: Any) -> Any:
     """Dask's way to `scipy.linalg`, in which it knows CuPy by name; what SciPy makes are arrays."""
-
-    @functools.wraps(function)
-    def call(name: str, *args: Any, **options: Any) -> Any:
-        x = next((each for each in args if isinstance(each, Tensor)), None)
-        if x is None:
-            return function(name, *args, **options)
-        given = [_host(each) if isinstance(each, Tensor) else each for each in args]
-        found = function(name, *given, **options)
-        several = found if isinstance(found, tuple) else (found,)
-        tensors = tuple(creation.asarray(each, device=x.device) for each in several)
-        return tensors if isinstance(found, tuple) else tensors[0]
-
-    return call
+    x = next((each for each in args if isinstance(each, Tensor)), None)
+    if x is None:
+        return function(name, *args, **options)
+    given = [_host(each) if isinstance(each, Tensor) else each for each in args]
+    found = function(name, *given, **options)
+    several = found if isinstance(found, tuple) else (found,)
+    tensors = tuple(creation.asarray(each, device=x.device) for each in several)
+    return tensors if isinstance(found, tuple) else tensors[0]
 
 
-def _without_elements(function: Any) -> Any:
+def _without_elements(function: Any, x: Any, chunks: Any) -> Any:
     """Dask's way to other chunks, which makes anew what has no elements, and forgets of what."""
-
-    @functools.wraps(function)
-    def call(x: Any, chunks: Any) -> Any:
-        if x.size or not isinstance(x._meta, Tensor):
-            return function(x, chunks)
-        new: Any = loaded("dask.array").empty
-        return new(x.shape, chunks=chunks, dtype=x.dtype, meta=x._meta)
-
-    return call
+    if x.size or not isinstance(x._meta, Tensor):
+        return function(x, chunks)
+    new: Any = loaded("dask.array").empty
+    return new(x.shape, chunks=chunks, dtype=x.dtype, meta=x._meta)
 
 
 class RandomState:

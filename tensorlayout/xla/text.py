@@ -36,7 +36,6 @@ def pattern(text: str) -> re.Pattern[str]:
 BLANKS = pattern("")
 _CAME = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|<=|(?s:.)")
 _NUMBER = pattern(r"(-?[0-9]+)(?![\w.])")
-_SPOILT = re.compile(r"-?[0-9]")
 _WORD = pattern(r"([A-Za-z_]\w*+)")
 _BUFFER = pattern(r"b(?!\w)")
 _LAYOUT = re.compile(rf"\{{{BLANK}(?=-?[0-9]|:)")
@@ -205,10 +204,12 @@ class Scanner:
         self.sign(end, " or ','")
         return items
 
-    def several(self, item: Callable[[], _T], most: int = MOST_NUMBERS) -> list[_T]:
-        """Return one or more items with commas between."""
+    def several(
+        self, item: Callable[[], _T], most: int = MOST_NUMBERS, between: str = ","
+    ) -> list[_T]:
+        """Return one or more items with commas, or another sign, between."""
         items = [item()]
-        while self.took(","):
+        while self.took(between):
             if len(items) >= most:
                 self.fail(f"at most {most} in a row")
             items.append(item())
@@ -221,9 +222,7 @@ class _Parser(Scanner):
         self.fill = default_layout
 
     def number(self, what: str, allowed: range) -> int:
-        place, found = self.at, self.taken(_NUMBER)
-        if found is None:
-            self.fail("an integer" if _SPOILT.match(self.text, place) else what)
+        place, found = self.at, self.expect(_NUMBER, what)
         digits = found[1].lstrip("-").lstrip("0") or "0"
         value = int(digits[:20])  # 20 digits are too many for any number of 64 bits
         if found[1].startswith("-"):
@@ -326,22 +325,13 @@ class _Parser(Scanner):
     def property(self, letter: str) -> Any:
         self.sign("(", f" after {letter}")
         if letter in ("T", "SC"):
-            return self.repeated(self.tile if letter == "T" else self.split)
+            return self.several(self.tile if letter == "T" else self.split, MAX_TILES, "(")
         if letter in _NUMBERS:
             value: Any = self.number(f"a number for {letter}", _NUMBERS[letter])
         else:
             value = self.element_type("an unsigned integer type such as u32", "unsigned integer")
         self.sign(")")
         return value
-
-    def repeated(self, item: Callable[[], _T]) -> list[_T]:
-        items = [item()]
-        while self.is_next("("):
-            if len(items) >= MAX_TILES:
-                self.fail(f"at most {MAX_TILES} in a row")
-            self.sign("(")
-            items.append(item())
-        return items
 
     def tile(self) -> Tile:
         sizes = self.several(self.tile_size)

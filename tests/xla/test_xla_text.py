@@ -108,7 +108,7 @@ def test_oddity(entry):
         ("f32[2]{0:S(128)}", 11, "expected a number for S from -128 to 127, got '128'"),
         ("f32[2]/* never ends", 6, "expected */ at the end of a comment"),
         ("f32[٣]", 4, "expected a size, '<=' or '?', got '٣'"),
-        ("f32[1e3]", 4, "expected an integer, got '1e3'"),
+        ("f32[1e3]", 4, "expected a size, '<=' or '?', got '1e3'"),
         ("(f32[2]{1})", 0, "expected valid elements in a tuple"),
     ],
 )

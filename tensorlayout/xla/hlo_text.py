@@ -42,8 +42,8 @@ _PARAMETER = pattern(rf"%?{_NAME}{BLANK}:")
 _NUMBER = pattern(r"([0-9]{1,9})(?![0-9])")
 _TABLE = pattern(r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)")
 _QUOTED = pattern(_STRING)
-_ARRAY = re.compile(
-    rf"[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
+_SHAPE = re.compile(  # an array, or how all others begin
+    rf"b?\(|[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
     re.ASCII,
 )
 
@@ -208,13 +208,8 @@ class _Reader(Scanner):
 
     def shape(self, *, default_layout: bool = True) -> Shape:
         start = self.at
-        if self.is_next("("):
-            end = self.closed(start)
-        elif self.is_next("b("):
-            end = self.closed(start + 1)
-        else:
-            array = _ARRAY.match(self.text, start)
-            end = array.end() if array else self.fail("a shape such as f32[2,3]{1,0}")
+        begin = _SHAPE.match(self.text, start) or self.fail("a shape such as f32[2,3]{1,0}")
+        end = self.closed(begin.end() - 1) if begin[0].endswith("(") else begin.end()
         self.go_to(end)
         words = self.text[start:end]
         found = self.known.get((words, default_layout))
@@ -357,8 +352,7 @@ class _Reader(Scanner):
     def operand(self, above: dict[str, HloInstruction]) -> str:
         """The name of an operand, which must stand above, behind its shape if the text has that."""
         said = self.at
-        is_shape = self.is_next("(") or self.is_next("b(") or _ARRAY.match(self.text, said)
-        shape = self.shape() if is_shape else None
+        shape = self.shape() if _SHAPE.match(self.text, said) else None
         place = self.at
         name: str = self.expect(_ONE_NAME, "the name of an operand")[1]
         if name not in above:

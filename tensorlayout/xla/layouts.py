@@ -161,8 +161,7 @@ class XlaLayout:
 
     def order_without(self, dimension: int) -> tuple[int, ...]:
         """Return the order of the other dimensions; ValueError for one that is not there."""
-        if dimension not in self.minor_to_major:
-            refuse("layout", f"{cut(self)} has no dimension {shown(dimension)}")
+        require(dimension in self.minor_to_major, "dimension: must be one of", dimension, of=self)
         return tuple(d for d in self.minor_to_major if d != dimension)
 
     def delete_dimension(self, dimension: int) -> XlaLayout:

@@ -12,6 +12,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import refuse, shown
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.typing import DTypeLike
+from tensorlayout.xla.calling import require
 
 # By the letters that the name of a type begins with: the category, and its name elsewhere.
 _FAMILIES = {
@@ -181,8 +182,7 @@ class PrimitiveType(enum.Enum):
     @property
     def component(self) -> PrimitiveType:
         """The type of the parts of a complex type. ValueError for any other."""
-        if self.category != "complex":
-            refuse("element type", f"must be c64 or c128, got {self.text}")
+        require(self.category == "complex", "element type: must be c64 or c128", self)
         return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
 
     @property

@@ -141,8 +141,7 @@ def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
     is kept, even where it is not that of the new type** (`shape_util.update_element_size_in_bits`
     sets it right).
     """
-    is_array = element_type.is_array
-    require(is_array, "element_type: must be the type of an array", element_type.text)
+    require(element_type.is_array, "element_type: must be the type of an array", element_type)
     if not element_type.is_sub_byte:
         shape = shape.with_layouts(lambda layout: layout.replace(element_size_in_bits=0))
     return shape.with_arrays(lambda array: array.replace(element_type=element_type))

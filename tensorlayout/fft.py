@@ -16,6 +16,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.creation import created
+from tensorlayout.functions.operands import floating
 from tensorlayout.functions.outputs import given
 from tensorlayout.plan import Create, Library, Results, Shape, complex_of
 from tensorlayout.tensor import Tensor
@@ -95,9 +96,7 @@ def _over(
     operation: Library, a: Any, s: Any, axes: Any, norm: Norm, out: Out, argument: str = "axes"
 ) -> Tensor:
     """Transform over several axes; without any, sizes `s` are those of the last ones."""
-    x = arguments.tensor(a)
-    if dtypes.in_category(x.dtype, "integer or boolean"):
-        x = xp.astype(x, dtypes.float64)
+    x = floating(a)
     divided = "backward" if norm is None else norm
     arguments.choice("norm", divided, _NORMS, "'backward', 'ortho' or 'forward'")
     asked = arguments.integers(s, "s")

@@ -52,8 +52,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     >>> tl.matrix_transpose(tl.zeros((5, 2, 3))).layout
     Layout.parse('(5,3,2):(6,1,3)')
     """
-    x = arguments.tensor(x)
-    return dispatch.view(_TRANSPOSE, x, None)
+    return dispatch.view(_TRANSPOSE, arguments.tensor(x), None)
 
 
 def matrix_transposed(layout: Layout, _: None) -> Layout:

@@ -207,13 +207,11 @@ def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
 def _divmod(self: Tensor, other: Any, /) -> Any:
     if not dispatch.takes(other):
         return NotImplemented
-    quotient = self // other
-    return quotient, self % other
+    return self // other, self % other
 
 
 def _rdivmod(self: Tensor, other: Any, /) -> Any:
-    quotient = other // self
-    return quotient, other % self
+    return other // self, other % self
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:

@@ -159,8 +159,7 @@ def _extreme(
         initial = None
     if initial is not None or (where is not None and where is not True):
         check_finite(initial, x.dtype)
-        chosen = _counted(x, where)[1]
-        return of_all(x, axis, out, keepdims, initial, chosen)
+        return of_all(x, axis, out, keepdims, initial, _counted(x, where)[1])
     if x.dtype == dtypes.bool:
         return of_all(x, axis, out, keepdims)
     return given(name, reduced(operation, x, axis, keepdims), out)

@@ -146,8 +146,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     Tensor([1, 0], dtype=int64, device='cpu')
     """
     x = a if type(a) is Tensor else arguments.tensor(a)
-    found: Any = dispatch.call(_NONZERO, (x.spec,), (x,))
-    return found  # type: ignore[no-any-return]
+    return dispatch.call(_NONZERO, (x.spec,), (x,))  # type: ignore[return-value]
 
 
 def flatnonzero(a: Tensor) -> Tensor:

@@ -696,10 +696,9 @@ class Layout(Placement):
         >>> found.global_dims, found.global_strides, found.box_dims
         ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
         """
-        found: TensorMap = loaded("tensorlayout.layout.tensor_map").tensor_map_of(
+        return loaded("tensorlayout.layout.tensor_map").tensor_map_of(  # type: ignore[no-any-return]
             self, box, dtype, element_strides, interleave, swizzle, l2_promotion, oob_fill
         )
-        return found
 
     def to_cute(self, *, padded: bool | None = None) -> Any:
         """The layout as CuTe writes it, a `formats.cute.CuteLayout`: shape, stride, and offset.
@@ -726,8 +725,7 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        picture: Drawing = loaded("tensorlayout.layout.drawing.drawing").Drawing(self)
-        return picture
+        return loaded("tensorlayout.layout.drawing.drawing").Drawing(self)  # type: ignore[no-any-return]
 
     def _repr_svg_(self) -> str:
         return self.draw().svg

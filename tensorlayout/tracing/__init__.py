@@ -90,5 +90,4 @@ def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explan
     """
     if not callable(function):
         raise TypeError(f"explain: function must be callable, got {shown(function)}")
-    found: Explanation = loaded("tensorlayout.tracing.blocks").explained(function, args, named)
-    return found
+    return loaded("tensorlayout.tracing.blocks").explained(function, args, named)  # type: ignore[no-any-return]

@@ -30,9 +30,8 @@ TINTS = np.array([[0, 0, 0], [1.0, 0.34, 0.28], [0.32, 0.95, 0.36], [0.36, 0.5, 
 def captioned_sheet(name: str, panels: Sequence[tuple[str, Array]], **numbers: int) -> Image.Image:
     """Draw panels, each a text on memory and rows of RGB pixels, below captions with `numbers`."""
     words = TEXTS["pictures"][name]
-    columns, images = words["columns"], []
-    for _, picture in panels:
-        images.append(resized(picture, scaled(picture.shape, max(picture.shape[:2]))))
+    columns = words["columns"]
+    images = [resized(x, scaled(x.shape, max(x.shape[:2]))) for _, x in panels]
     rows = [images[at : at + columns] for at in range(0, len(images), columns)]
     heights = [max(image.height for image in row) + CAPTION + MARGIN for row in rows]
     size = columns * (PANEL + MARGIN) + MARGIN, TOP + sum(heights)

@@ -325,9 +325,8 @@ def writable(x: Tensor) -> Tensor:
     if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
         raise ValueError("the tensor is read-only; copy() it first")
     if x.spec.layout.is_overlapping:
-        msg = f"elements of layout {errors.cut(x.layout)} share slots, so it cannot be"
-        msg += " written; copy() it"
-        raise ValueError(msg)
+        rule = f"elements of layout {errors.cut(x.layout)} share slots"
+        raise ValueError(f"{rule}, so it cannot be written; copy() it")
     return x
 
 

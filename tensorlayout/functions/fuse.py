@@ -200,9 +200,8 @@ class _Recording:
         if plan.result is source.spec and not source.spec.layout.is_overlapping:
             return source  # all of it, where it was
         if get is None or any(map(_is_symbol, rest)):
-            msg = f"cannot be part of the fused function {self.name}: it may take views of its"
-            msg += " arguments, not of what it works out"
-            raise TypeError(msg)
+            rule = "it may take views of its arguments, not of what it works out"
+            raise TypeError(f"cannot be part of the fused function {self.name}: {rule}")
         return Tensor._new(Symbol(self, lambda args: run(get(args), *rest)), plan.result)
 
     def _called(
@@ -211,9 +210,8 @@ class _Recording:
         """The result of a call, which may be a part."""
         same_shape = plan.kind == "copy" and plan.source.layout.shape == plan.result.layout.shape
         if not same_shape and (plan.kind not in ("elementwise", "reduce") or plan.destinations):
-            msg = f"cannot be part of the fused function {self.name}, which holds elementwise"
-            msg += " functions, conversions, views of arguments and a last reduction"
-            raise TypeError(msg)
+            held = "elementwise functions, conversions, views of arguments and a last reduction"
+            raise TypeError(f"cannot be part of the fused function {self.name}, which holds {held}")
         reads: Any = [x.memory if type(x) is Tensor and self._is_own(x) else x for x in operands]
         for x in reads:
             if type(x) is Symbol and x.step and x.step.plan.kind == "reduce":

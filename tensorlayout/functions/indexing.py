@@ -254,11 +254,8 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
         return bool(item)
     if hasattr(item, "__index__"):
         return item.__index__()
-    msg = (
-        f"an index must be an integer, a slice, None, Ellipsis, or an integer or boolean"
-        f" tensor, got {arguments.shown(item)}"
-    )
-    raise IndexError(msg)
+    rule = "an index must be an integer, a slice, None, Ellipsis, or an integer or boolean tensor"
+    raise IndexError(f"{rule}, got {arguments.shown(item)}")
 
 
 def _array(name: str, item: Any) -> Tensor:

@@ -103,11 +103,9 @@ def from_storage(
     octets = octets_of("storage", storage)
     required = placed.nbytes(kind)
     if octets.size < required:
-        msg = (
-            f"layout {placed} of {kind} requires {required} bytes"
-            f" ({placed.required_size} slots), the storage has {octets.size} available"
-        )
-        raise ValueError(msg)
+        needs = f"requires {required} bytes ({placed.required_size} slots)"
+        has = f"the storage has {octets.size} available"
+        raise ValueError(f"layout {placed} of {kind} {needs}, {has}")
     tensor = over(octets, spec, placed)
     if fill_padding:
         write_padding(arguments.writable(tensor))

@@ -105,9 +105,8 @@ class Placement:
             # Equal values must have equal hashes, but "NHWC" and "nhwc" have two.
             labelled = f"Layout.labelled({shown(self.shape)}, text)"
             fix = "Layout.parse(text)" if ":" in other or "{" in other else labelled
-            msg = f"a Layout and text cannot be compared, got {shown(other)}; compare with {fix},"
-            msg += " or compare layout.labels or str(layout)"
-            raise TypeError(msg)
+            rule = f"a Layout and text cannot be compared, got {shown(other)}"
+            raise TypeError(f"{rule}; compare with {fix}, or compare layout.labels or str(layout)")
         return self is other if isinstance(other, Placement) else NotImplemented
 
     __hash__ = object.__hash__

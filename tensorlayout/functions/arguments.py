@@ -140,8 +140,7 @@ def integers(given: Any, argument: str = "axis", *, none: bool = True) -> Any:
     numbers = _integers(given)
     if numbers is not None:
         return numbers
-    rule = f"{argument} must be an integer or a sequence of integers"
-    raise TypeError(f"{rule}, got {shown(given)}")
+    raise TypeError(f"{argument} must be an integer or a sequence of integers, got {shown(given)}")
 
 
 def _integers(given: Any) -> tuple[int, ...] | None:

@@ -224,9 +224,8 @@ class _Recording:
     def traced(self, found: Any, count: int) -> _Trace:
         """What was written down, for the result `found` of the function of `count` arguments."""
         if type(found) is not Tensor or not self._is_own(found):
-            came = arguments.shown(found)
-            rule = "must return one tensor, made of its arguments"
-            raise TypeError(f"the function {rule}, got {came}")
+            rule = "the function must return one tensor, made of its arguments"
+            raise TypeError(f"{rule}, got {arguments.shown(found)}")
         symbol: Symbol = found.memory
         if symbol.get is not None:
             return None, (), symbol.get
@@ -414,9 +413,8 @@ def _kind(x: Any, static: bool) -> Any:
     try:
         hash(x)
     except TypeError:
-        came = arguments.shown(x)
         rule = "arguments must be tensors, numbers or values that can be hashed"
-        raise TypeError(f"{rule}, got {came}") from None
+        raise TypeError(f"{rule}, got {arguments.shown(x)}") from None
     return _by_value(x)
 
 

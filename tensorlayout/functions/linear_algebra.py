@@ -97,9 +97,8 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
     try:
         left, right = (arguments.integers(n, "axes", none=False) for n in axes)
     except (TypeError, ValueError):
-        came = arguments.shown(axes)
-        msg = f"axes must be an integer or two sequences of integers, got {came}"
-        raise TypeError(msg) from None
+        rule = "axes must be an integer or two sequences of integers"
+        raise TypeError(f"{rule}, got {arguments.shown(axes)}") from None
     a = arguments.dims(left, first, "axes")
     b = arguments.dims(right, second, "axes")
     if len(a) != len(b):

@@ -73,13 +73,12 @@ def _squeezed(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout:
 def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     lead = len(shape) - layout.ndim
     sizes = zip(layout.shape, shape[lead:], strict=True) if lead >= 0 else [(0, -1)]
+    came = arguments.shown(shape)
     if min(shape, default=0) < 0:
-        msg = f"shape must hold no negative sizes, got {arguments.shown(shape)}"
-    elif any(n not in (1, m) for n, m in sizes):
-        msg = f"shape {layout.shape} could not be broadcast to {arguments.shown(shape)}"
-    else:
-        return layout.broadcast_to(shape)
-    raise ValueError(msg)
+        raise ValueError(f"shape must hold no negative sizes, got {came}")
+    if any(n not in (1, m) for n, m in sizes):
+        raise ValueError(f"shape {layout.shape} could not be broadcast to {came}")
+    return layout.broadcast_to(shape)
 
 
 def _windows(layout: Layout, windows: tuple[Any, Any]) -> Layout:

@@ -53,10 +53,8 @@ _SPEC = attrgetter("spec")
 
 def _parts(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
     """The tensors to be joined, in the dtype asked for."""
-    if type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}:
-        parts = tuple(arrays)
-    else:
-        parts = tuple(sequence(arrays))
+    plain = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}
+    parts = tuple(arrays if plain else sequence(arrays))
     if dtype is None and type(casting) is str and casting == "same_kind":
         return parts
     kind = None if dtype is None else as_dtype(dtype, "dtype")
@@ -141,8 +139,7 @@ def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
     >>> tl.vstack([tl.asarray([1, 2]), tl.asarray([[3, 4], [5, 6]])]).shape
     (3, 2)
     """
-    parts = [atleast_2d(x) for x in sequence(tup)]
-    return concat(parts, dtype=dtype, casting=casting)
+    return concat([atleast_2d(x) for x in sequence(tup)], dtype=dtype, casting=casting)
 
 
 def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
@@ -183,8 +180,7 @@ def column_stack(tup: Arrays) -> Tensor:
     Tensor([[1, 3],
             [2, 4]], dtype=int64, device='cpu')
     """
-    parts = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in sequence(tup)]
-    return concat(parts, 1)
+    return concat([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in sequence(tup)], 1)
 
 
 def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:

@@ -119,8 +119,7 @@ def spec_over(dtype: DType, layout: Layout) -> TensorSpec:
 
 def over(octets: Array, spec: TensorSpec, layout: Layout) -> Tensor:
     """Return a tensor over bytes, which are enough; `layout`: that of `spec` with its offset."""
-    memory = array_over(octets, spec.dtype, layout)
-    return Tensor._new(memory, spec, (octets, layout.lowest))
+    return Tensor._new(array_over(octets, spec.dtype, layout), spec, (octets, layout.lowest))
 
 
 def octets_of(argument: str, given: Any) -> Array:

@@ -240,8 +240,7 @@ def written(
     if into is not None and where is True and _fits(operation, given, into):
         dispatch.elementwise(operation, *given, out=arguments.writable(into))
         return out  # type: ignore[no-any-return]
-    found = dispatch.elementwise(operation, *given)
-    return given_where(operation.name, found, out, rule, where)
+    return given_where(operation.name, dispatch.elementwise(operation, *given), out, rule, where)
 
 
 def _in_dtype(x: Any, kind: dtypes.DType, casting: str) -> Any:

@@ -92,9 +92,8 @@ class Placement:
             came = f"shape {shown(self.shape)} from slot {shown(self.offset)} on"
             refuse("strides", f"{came} reaches beyond slot 2**63 - 1")
         if self.lowest < 0:
-            least = self.offset - self.lowest
             came = f"{shown(self.offset)} puts elements at negative slots"
-            rule = f"it must be at least {least} for these strides"
+            rule = f"it must be at least {self.offset - self.lowest} for these strides"
             refuse("offset", f"{came}, down to {shown(self.lowest)}; {rule}")
 
     def _replace(self, **changes: Any) -> Self:
@@ -379,8 +378,7 @@ class Placement:
         """
         slot = checks.checked_integer("slot", slot)
         if not 0 <= slot < self.required_size:
-            limit = self.required_size
-            rule = f"must be at least 0 and below the required size {limit}"
+            rule = f"must be at least 0 and below the required size {self.required_size}"
             refuse("slot", f"{rule}, got {shown(slot)}", IndexError)
         found = [*islice(self._indices_at(slot), 2 if self.size else 0)]
         if len(found) > 1:

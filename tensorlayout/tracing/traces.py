@@ -114,8 +114,7 @@ class Trace:
         for record in self.records:
             line = str(record.stack[-1]) if record.stack else "-"
             found.setdefault(line, Trace()).records.append(record)
-        ordered = sorted(found.items(), key=lambda item: -item[1].bytes_copied)
-        return Lines(ordered)
+        return Lines(sorted(found.items(), key=lambda item: -item[1].bytes_copied))
 
     @property
     def bytes_read(self) -> int:
@@ -252,8 +251,7 @@ class Trace:
         """
         first = min((r.start for r in self.records), default=0.0)  # from which times count
         events = [_event(r, first) for r in self.records]
-        found = {"traceEvents": events, "displayTimeUnit": "ns"}
-        return str(loaded("json").dumps(found, indent=1))
+        return str(loaded("json").dumps({"traceEvents": events, "displayTimeUnit": "ns"}, indent=1))
 
 
 traces: Scope[Trace] = Scope("trace", watched)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes, errors
-from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.creation import created
@@ -400,9 +400,7 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
         raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
     if spacing == 0:
         raise ValueError("d must not be 0")
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype, "dtype")
-    if not dtypes.in_category(kind, "real floating"):
-        raise TypeError(f"dtype must be real floating, got {kind}")
+    kind = dtypes.float64 if dtype is None else arguments.dtype_in("real floating", dtype)
     whole = operation is _FFTFREQ
     shape = (size if whole else size // 2 + 1,)
     return created(operation, shape, kind, device, None, size, spacing, whole)

@@ -232,11 +232,11 @@ def choice(argument: str, given: Any, allowed: Collection[str], rule: str = "") 
     raise ValueError(f"{argument} must be {rule}, got {shown(given)}")
 
 
-def numeric(dtype: Any) -> dtypes.DType:
-    """The numeric dtype asked for. TypeError for another."""
-    kind = dtypes.as_dtype(dtype, "dtype")
-    if not dtypes.in_category(kind, "numeric"):
-        raise TypeError(f"dtype must be numeric, got {kind}")
+def dtype_in(category: str, given: Any) -> dtypes.DType:
+    """The dtype asked for, which must be of a category in the standard's words."""
+    kind = dtypes.as_dtype(given, "dtype")
+    if not dtypes.in_category(kind, category):
+        raise TypeError(f"dtype must be {category}, got {kind}")
     return kind
 
 

@@ -69,9 +69,7 @@ def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any
     less = 1 - arguments.truth("bias", bias)
     if ddof is not None:
         less = arguments.integer("ddof", ddof)
-    kind = None if dtype is None else dtypes.as_dtype(dtype, "dtype")
-    if kind is not None and not dtypes.in_category(kind, "floating-point"):
-        raise TypeError(f"dtype must be floating-point, got {kind}")
+    kind = None if dtype is None else arguments.dtype_in("floating-point", dtype)
     both = tensors(m) if y is None else tensors(m, y, weak=False)
     x = xp.concat([_variables(each, rowvar) for each in both])
     x = xp.astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)

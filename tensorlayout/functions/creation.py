@@ -515,7 +515,7 @@ def arange(
         raise ValueError("step must not be 0")
     whole = type(first) is type(end) is type(by) is int
     default = dtypes.int64 if whole else dtypes.float64
-    kind = default if dtype is None else arguments.numeric(dtype)
+    kind = default if dtype is None else arguments.dtype_in("numeric", dtype)
     count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by

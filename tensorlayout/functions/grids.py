@@ -87,7 +87,7 @@ def linspace(
     end = arguments.number("stop", stop)
     either = isinstance(begin, complex) or isinstance(end, complex)
     default = dtypes.complex128 if either else dtypes.float64
-    kind = default if dtype is None else arguments.numeric(dtype)
+    kind = default if dtype is None else arguments.dtype_in("numeric", dtype)
     if either and not dtypes.in_category(kind, "complex floating"):
         raise TypeError(f"complex numbers cannot become {kind}")
     if type(axis) is not int or axis:

@@ -100,14 +100,12 @@ def promoted(given: Sequence[Tensor]) -> list[Tensor]:
 
 def mean_dtype(x: Tensor, dtype: Any) -> dtypes.DType:
     """The dtype of a mean: the one asked for, that of `x`, or float64."""
-    kind = x.dtype if dtype is None else dtypes.as_dtype(dtype, "dtype")
+    if dtype is None:
+        return x.dtype if dtypes.in_category(x.dtype, "floating-point") else dtypes.float64
+    kind = arguments.dtype_in("floating-point", dtype)
     if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
         raise TypeError(f"{x.dtype} cannot become {kind}; take real() or abs() first")
-    if dtypes.in_category(kind, "floating-point"):
-        return kind
-    if dtype is not None:
-        raise TypeError(f"dtype must be floating-point, got {kind}")
-    return dtypes.float64
+    return kind
 
 
 def beside(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:

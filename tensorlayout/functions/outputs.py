@@ -23,7 +23,7 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
     """The dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
-    kind = arguments.numeric(dtype)
+    kind = arguments.dtype_in("numeric", dtype)
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
         x = copied(name, x, None, kind)
     return x, kind

@@ -18,6 +18,7 @@ from tensorlayout.dtypes import SCALARS, promote, same_kind
 from tensorlayout.errors import REFUSALS, bare, named
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions import arguments
+from tensorlayout.functions.arguments import writable
 from tensorlayout.plan import prepared
 from tensorlayout.plan import watched as watched
 from tensorlayout.tensor import Tensor
@@ -181,11 +182,11 @@ def in_place(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
                 else:
                     kind = None
                 if kind is not None:
-                    arguments.writable(self)
+                    writable(self)
                     return prepared(writing, spec, spec, kind)(self, self, other)
             if not takes(other):
                 return NotImplemented
-            out, given = arguments.writable(self), arguments.operand(other)
+            out, given = writable(self), arguments.operand(other)
             own = out.spec.dtype
             wide = promote(own, given.spec.dtype) if type(given) is Tensor else own
             if wide != own and same_kind(wide, own):

@@ -68,10 +68,8 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         check_between("IndexDimensions", count, 0, rank)
         full = self._spread(last("IndicesTensor", self.indices.sizes, count, "IndexDimensions"))
         own = effective_rank(self.input)
-        if own + count - 1 > rank:
-            rule = "the rank without leading ones + IndexDimensions - 1 must be at most"
-            came = f"{own} + {count} - 1"
-            raise ValueError(f"InputTensor: {rule} DimensionCount, {rank}, got {came}")
+        member = "InputTensor: the rank without leading ones + IndexDimensions"
+        check_between(member, own + count, 0, rank + 1, ", DimensionCount + 1")
         return _padded(last("OutputTensor", full, rank, "DimensionCount"), rank)
 
     def _spread(self, places: tuple[int, ...]) -> tuple[int, ...]:
@@ -271,16 +269,13 @@ class _ByTuples(OperatorDesc):
             sizes.append(last(f"{kind}Tensor", desc.sizes, count, f"{kind}DimensionCount"))
         found = _Addressed(sizes[0], sizes[1], batch)
         check_between("BatchDimensionCount", batch, 0, min(map(len, sizes)) - 1)
-        coordinates, most = found.indices[-1], len(found.source) - batch
-        if coordinates > most:
-            rule = f"the last size, of coordinate tuples, must be at most {most}"
-            raise ValueError(f"IndicesTensor: {rule}, got {coordinates}")
+        member = "IndicesTensor: the last size, of coordinate tuples,"
+        check_between(member, found.indices[-1], 1, len(found.source) - batch)
         if found.source[:batch] != found.indices[:batch]:
             rule = f"batch sizes must be {found.source[:batch]}"
             raise ValueError(f"IndicesTensor: {rule}, got {found.indices[:batch]}")
-        if len(found.blocks) > rank:
-            rule = f"blocks must have at most {rank} dimensions, DimensionCount"
-            raise ValueError(f"IndicesTensor: {rule}, got sizes {found.blocks}")
+        member = "IndicesTensor: the number of dimensions of all blocks"
+        check_between(member, len(found.blocks), 1, rank, ", DimensionCount")
         return found
 
 

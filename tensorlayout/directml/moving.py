@@ -164,9 +164,8 @@ class SliceOperatorDesc(OneToOne, operator="SLICE"):
     def _sizes(self) -> Sequence[int]:
         for d, n in enumerate(self.input.sizes):
             last = self.offsets[d] + (self.sizes[d] - 1) * self.strides[d]
-            if last >= n:
-                rule = f"Offsets + (Sizes - 1) * Strides must be below {n}, the size of the input"
-                raise ValueError(f"{rule}, in dimension {d}, got {last}")
+            member = "Offsets + (Sizes - 1) * Strides"
+            check_between(member, last, 0, n - 1, f", in dimension {d}")
         return self.sizes
 
     def _run(self, out: Tensor, x: Tensor) -> None:
@@ -206,9 +205,8 @@ class _Window(OperatorDesc):
         offsets, spans = self.input_window_offsets, self.input_window_sizes
         steps = self.input_window_strides
         for d, n in enumerate(sizes):
-            if offsets[d] + spans[d] > n:
-                rule = f"InputWindowOffsets + InputWindowSizes must be at most {n}"
-                raise ValueError(f"{rule}, in dimension {d}, got {offsets[d]} + {spans[d]}")
+            name = "InputWindowOffsets + InputWindowSizes"
+            check_between(name, offsets[d] + spans[d], 1, n, f", in dimension {d}")
             if steps[d] == 0:
                 rule = f"InputWindowStrides must not be 0, in dimension {d}"
                 raise ValueError(f"{rule}, got {steps}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorlayout.devices import as_device
 from tensorlayout.directml import constants, tables
-from tensorlayout.directml.constants import UINT32_MAX, DataType, DataTypeLike, TensorFlags
+from tensorlayout.directml.constants import DataType, DataTypeLike, TensorFlags, check_between
 from tensorlayout.errors import cut, refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
@@ -61,7 +61,8 @@ class TensorDesc:
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
         others = flags, total_tensor_size_in_bytes, guaranteed_base_offset_alignment
-        vars(self).update(under(_NAME, _held, data_type, sizes, strides, *others))
+        held = under(_NAME, _held, data_type, sizes, strides, *others)
+        vars(self).update(zip(self.__dataclass_fields__, held, strict=True))
 
     @property
     def rank(self) -> int:
@@ -149,7 +150,7 @@ class TensorDesc:
         ValueError where a size to be taken away is not 1.
         """
         wanted = under(_NAME, arguments.integer, "rank", rank)
-        under(_NAME, constants.check_between, "DimensionCount", wanted, 1, _MOST_DIMENSIONS)
+        under(_NAME, check_between, "DimensionCount", wanted, 1, _MOST_DIMENSIONS)
         drop = self.rank - wanted
         if any(n != 1 for n in self.sizes[: max(drop, 0)]):
             refuse(_NAME, f"Sizes {self.sizes} cannot have {rank} dimensions")
@@ -227,10 +228,8 @@ def _placed(
 ) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
     """Data type, sizes and strides; the errors for those that no descriptor may have."""
     kind, sizes = constants.as_data_type("DataType", data_type), integers("Sizes", given_sizes)
-    if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
-        count = len(sizes)
-        raise ValueError(f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {count} sizes")
-    if not 1 <= min(sizes) <= max(sizes) <= UINT32_MAX:
+    check_between("DimensionCount", len(sizes), 1, _MOST_DIMENSIONS)
+    if not 1 <= min(sizes) <= max(sizes) <= constants.UINT32_MAX:
         rule = "each of Sizes must be at least 1 and fit 32 bits"
         raise ValueError(f"{rule}, got {arguments.shown(sizes)}")
     if given_strides is None:
@@ -242,37 +241,29 @@ def _placed(
     strides = tuple([max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True)])
     if min(strides) < 0:
         rule = f"Strides are unsigned, so none can be negative, got {arguments.shown(strides)}"
-        raise ValueError(
-            f"{rule}; copy the tensor first, or reverse by SLICE1 with a negative stride"
-        )
-    if max(strides) > UINT32_MAX:
+        fix = "copy the tensor first, or reverse by SLICE1 with a negative stride"
+        raise ValueError(f"{rule}; {fix}")
+    if max(strides) > constants.UINT32_MAX:
         raise ValueError(f"each of Strides must fit 32 bits, got {arguments.shown(strides)}")
     return kind, sizes, strides
 
 
 def _held(
     data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
-) -> dict[str, Any]:
+) -> tuple[Any, ...]:
     kind, sizes, strides = _placed(data_type, sizes, strides)
     count = max(math.prod(sizes), _reach(sizes, strides))
-    if count > UINT32_MAX:
+    if count > constants.UINT32_MAX:
         came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
         raise ValueError(f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")
     least = _nbytes(kind, sizes, strides)
     total = least if total is None else arguments.integer("TotalTensorSizeInBytes", total)
-    if not least <= total < 2**64:
-        rule = f"at least the minimum implied size, {least}, and fit 64 bits"
-        raise ValueError(f"TotalTensorSizeInBytes must be {rule}, got {arguments.shown(total)}")
+    why = ", from the minimum implied size on"
+    check_between("TotalTensorSizeInBytes", total, least, 2**64 - 1, why)
     name, element = "GuaranteedBaseOffsetAlignment", max(kind.bits // 8, 1)
     alignment = arguments.integer(name, alignment)
-    if alignment and (alignment & (alignment - 1) or not element <= alignment <= UINT32_MAX):
+    if alignment and (alignment & (alignment - 1) or not element <= alignment < 2**32):
         rule = f"0 or a power of two that is at least {element}, the bytes of an element"
         raise ValueError(f"{name} must be {rule}, got {arguments.shown(alignment)}")
-    return {
-        "data_type": kind,
-        "sizes": sizes,
-        "strides": strides,
-        "flags": constants.member("Flags", TensorFlags, flags),
-        "total_tensor_size_in_bytes": total,
-        "guaranteed_base_offset_alignment": alignment,
-    }
+    flags = constants.member("Flags", TensorFlags, flags)
+    return kind, sizes, strides, flags, total, alignment

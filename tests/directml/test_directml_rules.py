@@ -191,28 +191,27 @@ SPLIT outputs=[t(1, 2, 4), t(1, 2, 4)]
 SPLIT outputs=[t(1, 1, 4)] * 9
     OutputTensors: Sizes along Axis 1 must add up to 5, got (1, 1, 1, 1, 1, 1, 1, 1, 1)
 SLICE offsets=[0, 2]
-    Offsets + (Sizes - 1) * Strides must be below 3, the size of the input, in dimension 1, got 3
+    Offsets + (Sizes - 1) * Strides must be 0 to 2, in dimension 1, got 3
 SLICE strides=[1, 2**32 - 1]
-    Offsets + (Sizes - 1) * Strides must be below 3, the size of the input, in dimension 1,
-    got 4294967295
+    Offsets + (Sizes - 1) * Strides must be 0 to 2, in dimension 1, got 4294967295
 SLICE1 SLICE_GRAD input_window_strides=[1, 0]
     InputWindowStrides must not be 0, in dimension 1, got (1, 0)
 SLICE1 SLICE_GRAD input_window_strides=[1, 2**31]
     InputWindowStrides must be -2147483648 to 2147483647, got 2147483648
 SLICE1 SLICE_GRAD input_window_sizes=[2, 0]  # InputWindowSizes must be 1 to 4294967295, got 0
 SLICE1 SLICE_GRAD input_window_offsets=[0, 1]
-    InputWindowOffsets + InputWindowSizes must be at most 6, in dimension 1, got 1 + 6
+    InputWindowOffsets + InputWindowSizes must be 1 to 6, in dimension 1, got 7
 SLICE1 output=t(2, 4)  # OutputTensor: Sizes must be at most (2, 3), got (2, 4)
 SLICE_GRAD input_gradient=t(2, 4)  # InputGradientTensor: Sizes must be at most (2, 3), got (2, 4)
 GATHER index_dimensions=4  # IndexDimensions must be 0 to 3, got 4
 GATHER indices=i32(1, 2, 2)
     IndicesTensor: Sizes before the last 1, IndexDimensions, must be 1, got (1, 2, 2)
 GATHER index_dimensions=3
-    InputTensor: the rank without leading ones + IndexDimensions - 1 must be at most
-    DimensionCount, 3, got 2 + 3 - 1
+    InputTensor: the rank without leading ones + IndexDimensions must be 0 to 4,
+    DimensionCount + 1, got 5
 GATHER input=t(2, 4, 3), index_dimensions=2
-    InputTensor: the rank without leading ones + IndexDimensions - 1 must be at most
-    DimensionCount, 3, got 3 + 2 - 1
+    InputTensor: the rank without leading ones + IndexDimensions must be 0 to 4,
+    DimensionCount + 1, got 5
 GATHER input=t(1, 1, 5), indices=i32(2, 3, 4), axis=0, index_dimensions=3
     OutputTensor: Sizes before the last 3, DimensionCount, must be 1, got (2, 3, 4, 1, 5)
 GATHER_ELEMENTS SCATTER indices=i32(2, 4)  # IndicesTensor: Sizes must be (2, 3), got (2, 4)
@@ -223,17 +222,17 @@ GATHER_ND GATHER_ND1 SCATTER_ND indices_dimension_count=0
 GATHER_ND GATHER_ND1 SCATTER_ND input_dimension_count=2
     InputTensor: Sizes before the last 2, InputDimensionCount, must be 1, got (2, 3, 4)
 GATHER_ND SCATTER_ND indices=i32(1, 5, 4)
-    IndicesTensor: the last size, of coordinate tuples, must be at most 3, got 4
+    IndicesTensor: the last size, of coordinate tuples, must be 1 to 3, got 4
 GATHER_ND indices=i32(1, 5, 1)  # OutputTensor: Sizes must be (5, 3, 4), got (1, 5, 4)
 GATHER_ND indices=i32(2, 5, 2)
     IndicesTensor: Sizes before the last 2, IndicesDimensionCount, must be 1, got (2, 5, 2)
 GATHER_ND indices=i32(2, 5, 1), indices_dimension_count=3
-    IndicesTensor: blocks must have at most 3 dimensions, DimensionCount, got sizes (2, 5, 3, 4)
+    IndicesTensor: the number of dimensions of all blocks must be 1 to 3, DimensionCount, got 4
 GATHER_ND1 batch_dimension_count=2  # BatchDimensionCount must be 0 to 1, got 2
 GATHER_ND1 batch_dimension_count=-1  # BatchDimensionCount must be 0 to 1, got -1
 GATHER_ND1 indices=i32(1, 3, 2)  # IndicesTensor: batch sizes must be (2,), got (3,)
 GATHER_ND1 indices=i32(1, 2, 3)
-    IndicesTensor: the last size, of coordinate tuples, must be at most 2, got 3
+    IndicesTensor: the last size, of coordinate tuples, must be 1 to 2, got 3
 PADDING padding_mode="SYMMETRIC", level="2_1"
     PaddingMode SYMMETRIC is not available at feature level 2_1; the lowest level that allows it
     is 3_0

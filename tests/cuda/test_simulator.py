@@ -273,7 +273,7 @@ def test_counts_add_up_over_launches(simulated):
         for _ in range(3):
             run(simulated, right("increment"), 1, y, x, 256)
         run(simulated, right("nothing"), 1, 0)
-        assert simulator.record() is record
+        assert simulator.mode().record is record
     assert record.of("increment").launches == 3
     assert record.of("increment").loads.units == 3 * 32
     assert record.of("nothing").launches == 1
@@ -298,14 +298,12 @@ def test_allocations(simulated, nbytes):
 
 def test_copies_that_are_refused(simulated):
     x, data = floats(simulated, 100), np.zeros(401, np.uint8)
-    middle, end = x.pointer + 40, x.pointer + 400
-    simulated.on_device(x.pointer, middle, 40)
+    end = x.pointer + 400
+    simulated.on_device(x.pointer, x.pointer + 40, 40)
     for method, arguments, message in (
         ("to_device", (x.pointer, data), "to_device of 401 bytes at 0x.*, which are not all all"),
         ("to_host", (data, x.pointer), "to_host of 401 bytes at 0x.*, which are not all alloc"),
         ("on_device", (end, x.pointer, 400), "on_device of 400 bytes at 0x.*, which are not all"),
-        ("on_device", (x.pointer, middle, 41), "of 41 bytes from 0x.* to 0x.*: they overlap"),
-        ("to_device", (x.pointer, data[:40:2]), "need contiguous bytes"),
     ):
         with pytest.raises(ValueError, match=message):
             getattr(simulated, method)(*arguments)

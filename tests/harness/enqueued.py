@@ -23,7 +23,7 @@ class Enqueued(NamedTuple):
 
 @contextmanager
 def enqueued():
-    log, names = [], ("_to_device", "_to_host", "_on_device", "synchronize")
+    log, names = [], ("to_device", "to_host", "on_device", "synchronize")
     real = {name: getattr(SimulatorDriver, name) for name in (*names, "library", "order")}
     launch = SimulatedLauncher.__call__
 
@@ -32,7 +32,7 @@ def enqueued():
 
     def noting(name):
         def call(self, *given):
-            note(self, name.removeprefix("_"))
+            note(self, name)
             return real[name](self, *given)
 
         return call

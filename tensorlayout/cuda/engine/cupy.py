@@ -386,7 +386,7 @@ class CupyDriver(Driver):
         self.check_device(device)
         return Buffer(pointer, nbytes, device, owner)
 
-    def _to_device(self, pointer: int, source: Bytes) -> None:
+    def to_device(self, pointer: int, source: Bytes) -> None:
         self._refuse_capture("it copies from the host")
         stream = self.cuda.get_current_stream()
         if not self._is_pinned(source):  # when CUDA has read all of it, depends on CUDA
@@ -396,7 +396,7 @@ class CupyDriver(Driver):
         self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
         self.synchronize()
 
-    def _to_host(self, destination: Bytes, pointer: int) -> None:
+    def to_host(self, destination: Bytes, pointer: int) -> None:
         self._refuse_capture("it waits for the device")
         stream = self.cuda.get_current_stream()
         if destination.size >= STAGED and not self._is_pinned(destination):
@@ -407,7 +407,7 @@ class CupyDriver(Driver):
         self.runtime.memcpyAsync(to, pointer, destination.size, kind, stream.ptr)
         self.synchronize()
 
-    def _on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def on_device(self, destination: int, source: int, nbytes: int) -> None:
         kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
         self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
 

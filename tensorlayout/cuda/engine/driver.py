@@ -190,28 +190,14 @@ class Driver(Protocol):
 
     def to_device(self, pointer: int, source: Bytes) -> None:
         """Copy contiguous bytes of the host to device memory; then `source` has been read."""
-        source = flat(source)
-        if source.size:
-            self._to_device(pointer, source)
 
     def to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes of the host; waits for the current stream."""
-        destination = flat(destination)
-        if destination.size:
-            self._to_host(destination, pointer)
 
     def on_device(self, destination: int, source: int, nbytes: int) -> None:
-        """Copy on the current stream, from one device to another too; ValueError for overlaps."""
-        if abs(destination - source) < nbytes:
-            ends = f"from {source:#x} to {destination:#x}"
-            raise ValueError(f"cuda: on_device of {nbytes} bytes {ends}: they overlap")
-        if nbytes:
-            self._on_device(destination, source, nbytes)
+        """Copy on the current stream, from one device to another too, to other memory."""
 
     # What each driver has of its own.
-    def _to_device(self, pointer: int, source: Bytes) -> None: ...
-    def _to_host(self, destination: Bytes, pointer: int) -> None: ...
-    def _on_device(self, destination: int, source: int, nbytes: int) -> None: ...
     def _new_launcher(self, kernel: Kernel) -> Launcher: ...
     def _made_current(self, device: int) -> AbstractContextManager[Any]: ...
 
@@ -233,13 +219,6 @@ class Driver(Protocol):
 
         `owner` is kept with it.
         """
-
-
-def flat(array: Bytes) -> Bytes:
-    """Return bytes of the host in one dimension. ValueError unless they are contiguous."""
-    if not array.flags.c_contiguous:
-        raise ValueError("cuda: copies between host and device need contiguous bytes")
-    return array.reshape(-1)
 
 
 def no_memory(nbytes: int, free: int, device: int) -> MemoryError:

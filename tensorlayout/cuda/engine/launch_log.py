@@ -191,11 +191,6 @@ def mode() -> Mode:
     return _active.get() or _mode_of_the_process()
 
 
-def record() -> KernelCounts:
-    """Return what was counted so far, in the block of `checking` or else in the process."""
-    return mode().record
-
-
 # ---- Logs
 
 

@@ -55,7 +55,6 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.cuda.engine.launch_log import CHECKS, ORDERS, Counts, Tally, mode
 from tensorlayout.cuda.engine.launch_log import checking as checking
-from tensorlayout.cuda.engine.launch_log import record as record
 from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
 from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.errors import shown
@@ -209,7 +208,6 @@ _launch = _Launch(
 
 
 def _loaded(path: Path) -> ctypes.CDLL:
-    """Load a shared object of kernels."""
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:  # such as where nothing may be run
@@ -325,9 +323,6 @@ class SimulatorDriver(Driver):
         self.check_device(where)
         return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
 
-    def order(self, first: Stream, then: Stream) -> None:
-        """Do nothing: what is on `first` has been done."""
-
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Leave at least 256 bytes behind the memory that nobody owns."""
         self.check_device(device)
@@ -351,16 +346,16 @@ class SimulatorDriver(Driver):
         ranges.add(pointer, nbytes)
         return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
 
-    def _to_device(self, pointer: int, source: Bytes) -> None:
+    def to_device(self, pointer: int, source: Bytes) -> None:
         self._touch("to_device", pointer, source.size).mark_written(pointer, source.size)
         ctypes.memmove(pointer, source.ctypes.data, source.size)
 
-    def _to_host(self, destination: Bytes, pointer: int) -> None:
+    def to_host(self, destination: Bytes, pointer: int) -> None:
         self._touch("to_host", pointer, destination.size)
         self.counters.synchronisations += 1
         ctypes.memmove(destination.ctypes.data, pointer, destination.size)
 
-    def _on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def on_device(self, destination: int, source: int, nbytes: int) -> None:
         written = self._touch("on_device", source, nbytes).written(source, nbytes)
         self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
         ctypes.memmove(destination, source, nbytes)

@@ -79,8 +79,6 @@ def plan_elementwise(
     `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
     each operand (of scalars any); `padding`: the content of one element of the padding that the
     result owns, None to leave it alone, as a write in place does, which never touches it.
-    ValueError for memory whose alignment is less than an element. NotImplementedError for tails in
-    more than four dimensions, and for tiles that do not divide each other.
     """
     pairs = zip(plan.operands, plan.inputs, strict=True)
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
@@ -141,10 +139,7 @@ def plan_loops(
     widths = tuple([0 if o is None else o.dtype.itemsize for o in memories])
     if is_tiled(*layouts) and (layout.size or padding is not None):
         digits = _digits(layouts, widths, alignments, padding)
-        if digits is None:
-            found = ", ".join([str(each) for each in layouts if each is not None])
-            msg = f"no kernel walks tiles like those of {found} together; use to_layout() first"
-            raise NotImplementedError(msg)
+        assert digits is not None, "tiles that no kernel walks together are copied before"
     beside, apart = padding_beside(layout, widths[0], alignments[0], padding, digits)
     given = Operands(computed, len(operands), widest, alignments[0], beside)
     loop: Loop | None = digits

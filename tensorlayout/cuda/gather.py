@@ -234,14 +234,11 @@ def launch_of(
     `memories`: number and **bytes** to what the pointer points to, for each pointer. Positions
     outside are reported under `name`, or mean the nearest one inside where it `clamps`. `members`:
     others of the struct; where it `fills`, its `bits` are the one value of the call, else it takes
-    no scalars. ValueError for more dimensions than any memory can have.
+    no scalars.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
     made, rank = arguments(chosen, **members), len(loop.axes)
     reach, index = made.reach, shape["INDEX"]
-    if rank > len(reach.size):
-        most = len(reach.size)
-        raise ValueError(f"positions: {rank} dimensions of 2 or more elements are more than {most}")
     reach.owner = owner_of(name) if positions else 0
     reach.count, reach.rank, reach.clamps = loop.count, rank, clamps
     for d, axis in enumerate(loop.axes):

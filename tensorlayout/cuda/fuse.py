@@ -171,7 +171,6 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
 
 
 def _content(plan: FusePlan, numbers: Sequence[Number]) -> Callable[[Sequence[Any]], bytes]:
-    """What makes octets of the numbers among the operands."""
     return octets_of_numbers(plan.operation.name, [(value + 1, dtype) for value, dtype in numbers])
 
 

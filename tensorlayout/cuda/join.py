@@ -42,8 +42,6 @@ class _Whole(NamedTuple):
 
 
 class _Input(NamedTuple):
-    """An input."""
-
     number: int  # of its memory
     layout: Layout
     place: int  # the index at which its part starts

@@ -20,16 +20,13 @@ from tensorlayout.plan import ScanPlan
 
 FILE = "scan.cu"
 
-
 # As in kernels/scan.cu.
 TILE = 9 * THREADS
 _LANES = 32
 _STEP = 64  # positions that a block of `scan_columns` has at once
 
-
 # Elements of a tile in memory, which leave room for threads that are shifted; whole sectors.
 CAPACITY = TILE - 32
-
 
 # Blocks that keep a GPU busy: eight on each of 128 multiprocessors. Fewer than half as many are
 # worth a second read of lines that are at least so many tiles long.

@@ -131,7 +131,6 @@ def _shapes(file: str, name: str, types: Types) -> dict[frozenset[tuple[str, str
 
 
 def _expanded(line: str, types: dict[str, str]) -> Iterator[Shape]:
-    """Yield the shapes of one line."""
     rows: list[dict[str, str]] = [{}]
     for clause in line.split(","):
         match clause.split():

@@ -236,7 +236,9 @@ def _frame(
         "reduce_columns": row * box.length // box.fold,
         "reduce_tiles": box.x.strides[SOURCE],
     }
-    behind, steps = box.rows[-1] if box.rest else box.w, struct(FILE, "Steps")
+    behind = box.rows[-1] if box.rest else box.w
+    alike = ("run", "rest", "position_step", "size_z", "fold")
+    divisors = ("tiles", "column_tiles", "size_x", "size_y")
     return struct(FILE, "Frame", **counts)(
         finish=_finish(plan),
         results=plan.result.layout.size,
@@ -246,27 +248,19 @@ def _frame(
         columns=box.x.size,
         rows=box.row_count,
         chunk=chunk,
-        run=box.run,
-        rest=box.rest,
-        position_step=box.position_step,
-        x=steps(*box.x.strides),
-        w=steps(*box.w.strides),
-        rest_at=steps(*[step * behind.size for step in behind.strides]),
-        tiles=divisor32(box.tiles),
-        column_tiles=divisor32(box.column_tiles),
+        x=box.x.strides,
+        w=box.w.strides,
+        rest_at=tuple([step * behind.size for step in behind.strides]),
         size_w=divisor32(box.w.size),
-        size_x=divisor32(box.size_x),
-        size_y=divisor32(box.size_y),
         channels=divisor32(channels.get(box.name, 1)),
-        size_z=box.size_z,
-        fold=box.fold,
+        **{name: getattr(box, name) for name in alike},
+        **{name: divisor32(getattr(box, name)) for name in divisors},
     )
 
 
 def _join(
     plan: ReducePlan, chunks: int, types: tuple[tuple[str, str], ...], functor: str
 ) -> Launch:
-    """What joins partial results."""
     results = plan.result.layout.size
     size_x = min(results, THREADS if chunks < 8 else 32)
     size_y = min(THREADS // size_x, chunks)

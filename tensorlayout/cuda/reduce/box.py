@@ -33,11 +33,9 @@ _TILE = 8 * THREADS
 _TILE_ROWS = 32
 _TILE_LEAST = 512
 
-
 # Rows that are read as one and are wider than a block: so many bytes of a column are worth the 8 or
 # more that they leave to be joined.
 _SPREAD_LEAST = 96
-
 
 # Registers of 8 bytes that a thread has for states of columns.
 _REGISTERS = 16

@@ -304,6 +304,9 @@ numpy.read((2, 3), (24, 8)) -> numpy.read: strides count bytes, so itemsize must
 numpy.read((2, 3), (24, 7), 8) -> numpy.read: strides and offset must be multiples of the element
 numpy.read((2, 3), (24,), 8) -> numpy.read: strides: must be 2
 numpy.write(tiles, 4) -> numpy.write: NumPy has strides, and no tiles
+blas.read((2, 3, 4), ("N", 5)) -> blas.read: a matrix has two dimensions, got shape (2, 3, 4)
+pytorch.read((2, 3), "strided") -> pytorch.read: memory_format must be one of contiguous_format
+einops.read((2, 6), "a (b c) -> a b c", b=1, c=2) -> einops.read: axes 'b c' make 2, the size is 6
 blas.read((2, 3), ("C", 5)) -> blas.read: trans must be 'N' or 'T' ('C' of a real matrix is 'T')
 blas.read((2, 3), ("N", 1)) -> blas.read: ld must be at least 2, the length of a column
 blas.write(cube) -> blas.write: a matrix has two dimensions and no tiles

@@ -52,6 +52,11 @@ def test_strided_memory_is_shared(text, layout):
         assert np.shares_memory(view, np.frombuffer(memory, np.uint8))
 
 
+def test_without_a_layout_memory_is_row_major():
+    x = from_buffer(bytes(24), Shape.array(PrimitiveType.F32, (2, 3)))
+    assert x.layout is tl.Layout.row_major((2, 3))
+
+
 def test_packed_memory_is_shared():
     memory = bytearray(b"\x21\x43\x05")
     x = from_buffer(memory, "s4[5]{0:E(4)}")

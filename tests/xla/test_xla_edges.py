@@ -3,14 +3,19 @@
 import numpy as np
 import pytest
 
+from tensorlayout import Layout
 from tensorlayout.xla import (
     UNBOUNDED,
+    PaddedLayout2017,
     PrimitiveType,
     Shape,
     SplitConfig,
+    XlaLayout,
     index_util,
     parse_layout,
     parse_shape,
+    permutations,
+    shape_of,
 )
 from tensorlayout.xla import layout_util as lu
 from tensorlayout.xla import shape_util as su
@@ -74,6 +79,10 @@ class TestTuples:
         assert su.byte_size_of_tuple_index_table(TREE, 8) == 24
         assert su.byte_size_of(Shape.opaque(), 8) == 8
         assert su.byte_size_of(parse_shape("b(f32[4])")) == 16
+
+    def test_parents_may_come_last(self):
+        paths = [path for path, _ in su.subshapes(TREE, post_order=True)]
+        assert paths == [(0,), (1, 0), (1, 1), (1,), (2,), ()]
 
     @pytest.mark.parametrize(
         ("call", "message"),
@@ -213,6 +222,30 @@ class TestMaking:
             call()
 
 
+class TestBitcasts:
+    WIDE, TALL = parse_shape("f32[2,3]{1,0}"), parse_shape("f32[3,2]{0,1}")
+
+    def test_other_types_ranks_and_counts(self):
+        bits = parse_shape("s32[3,2]{0,1}")
+        assert su.transpose_is_bitcast(self.WIDE, self.TALL, (1, 0))
+        assert not su.transpose_is_bitcast(self.WIDE, bits, (1, 0))
+        assert not su.reshape_is_bitcast(self.WIDE, parse_shape("s32[6]"))
+        assert not su.is_reshape_or_transpose_bitcast(self.WIDE, bits)
+        assert su.deduce_transpose_dimensions_for_bitcast(self.WIDE, parse_shape("f32[6]")) is None
+        assert su.decompose_bitcast(self.WIDE, parse_shape("f32[2]")) is None
+
+    def test_the_steps_of_a_bitcast(self):
+        steps = su.decompose_bitcast_to_trt(self.WIDE, self.TALL)
+        assert (steps.transpose1_dims, steps.transpose2_dims) == ((0, 1), (1, 0))
+        assert (steps.is_transpose1_identity, steps.is_transpose2_identity) == (True, False)
+
+    def test_without_elements_any_order_will_do(self):
+        found = su.align_layouts(parse_shape("f32[0,3]{0,1}"), parse_shape("f32[3,0,2]{0,1,2}"))
+        assert str(found) == "f32[3,0,2]{2,1,0}"
+        assert permutations.common_factors([0, 2], [0, 3]) == [(0, 0), (2, 2)]
+        assert permutations.common_factors([2, 0, 3], [2, 3, 0]) == [(0, 0), (1, 1), (3, 3)]
+
+
 class TestIndices:
     SHAPE = parse_shape("f32[2,3]{0,1}")
 
@@ -240,6 +273,47 @@ class TestIndices:
         assert index_util.multidimensional_index_to_linear_index(self.SHAPE, at) == 5
         with pytest.raises(TypeError, match="sequence of integers"):
             index_util.index_in_bounds(self.SHAPE, [0.5, 1])
+
+
+ROWS = parse_layout("{1,0}")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: lu.equal(ROWS, ROWS, 3), TypeError, "ignore must be a collection of names, got 3"),
+        (lambda: lu.equal(ROWS, ROWS, ["order"]), ValueError, r"ignore must be of .*\['order'\]"),
+        (lambda: XlaLayout(tiles=3), TypeError, "tiles: must be a sequence, got 3"),
+        (lambda: XlaLayout(split_configs=[3]), TypeError, "must be pairs .*, got 3"),
+        (lambda: Shape.token().own_layout, ValueError, r"with a layout, got token\[\]"),
+        (lambda: shape_of(3, F32), TypeError, "layout must be a Layout, got 3"),
+        (lambda: shape_of(NIBBLES, PrimitiveType.S2), ValueError, "slots must be those of s2"),
+    ],
+)
+def test_what_is_no_layout(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+NIBBLES = Layout((4,), slot_bits=4)
+
+
+def test_layouts_from_parts():
+    assert str(shape_of(NIBBLES, PrimitiveType.S4)) == "s4[4]{0:E(4)}"
+    layout = XlaLayout(minor_to_major=(1, 0), split_configs=[(0, (4,))])
+    assert str(layout) == "{1,0:SC(0:4)}"
+    assert PaddedLayout2017((0, 1), (3, 5)).human_string() == "{0,1}"
+
+
+def test_byte_strides_are_those_of_whole_bytes():
+    assert su.byte_strides(parse_shape("f32[2,3]{0,1}")) == (4, 8)
+    for text in ("s4[8]{0:E(4)}", "token[]"):
+        assert su.byte_strides(parse_shape(text)) is None
+
+
+def test_bounds_are_no_unknown_sizes():
+    assert parse_shape("(f32[2], f32[<=4])").is_bounded_dynamic
+    assert not parse_shape("f32[?]").is_bounded_dynamic
 
 
 def test_growth():

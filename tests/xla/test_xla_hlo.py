@@ -157,6 +157,11 @@ def test_transfers_hold_their_operands_again():
     assert (change.bytes_read, change.bytes_written) == (32, 32)
 
 
+def test_copies_of_tuples_are_no_changes_of_layout():
+    made = module_of("x = f32[2] parameter(0)", "t = (f32[2]) tuple(x)", "y = (f32[2]) copy(t)")
+    assert parse_hlo(made).layout_changes() == ()
+
+
 def module_of(*instructions, head="HloModule m"):
     return "\n".join([head, "f {", *instructions, "}"])
 
@@ -220,6 +225,17 @@ HEAD, ONE = "HloModule m, entry_computation_layout=", "{ x = s8[] constant(1) }"
         (module_of(X, head=f"{HEAD}{{(f32[3,2])->f32[2,3]}}"), 1, 40, SHAPE_OF_X),
         (f"HloModule m ENTRY f {ONE} ENTRY g {ONE}", 1, 45, "one ENTRY, which is f, got 'ENTRY'"),
         ("HloModule m\nFileNames\n1 x", 3, 2, "expected a string or '{', got 'x'"),
+        ("HloModule m, a=, b=1", 1, 15, "expected a value, got ','"),
+        (f"HloModule m f {ONE} f {ONE}", 1, 39, "expected one computation of the name f, got 'f'"),
+        ("HloModule m f { }", 1, 16, "expected an instruction, got '}'"),
+        ("HloModule m f (x: s8[], y: s8[]) -> s8[] { x = s8[] parameter(0) }", 1, 14, "got 2"),
+        (module_of("x = f32[] parameter(1234567890)"), 3, 20, "of at most 9 digits"),
+        (
+            module_of(X, "y = s8[] call(x), to_apply=g(x)", head=f"HloModule m g {ONE}"),
+            4,
+            27,
+            "the name of a computation, or names in braces, got 'g'",
+        ),
     ],
 )
 def test_errors_say_what_was_expected_and_where(text, line, column, rule):

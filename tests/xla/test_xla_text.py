@@ -110,6 +110,7 @@ def test_oddity(entry):
         ("f32[٣]", 4, "expected a size, '<=' or '?', got '٣'"),
         ("f32[1e3]", 4, "expected a size, '<=' or '?', got '1e3'"),
         ("(f32[2]{1})", 0, "expected valid elements in a tuple"),
+        ("b(token[])", 2, "expected an array in a buffer, got 'token'"),
     ],
 )
 def test_errors_say_what_was_expected_and_where(text, column, rule):

@@ -173,8 +173,7 @@ class PrimitiveType(enum.Enum):
         <PrimitiveType.F32: 11>
         """
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        known = ((member, member.numpy_name or member.ml_dtypes_name or "") for member in cls)
-        found = next((member for member, its in known if its and its.rstrip("_") == name), None)
+        found = _BY_DTYPE.get(name)
         if found is None:
             refuse("dtype", f"XLA has no element type for {name}", TypeError)
         return found
@@ -198,4 +197,5 @@ class PrimitiveType(enum.Enum):
 
 
 _ARRAYS = [member for member in PrimitiveType if member.is_array]
+_BY_DTYPE = {(m.numpy_name or m.ml_dtypes_name or "").rstrip("_"): m for m in _ARRAYS}
 _BY_TEXT = {m.text: m for m in (*_ARRAYS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE)}

@@ -281,6 +281,7 @@ ROWS = parse_layout("{1,0}")
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
+        (lambda: lu.equal(ROWS), TypeError, "missing 1 required positional argument: 'rhs'"),
         (lambda: lu.equal(ROWS, ROWS, 3), TypeError, "ignore must be a collection of names, got 3"),
         (lambda: lu.equal(ROWS, ROWS, ["order"]), ValueError, r"ignore must be of .*\['order'\]"),
         (lambda: XlaLayout(tiles=3), TypeError, "tiles: must be a sequence, got 3"),

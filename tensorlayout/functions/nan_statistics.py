@@ -157,12 +157,10 @@ def _extreme(
     name, x = operation.name, arguments.tensor(a)
     if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
-    if initial is not None or (where is not None and where is not True):
-        check_finite(initial, x.dtype)
-        return of_all(x, axis, out, keepdims, initial, _counted(x, where)[1])
-    if x.dtype == dtypes.bool:
-        return of_all(x, axis, out, keepdims)
-    return given(name, reduced(operation, x, axis, keepdims), out)
+    if initial is None and (where is None or where is True) and x.dtype != dtypes.bool:
+        return given(name, reduced(operation, x, axis, keepdims), out)
+    check_finite(initial, x.dtype)
+    return of_all(x, axis, out, keepdims, initial, _counted(x, where)[1])
 
 
 def nanargmin(

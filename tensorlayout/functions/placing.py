@@ -42,8 +42,7 @@ def put_along_axis(
     """
     x = arguments.tensor(arr)
     places = indices if type(indices) is Tensor else beside(indices, x)
-    if type(values) is float:
-        check_finite(values, x.dtype)
+    check_finite(values, x.dtype)
     value = beside(values, x) if isinstance(values, list) else values
     if axis is None:
         if places.ndim != 1:

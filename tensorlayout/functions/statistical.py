@@ -203,8 +203,7 @@ def _extreme(
         found = reduced(operation, a, axis, keepdims)
     else:
         first = _scalar(initial, a)
-        if where is not None:
-            a = selected(a, where, first)
+        a = selected(a, where, first)
         dims = arguments.dims(axis, a.ndim)
         if 0 in [a.shape[d] for d in dims]:
             kept = arguments.truth("keepdims", keepdims)

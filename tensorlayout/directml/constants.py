@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeVar
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse, under
+from tensorlayout.errors import leaving, refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.typing import DTypeLike
 
@@ -194,10 +194,11 @@ PREFIXES: dict[type[IntEnum], str] = {
 }
 _E = TypeVar("_E", bound=IntEnum)
 _Found = TypeVar("_Found")
+_Error = TypeVar("_Error", bound=Exception)
 
 
-def member(where: str, kind: type[_E], given: Any) -> _E:
-    """The value of an enumeration, from its name, number or itself; ValueError for any other."""
+def member(where: str, kind: type[_E], given: Any, error: type[Exception] = ValueError) -> _E:
+    """The value of an enumeration, from its name, number or itself; `error` for any other."""
     if type(given) is kind:
         return given
     if isinstance(given, str):
@@ -210,7 +211,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
         except (TypeError, ValueError):
             pass
     names = ", ".join(kind.__members__)
-    raise ValueError(f"{where} must be one of {names}, got {arguments.shown(given)}")
+    raise error(f"{where} must be one of {names}, got {arguments.shown(given)}")
 
 
 # A type of DirectML, its name or number, or a dtype.
@@ -220,10 +221,7 @@ DataTypeLike = SupportsIndex | DTypeLike
 def as_data_type(where: str, given: Any) -> DataType:
     """A data type, from a name, number, dtype or itself; TypeError for any other."""
     if isinstance(given, (str, int, np.integer)) and not isinstance(given, bool):
-        try:
-            return member(where, DataType, given)
-        except ValueError as error:
-            raise TypeError(str(error)) from None
+        return member(where, DataType, given, TypeError)
     return within(f"{where} must be a data type of DirectML", DataType.of, given)
 
 
@@ -233,6 +231,11 @@ def within(part: str, function: Callable[..., _Found], *args: Any) -> _Found:
         return function(*args)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{part}: {vars(error).get('said', error)}") from None
+
+
+def in_name_of(operator: str, error: _Error) -> _Error:
+    """Return `error` under the name of an operator, unless it has one, or comes from a user."""
+    return error if hasattr(error, "said") else leaving(error, operator)
 
 
 def check_between(member: str, number: int, low: int, high: int, why: str = "") -> None:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from tensorlayout.directml import members, tables
-from tensorlayout.directml.constants import DataType, TensorFlags, check_between, within
+from tensorlayout.directml.constants import DataType, TensorFlags, check_between, in_name_of, within
 from tensorlayout.directml.members import KINDS, Member
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.errors import REFUSALS, named, refuse
+from tensorlayout.errors import REFUSALS, refuse
 from tensorlayout.support.interning import cached_property
 
 # What a rule says of an output: its data type and its sizes.
@@ -75,7 +75,7 @@ class OperatorDesc:
             for member in self._members:
                 object.__setattr__(self, member.name, member.held(getattr(self, member.name)))
         except REFUSALS as error:
-            raise named(self.operator, error) from None
+            raise in_name_of(self.operator, error) from None
 
     @property
     def inputs_of(self) -> tuple[TensorDesc | None, ...]:
@@ -102,7 +102,7 @@ class OperatorDesc:
             self._check_members(level)
             return self._completed(level)
         except REFUSALS as error:
-            raise named(self.operator, error) from None
+            raise in_name_of(self.operator, error) from None
 
     def _rule(self) -> Sequence[Expected]:
         """What the outputs must be; ValueError or TypeError where another rule is broken.

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, cast
 
 from tensorlayout.devices import Device, as_device
 from tensorlayout.directml import constants, tables
-from tensorlayout.directml.constants import TensorFlags, within
+from tensorlayout.directml.constants import TensorFlags, in_name_of, within
 from tensorlayout.directml.members import Member
 from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc, desc_of
-from tensorlayout.errors import REFUSALS, named, refuse, under
+from tensorlayout.errors import REFUSALS, refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import reshape
@@ -76,7 +76,7 @@ class Operator:
         try:
             return self._run(self._all_bound(inputs, out), described=True)
         except REFUSALS as error:
-            raise named(self.desc.operator, error) from None
+            raise in_name_of(self.desc.operator, error) from None
 
     def _all_bound(self, inputs: Given, out: Tensor | Given | None) -> list[Tensor]:
         """The inputs, owned ones among them, and what is given as `out`."""
@@ -153,18 +153,13 @@ class Operator:
             spans.append((slot.member, _range(x, slot.desc.declared)))
         read, written = spans[: self._arity], spans[self._arity :]
         for number, (target, span) in enumerate(written):
-            for member, other in read:
-                shared = _shared(span, other)
-                if shared and not (span == other and self.desc.in_place):
-                    same = "exactly the same bytes or none"
-                    rule = same if self.desc.in_place else "no memory: not done in place"
-                    came = f"got {shared} bytes shared; copy() the input"
+            for member, other in (*read, *written[number + 1 :]):
+                shared, is_input = _shared(span, other), not member.startswith("Output")
+                in_place = is_input and self.desc.in_place
+                if shared and not (in_place and span == other):
+                    rule = "exactly the same bytes or none" if in_place else "no memory"
+                    came = f"got {shared} bytes shared{'; copy() the input' if is_input else ''}"
                     raise ValueError(f"{target} must share with {member} {rule}, {came}")
-            for another, other in written[number + 1 :]:
-                shared = _shared(span, other)
-                if shared:
-                    rule = f"must share no memory with {another}, got {shared} bytes shared"
-                    raise ValueError(f"{target} {rule}")
 
     def __repr__(self) -> str:
         return f"Operator({self.desc!r}, feature_level={self.feature_level!r})"
@@ -289,7 +284,7 @@ def run(
         result: Tensor = operator._run(tensors)
         return result
     except REFUSALS as error:
-        raise named(desc.operator, error) from error.__cause__
+        raise in_name_of(desc.operator, error) from error.__cause__
 
 
 # The same for operators with other outputs than one.

@@ -166,12 +166,13 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     axes, result, itemsize = _axes(whole, inputs), whole.layout, whole.itemsize
     width, rank = _width(axes, whole, inputs), len(axes)
     index = index_type(result.size, furthest(axes))
-    threads = _threads_of_rows(axes, whole, inputs, width)
+    splits = whole.number > 0
+    threads = [] if splits else _threads_of_rows(axes, whole, inputs, width)  # which only join
     shape = {"INDEX": index, "WIDTH": width} | ({} if threads else {"RANK": rank})
     chosen = kernel(FILE, "join_rows" if threads else "join_parts", **shape)
     made = arguments(chosen)
     shared, end, count = made.shared, 0, 1 + len(inputs)
-    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.number > 0
+    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, splits
     loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
     packs = loop.in_packs(width // itemsize, range(count)).axes
     for d, each in enumerate(packs):

@@ -105,6 +105,9 @@ CASES = [
     ("strided", row_major((60, 70)), column_major((60, 70)), 4, (32, 32)),  # transposed, but small
     # one value for each row of the destination
     ("repeated", row_major((300, 400)), Layout((300, 400), (1, 0)), 4, (32, 32)),
+    # one value for all of every second element, or of bytes that end inside of 16
+    ("strided", Layout((20000,), (2,)), Layout((20000,), (0,)), 4, (32, 32)),
+    ("strided", row_major((99999,)), Layout((99999,), (0,)), 1, (32, 32)),
     # one value for all
     ("repeated", row_major((300, 400)), Layout((300, 400), (0, 0)), 1, (32, 32)),
     # transposed: the sides differ in their fastest dimension

@@ -118,6 +118,19 @@ def test_every_layout_taken_apart(dtype):
 
 
 @needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_long_rows_that_begin_anywhere_are_taken_apart(dtype):
+    rng = np.random.default_rng(17)
+    for _ in range(8):
+        sizes = [int(n) for n in rng.integers(1, 1300, rng.integers(1, 4))]
+        shape = (int(rng.integers(1, 5)), sum(sizes))
+        values = rng.integers(0, 100, shape).astype(dtype)
+        x, outs = on_cuda(values), [on_cuda(np.zeros((shape[0], n), dtype)) for n in sizes]
+        split_and_check(x, values, sizes, 1, outs)
+        same(x.to_device("cpu"), values)
+
+
+@needs_compiler
 @pytest.mark.parametrize("order", [None, (0, 1)])
 @pytest.mark.parametrize("count", [3, 93, 128])
 def test_many_parts_and_other_orders(count, order):

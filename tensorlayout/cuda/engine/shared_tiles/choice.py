@@ -34,8 +34,11 @@ _GOOD = 0.2
 def tile_of_copy(loop: Loop) -> SharedTile | None:
     """The box of a loop over a destination and a source: of squares, where all is aligned.
 
-    None where none fits, or where more axes are left outside of it than kernels walk.
+    None where none fits, where more axes are left outside of it than kernels walk, or of a source
+    that stands still.
     """
+    if not any(axis.strides[READ] for axis in loop.axes):
+        return None
     pack = max(1, NARROWEST // loop.width)
     squares = _squares(loop, pack)
     best = choose_tile(squares) if squares is not None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -50,11 +51,7 @@ from tensorlayout.tensor import TensorSpec
 def write_elementwise(plan: ElementwisePlan) -> Write:
     """The function of the result and the operands, which lie apart from it, or exactly there."""
     number, padding = plan.result.device.number, _padding(plan)
-    content = scalars_of(plan)
-
-    def planned(alignments: Sequence[int]) -> Launches:
-        return plan_elementwise(plan, alignments, padding)
-
+    content, planned = scalars_of(plan), partial(plan_elementwise, plan, padding=padding)
     if content is None:
         return writer(number, planned)
     return mixed_writer(number, lambda alignments: (planned(alignments), content))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda import reduce
@@ -42,6 +43,10 @@ MOST_TENSORS = (12, 4)
 
 # Bytes, and elements, that a reduction reads at once for a pack of 16 bytes: more would be spilled.
 MOST_BYTES, MOST_ELEMENTS = 64, 16
+
+
+# What makes octets of the numbers among the operands of a call.
+Content = Callable[[Sequence[Any]], bytes]
 
 
 class Number(NamedTuple):
@@ -134,12 +139,7 @@ def write_fuse(plan: FusePlan) -> Write:
     if plan.reduction is not None:
         return _write_reduced(plan, plan.reduction)
     padding = None if plan.destinations else padding_of(plan.result)
-
-    def planned(alignments: tuple[int, ...]) -> tuple[Launches, Callable[..., bytes]]:
-        launches, numbers = plan_fuse(plan, alignments, padding)
-        return launches, _content(plan, numbers)
-
-    return mixed_writer(plan.result.device.number, planned)
+    return mixed_writer(plan.result.device.number, partial(plan_fuse, plan, padding=padding))
 
 
 def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
@@ -170,7 +170,7 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     return write
 
 
-def _content(plan: FusePlan, numbers: Sequence[Number]) -> Callable[[Sequence[Any]], bytes]:
+def _content(plan: FusePlan, numbers: Sequence[Number]) -> Content:
     return octets_of_numbers(plan.operation.name, [(value + 1, dtype) for value, dtype in numbers])
 
 
@@ -191,8 +191,8 @@ def takes_tiles(plan: FusePlan) -> bool:
 
 def plan_fuse(
     plan: FusePlan, alignments: Sequence[int], padding: bytes | None = None
-) -> tuple[Launches, list[Number]]:
-    """How to carry out a plan without a reduction, and the numbers for that; see `plan_loops`."""
+) -> tuple[Launches, Content]:
+    """How to carry out a plan without a reduction, of which numbers; see `plan_loops`."""
     many, few = (chains(plan, most) for most in MOST_TENSORS)
     try:
         return _planned(plan, many, alignments, padding)
@@ -202,7 +202,7 @@ def plan_fuse(
 
 def _planned(
     plan: FusePlan, parts: Sequence[Chain], alignments: Sequence[int], padding: bytes | None
-) -> tuple[Launches, list[Number]]:
+) -> tuple[Launches, Content]:
     """A launch for each chain; what is in between is in scratch memory."""
     count = len(plan.operands)
     place = {value: value + 1 for value in range(count)}
@@ -232,7 +232,7 @@ def _planned(
         numbers += chain.numbers
         if memories[0]:
             scratch.append(result.layout.nbytes(result.dtype))
-    return Launches(tuple(launches), found.case, tuple(scratch)), numbers
+    return Launches(tuple(launches), found.case, tuple(scratch)), _content(plan, numbers)
 
 
 class Reads(NamedTuple):

@@ -17,6 +17,7 @@ from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.creation import created
 from tensorlayout.functions.operands import floating, promoted, sequence, tensors
 from tensorlayout.functions.transfers import copied
+from tensorlayout.functions.utility import all as all_true
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Create
 from tensorlayout.tensor import Tensor
@@ -162,8 +163,8 @@ def geomspace(
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     `dtype`: that of the ends, float64 for integers; or the one asked for. `start`, `stop`,
-    `endpoint`, `axis`, `device` and errors (ValueError, TypeError): as for `linspace`. Layout:
-    row-major.
+    `endpoint`, `axis`, `device` and errors (ValueError, TypeError): as for `linspace`. NaN between
+    real ends of different signs; ValueError for an end of 0. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.geomspace(1, 8, 4)
@@ -174,9 +175,11 @@ def geomspace(
     else:
         ends = [xp.asarray(each, device=device) for each in (start, stop)]
     first, last = promoted([floating(each) for each in ends])
+    if not (all_true(first) and all_true(last)):
+        raise ValueError("start and stop must not be 0")
     ratio = last / first
     if ratio.dtype.kind == "f":  # by decimal logarithms, of which whole numbers are exact
-        decades = linspace(xp.log10(abs(first)), xp.log10(abs(last)), num, endpoint)
+        decades = linspace(xp.log10(abs(first)), xp.log10(last * xp.sign(first)), num, endpoint)
         found = xp.copysign(xp.pow(10.0, decades), first)
     else:
         found = first * ratio ** linspace(ratio * 0, ratio * 0 + 1, num, endpoint)

@@ -158,13 +158,16 @@ def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Ten
 
     `keys`: tensors of one shape, or a tensor of them along its first dimension; each line along
     `axis` is sorted. dtypes: real numeric and bool; the result is int64. Layout: packed in the
-    order of the keys. ValueError for no keys, TypeError for other dtypes.
+    order of the keys. ValueError for no keys and for keys of several shapes, TypeError for other
+    dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.lexsort([tl.asarray([2, 1, 1]), tl.asarray([0, 1, 0])])
     Tensor([2, 0, 1], dtype=int64, device='cpu')
     """
     parts, dim = sequence(keys, "keys"), arguments.integer("axis", axis)
+    if len(shapes := {x.shape for x in parts}) > 1:
+        raise ValueError(f"keys must have one shape, got {' and '.join(map(str, sorted(shapes)))}")
     found = argsort(parts[0], dim)
     for key in parts[1:]:
         sorted_before = take_along_axis(key, found, dim)

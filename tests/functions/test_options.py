@@ -102,5 +102,10 @@ def test_whole_powers_of_geomspace_are_exact():
     same(tl.geomspace(-1, -1000, 4), np.array([-1.0, -10.0, -100.0, -1000.0]))
 
 
+def test_between_signs_geomspace_has_no_numbers():
+    same(tl.geomspace(-1, 1, 3), np.array([-1.0, np.nan, 1.0]))
+    same(tl.geomspace(tl.asarray([1.0, 4.0]), -1, 3)[1], np.array([np.nan, np.nan]))
+
+
 def test_no_positions():
     same(asarray(np.array([1, 2, 3])).take([]), np.array([], np.int64))

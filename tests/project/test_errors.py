@@ -668,6 +668,7 @@ linspace(0, 1j, 3, dtype=float32)  # TypeError: complex numbers cannot become fl
 linspace(0, 1, 3, axis=1)  # AxisError: axis 1 is out of bounds for array of dimension 1
 geomspace("a", 1)  # TypeError: a tensor holds numbers, got str
 geomspace(1, 8, -1)  # ValueError: num must not be negative, got -1
+geomspace(asarray([1, 0]), 8)  # ValueError: start and stop must not be 0
 eye(-1)  # ValueError: N must not be negative, got -1
 eye(3, -1)  # ValueError: M must not be negative, got -1
 eye(2.0)  # TypeError: N must be an integer, got 2.0
@@ -862,6 +863,7 @@ sort(v, kind="a")  # ValueError: kind must be one of heapsort, mergesort, quicks
 sort(v, order="a")  # TypeError: takes no order='a' with tensors
 partition(v, 3)  # ValueError: kth must lie within the 3 elements of a line, got 3
 lexsort([])  # ValueError: keys must be at least one tensor, got none
+lexsort([asarray([1, 0]), asarray([0, 1, 2])])  # ValueError: keys must have one shape, got (2,) and (3,)
 === linear algebra
 matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
 vecdot(v, v2)  # ValueError: sizes along axis -1 differ in shapes (3,) and (2,)

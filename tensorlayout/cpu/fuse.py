@@ -15,8 +15,8 @@ import numpy as np
 
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy, view_of
 from tensorlayout.cpu.elementwise.functions import has_one_result
-from tensorlayout.cpu.elementwise.writing import BlockCall, block_call
-from tensorlayout.cpu.engine.casting import converter, is_half, scalar_in
+from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
+from tensorlayout.cpu.engine.casting import WHOLE, converter, is_half, scalar_in
 from tensorlayout.cpu.engine.memory import (
     ALIGNMENT,
     Array,
@@ -43,6 +43,7 @@ from tensorlayout.plan import (
     carried_out,
     compiled,
     getter,
+    schedule,
 )
 from tensorlayout.plan.fuse import FusePlan, write_call_by_call
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -76,7 +77,41 @@ def direct(plan: FusePlan) -> Run | None:
     if plan.reduction is not None:
         values, reduce = carried_out(plan.unreduced), carried_out(plan.reduction)
         return lambda *operands: reduce(values(*operands))
-    return None if _in_blocks(plan) else _step_by_step(plan)
+    return None if _in_blocks(plan) else _at_once(plan) or _step_by_step(plan)
+
+
+def _at_once(plan: FusePlan) -> Run | None:
+    """Memory from one ufunc to the next, where they alone do it: no tensors between."""
+    plans: list[Any] = [step.plan for step in plan.steps]
+    steps: list[Any] = [isinstance(step, ElementwisePlan) and alone(step) for step in plans]
+    if len(steps) < 2 or not all(steps):
+        return None
+    count = len(plan.operands)
+    takes, places, room = schedule([step.reads for step in plan.steps], count)
+    rows, empty = list(zip(steps, takes, places, strict=True)), [None] * (room - count)
+    spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, _step_by_step(plan)
+    integers = [i for i, operand in enumerate(plan.operands) if operand is int]
+
+    def run(*operands: Any) -> Tensor:
+        values = [x.memory if type(x) is Tensor else x for x in operands]
+        values += empty
+        try:
+            for i in integers:
+                if not -WHOLE <= values[i] <= WHOLE:
+                    return one_by_one(*operands)
+            memory = copy().run(compute, values)
+        except OverflowError:  # says which step
+            return one_by_one(*operands)
+        result = new(Tensor)
+        result.memory, result.spec, result.home = memory, spec, None
+        return result
+
+    def compute(values: list[Any]) -> Any:
+        for function, take, place in rows:
+            values[place] = function(*take(values))
+        return values[places[-1]]
+
+    return run
 
 
 def write(plan: FusePlan) -> Write:

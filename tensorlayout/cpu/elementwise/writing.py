@@ -377,6 +377,13 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
     return lambda arrays, out: quietly(convert, *arrays, out=out)
 
 
+def alone(plan: ElementwisePlan) -> Any:
+    """The ufunc that gives the planned result of memory and Python scalars up to 2**53, or None."""
+    fix = None if _usual(plan) else _fix(plan)
+    found = _usual(plan) is None and _numpy_alone_gives_the_layout(plan, fix)
+    return _numpy(plan) if found and not plan.result.layout.is_tiled else None
+
+
 class BlockCall(NamedTuple):
     """The functions of one plan on blocks that the cache holds: ``function(*arrays, out=…)``."""
 

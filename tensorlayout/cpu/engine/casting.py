@@ -138,6 +138,8 @@ def _is_wider(dtype: DType) -> bool:
 
 # --- block by block ----------------------------------------------------------------------------
 
+_EXACT = 2**24  # up to which float32 holds every integer
+
 
 def _by_block(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
     """What converts a block that the cache holds; None where NumPy converts by our rule."""
@@ -197,7 +199,11 @@ def _in_blocks(convert: Convert, destination: Array, source: Array) -> None:
 
 
 def _round_once(destination: Array, source: Array) -> None:
-    np.copyto(destination, rounded(source, destination.dtype), "unsafe")
+    whole = source.dtype.kind in "iu" and source.size
+    if whole and source.max() <= _EXACT and (source.dtype.kind == "u" or source.min() >= -_EXACT):
+        np.copyto(destination, source, "unsafe")
+    else:
+        np.copyto(destination, rounded(source, destination.dtype), "unsafe")
 
 
 def _truncate(destination: Array, source: Array) -> None:

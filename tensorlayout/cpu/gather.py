@@ -31,13 +31,19 @@ Cut = tuple[slice, ...]
 # ``move(memory, positions, other)``: reads into `other`, or writes it.
 Move = Callable[[Array, Positions, Array], None]
 
+# Lines that a thread takes at a time: their numbers, and their indices in the outer dimensions.
+Lines = tuple[slice, list[tuple[int, ...]]]
+
+# Moves such lines between a tensor and what is read or written there, by their positions.
+MoveLines = Callable[[Lines, Array, Array], None]
+
 # Elements whose slots are worked out at a time, so that they are read from the cache: 4 M elements
 # x[i, j] take 26 ms so, 44 to 97 by NumPy's own indexing.
 BLOCK = 16 * 1024
 
 # Elements from which on moving a run by a call of its own is cheaper than by slots: a call costs
 # about a microsecond, a slot two nanoseconds.
-_RUN = 512
+RUN = 512
 
 # NumPy releases the interpreter lock while it reads and writes at positions; from so many elements
 # on, threads share the work.
@@ -64,8 +70,7 @@ def write_gather(plan: GatherPlan) -> Write:
         anew = carried_out(replace(plan, result=spec, destinations=0))
         assign = carried_out(AssignPlan(plan.name, spec, plan.result))
         return lambda out, *operands: assign(out, anew(*operands))
-    # Positions of a new result's lines are checked when they are read.
-    by_line = runs.is_by_line and not plan.clamps and not plan.destinations
+    by_line = not plan.clamps and runs.is_by_line  # whose positions are checked line by line
     read = _read_lines(plan.name, runs) if by_line else reader(runs)
     sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
 
@@ -117,10 +122,7 @@ def checked(
 
 def checked_one(name: str, positions: Array, size: int) -> Array:
     """The positions in one dimension of `size`, counted from the front. IndexError outside."""
-    known = positions
-    if known.dtype == np.uint64:  # the only one whose values a signed index cannot hold
-        known = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
-    found = known.astype(np.intp, copy=False)
+    found = signed(positions)
     # Seen as unsigned, negative ones are the greatest: one look in place of two.
     if found.size == 0 or np.maximum.reduce(found.view(np.uintp), axis=None) < size:
         return found
@@ -134,6 +136,13 @@ def _nearest(positions: Array, size: int) -> Array:
     inside = np.clip(positions, max(-size, limits.min), min(size - 1, limits.max))
     found = inside.astype(np.intp, copy=False)
     return np.where(found < 0, found + size, found)
+
+
+def signed(positions: Array) -> Array:
+    """Positions as NumPy indexes with them; what is too large for that stays outside."""
+    if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
+        positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
+    return positions.astype(np.intp, copy=False)
 
 
 def outside(name: str, positions: Array, size: int) -> IndexError:
@@ -171,12 +180,20 @@ class Runs:
         while not self.packed(self.inner[near:]):
             near += 1
         self.row, self.far = self.size(self.inner[near:]), self.inner[:near]
-        # Whether lines have positions of their own, their elements side by side.
-        self.is_by_line = index_map.per_line and self.packed(self.indexed) and self._ends[1] == 1
+        # Whether lines have positions of their own, and are long, their elements side by side.
+        side_by_side = self.packed(self.indexed) and self._ends[1] == 1
+        long = self.size(index_map.dims) >= RUN
+        self.is_by_line = index_map.per_line and side_by_side and long
 
     def size(self, dims: Sequence[int]) -> int:
         """Return how many elements there are in some dimensions of the tensor."""
         return math.prod([self.layout.shape[d] for d in dims])
+
+    def lines(self, memory: Array) -> Array:
+        """The tensor as lines, which lie along the last axis; `inner` has one element."""
+        key: Any = (..., *[0] * len(self.inner))
+        found: Array = memory.transpose(self.order)[key]
+        return found
 
     def packed(self, dims: Sequence[int]) -> bool:
         """Return whether the elements along `dims`, the last the fastest, lie side by side."""
@@ -270,6 +287,32 @@ class Runs:
                 rest = slice(c, c + i)
                 yield [(slice(a, a + o), slice(b, b + m), rest) for b in range(0, middle, m)]
 
+    def by_lines(self, name: str, of_tensor: Callable[[Array], MoveLines]) -> Move:
+        """Move by unchecked positions of every line; `of_tensor` meets a few lines at a time."""
+
+        def move_all(memory: Array, positions: Positions, other: Array) -> None:
+            index, others = (self.in_runs(each)[..., 0] for each in (positions[0], other))
+            move = of_tensor(memory)
+
+            def move_some(lines: Lines) -> None:
+                move(lines, index[lines[0]], others[lines[0]])
+
+            try:
+                shared(self._lines_of(index.shape[1]), move_some, other.size)
+            except IndexError:
+                raise outside(name, index, self.size(self.indexed)) from None
+
+        return move_all
+
+    def _lines_of(self, length: int) -> Iterator[Lines]:
+        """All lines, as many at a time as have positions that stay cached."""
+        count = max(1, 8 * BLOCK // max(length, 1))
+        each = itertools.product(*[range(self.layout.shape[d]) for d in self.outer])
+        begin = 0
+        while places := list(itertools.islice(each, count)):
+            yield slice(begin, begin + len(places)), places
+            begin += len(places)
+
 
 def row_of(array: Array, count: int) -> np.dtype[Any]:
     """What holds `count` elements of an array as one that NumPy only moves."""
@@ -314,10 +357,10 @@ def reader(runs: Runs) -> Move:
         return _read_slots(runs)
     if runs.packed(runs.order):
         return _read_packed(runs)
-    if len(dims) == 1 and not runs.outer and inner >= _RUN:
+    if len(dims) == 1 and not runs.outer and inner >= RUN:
         return _read_slices(runs)
     one = len(dims) == 1 and runs.size(runs.outer) == 1
-    if one and 1 < inner < _RUN and runs.packed(runs.inner):
+    if one and 1 < inner < RUN and runs.packed(runs.inner):
         return _read_rows(runs)
     staged = 1 < runs.size((*runs.indexed, *runs.inner)) <= _STAGE
     return _read_staged(runs) if staged else _read_slots(runs)
@@ -373,25 +416,25 @@ def _read_staged(runs: Runs) -> Move:
 def _read_lines(name: str, runs: Runs) -> Move:
     """A call for a few lines, which have positions of their own; these are not checked yet.
 
-    4096 lines of 4096 float32: 19 ms so, 32 by `_read_slots`.
+    4096 lines of 4096 float32: 24 ms so, 36 by a call for each, as threads wait for each other.
     """
     size = runs.size(runs.indexed)
 
-    def read(memory: Array, positions: Positions, out: Array) -> None:
-        flat, begins = runs.rows(memory), runs.offsets(runs.outer)[:, None] + runs.layout.offset
-        index, target = (runs.in_runs(each)[..., 0] for each in (positions[0], out))
+    def of_tensor(memory: Array) -> MoveLines:
+        source, flat = runs.lines(memory), runs.rows(memory)
+        begins = runs.offsets(runs.outer)[:, None] + runs.layout.offset
 
-        def move(lines: slice) -> None:
-            inside = checked_one(name, index[lines], size)
-            flat.take(inside + begins[lines], out=target[lines], mode="wrap")
+        def move(lines: Lines, index: Array, target: Array) -> None:
+            rows, places = lines
+            inside = checked_one(name, index, size)
+            if len(places) == 1:  # a long line needs no sums
+                source[places[0]].take(inside[0], out=target[0], mode="wrap")
+            else:
+                flat.take(inside + begins[rows], out=target, mode="wrap")
 
-        try:
-            lines = max(1, 8 * BLOCK // max(index.shape[1], 1))
-            shared(pieces(len(index), lines), move, out.size)
-        except IndexError:
-            raise outside(name, index, size) from None
+        return move
 
-    return read
+    return runs.by_lines(name, of_tensor)
 
 
 def _read_slices(runs: Runs) -> Move:

@@ -13,13 +13,16 @@ from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.gather import (
     BLOCK,
     Cut,
+    Lines,
     Move,
+    MoveLines,
     Positions,
     Runs,
     checked,
     in_rows,
     row_of,
     shared,
+    signed,
 )
 from tensorlayout.cpu.reduce.fold import blocks
 from tensorlayout.plan import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan, after_copy, base
@@ -37,12 +40,16 @@ _MOST = 64 * BLOCK
 
 
 def write_scatter(plan: ScatterPlan) -> base.Write:
-    """Write at checked positions."""
+    """Write at checked positions; those of long lines are checked a few lines at a time."""
     layout, index_map = plan.result.layout, plan.index_map
-    write, sizes = writer(Runs(layout, index_map)), [layout.shape[d] for d in index_map.dims]
+    runs, sizes = Runs(layout, index_map), [layout.shape[d] for d in index_map.dims]
+    by_line = runs.is_by_line
+    write = _write_lines(plan.name, runs) if by_line else writer(runs)
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> None:
-        places = checked(plan.name, [p.memory for p in positions], sizes)
+        places = [p.memory for p in positions]
+        if not by_line:
+            places = checked(plan.name, places, sizes)
         values = value_in(plan.name, x, value)  # which may not fit, also where nothing is written
         if 0 not in plan.shape:
             write(x.memory, places, broadcast(values, plan.shape))
@@ -123,6 +130,21 @@ def _write_rows(runs: Runs) -> Move:
         rows[index] = _each_row(values, inner)
 
     return write
+
+
+def _write_lines(name: str, runs: Runs) -> Move:
+    """One call for each line, which has positions of its own; NumPy checks them, line by line."""
+
+    def of_tensor(memory: Array) -> MoveLines:
+        target = runs.lines(memory)
+
+        def move(lines: Lines, index: Array, values: Array) -> None:
+            for place, line, new in zip(lines[1], signed(index), values, strict=True):
+                target[place][line] = new
+
+        return move
+
+    return runs.by_lines(name, of_tensor)
 
 
 def _write_slices(runs: Runs) -> Move:

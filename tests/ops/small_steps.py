@@ -19,7 +19,7 @@ SMALL_STEPS = [
     *((reduce, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
     *((reduce, n, v) for n, v in [("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2), ("_COLUMNS", 2)]),
     *((scan, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
-    *((gather, n, v) for n, v in [("MANY", 20), ("_RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
+    *((gather, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
     *((gather, n, v) for n, v in [("_LONG", 8), ("_STAGE", 8)]),
     (scatter, "_SLICED", 2),
     *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),

@@ -116,7 +116,8 @@ def selected_spec(seen: TensorSpec, found: IndexMap, count: int) -> TensorSpec:
 
 def check_mask(mask: Shape, sizes: Shape) -> None:
     """Raise IndexError where a mask has not the sizes of the dimensions under it, or 0."""
-    if any(n not in (m, 0) for n, m in zip(mask, sizes, strict=True)):
+    fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
+    if not fits:
         raise IndexError(f"a mask of shape {mask} does not fit dimensions of sizes {sizes}")
 
 

@@ -106,6 +106,16 @@ def test_errors(call, error, message):
     same(x, np.zeros((3, 4)))
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (0, 2), (2, 3)])
+def test_masks_of_more_dimensions_are_refused(shape):
+    x = tl.zeros(shape)
+    for more in [(0,), (1,), (2,), (0, 1), (2, 3)]:
+        mask = tl.ones((*shape, *more), dtype=tl.bool)
+        for call in (lambda: x[mask], lambda: x.__setitem__(mask, 1), lambda: x[mask, ...]):  # noqa: B023
+            with pytest.raises(IndexError):
+                call()
+
+
 def test_positions_outside_where_there_is_nothing_to_read_or_write():
     x = tl.zeros((0, 3))
     for call in (

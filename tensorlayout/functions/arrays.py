@@ -284,18 +284,19 @@ def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
     kinds = {type(n) for n in numbers.flat}
     if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
         _refuse_content({kind.__name__ for kind in kinds})
-    wide = np.result_type(*kinds)
+    wide, narrower = np.result_type(*kinds), False
     if wide.kind in "bi":
         kind = dtypes.int64 if dtype is None else dtype
         refuse_misfits(numbers, kind)
         wide = kind if kind.kind in "biu" else dtypes.float64
-        if kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128):
-            numbers = np.vectorize(exchanged.as_odd_float, [object])(numbers)
+        narrower = kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128)
     try:
+        if narrower:
+            numbers = np.vectorize(exchanged.as_odd_float, [object])(numbers)
         return numbers.astype(wide)
     except OverflowError:
         largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
-        raise dtypes.misfit(largest, wide) from None
+        raise dtypes.misfit(largest, dtype if narrower and dtype is not None else wide) from None
 
 
 def refuse_misfits(array: Array, kind: DType) -> None:

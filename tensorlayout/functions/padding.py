@@ -8,7 +8,6 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.operands import unsupported
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.plan import Assign, Pad, refuse_complex
 from tensorlayout.tensor import Tensor
@@ -48,7 +47,8 @@ def pad(
     widths = _pad_widths(pad_width, x.ndim)
     if mode == "constant":
         return _with_constants(x, widths, 0 if constant_values is None else constant_values)
-    unsupported(constant_values=constant_values)
+    if constant_values is not None:
+        raise TypeError(f"constant_values are for mode 'constant', got mode {mode!r}")
     for dim, pair in enumerate(widths):
         if any(pair) and not x.shape[dim]:
             raise ValueError(f"mode {mode!r} cannot extend dimension {dim} of size 0")
@@ -59,16 +59,17 @@ def pad(
 def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) -> Tensor:
     """`x` with borders of one number; then those of another are written."""
     fillers = _per_side("constant_values", given, x.ndim)
-    if fillers.dtype.kind not in "biufcV":
+    large = fillers.dtype == object and {int} == {type(n) for n in fillers.flat}
+    if fillers.dtype.kind not in "biufcV" and not large:
         raise TypeError(f"constant_values must be numbers, got {arguments.shown(given)}")
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
-    values = [fillers[each].item() for each in sides]
+    values = [fillers.item(each) for each in sides]
     for value in values:
         refuse_complex(x.spec, type(value))
     result = dispatch.call(_PAD, (x.spec, widths, "constant"), (x, values[0] if values else 0))
     inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
     for (dim, side), value in zip(sides, values, strict=True):
-        if fillers[dim, side].tobytes() != fillers[sides[0]].tobytes():
+        if repr(value) != repr(values[0]):  # which tells zeros apart
             cut = slice(inside[dim].stop, None) if side else slice(inside[dim].start)
             target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
             part = result[target]

@@ -268,7 +268,7 @@ def test_arguments_that_are_refused():
         (lambda: np.quantile(x, 0.5, weights=x), "quantile: takes no weights="),
         (lambda: np.cov(x, fweights=[1, 2, 3]), "cov: takes no fweights="),
         (lambda: np.pad(x, 1, "linear_ramp"), "pad: mode must be one of"),
-        (lambda: np.pad(x, 1, "edge", constant_values=1), "pad: takes no constant_values=1"),
+        (lambda: np.pad(x, 1, "edge", constant_values=1), "pad: constant_values are for mode"),
         (lambda: np.histogram(x, weights=x[0, :]), "histogram: weights must have the shape"),
         (lambda: np.sort(x, order="a"), "sort: takes no order='a'"),
         (lambda: np.choose(x, [x, x]), "choose: positions must be integers, got float64"),

@@ -102,6 +102,11 @@ def test_whole_powers_of_geomspace_are_exact():
     same(tl.geomspace(-1, -1000, 4), np.array([-1.0, -10.0, -100.0, -1000.0]))
 
 
+def test_borders_of_integers_beyond_64_bits_and_of_either_zero():
+    same(tl.pad(tl.zeros(1), 1, constant_values=2**70), np.array([2.0**70, 0.0, 2.0**70]))
+    same(tl.pad(tl.ones(1), 1, constant_values=(0.0, -0.0)), np.array([0.0, 1.0, -0.0]))
+
+
 def test_between_signs_geomspace_has_no_numbers():
     same(tl.geomspace(-1, 1, 3), np.array([-1.0, np.nan, 1.0]))
     same(tl.geomspace(tl.asarray([1.0, 4.0]), -1, 3)[1], np.array([np.nan, np.nan]))

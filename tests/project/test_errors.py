@@ -820,6 +820,7 @@ v[asarray([2**63], dtype=uint64)]  # IndexError: index 9223372036854775808 is ou
 v[...] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
 v[...] = [[1, 2], [3]]  # ValueError: sequences …, got a sequence of 2 beside a sequence of 1
 bf[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit bfloat16
+asarray([10**400], dtype=float32)  # OverflowError: the Python integer … does not fit float32
 v[3] = 1  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0] = 1  # IndexError: an index must be an integer, …, got 1.0
 v[[0, 3]] = 1  # IndexError: index 3 is out of bounds for size 3
@@ -968,7 +969,7 @@ scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)  # ValueError: indices of shape
 transpose(x, axes=(0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
 interp(v, v, v2)  # ValueError: xp and fp must be of one shape (n,), got (3,), (2,)
 interp(v, v, v, period=0)  # ValueError: period must not be 0
-pad(x, 1, "edge", constant_values=1)  # TypeError: takes no constant_values=1 with tensors
+pad(x, 1, "edge", constant_values=1)  # TypeError: constant_values are …, got mode 'edge'
 nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
 nanvar(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 nanvar(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8

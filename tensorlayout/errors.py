@@ -154,7 +154,9 @@ def leaving(error: _Error, name: str = "") -> _Error:
         return error
     if name:
         said = vars(error).setdefault("said", str(error))
-        error.args = (said if said.startswith(f"{name}: ") else f"{name}: {said}",)
+        called, ends, _ = said.partition("() ")  # Python's errors of calls name what was called
+        is_named = bool(ends) and called.endswith(name) and " " not in called
+        error.args = (said if is_named or said.startswith(f"{name}: ") else f"{name}: {said}",)
     return bare(error)
 
 

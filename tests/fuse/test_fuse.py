@@ -371,7 +371,7 @@ def test_arguments_of_other_kinds():
         fused(x(), np.ones(3, ">f8"))
     with pytest.raises(TypeError, match="must be tensors, numbers or values that can be hashed"):
         fused(x(), [1, 2])
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+    with pytest.raises(TypeError, match=r"^[\w.<>]*<lambda>\(\) missing 1 required .*: 'y'"):
         fused(x())
     with pytest.raises(TypeError, match="fuse: must be called with a function, got 3"):
         tl.fuse(3)

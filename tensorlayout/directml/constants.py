@@ -29,17 +29,6 @@ __all__ = [
     "TensorFlags",
 ]
 
-__all__ = [
-    "AxisDirection",
-    "DataType",
-    "DepthSpaceOrder",
-    "InterpolationMode",
-    "PaddingMode",
-    "ScaleBias",
-    "Size2D",
-    "TensorFlags",
-]
-
 UINT32_MAX = 2**32 - 1
 
 

@@ -7,7 +7,6 @@ from tensorlayout.layout.checks import (
     MAX_PARTS,
     MAX_RANK,
     MOST_ENTRIES,
-    SLOT_BITS,
     checked_integer,
     checked_integers,
     checked_itemsize,

@@ -35,7 +35,6 @@ def test_the_result_has_the_layout_that_the_function_asks_for(first, second, wan
 
 @pytest.mark.parametrize("layout", [ROWS, TILES])
 def test_a_result_below_a_byte(layout):
-    pytest.importorskip("ml_dtypes", reason="optional: ml_dtypes")
     fused = tl.fuse(lambda x: tl.to_layout(tl.astype(x + 1, tl.int4), NIBBLES))
     found = fused(tensor(layout))
     assert found.layout == NIBBLES

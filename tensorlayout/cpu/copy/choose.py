@@ -98,11 +98,11 @@ def choose_copy(
         return ReadyCopy(case, in_boxes(loop, cuts, threads, by_tiles(loop, cuts)), threads)
     if case == "channels":
         room = tuning.channel_bytes // loop.width
-        cuts = _one_axis_cut(loop, loop.axes[:-1], cost, room, tuning)
+        cuts = _one_axis_cut(loop, loop.axes[:-1], room, threads, tuning.piece_cost / cost)
         return ReadyCopy(case, in_boxes(loop, cuts, threads, move_channels), threads)
     if threads == 1 and loop.word is None:
         return ReadyCopy(case, _assign)
-    cuts = _one_axis_cut(loop, loop.axes, cost, loop.elements, tuning)
+    cuts = _one_axis_cut(loop, loop.axes, loop.elements, threads, tuning.piece_cost / cost)
     move = _move_flat if case == "flat" else move_directly
     return ReadyCopy(case, in_boxes(loop, cuts, threads, move), threads)
 
@@ -221,10 +221,12 @@ def _grow(extents: list[int], loop: CopyLoop, order: Sequence[int], run: int, ro
 
 
 def _one_axis_cut(
-    loop: CopyLoop, axes: Sequence[Axis], cost: float, room: int, tuning: Tuning
+    loop: CopyLoop, axes: Sequence[Axis], room: int, threads: int, least: float
 ) -> Cuts:
-    """Boxes of at most `room` elements, cut along one of the axes, smaller ones for threads."""
-    threads = tuning.threads if cost >= tuning.thread_cost else 1
+    """Boxes of at most `room` elements, cut along one of the axes.
+
+    For several threads in smaller pieces, but at least the part `least` of the whole.
+    """
     # The slowest axis that is long enough for pieces of any size, or else the longest.
     enough = [k for k, axis in enumerate(axes) if axis.size >= 16 * threads]
     along = enough[0] if enough else max(range(len(axes)), key=lambda k: axes[k].size)
@@ -233,7 +235,7 @@ def _one_axis_cut(
     if threads == 1:
         cut = pieces(size, min(size, most))
     else:
-        part = max(1 / (5 * threads), min(tuning.piece_cost / cost, 0.9 / threads))
+        part = max(1 / (5 * threads), min(least, 0.9 / threads))
         cut = shrinking_pieces(size, threads, ceil(size * part), most)
     return tuple([cut if k == along else (slice(0, n.size),) for k, n in enumerate(loop.axes)])
 

@@ -7,7 +7,6 @@ each of the two memories at best.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import gcd
@@ -128,15 +127,15 @@ def plan_move(
     saturate: bool = False,
     whole: bool = False,
 ) -> Launches:
-    """How to put the elements of a tensor into another of any layout and dtype.
+    """Plan how to put the elements of a tensor into another of any layout and dtype.
 
     `padding` as of `plan_copy`, `saturate` as of `plan_conversion`. `whole`: whether the bytes of
     the result hold nothing else, so that padding of no value may be written, too, below a byte.
     """
     to, from_ = alignments
-    onward = partial(plan_move, saturate=saturate)
     if packed.is_packed(source, result):
-        return _packed(source, result, (to, from_), padding, whole, onward)
+        return _packed(source, result, (to, from_), padding, saturate, whole)
+    onward = partial(plan_move, saturate=saturate)
     apart = between(source, result, padding)
     if apart is not None:
         # New memory begins at a multiple of the widest access.
@@ -153,10 +152,11 @@ def _packed(
     result: TensorSpec,
     alignments: tuple[int, int],
     padding: bytes | None,
+    saturate: bool,
     whole: bool,
-    onward: Callable[..., Launches],
 ) -> Launches:
-    """As `plan_move`, where one or both sides are packed below a byte; `onward` plans the rest."""
+    """Plan a move as `plan_move`, where one or both sides are packed below a byte."""
+    onward = partial(plan_move, saturate=saturate)
     here, there, (to, from_) = source.layout, result.layout, alignments
     if not there.size and (padding is None or not there.required_size):
         return Launches((), "empty")
@@ -223,7 +223,7 @@ def plan_copy(
 
 
 def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> TensorSpec | None:
-    """What one launch copies to, and another from, where there is none from `source` to `result`.
+    """Return the tensor in between for two launches, where none goes from `source` to `result`.
 
     For tiles that do not divide each other; and for conversions where tails keep a kernel from
     reading the source along its memory.

@@ -1,4 +1,4 @@
-"""What commands answer: an error in one line, facts by name, and the memory, slot by slot."""
+"""Answers of commands: an error in one line, facts by name, and the memory, slot by slot."""
 
 from __future__ import annotations
 

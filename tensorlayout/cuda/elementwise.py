@@ -58,7 +58,7 @@ def write_elementwise(plan: ElementwisePlan) -> Write:
 
 
 def scalars_of(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
-    """What makes octets of the numbers among the tensors of a call; None without numbers."""
+    """Return a function that packs the numbers among the operands of a call; None without any."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
     if not any(kind is not None for kind in kinds):
@@ -101,7 +101,7 @@ def plan_conversion(
 
 
 def compute_type(plan: ElementwisePlan) -> str:
-    """What kernels call the type that a plan's operands become."""
+    """Return the name in kernels of the type that a plan's operands become."""
     if plan.operation.result == "bool" and len(set(plan.inputs)) > 1:
         return "AnyInteger"
     # The factors of `scale_bias` may be wider than what it scales.
@@ -239,12 +239,12 @@ class TooManyAxesError(Exception):
 
 
 def packs_of(widest: int) -> list[int]:
-    """How many elements the packs of kernels have: 16 or 4 bytes of the widest type."""
+    """Return sizes of packs, in elements: 16 and 4 bytes of the widest type."""
     return [width // widest for width in (16, 4) if width > widest]
 
 
 class Computed(NamedTuple):
-    """What makes elements of the result."""
+    """The function that makes elements of the result."""
 
     kernels: str  # name of their file, and with what their names begin
     types: tuple[tuple[str, str], ...]  # macros that say what is computed from which types
@@ -264,7 +264,7 @@ class Operands:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What kernels are told of operands and numbers."""
+        """Return the arguments of kernels for operands and numbers."""
         return {"OPERANDS": self.count, "NUMBERS": self.computed.numbers}
 
     def ready(
@@ -280,7 +280,7 @@ class Operands:
         return found, made, blocks + more
 
     def blocks(self, threads: int, pack: int) -> int:
-        """How many blocks have `threads` in all, each with several turns where packs are small."""
+        """Return the blocks of `threads` in all, each with several turns where packs are small."""
         return -(-threads // (THREADS * self.constant(f"PACKS<{pack}>")))
 
     def constant(self, name: str) -> int:

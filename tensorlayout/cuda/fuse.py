@@ -192,7 +192,7 @@ def takes_tiles(plan: FusePlan) -> bool:
 def plan_fuse(
     plan: FusePlan, alignments: Sequence[int], padding: bytes | None = None
 ) -> tuple[Launches, Content]:
-    """How to carry out a plan without a reduction, of which numbers; see `plan_loops`."""
+    """Plan the launches of a fusion without a reduction, and what packs its numbers."""
     many, few = (chains(plan, most) for most in MOST_TENSORS)
     try:
         return _planned(plan, many, alignments, padding)

@@ -391,7 +391,7 @@ class _Between(NamedTuple):
 
 
 class _Combining:
-    """What the launches of a plan share."""
+    """State that the launches of a plan share."""
 
     def __init__(self, plan: ScatterPlan, function: str, table: Table, to: _Between) -> None:
         values, index_map, dtype = values_of(plan), plan.index_map, plan.result.dtype

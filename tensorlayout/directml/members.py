@@ -20,7 +20,7 @@ from tensorlayout.functions import arguments
 
 
 class Kind(NamedTuple):
-    """What the descriptor holds for a value, from its name and that, and the range of integers."""
+    """A kind of member: how a value is held, given its name and itself, and a range of integers."""
 
     held: Callable[[str, Any], Any]
     low: int | None = None

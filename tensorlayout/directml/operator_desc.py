@@ -105,7 +105,7 @@ class OperatorDesc:
             raise in_name_of(self.operator, error) from None
 
     def _rule(self) -> Sequence[Expected]:
-        """What the outputs must be; ValueError or TypeError where another rule is broken.
+        """Return what the outputs must be; ValueError or TypeError where another rule is broken.
 
         Here one output, of the data type of the tensor that leads and of the sizes of `_sizes`.
         """

@@ -293,7 +293,7 @@ run_several: Callable[..., tuple[Tensor, ...]] = cast("Any", run)
 
 
 def _keyed(values: Iterable[Any], tensors: list[Any]) -> list[Any]:
-    """What stands for arguments in a key; their tensors are added to `tensors`.
+    """Return the parts of a key that stand for arguments; add their tensors to `tensors`.
 
     TypeError or ValueError for what may change. Types tell values apart that are equal, texts the
     zeros.

@@ -85,7 +85,7 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
 
 @functools.cache
 def row(name: str, level: str) -> Table:
-    """What the tensors of an operator may be at a feature level."""
+    """Return the ranks and data types of an operator's tensors at a feature level."""
     rows = ROWS[name]
     found = next((own for own in reversed(rows) if reaches(level, own)), None)
     if found is None:

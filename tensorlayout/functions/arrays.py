@@ -102,7 +102,7 @@ def _attribute(obj: Any, name: str, absent: Any = None) -> Any:
 
 
 def _asked(obj: Any, name: str, ask: Callable[..., Any], *given: Any) -> Any:
-    """What the code of another library gives; whatever it raises says which of its objects did."""
+    """Call another library's code; whatever it raises says which of its objects did."""
     try:
         return ask(*given)
     except (MemoryError, CopyError):

@@ -111,7 +111,7 @@ def _record(
 
 
 def _makes_nothing(plan: plans.Plan) -> bool:
-    """Whether memory is only allocated."""
+    """Return whether memory is only allocated."""
     return isinstance(plan, plans.CreatePlan) and plan.operation.values == "nothing"
 
 

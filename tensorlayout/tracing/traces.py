@@ -398,7 +398,7 @@ def _page(trace: Trace) -> str:
 
 
 def section(title: str, trace: Trace, most: int = 0) -> str:
-    """What a line called; with `most`, a bar for the bytes copied, and open if there are any."""
+    """Show the calls of a line; with `most` a bar for bytes copied, and open if there are any."""
     bar = is_open = ""
     if most:
         copied = trace.bytes_copied

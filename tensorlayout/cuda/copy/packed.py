@@ -263,7 +263,7 @@ def in_its_bytes(
 
 
 def plan_number(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
-    """How to write one value to all elements; padding stays. As `plan_fill`."""
+    """Plan how to write one value to all elements; padding stays. As `plan_fill`."""
     if not layout.size:
         return Launches(())
     return in_its_bytes(layout, alignment, plan_fill(layout.with_slot_bits(None), 1), (1,))

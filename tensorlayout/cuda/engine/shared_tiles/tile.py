@@ -417,7 +417,7 @@ class SharedTile:
                 made.outer[memory][d] = stride
 
     def side_struct(self, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
-        """How one memory is walked, and its tile of these pitches, or the source's."""
+        """Return the walk over one memory, and its tile of these pitches, or the source's."""
         side, width = self.sides[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]

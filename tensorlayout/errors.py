@@ -19,7 +19,8 @@ VARIABLE = "TENSORLAYOUT_TRACEBACKS"
 
 # Set by the variable: "full" keeps the frames inside the package.
 _full = os.environ.get(VARIABLE) == "full"
-_HERE = os.path.join(os.path.dirname(__file__), "")
+# Where code of ours runs; the frame of `functools.cached_property` is between two of ours.
+_OURS = os.path.join(os.path.dirname(__file__), ""), functools.__file__
 
 
 class CopyError(RuntimeError):
@@ -169,7 +170,7 @@ def _ours(error: Exception) -> bool:
     """Return whether all frames between the call and the fault are the package's."""
     trace = error.__traceback__
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
+        if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
             return False
         trace = trace.tb_next
     return True

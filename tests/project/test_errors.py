@@ -6,6 +6,7 @@ call, and behind or under it the error, which begins with the name of the functi
 out); "…" stands for anything. Layouts have a file of their own.
 """
 
+import functools
 import inspect
 import pickle
 import re
@@ -18,6 +19,8 @@ from processes import python
 from tensors import read_only, slots_of
 
 import tensorlayout as tl
+from tensorlayout.directml.constants import check_between
+from tensorlayout.errors import under
 from tensorlayout.plan.rules import AxisError
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -1177,6 +1180,14 @@ def test_a_fault_inside_keeps_its_frames(monkeypatch):
     with pytest.raises(KeyError) as caught:
         tl.zeros([2, 3])
     assert len(frames_of(caught.value)) > 2
+
+
+@pytest.mark.cpu
+def test_a_frame_of_functools_between_two_of_ours_leaves_the_name():
+    """Some properties are `functools.cached_property`: from Python 3.12 on, all of them."""
+    between = functools.singledispatch(check_between)
+    with pytest.raises(ValueError, match=r"^f: Axis must be 0 to 1, got 3$"):
+        under("f", between, "Axis", 3, 0, 1)
 
 
 @pytest.mark.parametrize("name", ["sum", "exp", "where", "linalg.svd", "fft.fft", "linalg.matmul"])

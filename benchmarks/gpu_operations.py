@@ -137,7 +137,7 @@ def _squares(xp: Any) -> Function:
 def _in_one(library: Any, fuse: str, function: Function) -> Function:
     """A function of a library's arrays, fused by it where it can."""
     made = function(library)
-    return getattr(library, fuse)(made) if hasattr(library, fuse) else made  # type: ignore[no-any-return]
+    return getattr(library, fuse)(made) if hasattr(library, fuse) else made
 
 
 def fused(name: str, function: Function, *, whole: bool = False) -> Operation:

@@ -104,8 +104,7 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 @functools.cache
 def _of_ml_dtypes(name: str) -> DType:
-    found: DType = np.dtype(getattr(loaded("ml_dtypes"), name))
-    return found
+    return np.dtype(getattr(loaded("ml_dtypes"), name))
 
 
 LATE = ("bfloat16", *NARROW)  # made at first use: importing ml_dtypes costs several milliseconds

@@ -131,7 +131,7 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Tensor:
+def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
     """Carry out a call, which gives one tensor or several; `a` may hold integers or bool."""
     return dispatch.library(operation, floating(a), *others, **options)
 
@@ -343,7 +343,7 @@ def _matrix(x: Any) -> Tensor:
     x = arguments.tensor(x)
     if x.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _tolerance(x: Tensor, rtol: Any) -> Tensor:

@@ -243,7 +243,7 @@ class _Standing(NamedTuple):
         """The memory, from all values of a call."""
         value = values[self.value]
         if self.dtype is None:
-            return value.memory  # type: ignore[no-any-return]
+            return value.memory
         return scalar_in(self.name, self.dtype, value)
 
 

@@ -192,8 +192,7 @@ class Runs:
     def lines(self, memory: Array) -> Array:
         """The tensor as lines, which lie along the last axis; `inner` has one element."""
         key: Any = (..., *[0] * len(self.inner))
-        found: Array = memory.transpose(self.order)[key]
-        return found
+        return memory.transpose(self.order)[key]
 
     def packed(self, dims: Sequence[int]) -> bool:
         """Return whether the elements along `dims`, the last the fastest, lie side by side."""

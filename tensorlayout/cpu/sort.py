@@ -113,8 +113,7 @@ def _bits(x: Array) -> Array:
 def _ordered(bits: Array) -> Array:
     """Signed integers in the order of the floats with these bits, -0 before +0; and back again."""
     low = np.iinfo(bits.dtype).max
-    found: Array = np.bitwise_xor(bits, (bits >> (8 * bits.itemsize - 1)) & low)
-    return found
+    return np.bitwise_xor(bits, (bits >> (8 * bits.itemsize - 1)) & low)
 
 
 def _canonical_nan(x: Array) -> Array:
@@ -127,8 +126,7 @@ def _canonical_nan(x: Array) -> Array:
 
 
 def _is_zero(x: Array) -> Array:
-    found: Array = (_bits(x) << 1) == 0
-    return found
+    return (_bits(x) << 1) == 0
 
 
 def _argsort(x: Array, descending: bool, stable: bool) -> Array:

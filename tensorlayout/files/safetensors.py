@@ -117,8 +117,7 @@ def _array(path: str, file: Any, name: str) -> Array:
     """Return a tensor of the checked file; the library gives NumPy no narrow types."""
     part = file.get_slice(name)
     if part.get_dtype() not in _NARROW:
-        found: Array = file.get_tensor(name)
-        return found
+        return file.get_tensor(name)
     with open(path, "rb") as raw:  # which begins with the length of a header in JSON
         length = int.from_bytes(raw.read(_LENGTH), "little")
         begin, end = json.loads(raw.read(length))[name]["data_offsets"]

@@ -66,7 +66,7 @@ def tensor(x: Any, argument: str = "") -> Tensor:
     if type(x) is Tensor:
         return x
     if isinstance(x, np.generic):
-        return operand(x)  # type: ignore[no-any-return]
+        return operand(x)
     if argument == "out" and not is_array(x):
         raise TypeError(f"out must be a tensor, got {errors.kind_of(x)}")
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"

@@ -60,7 +60,7 @@ def _array_of(obj: Any) -> Array | None:
     for name, read in _PROTOCOLS.items():
         given = _attribute(obj, name, _ABSENT)
         if given is not _ABSENT:
-            return _asked(obj, name, read, obj, given)  # type: ignore[no-any-return]
+            return _asked(obj, name, read, obj, given)
     try:
         view = exchanged.view_of(obj)
     except ValueError as error:
@@ -244,7 +244,7 @@ def _with_an_end(obj: Any) -> Any:
     return items
 
 
-# What NumPy makes of texts and times.
+# Names of the contents that NumPy finds, by its kinds.
 _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 

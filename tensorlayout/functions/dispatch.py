@@ -49,7 +49,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
     """Run the plan of `key` on `operands`."""
     try:
         if watched:
-            return _observed(operation, key, operands)  # type: ignore[no-any-return]
+            return _observed(operation, key, operands)
         return prepared(operation, *key)(*operands)
     except TypeError as error:
         raise refused(operation, _explained(operation, key, error)) from None
@@ -61,7 +61,7 @@ def view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) 
     """A view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
-            return _observed(operation, (x.spec, key), (x,) if at is None else (x, at))  # type: ignore[no-any-return]
+            return _observed(operation, (x.spec, key), (x,) if at is None else (x, at))
         run = prepared(operation, x.spec, key)
         return run(x) if at is None else run(x, at)
     except REFUSALS as error:
@@ -127,7 +127,7 @@ def _tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def library(operation: plan.Library, *operands: Any, **options: Any) -> Tensor:
+def library(operation: plan.Library, *operands: Any, **options: Any) -> Any:
     """Call a library function, which gives one tensor or several, with hashable `options`."""
     given = tuple([x if type(x) is Tensor else arguments.tensor(x) for x in operands])
     arguments.refuse_arrays(operands, arguments.device_of(given))

@@ -72,7 +72,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
         # NumPy leaves open what NaN becomes.
         if odd or kind.kind in "iu" or (is_narrow(array.dtype) and is_standard(kind)):
             return converted(array, kind)
-        return quietly(array.astype, kind)  # type: ignore[no-any-return]
+        return quietly(array.astype, kind)
     if copy:
         return array.copy(order="K")
     if watched:

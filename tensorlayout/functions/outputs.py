@@ -90,7 +90,7 @@ def given(name: str, found: Tensor, out: Any) -> Tensor:
         raise ValueError(f"out must have the shape of the result, {found.shape}, got {into.shape}")
     check_cast(found.dtype, into.dtype, "same_kind")
     _assign_to(name, found, into)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) -> Tensor:
@@ -112,7 +112,7 @@ def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) ->
     if broadcast_shape((found.shape, into.shape)) != into.shape:
         raise ValueError(f"out must have the shape of the result, {found.shape}, got {into.shape}")
     _assign_to(name, found, into)
-    return out  # type: ignore[no-any-return]
+    return out
 
 
 def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None:

@@ -128,7 +128,7 @@ def html(x: Tensor) -> str:
         keys = (tuple(slice(int(i), int(i) + 1) for i in at) for at in first)
         values = [_number(_part(x, key).reshape(())) for key in keys]
         facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
-    return str(drawing.summary(layout, facts))
+    return drawing.summary(layout, facts)
 
 
 def formatted(x: Tensor, form: str) -> str:

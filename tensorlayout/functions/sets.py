@@ -208,8 +208,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    found: Tensor = unique(xp.concat(lines(ar1, ar2)))
-    return found
+    return unique(xp.concat(lines(ar1, ar2)))
 
 
 def intersect1d(

@@ -122,7 +122,7 @@ def selected(a: Any, where: Any, nothing: Any) -> Tensor:
     """Return `a` with `nothing` in place of the elements that `where` leaves out; None is all."""
     a = arguments.tensor(a)
     if where is None:
-        return a  # type: ignore[no-any-return]
+        return a
     if a.dtype == dtypes.bool:
         nothing = bool(nothing)
     return xp.where(mask_of(a, where), a, nothing)

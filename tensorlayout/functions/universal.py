@@ -167,7 +167,7 @@ def unary(name: str, category: str, summary: str, result: str = "same") -> Unary
             raise dispatch.refused(operation, error) from None
 
     shapes = "`x`: a tensor of any shape."
-    return _documented(function, operation, summary, _one, shapes)  # type: ignore[no-any-return]
+    return _documented(function, operation, summary, _one, shapes)
 
 
 # The Python scalars beside a tensor are of the kinds that a category holds.
@@ -239,7 +239,7 @@ def written(
         given = [_in_dtype(x, kind, rule) for x in given]
     if into is not None and where is True and _fits(operation, given, into):
         dispatch.elementwise(operation, *given, out=arguments.writable(into))
-        return out  # type: ignore[no-any-return]
+        return out
     return given_where(operation.name, dispatch.elementwise(operation, *given), out, rule, where)
 
 

@@ -57,7 +57,7 @@ def _unless_nan(combine: Any, of_bool: Any) -> Any:
 
     def function(x: Tensor, y: Tensor) -> Tensor:
         if not dtypes.in_category(x.dtype, "real floating"):
-            return (of_bool if x.dtype == dtypes.bool else combine)(x, y)  # type: ignore[no-any-return]
+            return (of_bool if x.dtype == dtypes.bool else combine)(x, y)
         return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, combine(x, y)))
 
     return function
@@ -287,7 +287,7 @@ def loop_of(
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
     given: Any = (*kinds, *(None,) * ufunc.nout)
-    return _in_words(ufunc.resolve_dtypes, given, **options)  # type: ignore[no-any-return]
+    return _in_words(ufunc.resolve_dtypes, given, **options)
 
 
 def _in_loop(given: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]) -> list[Tensor]:
@@ -377,7 +377,7 @@ def _reduce(
             x = xp.astype(x, dtype, copy=False)
         elif dtype is not None:
             options["dtype"] = dtype
-        return _REDUCTIONS[ufunc](x, **options)  # type: ignore[no-any-return]
+        return _REDUCTIONS[ufunc](x, **options)
     if where is not True:
         raise TypeError("takes no tensors with where=; use where() first")
     dims = arguments.dims(axis, x.ndim)

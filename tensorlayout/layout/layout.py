@@ -696,7 +696,7 @@ class Layout(Placement):
         >>> found.global_dims, found.global_strides, found.box_dims
         ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
         """
-        return loaded("tensorlayout.layout.tensor_map").tensor_map_of(  # type: ignore[no-any-return]
+        return loaded("tensorlayout.layout.tensor_map").tensor_map_of(
             self, box, dtype, element_strides, interleave, swizzle, l2_promotion, oob_fill
         )
 
@@ -725,13 +725,13 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        return loaded("tensorlayout.layout.drawing.drawing").Drawing(self)  # type: ignore[no-any-return]
+        return loaded("tensorlayout.layout.drawing.drawing").Drawing(self)
 
     def _repr_svg_(self) -> str:
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        return str(loaded("tensorlayout.layout.drawing.drawing").summary_of_layout(self))
+        return loaded("tensorlayout.layout.drawing.drawing").summary_of_layout(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)

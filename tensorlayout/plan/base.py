@@ -88,7 +88,7 @@ class Plan:
     def into(self, destination: TensorSpec) -> Self:
         """Return the plan that writes into a tensor of any layout, which the result fits."""
         changed: Any = self
-        return replace(changed, result=destination, destinations=1)  # type: ignore[no-any-return]
+        return replace(changed, result=destination, destinations=1)
 
 
 class Operation(Protocol):
@@ -196,4 +196,4 @@ class Backend(Protocol):
 
 def backend(device: Device) -> Backend:
     """Return the backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
-    return loaded(f"tensorlayout.{device.kind}")  # type: ignore[no-any-return]
+    return loaded(f"tensorlayout.{device.kind}")

@@ -162,8 +162,7 @@ def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
         return bytes(dtype.itemsize)
     ends = {PaddingValue.HIGHEST: 1, PaddingValue.LOWEST: -1}
     number = extreme(dtype, ends[value]) if value in ends else 1
-    content: bytes = dtype.type(number).tobytes()
-    return content
+    return dtype.type(number).tobytes()
 
 
 def refuse_complex(destination: TensorSpec, value: TensorSpec | type) -> None:

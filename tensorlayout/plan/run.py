@@ -63,8 +63,7 @@ def carried_out(plan: Plan) -> Run:
     """Return the function of the operands of a plan, which are ready for the backend."""
     where = backend(plan.result.device)
     if plan.makes != "new":
-        run: Run = where.carry_out(plan)
-        return run
+        return where.carry_out(plan)
     direct = where.direct(plan)
     if direct is not None:
         return direct

@@ -92,8 +92,7 @@ def parse_layout(text: str) -> XlaLayout:
 def _said(rule: Callable[[_Parser], _T], text: str, default_layout: bool) -> _T:
     """What a text says by a rule of the grammar; of short texts the last ones are remembered."""
     short = type(text) is str and len(text) <= _SHORT
-    found: _T = (_remembered if short else _read)(rule, text, bool(default_layout))
-    return found
+    return (_remembered if short else _read)(rule, text, bool(default_layout))
 
 
 def _read(rule: Callable[[_Parser], Any], text: str, default_layout: bool) -> Any:

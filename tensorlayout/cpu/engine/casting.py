@@ -49,7 +49,7 @@ def converted(source: Array, dtype: DType) -> Array:
 def scalar_in(name: str, dtype: DType, value: Any) -> Array:
     """A Python scalar as an array of rank 0. OverflowError for an integer that does not fit."""
     try:
-        return quietly(_scalar, dtype, value)  # type: ignore[no-any-return]
+        return quietly(_scalar, dtype, value)
     except OverflowError:
         raise dtypes.misfit(value, dtype) from None
 
@@ -118,8 +118,7 @@ def rounded(array: Array, dtype: DType) -> Array:
 def odd_singles(array: Array) -> Array:
     """Numbers as float32, rounded to odd: the last bit set if anything was lost, so no ties."""
     if not _is_wider(array.dtype):
-        found: Array = array.astype(np.float32)
-        return found
+        return array.astype(np.float32)
     wide: Array = array.astype(np.float64, copy=False)
     if array.dtype.kind in "iu" and array.itemsize == 8:  # to odd, where 53 bits do not hold them
         odd = (array >> 11 | (array & 2047 != 0)) << 11

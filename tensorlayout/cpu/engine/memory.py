@@ -142,7 +142,7 @@ def home_of(tensor: Tensor) -> Home:
 def run_of(operand: Tensor) -> Array:
     """The slots of the padded block of an operand, as they are stored; of one of rank 0 itself."""
     if not operand.spec.layout.shape:
-        return operand.memory  # type: ignore[no-any-return]
+        return operand.memory
     storage, slot = home_of(operand)
     spec = operand.spec
     size = (spec.layout.required_size,)

@@ -241,8 +241,7 @@ class Fold:
         """Runs in the narrow dtype, what comes of them in the wide one."""
         n = x.shape[axis]
         if run is None or n <= run:
-            found: Array = self.ufunc.reduce(x, axis, self.narrow, out, keepdims=True)
-            return found
+            return self.ufunc.reduce(x, axis, self.narrow, out, keepdims=True)
         whole = n // run * run
         parts = self.ufunc.reduce(_split(x, axis, whole, run), axis + 1, self.narrow)
         found = self._widely()._along(parts, axis)
@@ -277,8 +276,7 @@ def _best_order(x: Array, axes: Sequence[int]) -> list[int]:
 
 
 def _cut(x: Array, axis: int, start: int, stop: int) -> Array:
-    found: Array = x[(slice(None),) * axis + (slice(start, stop),)]
-    return found
+    return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
 def _split(x: Array, axis: int, whole: int, length: int) -> Array:

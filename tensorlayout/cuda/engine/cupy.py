@@ -307,8 +307,7 @@ class CupyDriver(Driver):
         return int(self.runtime.getDevice())
 
     def _made_current(self, device: int) -> AbstractContextManager[Any]:
-        manager: AbstractContextManager[Any] = self.cuda.Device(device)
-        return manager
+        return self.cuda.Device(device)
 
     def device_of(self, pointer: int) -> int | None:
         attributes = self.runtime.pointerGetAttributes(pointer)

@@ -252,5 +252,4 @@ def driver() -> Driver:
     if choice not in ("", "0", "1"):
         raise ValueError(f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}")
     module = importlib.import_module(_DRIVERS["simulator" if choice == "1" else "cupy"])
-    opened: Driver = module.open_driver()
-    return opened
+    return module.open_driver()

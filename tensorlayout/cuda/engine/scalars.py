@@ -94,7 +94,6 @@ def _by_host(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
     def convert_one(value: Any) -> bytes:
         number = new()
         write(number, value)
-        found: bytes = host.read(number).tobytes()
-        return found
+        return host.read(number).tobytes()
 
     return convert_one

@@ -68,8 +68,7 @@ def _octets_of(name: str, dtype: DType, value: Any) -> bytes:
     """The octets of a number, or of an array of the dtype and of rank 0."""
     if type(value) in SCALARS:
         return octets(name, value, dtype)
-    found: bytes = np.asarray(value, dtype).tobytes()
-    return found
+    return np.asarray(value, dtype).tobytes()
 
 
 # ---- In one run of memory

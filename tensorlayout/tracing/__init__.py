@@ -13,7 +13,7 @@ from tensorlayout.support.lazy_imports import loaded
 
 if TYPE_CHECKING:
     from tensorlayout.support.context_blocks import Block
-    from tensorlayout.tracing.blocks import Explanation
+    from tensorlayout.tracing.explain import Explanation
     from tensorlayout.tracing.refusals import Refusal
     from tensorlayout.tracing.traces import Trace
 
@@ -32,7 +32,7 @@ def trace() -> Block[Trace, Trace]:
     [('T', 'view', 0), ('to_layout', 'relayout', 48)]
     """
     blocks = loaded("tensorlayout.tracing.blocks")
-    return blocks.traces.saying(blocks.Trace())  # type: ignore[no-any-return]
+    return blocks.traces.saying(blocks.Trace())
 
 
 def no_copies(
@@ -68,7 +68,7 @@ def no_copies(
     """
     loaded("tensorlayout.tracing.blocks")
     refusals = loaded("tensorlayout.tracing.refusals")
-    return refusals.refusing(at_least, warn, allow, exports)  # type: ignore[no-any-return]
+    return refusals.refusing(at_least, warn, allow, exports)
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explanation:
@@ -90,4 +90,4 @@ def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explan
     """
     if not callable(function):
         raise TypeError(f"explain: function must be callable, got {shown(function)}")
-    return loaded("tensorlayout.tracing.blocks").explained(function, args, named)  # type: ignore[no-any-return]
+    return loaded("tensorlayout.tracing.explain").explained(function, args, named)

@@ -1,28 +1,25 @@
-"""The hooks by which blocks see calls and events, and what `explain` says of the calls.
-
-They see nothing while there are no blocks.
-"""
+"""The hooks by which blocks see calls and events; they see nothing while there are no blocks."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorlayout import plan as plans
 from tensorlayout.functions import dispatch
 from tensorlayout.plan.fuse import Fusion
 from tensorlayout.support.context_blocks import Scope
-from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.tracing.record import Record, arrow, launched, stack, work_of
+from tensorlayout.tensor import Tensor
+from tensorlayout.tracing.record import Record, stack, work_of
 from tensorlayout.tracing.refusals import Refusal, refusals
 from tensorlayout.tracing.traces import Trace, traces
 
-# The calls that `explain` has seen: operation, key, program, and how many records the trace had.
-_Calls = list[tuple[plans.Operation, tuple[Any, ...], plans.Program, int]]
-_explained: Scope[tuple[_Calls, Trace]] = Scope("explain", plans.watched)
+# Calls inside an `explain`: operation, key, program, and the number of records in its trace before.
+Calls = list[tuple[plans.Operation, tuple[Any, ...], plans.Program, int]]
+explaining: Scope[tuple[Calls, Trace]] = Scope("explain", plans.watched)
 
 
 def _innermost() -> tuple[Trace | None, Refusal | None]:
@@ -31,7 +28,7 @@ def _innermost() -> tuple[Trace | None, Refusal | None]:
 
 
 def _observe(operation: plans.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
-    if (explained := _explained.get()) is not None:
+    if (explained := explaining.get()) is not None:
         calls, seen = explained
         calls.append((operation, key, plans.program(operation, key), len(seen)))
     trace, refusal = _innermost()
@@ -49,7 +46,7 @@ def _observe(operation: plans.Operation, key: tuple[Any, ...], operands: tuple[A
         operation.name,
         plan.record,
         read,
-        makes_nothing=_makes_nothing(plan),
+        makes_nothing=only_allocates(plan),
         parts=called.names if isinstance(called, Fusion) else (),
         stack=stack(),
     )
@@ -103,19 +100,19 @@ def _record(
         results[0].layout,
         str(results[0].dtype),
         bytes_read=size if moves else 0,
-        bytes_written=_written(results) if moves and not makes_nothing else 0,
+        bytes_written=written_bytes(results) if moves and not makes_nothing else 0,
         bytes_exported=size if kind == "export" else 0,
         thread=threading.get_ident(),
         **details,
     )
 
 
-def _makes_nothing(plan: plans.Plan) -> bool:
+def only_allocates(plan: plans.Plan) -> bool:
     """Return whether memory is only allocated."""
     return isinstance(plan, plans.CreatePlan) and plan.operation.values == "nothing"
 
 
-def _written(results: Sequence[Any]) -> int:
+def written_bytes(results: Sequence[Any]) -> int:
     """The **bytes** of the elements of tensors, or of their specs."""
     return sum(x.layout._bytes_of(x.layout.size, x.dtype.itemsize) for x in results)
 
@@ -131,82 +128,3 @@ _INSTEAD = {
 
 dispatch.observers.append(_observe)
 plans.events.listeners.append(_hear)
-
-
-# --- explain ---
-
-
-class ExplainedStep(NamedTuple):
-    """One step of a program.
-
-    Attributes:
-        kind: the family of the work, such as ``join``, ``copy`` or ``view``.
-        inputs: the specs of the tensors that it reads.
-        result: the spec of the tensor that it makes or writes, of several the first.
-        bytes_read: **bytes** of distinct elements; 0 for a view.
-        bytes_written: **bytes** of elements; 0 for a view, and for memory that is only allocated.
-
-    """
-
-    kind: str
-    inputs: tuple[TensorSpec, ...]
-    result: TensorSpec
-    bytes_read: int
-    bytes_written: int
-
-    def __str__(self) -> str:
-        layouts = arrow([spec.layout for spec in self.inputs], self.result.layout)
-        moved = f"{self.bytes_read:,} bytes read, {self.bytes_written:,} written"
-        return f"{self.kind} {self.result.dtype} {layouts}: {moved}"
-
-
-class ExplainedCall(NamedTuple):
-    """One operation of a call: its name, its program, and the kernels that it launched on CUDA."""
-
-    name: str
-    steps: tuple[ExplainedStep, ...]
-    kernels: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [self.name, *[f"  {n}. {step}" for n, step in enumerate(self.steps, 1)]]
-        return "\n".join([*lines, *[f"  launched: {kernel}" for kernel in self.kernels]])
-
-
-class Explanation(tuple[ExplainedCall, ...]):
-    """The operations of a call, in order; it prints as a list of their steps."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "\n".join(map(str, self)) or "no operation"
-
-
-def explained(
-    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> Explanation:
-    """Run a call and return the programs of the operations in it."""
-    calls: _Calls = []
-    with traces.saying(Trace()) as seen, _explained.saying((calls, seen)):
-        function(*args, **named)
-    ends = [*[first for *_, first in calls], len(seen)][1:]
-    found = []
-    for (operation, key, steps, first), end in zip(calls, ends, strict=True):
-        kernels = [name for record in seen.records[first:end] for name in launched(record.kernels)]
-        values = [item for item in key if isinstance(item, (TensorSpec, type))]
-        values += [step.plan.result for step in steps.steps]
-        told = tuple([_step(step, values) for step in steps.steps])
-        found.append(ExplainedCall(operation.name, told, tuple(kernels)))
-    return Explanation(found)
-
-
-def _step(step: plans.Step, values: list[Any]) -> ExplainedStep:
-    plan = step.plan
-    reads = step.reads if plan.partial else step.reads[plan.destinations :]
-    inputs = tuple([values[v] for v in reads if isinstance(values[v], TensorSpec)])
-    result = plan.result
-    written_to = [values[v] for v in step.reads[: plan.destinations]]
-    results = written_to or getattr(plan, "results", None) or (result,)
-    read = written = 0
-    if plan.makes != "view" and not _makes_nothing(plan):
-        read, written = sum(map(plans.distinct_bytes, inputs)), _written(results)
-    return ExplainedStep(plan.kind, inputs, result, read, written)

@@ -85,7 +85,7 @@ def work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[Dev
     if device is None or not moves:
         return nullcontext()
     log = loaded("tensorlayout.cuda.engine.launch_log")  # only where there is one
-    return log.device_work(device.number)  # type: ignore[no-any-return]
+    return log.device_work(device.number)
 
 
 @frozen

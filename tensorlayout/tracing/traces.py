@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from html import escape
 from typing import Any, overload
 
 from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import planned
-from tensorlayout.tracing.record import Record, kernel_cost, kernel_lines, launched
+from tensorlayout.tracing.record import Record, kernel_lines, launched
 
 
 @planned
@@ -235,7 +234,7 @@ class Trace:
         >>> seen.to_html().splitlines()[0]
         '<!DOCTYPE html>'
         """
-        return _page(self)
+        return loaded("tensorlayout.tracing.html").page(self)
 
     def to_perfetto(self) -> str:
         """The trace in JSON, as Perfetto (ui.perfetto.dev) and Chrome's trace viewer read it.
@@ -251,7 +250,7 @@ class Trace:
         """
         first = min((r.start for r in self.records), default=0.0)  # from which times count
         events = [_event(r, first) for r in self.records]
-        return str(loaded("json").dumps({"traceEvents": events, "displayTimeUnit": "ns"}, indent=1))
+        return loaded("json").dumps({"traceEvents": events, "displayTimeUnit": "ns"}, indent=1)
 
 
 traces: Scope[Trace] = Scope("trace", watched)
@@ -336,99 +335,3 @@ def _cost(counts: Any) -> dict[str, float]:
         "sector efficiency read": round(counts.sector_efficiency_read, 4),
         "sector efficiency written": round(counts.sector_efficiency_write, 4),
     }
-
-
-# --- a page of HTML, with no scripts, and nothing from elsewhere ---
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #18181c; --paper: #fcfcfc; --faint: #6a6a72;
-  --rule: #dedee2; --view: #6a6a72; --export: #5b4bb3; --copy: #b3540c; --relayout: #b3261e;
-  --compute: #1f6a3a }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e8ec; --paper: #18181c; --faint: #a2a2ac;
-  --rule: #3a3a42; --view: #a2a2ac; --export: #b7a8f5; --copy: #f0a35e; --relayout: #ff8a80;
-  --compute: #7fce9a } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 60rem; margin: 0 auto; padding: 1rem }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-p.faint, .faint { color: var(--faint) }
-section { border-top: 1px solid var(--rule); padding: .6rem 0 }
-details > summary { cursor: pointer }
-.line, code { font-family: ui-monospace, monospace; font-size: .875rem; overflow-wrap: anywhere }
-ol { list-style: none; margin: .3rem 0 0; padding: 0 }
-li { border-left: 4px solid var(--rule); padding: .15rem 0 .15rem .6rem; margin: .4rem 0 }
-.view { border-color: var(--view) } .export { border-color: var(--export) }
-.copy { border-color: var(--copy) }
-.relayout { border-color: var(--relayout) } .compute { border-color: var(--compute) }
-b.view { color: var(--view) } b.export { color: var(--export) } b.copy { color: var(--copy) }
-b.relayout { color: var(--relayout) } b.compute { color: var(--compute) }
-.bar { height: .5rem; background: var(--rule); margin-top: .2rem }
-.bar > i { display: block; height: 100%; background: var(--relayout) }
-"""
-
-_WORDS = {
-    "view": "nothing moved",
-    "export": "handed to another library",
-    "copy": "moved",
-    "relayout": "moved into another layout",
-    "compute": "worked out",
-}
-
-
-def _page(trace: Trace) -> str:
-    lines = trace.by_line()
-    most = max((part.bytes_copied for part in lines.values()), default=0)
-    kinds = ", ".join(f'<b class="{kind}">{kind}</b> {_WORDS[kind]}' for kind in KINDS)
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>Trace of tensorlayout</title><style>{STYLE}</style></head><body>",
-            "<h1>Trace of tensorlayout</h1>",
-            f"<p>{escape(trace.totals)}</p>",
-            f'<p class="faint">{kinds}. Bars: bytes copied, of the line that copied most.</p>',
-            "<h2>By line, the one that copied most first</h2>",
-            *(section(line, part, most) for line, part in lines.items()),
-            "<h2>In order</h2>",
-            _listed(trace, with_line=True),
-            "</body></html>",
-            "",
-        ]
-    )
-
-
-def section(title: str, trace: Trace, most: int = 0) -> str:
-    """Show the calls of a line; with `most` a bar for bytes copied, and open if there are any."""
-    bar = is_open = ""
-    if most:
-        copied = trace.bytes_copied
-        bar = f'<div class="bar"><i style="width: {100 * copied / most:.1f}%"></i></div>'
-        is_open = " open" if copied else ""
-    return (
-        f'<section><details{is_open}><summary><span class="line">{escape(title)}</span><br>'
-        f"{escape(trace.totals)}{bar}</summary>{_listed(trace)}</details></section>"
-    )
-
-
-def _listed(trace: Trace, with_line: bool = False) -> str:
-    return f"<ol>{''.join(_item(record, with_line) for record in trace)}</ol>"
-
-
-def _item(r: Record, with_line: bool) -> str:
-    told = [f"{r.bytes_read:,} bytes read, {r.bytes_written:,} written"]
-    if r.kind == "export":
-        told = [f"{r.bytes_exported:,} bytes handed out"]
-    if r.seconds:
-        told.append(f"{r.seconds * 1e6:,.1f} us")
-    if r.device_seconds:
-        told.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
-    kernels = "".join(
-        f'<br><span class="faint">{escape(name)}: {escape(kernel_cost(counts))}</span>'
-        for name, counts in launched(r.kernels).items()
-    )
-    line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
-    return (
-        f'<li class="{r.kind}"><b class="{r.kind}">{r.kind}</b> {escape(r.called)}{line}'
-        f"<br><code>{escape(r.dtype)} {escape(r.layouts)}</code>"
-        f'<br><span class="faint">{"; ".join(told)}</span>{kernels}</li>'
-    )

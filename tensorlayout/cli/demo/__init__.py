@@ -19,7 +19,7 @@ from tensorlayout.cli.demo import pipeline
 from tensorlayout.cli.demo.drawing import layouts
 from tensorlayout.cli.demo.pictures import complaints, load, staged
 from tensorlayout.cli.demo.table import HEAD, TEXTS, Table
-from tensorlayout.tracing.traces import STYLE, section
+from tensorlayout.tracing.html import STYLE, section
 
 PAGE = "tensorlayout-demo.html"
 FIGURE = "<figure><figcaption>{}</figcaption>{}</figure>"

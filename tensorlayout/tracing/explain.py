@@ -1,0 +1,88 @@
+"""The programs of a call: which steps run, on which layouts, and how many bytes they move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tensorlayout.plan import Step, distinct_bytes
+from tensorlayout.tensor import TensorSpec
+from tensorlayout.tracing import blocks
+from tensorlayout.tracing.record import arrow, launched
+from tensorlayout.tracing.traces import Trace, traces
+
+
+class ExplainedStep(NamedTuple):
+    """One step of a program.
+
+    Attributes:
+        kind: the family of the work, such as ``join``, ``copy`` or ``view``.
+        inputs: the specs of the tensors that it reads.
+        result: the spec of the tensor that it makes or writes, of several the first.
+        bytes_read: **bytes** of distinct elements; 0 for a view.
+        bytes_written: **bytes** of elements; 0 for a view, and for memory that is only allocated.
+
+    """
+
+    kind: str
+    inputs: tuple[TensorSpec, ...]
+    result: TensorSpec
+    bytes_read: int
+    bytes_written: int
+
+    def __str__(self) -> str:
+        layouts = arrow([spec.layout for spec in self.inputs], self.result.layout)
+        moved = f"{self.bytes_read:,} bytes read, {self.bytes_written:,} written"
+        return f"{self.kind} {self.result.dtype} {layouts}: {moved}"
+
+
+class ExplainedCall(NamedTuple):
+    """One operation of a call: its name, its program, and the kernels that it launched on CUDA."""
+
+    name: str
+    steps: tuple[ExplainedStep, ...]
+    kernels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [self.name, *[f"  {n}. {step}" for n, step in enumerate(self.steps, 1)]]
+        return "\n".join([*lines, *[f"  launched: {kernel}" for kernel in self.kernels]])
+
+
+class Explanation(tuple[ExplainedCall, ...]):
+    """The operations of a call, in order; it prints as a list of their steps."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no operation"
+
+
+def explained(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Explanation:
+    """Run a call and return the programs of the operations in it."""
+    calls: blocks.Calls = []
+    with traces.saying(Trace()) as seen, blocks.explaining.saying((calls, seen)):
+        function(*args, **named)
+    ends = [*[first for *_, first in calls], len(seen)][1:]
+    found = []
+    for (operation, key, steps, first), end in zip(calls, ends, strict=True):
+        kernels = [name for record in seen.records[first:end] for name in launched(record.kernels)]
+        values = [item for item in key if isinstance(item, (TensorSpec, type))]
+        values += [step.plan.result for step in steps.steps]
+        told = tuple([_step(step, values) for step in steps.steps])
+        found.append(ExplainedCall(operation.name, told, tuple(kernels)))
+    return Explanation(found)
+
+
+def _step(step: Step, values: list[Any]) -> ExplainedStep:
+    plan = step.plan
+    reads = step.reads if plan.partial else step.reads[plan.destinations :]
+    inputs = tuple([values[v] for v in reads if isinstance(values[v], TensorSpec)])
+    result = plan.result
+    written_to = [values[v] for v in step.reads[: plan.destinations]]
+    results = written_to or getattr(plan, "results", None) or (result,)
+    read = written = 0
+    if plan.makes != "view" and not blocks.only_allocates(plan):
+        read, written = sum(map(distinct_bytes, inputs)), blocks.written_bytes(results)
+    return ExplainedStep(plan.kind, inputs, result, read, written)

@@ -19,7 +19,7 @@ VARIABLE = "TENSORLAYOUT_TRACEBACKS"
 
 # Set by the variable: "full" keeps the frames inside the package.
 _full = os.environ.get(VARIABLE) == "full"
-# Where code of ours runs; the frame of `functools.cached_property` is between two of ours.
+# Files whose frames are no user's; the cached_property of `functools` calls the package's code.
 _OURS = os.path.join(os.path.dirname(__file__), ""), functools.__file__
 
 

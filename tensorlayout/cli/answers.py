@@ -45,7 +45,7 @@ def memory_table(
 ) -> list[str]:
     """The contents of the slots, all or the first, under their numbers, in lines of `width`.
 
-    `notes`: what is said of a value below, where it occurs.
+    `notes`: explanations of values, added below where a value occurs.
     """
     if slots == 0:
         return ["memory: no slots"]

@@ -44,8 +44,7 @@ MOST_TENSORS = (12, 4)
 # Bytes, and elements, that a reduction reads at once for a pack of 16 bytes: more would be spilled.
 MOST_BYTES, MOST_ELEMENTS = 64, 16
 
-
-# What makes octets of the numbers among the operands of a call.
+# A function of the operands of a call that packs the numbers among them.
 Content = Callable[[Sequence[Any]], bytes]
 
 

@@ -135,6 +135,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
     b: TensorDesc
     output: TensorDesc | None = None
     _plan = Elementwise("where", "any", abstain=(0,))
+    _makes_output = True
 
     def _rule(self) -> list[Expected]:
         check("BTensor", self.b, self.a.sizes, self.a.data_type)
@@ -174,6 +175,7 @@ class _Running(OneToOne):
     axis: members.Axis
     axis_direction: members.Direction
     _plan: ClassVar[Scan]
+    _makes_output = True
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         if self.axis_direction == AxisDirection.INCREASING:

@@ -283,6 +283,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     indices: TensorDesc
     output: TensorDesc
     _plan = Scatter("MAX_UNPOOLING")
+    _makes_output = True
 
     def _rule(self) -> list[Expected]:
         check("IndicesTensor", self.indices, self.input.sizes)
@@ -375,6 +376,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
     input: TensorDesc
     output: TensorDesc
     _plan = Written("FOLD", Col2ImPlan)
+    _makes_output = True
 
     def _rule(self) -> list[Expected]:
         check("InputTensor", self.input, self._columns(self.input))

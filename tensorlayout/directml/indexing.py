@@ -61,6 +61,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     axis: members.Axis
     index_dimensions: int
     _plan = Gather("GATHER", clamps=True)
+    _makes_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         rank, count = self.input.rank, self.index_dimensions
@@ -129,6 +130,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Gather("GATHER_ELEMENTS")
+    _makes_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         check("IndicesTensor", self.indices, with_size(self.input.sizes, self.axis, None))
@@ -180,7 +182,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     axis: members.Axis
     duplicates: members.Duplicates = "last"
     _plan = CopyScatter("SCATTER")
-    _plans_output = True
+    _makes_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         check("IndicesTensor", self.indices, with_size(self.input.sizes, self.axis, None))
@@ -292,6 +294,7 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
 
     output: TensorDesc | None = None
     _plan = Gather("GATHER_ND")
+    _makes_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         return _padded(self._addressed.blocks, self.input.rank)

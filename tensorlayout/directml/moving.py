@@ -51,6 +51,7 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Join("JOIN")
+    _makes_output = True
 
     def _sizes(self) -> tuple[int, ...]:
         first = self.inputs[0]
@@ -435,6 +436,7 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     start_padding: members.Naturals
     end_padding: members.Naturals
     _plan = Pad("PADDING")
+    _makes_output = True
 
     def _sizes(self) -> list[int]:
         rows = zip(self.input.sizes, self.start_padding, self.end_padding, strict=True)

@@ -19,7 +19,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import REFUSALS, refuse
 from tensorlayout.support.interning import cached_property
 
-# What a rule says of an output: its data type and its sizes.
+# The data type and the sizes that an output must have.
 Expected = tuple[DataType, Sequence[int]]
 
 
@@ -49,7 +49,7 @@ class OperatorDesc:
 
     operator: ClassVar[str]
     in_place: ClassVar[bool] = False
-    _makes_output: ClassVar[bool]  # whether `_run` may be left to make a new one
+    _makes_output: ClassVar[bool] = False  # `_run` takes None for the output, and returns a new one
     _members: ClassVar[tuple[Member, ...]]
     _tensor_members: ClassVar[tuple[Member, ...]]
     _outputs: ClassVar[tuple[Member, ...]]
@@ -65,7 +65,6 @@ class OperatorDesc:
             cls._outputs = tuple(m for m in cls._tensor_members if m.spelling.startswith("Output"))
             rest = [m for m in cls._members if m not in cls._outputs]
             cls._given = tuple(m for m in rest if m.kind != "AnyDataType")
-            cls._makes_output = cls._run.__annotations__["return"] == "Tensor"
 
     def __post_init__(self) -> None:
         if type(self) is OperatorDesc:
@@ -116,10 +115,7 @@ class OperatorDesc:
         return self._leading().sizes
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        """Carry it out on the output, or a tuple of several, which is written to, and the inputs.
-
-        One that is declared to return a tensor takes None for the output, and returns a new one.
-        """
+        """Write the output, or a tuple of several, which comes first, from the inputs."""
         raise NotImplementedError
 
     @classmethod

@@ -240,7 +240,7 @@ def _shared(one: _Span, other: _Span) -> int:
 specs_of = attrgetter("spec")
 _TENSORS, _INTEGERS, _NUMBERS = {Tensor}, {int}, {int, float}
 _SEQUENCES = {tuple, list, constants.Size2D, constants.ScaleBias}
-# What is found again by its value and type, since it cannot change.
+# Types whose values cannot change, and so can be keys.
 _BY_VALUE = {
     *(str, bool, type(None), Device, *constants.PREFIXES),
     *(type(kind.dtype) for kind in constants.DataType if kind.bits >= 8),
@@ -281,8 +281,7 @@ def run(
                 if len(_operators) == _MOST:
                     _operators.clear()
                 _operators[key] = operator
-        result: Tensor = operator._run(tensors)
-        return result
+        return operator._run(tensors)
     except REFUSALS as error:
         raise in_name_of(desc.operator, error) from error.__cause__
 

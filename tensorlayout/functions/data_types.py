@@ -70,11 +70,11 @@ def astype(
     saturates = bool(arguments.flag("saturate", saturate)) and kind != x.dtype
     if saturates and not dtypes.is_narrow(kind):
         raise ValueError(f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
-    return _converted(x, kind, layout, copy, device, *[True] * saturates)
+    return _converted(x, kind, layout, copy, device, saturates)
 
 
 def _converted(
-    x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, *saturate: bool
+    x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, saturate: bool = False
 ) -> Tensor:
     """`x` in a dtype, a layout (its form where that is None), on a device; `x` itself if it is."""
     spec = x.spec
@@ -85,7 +85,7 @@ def _converted(
         return moved(x, target)
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
         x = moved(x, target)
-    return moved(dispatch.call(_ASTYPE, (x.spec, layout, kind, *saturate), (x,)), target)
+    return moved(dispatch.call(_ASTYPE, (x.spec, layout, kind, saturate), (x,)), target)
 
 
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:

@@ -37,7 +37,7 @@ def register() -> None:
 
 
 def _put_around(module: Any, name: str, around: Any) -> None:
-    """Have a function of a module called by another, which gets it before its arguments; once."""
+    """Replace a function of a module by `around`, which takes the original first; only once."""
     function = getattr(module, name)
     if not hasattr(function, "__wrapped__"):
         setattr(module, name, functools.wraps(function)(functools.partial(around, function)))

@@ -71,9 +71,7 @@ def _at_once(plan: ReducePlan, ufunc: Any, work: DType, *, ordered: bool = False
     reduce, copy = ufunc.reduce, quiet.copy
     dims, kept, dtype = plan.dims, plan.keepdims, plan.result.dtype
     if work == dtype:
-        has_zero: Any = operator.not_
-        if plan.result.layout.ndim:
-            has_zero = lambda x: np.count_nonzero(x) < x.size  # noqa: E731
+        has_zero = _has_zero if plan.result.layout.ndim else operator.not_  # the short way for one
 
         def write(out: Tensor, x: Tensor) -> None:
             found = out.memory
@@ -93,6 +91,10 @@ def _at_once(plan: ReducePlan, ufunc: Any, work: DType, *, ordered: bool = False
         context.run(out.memory.__setitem__, ..., found)
 
     return write_rounded
+
+
+def _has_zero(x: Array) -> bool:
+    return bool(np.count_nonzero(x) < x.size)
 
 
 def _walked(plan: ReducePlan, work: Work) -> Write:

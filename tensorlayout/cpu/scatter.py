@@ -24,7 +24,6 @@ from tensorlayout.cpu.gather import (
     shared,
     signed,
 )
-from tensorlayout.cpu.reduce.fold import blocks
 from tensorlayout.plan import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan, after_copy, base
 from tensorlayout.tensor import Tensor
 
@@ -35,8 +34,9 @@ _SLICED = 16
 # What is worked out for so many values stays cached; fresh memory takes longer than all else.
 _MANY = 2 * BLOCK
 
-# Values from which on neighbouring lines and columns are not taken together.
-_MOST = 64 * BLOCK
+# Values from which on neighbouring columns are not taken together: 500 rows of 2000 float32 added
+# to 2000 rows take 6.1 ms, with four times as many 9.8.
+_MOST = 16 * BLOCK
 
 
 def write_scatter(plan: ScatterPlan) -> base.Write:
@@ -209,12 +209,12 @@ def _combine_in_runs(
     """``np.add.at(flat, slots, values)`` in runs, of (outer, middle, inner), by parts of `flat`."""
     outer, middle, inner = values.shape
     span = flat.size // outer
-    for lines, columns in blocks((outer, inner), max(1, _MOST // middle)):
-        begin, end, _ = lines.indices(outer)
-        cut = slice(begin, end), slice(None), columns
+    lines, columns = max(1, _MANY // (middle * inner)), max(1, _MOST // middle)
+    for line, column in itertools.product(range(0, outer, lines), range(0, inner, columns)):
+        cut = slice(line, line + lines), slice(None), slice(column, column + columns)
         slots = slots_in(cut).reshape(-1)
-        part = flat[begin * span : end * span]
-        _combine(ufunc, part, slots - begin * span, values[cut].reshape(-1))
+        part = flat[line * span : (line + lines) * span]
+        _combine(ufunc, part, slots - line * span, values[cut].reshape(-1))
 
 
 def _pieces(slots: Array, values: Array, size: int = _MANY) -> Iterator[tuple[Array, Array]]:

@@ -235,6 +235,12 @@ TABLE = [
     ("1000 x 300", "tiles", (300, 1000), packed((300, 1000)), packed((300, 1000), (1, 0)), 1),
     # Pairs of bytes stay together and make elements of two bytes, 1024 bytes apart.
     ("pairs", "tiles", (256, 512, 2), packed((256, 512, 2)), packed((256, 512, 2), (1, 0, 2)), 1),
+    # Rows of 16 floats, of which lines are read again and again; of 16 bytes, or in a second cache,
+    # that costs less than a buffer, and with gaps between rows a buffer costs more.
+    ("thin rows", "tiles", (50000, 16), (1, 50000), (16, 1), 4),
+    ("thin rows of bytes", "strided", (50000, 16), (1, 50000), (16, 1), 1),
+    ("few thin rows", "strided", (1000, 16), (1, 1000), (16, 1), 4),
+    ("thin rows with gaps", "strided", (50000, 12), (1, 50000), (13, 1), 4),
     # 256 channels to planes: rows of 1024 bytes in the source.
     ("wide NHWC to NCHW", "tiles", (4, 256, 14, 14), packed((4, 256, 14, 14)),
      packed((4, 256, 14, 14), NHWC), 4),

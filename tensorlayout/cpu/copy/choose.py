@@ -257,13 +257,14 @@ def shrinking_pieces(size: int, threads: int, least: int, most: int) -> tuple[sl
 
 # --- which case a loop is, and what it costs ---
 
-# Of 2,200 copies in one thread, permuted, padded and broadcast, of 8,000 to 8 million elements, the
-# case took 1.13 times as long as the fastest of four on average, p90 1.4, p99 2.9 (2-core AMD EPYC,
-# NumPy 2.4). Without tiles 2.9, p90 4.0.
+# Of 2,200 copies in one thread (permuted, padded, broadcast, thin; 8,000 to 8 million elements)
+# the case took 1.13 times as long as the fastest of four on average, p90 1.4, p99 3.1; without a
+# buffer the fastest takes 1.48, p90 2.3 (2026-11-28, 2-core AMD EPYC, NumPy 2.4.6).
 
 _LINE = 64
 _PAGE = 4096
 _NEAR_CACHE = 32 * 1024  # bytes, of the first level
+_SECOND_CACHE = 512 * 1024  # bytes, half of it
 
 # Nanoseconds in one thread: entering numpy's inner loop, an element of a type of numpy's, one of a
 # void type, which is a call of memmove; and each byte.
@@ -286,12 +287,28 @@ def _case(loop: CopyLoop) -> str:
     far = _is_far(loop)
     if slower and last.size <= (4 if far else 8) and last.size * loop.width <= _LINE // 2:
         return "channels"
-    if far and loop.axes[loop.read_order[0]].size >= 8:
+    if far and loop.axes[loop.read_order[0]].size >= _least_run(loop):
         return "tiles"
     repeats = [axis for axis in slower if axis.size >= 16 and axis.strides[READ] == 0]
     if repeats and abs(last.strides[READ]) > loop.width:
         return "repeated"
     return "strided" if loop.word is None else "rows"
+
+
+def _least_run(loop: CopyLoop) -> int:
+    """Return the least length of the source's rows that pays for a buffer.
+
+    With 32 bytes of a row a line is read often enough. Rows with gaps between them are entered one
+    by one: 100 000 rows of 8 bytes take 191 us, by a buffer 213, and with gaps 562. Less is to be
+    won where the second cache keeps all: 1000 rows of 64 bytes 3 us, by a buffer 6; of 1024 bytes
+    142 and 58.
+    """
+    if loop.elements * loop.width <= _SECOND_CACHE:
+        return 128
+    least = max(loop.width, 32 // loop.width)
+    row, *slower = [loop.axes[k] for k in loop.read_order]
+    has_gaps = slower and abs(slower[0].strides[READ]) != row.size * abs(row.strides[READ])
+    return 2 * least if has_gaps else least
 
 
 def _is_far(loop: CopyLoop) -> bool:
@@ -367,8 +384,8 @@ _buffers: list[Array] = []
 def by_tiles(loop: CopyLoop, cuts: Cuts) -> Mover:
     """A mover that gathers each box in a small buffer in the source's order first.
 
-    Both memories are walked along their own rows, and strided reads meet the buffer only. Its pitch
-    is an odd number of cache lines: rows apart by a power of two would share the same few lines.
+    Both memories are walked along their own rows, and strided reads meet the buffer only. Of long
+    rows its pitch is no even number of cache lines: rows apart by a power of two would share few.
     """
     extents = [pieces[0].stop for pieces in cuts]  # of the first box, the largest
     repeated = [axis.strides[READ] == 0 for axis in loop.axes]  # the buffer holds one position
@@ -376,8 +393,8 @@ def by_tiles(loop: CopyLoop, cuts: Cuts) -> Mover:
     for k in sorted(range(len(extents)), key=lambda k: abs(loop.axes[k].strides[READ])):
         if repeated[k]:
             continue
-        if k == len(extents) - 1 and pitch >= ALIGNMENT:
-            pitch = (-(-pitch // ALIGNMENT) | 1) * ALIGNMENT
+        if k == len(extents) - 1 and pitch >= 64 * loop.width and pitch % (2 * ALIGNMENT) == 0:
+            pitch += ALIGNMENT
         strides[k] = pitch
         pitch *= extents[k]
     shape = tuple([1 if one else n for one, n in zip(repeated, extents, strict=True)])

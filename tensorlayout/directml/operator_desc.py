@@ -126,8 +126,11 @@ class OperatorDesc:
         input. Where an output may be left out, None may be asked for.
         """
         (output,) = cls._outputs
-        if output.optional and all(value is None for value in asking.values()):
+        missing = [word for word, value in asking.items() if value is None]
+        if output.optional and len(missing) == len(asking):
             return {}
+        if output.optional and missing:
+            raise ValueError(f"{' and '.join(asking)} must be given together, got no {missing[0]}")
         source = next((desc for desc in given.values() if isinstance(desc, TensorDesc)), None)
         sizes: Any = asking.get("sizes", source and source.sizes)
         kind = asking.get("data_type", source and source.data_type)

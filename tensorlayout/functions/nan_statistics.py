@@ -54,11 +54,16 @@ def _may_hold_nan(x: Tensor) -> bool:
 def _counted(a: Any, where: Any) -> tuple[Tensor, Any]:
     """Return `a`, bool as int64, and the mask of the elements that count; None for all."""
     x = counted(a)
+    return x, _chosen(x, where)
+
+
+def _chosen(x: Tensor, where: Any) -> Tensor | None:
+    """Return the mask of the elements that count; None for all."""
     chosen = None if where is None or where is True else mask_of(x, where)
     if not _may_hold_nan(x):
-        return x, chosen
+        return chosen
     numbers = xp.logical_not(xp.isnan(x))
-    return x, numbers if chosen is None else xp.logical_and(numbers, chosen)
+    return numbers if chosen is None else xp.logical_and(numbers, chosen)
 
 
 def nansum(
@@ -160,7 +165,7 @@ def _extreme(
     if initial is None and (where is None or where is True) and x.dtype != dtypes.bool:
         return given(name, reduced(operation, x, axis, keepdims), out)
     check_finite(initial, x.dtype)
-    return of_all(x, axis, out, keepdims, initial, _counted(x, where)[1])
+    return of_all(x, axis, out, keepdims, initial, _chosen(x, where))
 
 
 def nanargmin(

@@ -60,7 +60,9 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
     if octets.size < memory.nbytes:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
         refuse("from_buffer", f"{takes}, the buffer has {octets.size}")
-    tensor = memory.over(octets)[memory.places]
+    tensor = memory.over(octets)
+    if memory.layout is None:
+        tensor = tensor[memory.places]
     if memory.layout is None or memory.layout.is_tiled:
         tensor = to_layout(tensor, memory.packed)
     return tensor if device is None else moved(tensor, as_device(device))
@@ -109,10 +111,10 @@ class _Memory:
 def _memory_of(shape: Shape | str) -> _Memory:
     """Return the memory of a valid array, given by its text too."""
     placed = as_shape(shape)
-    memory = _remembered(placed)  # one for all prefixes, which take no part in comparing shapes
+    # Prefixes take no part in comparing shapes, so none may be remembered.
     prefixed = placed.layout is not None and placed.layout.metadata_prefix_bytes
     require(not prefixed, "shape: where the metadata of a dynamic shape is is not known", placed)
-    return memory
+    return _remembered(placed)
 
 
 _remembered = lru_cache(1024)(_Memory)

@@ -83,8 +83,9 @@ def require_in(numbers: range, name: str, number: int, of: Any) -> None:
 
 
 def _worded(x: Any) -> str:
-    """Return a shape, layout or tile as its text, all else as errors repeat it."""
-    return cut(x) if type(x).__module__.startswith("tensorlayout.") else shown(x)
+    """Return a shape, layout, tile or type as its text, all else as errors repeat it."""
+    is_ours = type(x).__module__.startswith("tensorlayout.")
+    return cut(getattr(x, "text", x)) if is_ours else shown(x)
 
 
 def export(space: dict[str, Any], *chapters: ModuleType) -> None:

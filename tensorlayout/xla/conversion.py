@@ -56,14 +56,14 @@ def layout_of(
     >>> layout_of("s4[3,5]{1,0:E(4)}")
     Layout.parse('(3,5):(5,1) bits=4')
     """
-    return _laid_out(as_shape(shape), checked_padding(padding_value))
+    return _laid_out(as_shape(shape, "layout_of"), checked_padding(padding_value))
 
 
-def as_shape(shape: Shape | str) -> Shape:
+def as_shape(shape: Shape | str, name: str = "shape") -> Shape:
     """Return a shape, given by its text too."""
     found = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(found, Shape):
-        refuse("shape", f"must be a Shape or its text, got {shown(shape)}", TypeError)
+        refuse(name, f"must be a Shape or its text, got {shown(shape)}", TypeError)
     return found
 
 

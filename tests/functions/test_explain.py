@@ -47,6 +47,15 @@ def test_a_destination_without_strides_is_written_from_a_copy():
     assert call.steps[-1].result.layout == x.layout
 
 
+def test_extremes_of_truths_are_those_of_bytes():
+    calls = tl.explain(tl.nanmax, tl.ones((10, 10), dtype=tl.bool))
+    assert [(step.kind, step.bytes_written) for call in calls for step in call.steps] == [
+        ("copy", 100),
+        ("reduce", 1),
+        ("copy", 1),
+    ]
+
+
 def test_a_result_that_is_made_before_it_is_written():
     x, out = tl.ones((3, 4)), tl.zeros((4,))
     total = tl.fuse(lambda x: tl.sum(x + 1, axis=0))

@@ -1,6 +1,7 @@
 """Raw XLA memory as tensors and back: all types, orders, tiles, paddings; what is shared."""
 
 import math
+import re
 from functools import partial
 
 import ml_dtypes
@@ -55,6 +56,19 @@ def test_strided_memory_is_shared(text, layout):
 def test_without_a_layout_memory_is_row_major():
     x = from_buffer(bytes(24), Shape.array(PrimitiveType.F32, (2, 3)))
     assert x.layout is tl.Layout.row_major((2, 3))
+
+
+def test_shared_memory_is_not_indexed():
+    with tl.trace() as seen:
+        from_buffer(bytes(60), "f32[3,5]{0,1}")
+    assert len(seen) == 0
+
+
+def test_errors_name_the_shape_that_was_given():
+    """Shapes with another prefix are equal; they are no memory that can be read."""
+    for text in ("f32[7]{0:M(8)}", "f32[7]{0}"):
+        with pytest.raises(ValueError, match=re.escape(text)):
+            from_buffer(b"", text)
 
 
 def test_packed_memory_is_shared():

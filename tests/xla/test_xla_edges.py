@@ -12,6 +12,7 @@ from tensorlayout.xla import (
     SplitConfig,
     XlaLayout,
     index_util,
+    layout_of,
     parse_layout,
     parse_shape,
     permutations,
@@ -197,6 +198,7 @@ class TestMaking:
         ("call", "message"),
         [
             (lambda: su.make_shape(F32, (-1,)), "-1 is no size"),
+            (lambda: su.complex_component_shape(parse_shape("u4[2]")), "c64 or c128, got u4$"),
             (lambda: su.make_shape(F32, (2, 3), (True,)), "one flag for each"),
             (lambda: su.make_shape_with_dense_layout(F32, (2,), (1,)), r"\{1\} of shape f32\[2\]"),
             (lambda: su.make_static_shape(parse_shape("f32[?]")), r"got f32\[\?\]"),
@@ -287,6 +289,7 @@ ROWS = parse_layout("{1,0}")
         (lambda: XlaLayout(tiles=3), TypeError, "tiles: must be a sequence, got 3"),
         (lambda: XlaLayout(split_configs=[3]), TypeError, "must be pairs .*, got 3"),
         (lambda: Shape.token().own_layout, ValueError, r"with a layout, got token\[\]"),
+        (lambda: layout_of(3), TypeError, "^layout_of: must be a Shape or its text, got 3$"),
         (lambda: shape_of(3, F32), TypeError, "layout must be a Layout, got 3"),
         (lambda: shape_of(NIBBLES, PrimitiveType.S2), ValueError, "slots must be those of s2"),
     ],

@@ -211,6 +211,7 @@ def _late(name: str) -> _Any:
 _absent = _spellings.of_module(__name__, __all__)
 _errors.guard(globals(), __all__)
 _interchange.bind()
+del tensor  # type: ignore[name-defined] # noqa: F821 # the module, so that tl.tensor is explained
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

@@ -251,6 +251,7 @@ _FIXES = {
 }
 _MORE = {
     "trace": "; a matrix has linalg.trace(x)",
+    "view": "; reshape() changes the shape",
 }
 
 

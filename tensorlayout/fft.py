@@ -118,7 +118,7 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
     asked = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
     if len(asked) != len(dims):
         came = f"{arguments.shown(asked)} and {dims}"
-        raise ValueError(f"s and axes must be equally many, got {came}")
+        raise ValueError(f"s and axes must have equal lengths, got {came}")
     sizes = tuple(m if n == -1 else n for n, m in zip(asked, whole, strict=True))
     if any(n < 1 for n in sizes):
         rule = f"sizes along axes {dims} must be at least 1"

@@ -239,8 +239,8 @@ def receive(
 
 def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None, bool]:
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
-        what = f"a {type(obj).__name__} exports nothing by DLPack"
-        _refuse(f"{what} (__dlpack__ and __dlpack_device__); use asarray()", AttributeError)
+        rule = "needs an object with __dlpack__ and __dlpack_device__"
+        _refuse(f"{rule}, got {type(obj).__name__}; use asarray()", AttributeError)
     keeper = keeper_of(obj) if isinstance(obj, np.ndarray) else None
     kind, number = map(int, obj.__dlpack_device__())
     moving = to_host and kind not in _ON_HOST

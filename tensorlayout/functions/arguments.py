@@ -84,6 +84,18 @@ def refuse_arrays(given: Iterable[Any], device: Device) -> None:
                 raise TypeError(f"{rule}, got {_described(x)}")
 
 
+def check_callable(function: Any, argument: str) -> None:
+    """Raise TypeError for an argument that cannot be called."""
+    if not callable(function):
+        raise TypeError(f"{argument} must be callable, got {shown(function)}")
+
+
+def check_sequence(items: Any, argument: str) -> None:
+    """Raise TypeError for an argument that is no sequence of tensors."""
+    if not hasattr(items, "__len__") or isinstance(items, (str, bytes)):
+        raise TypeError(f"{argument} must be a sequence of tensors, got {_described(items)}")
+
+
 def integer(argument: str, given: Any) -> int:
     """`given` as an int. TypeError for anything else: for floats, and for bool, too."""
     if type(given) is int:
@@ -334,7 +346,7 @@ def tensors(arrays: Sequence[Any], argument: str) -> tuple[Tensor, ...]:
     if not isinstance(arrays, (tuple, list)):
         raise TypeError(f"{argument} must be a tuple or list of tensors, got {shown(arrays)}")
     if not arrays:
-        raise ValueError(f"{argument} must be at least one tensor, got none")
+        raise ValueError(f"{argument} must hold at least one tensor, got none")
     if {*map(type, arrays)} == {Tensor}:
         return tuple(arrays)
     found = tuple([tensor(x, f"{argument}[{i}]") for i, x in enumerate(arrays)])

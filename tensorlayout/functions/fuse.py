@@ -161,8 +161,9 @@ class _Recording:
             return self.constants[-1]
         for x in operands:
             if type(x) is Tensor and not (self._is_own(x) or self._is_constant(x)):
-                rule = f"a tensor that is no argument of {self.name}"
-                raise TypeError(f"cannot be fused with {rule}; give it to the function as one")
+                rule = f"cannot be fused: it reads a tensor that is no argument of {self.name}"
+                fix = "pass the tensor as an argument; if the call creates it, compute it outside"
+                raise TypeError(f"{rule}; {fix}")
         out = None  # an intermediate result that is written into: it is another value from then on
         converts = isinstance(operation, Assign) and operation.name != "__setitem__"
         if converts or isinstance(operation, Into):
@@ -215,9 +216,8 @@ class _Recording:
         reads: Any = [x.memory if type(x) is Tensor and self._is_own(x) else x for x in operands]
         for x in reads:
             if type(x) is Symbol and x.step and x.step.plan.kind == "reduce":
-                came = f"and uses what {x.step.call[0].name} gives"
-                msg = f"a reduction must be the last part of the fused function {self.name}, {came}"
-                raise TypeError(msg)
+                rule = f"a reduction must be the last step of the fused function {self.name}"
+                raise TypeError(f"{rule}; here the result of {x.step.call[0].name} is used again")
         self.results.append(Symbol(self, None, Step(plan, reads, call=(operation, key))))
         return self.results[-1]
 

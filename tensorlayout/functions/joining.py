@@ -216,6 +216,8 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...
 
 
 def _each(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> Any:
+    if not arys:
+        raise TypeError("must be called with at least one tensor")
     found = tuple([function(x) for x in tensors(*arys)])
     return found[0] if len(found) == 1 else found
 

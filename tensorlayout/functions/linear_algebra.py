@@ -102,7 +102,7 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
     a = arguments.dims(left, first, "axes")
     b = arguments.dims(right, second, "axes")
     if len(a) != len(b):
-        raise ValueError(f"axes must be equally many of each operand, got {a} and {b}")
+        raise ValueError(f"axes must have equal lengths for both operands, got {a} and {b}")
     return a, b
 
 

@@ -45,7 +45,7 @@ def _moved(layout: Layout, axes: tuple[Any, Any]) -> Layout:
     sources = normalized_dims(source, layout.ndim, "source")
     destinations = normalized_dims(destination, layout.ndim, "destination")
     if len(sources) != len(destinations):
-        raise ValueError(f"source {source} and destination {destination} must be equally many")
+        raise ValueError(f"source {source} and destination {destination} must have equal lengths")
     rest = [d for d in range(layout.ndim) if d not in sources]
     for at, d in sorted(zip(destinations, sources, strict=True)):
         rest.insert(at, d)
@@ -65,8 +65,8 @@ def _squeezed(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout:
     dims = normalized_dims(axis, layout.ndim)
     for d in dims:
         if layout.shape[d] != 1:
-            msg = f"axis must name dimensions of size 1, got {axis} of shape {layout.shape}"
-            raise ValueError(msg)
+            rule = "only dimensions of size 1 can be squeezed"
+            raise ValueError(f"{rule}, got axis {axis} of shape {layout.shape}")
     return layout.squeeze(dims)
 
 
@@ -87,7 +87,7 @@ def _windows(layout: Layout, windows: tuple[Any, Any]) -> Layout:
     dims = normalized_dims(axis, layout.ndim)
     if len(sizes) != len(dims):
         came = f"window_shape {arguments.shown(sizes)} and axis {dims}"
-        raise ValueError(f"{came} must be equally many")
+        raise ValueError(f"{came} must have equal lengths")
     return layout.sliding_window(sizes, dims)
 
 

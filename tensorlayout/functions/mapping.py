@@ -27,6 +27,7 @@ def apply_along_axis(
     >>> tl.apply_along_axis(lambda line: line[0] + line[-1], 1, tl.asarray([[1, 2], [3, 4]]))
     Tensor([3, 7], dtype=int64, device='cpu')
     """
+    arguments.check_callable(func1d, "func1d")
     x = arguments.tensor(arr)
     dim = arguments.dim(axis, x.ndim)
     rest = (*x.shape[:dim], *x.shape[dim + 1 :])
@@ -53,6 +54,7 @@ def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Inte
              [8.],
              [8.]]], dtype=float64, device='cpu')
     """
+    arguments.check_callable(func, "func")
     x = arguments.tensor(a)
     for axis in arguments.dims(axes, x.ndim, "axes"):
         found = func(x, axis)

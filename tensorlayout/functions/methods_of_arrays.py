@@ -114,7 +114,7 @@ def item(a: Tensor, *index: Integers) -> Any:
     key: Any = index[0] if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
     if len(key) == 0:
         if a.size != 1:
-            raise ValueError(f"needs an index, or a tensor of one element, got shape {a.shape}")
+            raise ValueError(f"needs an index unless there is one element, got shape {a.shape}")
         one = xp.reshape(a, ())
     else:
         places = tuple([arguments.integer("index", i) for i in key])

@@ -50,7 +50,7 @@ def sequence(given: Any, argument: str = "arrays") -> list[Tensor]:
         raise TypeError(f"{argument} must be a sequence, got {arguments.shown(given)}")
     found = list(given)
     if not found:
-        raise ValueError(f"{argument} must be at least one tensor, got none")
+        raise ValueError(f"{argument} must hold at least one tensor, got none")
     return tensors(*found, weak=False)
 
 

@@ -183,7 +183,7 @@ def einsum(
         came = arguments.shown(subscripts)
         raise TypeError(f"the first argument must be the subscripts, got {came}")
     if len(operands) == 1:
-        raise ValueError("operands must be at least one tensor, got none")
+        raise ValueError("operands must hold at least one tensor, got none")
     parts = tensors(*operands[1:])
     terms = subscripts.partition("->")[0].count(",") + 1
     if terms != len(parts) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:

@@ -204,8 +204,8 @@ def _quantiles(
     exact = method in DISCRETE
     has_nan = dtypes.in_category(x.dtype, "floating-point")
     if exact and not has_nan and any(x.shape[d] == 0 for d in dims):
-        msg = f"no elements along axis {dims} of shape {x.shape}, and {x.dtype} has no NaN"
-        raise IndexError(msg)
+        rule = f"needs at least one element along axis {dims}, because {x.dtype} has no NaN"
+        raise IndexError(f"{rule}; got shape {x.shape}")
     if x.ndim == MAX_RANK:
         return _quantiles_of_most_dims(name, x, fractions, dims, method, kept)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction

@@ -57,7 +57,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     given = given * len(shifts) if len(given) == 1 else given
     if len(shifts) != len(given):
         came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
-        raise ValueError(f"{came} must be equally many")
+        raise ValueError(f"{came} must have equal lengths")
     if x.layout.slot_bits is not None:  # whose parts may begin no byte
         x = copied("roll", x, Layout.packed(x.shape, order))
     # All of them before anything moves; one may occur twice.

@@ -53,6 +53,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return dispatch.call(WHERE, key, (condition, x, y))
     if x is None and y is None:
         return nonzero(condition)
+    if x is None or y is None:
+        raise TypeError("needs both x and y, or neither of them, got NoneType")
     if not is_mask or type(x) is list or type(y) is list:
         beside_all = next((each for each in (condition, x, y) if isinstance(each, Tensor)), None)
         first = arguments.tensor(condition) if beside_all is None else beside_all

@@ -150,8 +150,11 @@ def select(
     >>> tl.select([x < 2, x > 2], [x, x * 10], -1)
     Tensor([ 1, -1, 30], dtype=int64, device='cpu')
     """
+    arguments.check_sequence(condlist, "condlist")
+    arguments.check_sequence(choicelist, "choicelist")
     if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError("conditions and choices must be equally many, and at least one")
+        sizes = f"got {len(condlist)} and {len(choicelist)}"
+        raise ValueError(f"condlist and choicelist must have equal lengths of at least 1, {sizes}")
     anywhere = tensors(*choicelist, *condlist)[0]
     choices = [*choicelist, default]
     arrays = [beside(x, anywhere) for x in choices if type(x) not in dtypes.SCALARS]
@@ -181,8 +184,9 @@ def choose(
     >>> tl.choose(tl.asarray([0, 1, 1]), [tl.asarray([1, 2, 3]), 10])
     Tensor([ 1, 10, 10], dtype=int64, device='cpu')
     """
+    arguments.check_sequence(choices, "choices")
     if len(choices) == 0:
-        raise ValueError("choices must be at least one tensor, got none")
+        raise ValueError("choices must hold at least one tensor, got none")
     typed: list[Any] = [each for each in choices if not isinstance(each, (list, tuple))]
     kind = xp.result_type(*typed, bool)
     parts = [xp.astype(x, kind, copy=False) for x in tensors(*choices, a)[:-1]]

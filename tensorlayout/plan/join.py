@@ -64,7 +64,7 @@ class Join:
             shape = spec.layout.shape
             if (*shape[:axis], *shape[axis + 1 :]) != others or len(shape) != first.ndim:
                 raise ValueError(
-                    f"shapes must agree but for axis {axis},"
+                    f"shapes must be equal except along axis {axis},"
                     f" got {shown([s.layout.shape for s in sources])}"
                 )
         total = sum(spec.layout.shape[axis] for spec in sources)

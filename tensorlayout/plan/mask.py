@@ -118,7 +118,7 @@ def check_mask(mask: Shape, sizes: Shape) -> None:
     """Raise IndexError where a mask has not the sizes of the dimensions under it, or 0."""
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
-        raise IndexError(f"a mask of shape {mask} does not fit dimensions of sizes {sizes}")
+        raise IndexError(f"a mask of shape {mask} does not match dimensions of sizes {sizes}")
 
 
 def _under_mask(

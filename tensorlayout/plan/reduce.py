@@ -76,7 +76,7 @@ class Reduce:
         shape = source.layout.shape
         dims = normalized_dims(axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
-            raise ValueError(f"no elements along axis {dims} of shape {shape}")
+            raise ValueError(f"needs at least one element along axis {dims}, got shape {shape}")
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         result = TensorSpec(kind, layout, source.device)

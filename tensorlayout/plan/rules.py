@@ -198,7 +198,7 @@ def normalized_dims(
             raise AxisError(f"axis {shown(number)} is out of bounds for array of dimension {ndim}")
     dims = tuple([number % ndim for number in given])
     if len(set(dims)) != len(dims):
-        raise ValueError(f"{argument} must not name a dimension twice, got {shown(given)}")
+        raise ValueError(f"{argument} must not repeat a dimension, got {shown(given)}")
     return dims
 
 

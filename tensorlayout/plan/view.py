@@ -252,13 +252,13 @@ def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
         too_many_dimensions("shape", len(sizes))
     unknown = [d for d, n in enumerate(sizes) if n == -1]
     if len(unknown) > 1 or min(sizes, default=0) < -1:
-        raise ValueError(f"shape must hold no negative sizes but for one -1, got {shown(given)}")
+        raise ValueError(f"shape may hold one -1 and no other negative sizes, got {shown(given)}")
     known = math.prod(n for n in sizes if n != -1)
     if len(unknown) == 1 and known > 0 and size % known == 0:
         d = unknown[0]
         sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
     if -1 in sizes or math.prod(sizes) != size:
-        raise ValueError(f"shape {shown(given)} does not fit {size} elements")
+        raise ValueError(f"cannot reshape {size} elements into shape {shown(given)}")
     return sizes
 
 
@@ -330,8 +330,7 @@ def rows(plan: RowPlan, view: Callable[..., Any]) -> Callable[..., Any]:
 
 def too_many(count: int, shape: tuple[int, ...]) -> IndexError:
     """Return the error for a key of `count` entries, more than `shape` has dimensions."""
-    entries = "1 index is" if count == 1 else f"{count} indices (or Ellipses) are"
-    return IndexError(f"{entries} too many for shape {shape}")
+    return IndexError(f"too many indices (or Ellipses) for shape {shape}, got {count}")
 
 
 def outside(at: int, dim: int, shape: tuple[int, ...]) -> IndexError:

@@ -19,9 +19,12 @@ from tensorlayout.xla.tiles import Tile, as_tile, steps
 # --- made ----------------------------------------------------------------------------------------
 
 
-@alias("XlaLayout(minor_to_major=tuple(minor_to_major), **properties)")
+@alias("XlaLayout(minor_to_major=minor_to_major, **properties)")
 def make_layout(minor_to_major: Sequence[int], **properties: Any) -> XlaLayout: ...
-@alias("make_layout(tuple(reversed(major_to_minor)))", "JAX has orders as `major_to_minor`.")
+@alias(
+    "make_layout(checked_integers('major_to_minor', major_to_minor)[::-1])",
+    "JAX has orders as `major_to_minor`.",
+)
 def make_layout_from_major_to_minor(major_to_minor: Sequence[int]) -> XlaLayout: ...
 @alias("XlaLayout.row_major(num_dims)")
 def make_descending_layout(num_dims: int) -> XlaLayout: ...

@@ -272,7 +272,7 @@ def test_arguments_that_are_refused():
         (lambda: np.histogram(x, weights=x[0, :]), "histogram: weights must have the shape"),
         (lambda: np.sort(x, order="a"), "sort: takes no order='a'"),
         (lambda: np.choose(x, [x, x]), "choose: positions must be integers, got float64"),
-        (lambda: np.choose(x.astype(tl.int8), []), "choose: choices must be at least one"),
+        (lambda: np.choose(x.astype(tl.int8), []), "choose: choices must hold at least one"),
         (lambda: np.choose(x.astype(tl.int8), [x, x[:, :2]]), "choose: shape mismatch"),
         (lambda: np.ravel_multi_index((x, x), (2, 3)), "ravel_multi_index: positions must be"),
         (lambda: np.isposinf(x * 1j), "isposinf: complex numbers have no sign"),

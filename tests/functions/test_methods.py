@@ -342,7 +342,7 @@ def test_special_methods():
         (lambda x: x.take(0, mode="near"), ValueError, "take: mode must be"),
         (lambda x: x.clip(1, min=2), ValueError, "clip: a_min and min"),
         (lambda x: x.reshape(6, order="K"), ValueError, "reshape: order must be"),
-        (lambda x: x.squeeze(0), ValueError, "squeeze: axis must name dimensions of size 1"),
+        (lambda x: x.squeeze(0), ValueError, "squeeze: only dimensions of size 1 can be squeezed"),
         (lambda x: x.dot(np.ones(3, ">f8")), TypeError, "dot: .* got numpy.ndarray"),
         (lambda x: x.argsort(kind={}), ValueError, "argsort: kind must be"),
         (lambda x: x.astype("int8", np.ones(2)), ValueError, "astype: order must be"),

@@ -195,7 +195,7 @@ ELSEWHERE = np.float32([1, 2, 3])
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda x: x if x.sum() > 0 else -x, "greater: a reduction must be the last part"),
+        (lambda x: x if x.sum() > 0 else -x, "greater: a reduction must be the last step"),
         (lambda x: x if (x > 0) else -x, "the data of a tensor is not known .*bool"),
         (lambda x: x * x[:1, 0].item(), "the data of a tensor is not known"),
         (lambda x: x + np.asarray(x), "the data of a tensor is not known|sees no memory of cuda"),
@@ -205,9 +205,9 @@ ELSEWHERE = np.float32([1, 2, 3])
         (lambda x: x @ x.T, "matmul: cannot be part of the fused function"),
         (lambda x: tl.cumulative_sum(x + 1, axis=0), "cumulative_sum: cannot be part of the fused"),
         (lambda x: (x + 1).T, "T: .* may take views of its arguments, not of what"),
-        (lambda x: x + asarray(ELSEWHERE), "add: .* a tensor that is no argument .*; give it to"),
-        (lambda x: x - x.mean(), "subtract: a reduction must be the last part"),
-        (lambda x: x.sum().sum(), "sum: a reduction must be the last part"),
+        (lambda x: x + asarray(ELSEWHERE), "add: .* a tensor that is no argument .*; pass the"),
+        (lambda x: x - x.mean(), "subtract: a reduction must be the last step"),
+        (lambda x: x.sum().sum(), "sum: a reduction must be the last step"),
         (lambda x: x.__iadd__(1), "add: .* writes into no argument; call it with out="),
         (lambda x: x.__iadd__(x.astype(tl.float64)), "add: .* writes into no argument"),
         (lambda x: x.__setitem__(0, 1), "__setitem__: cannot be part of the fused function"),

@@ -590,18 +590,18 @@ ValueError: the tensor is read-only; copy() it first
     put_along_axis(ro, zi, 1)
 ValueError: shape mismatch: … shapes (2,), (3,)
     broadcast_shapes((2,), (3,)) | matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
-ValueError: axis must not name a dimension twice, got (0, 0)
+ValueError: axis must not repeat a dimension, got (0, 0)
     expand_dims(x, axis=(0, 0)) | squeeze(zeros((1, 1)), axis=(0, 0)) | flip(x, axis=(0, 0)) |
     sliding_window(x, (1, 1), axis=(0, 0)) | sum(x, axis=(0, 0)) | count_nonzero(x, axis=(0, 0)) |
     linalg.vector_norm(v, axis=(0, 0)) | gradient(x, axis=(0, 0))
-ValueError: axes must not name a dimension twice, got (0, 0)
+ValueError: axes must not repeat a dimension, got (0, 0)
     permute_dims(x, (0, 0)) | tensordot(x, x, axes=((0, 0), (0, 0))) |
     fft.ifftshift(x, axes=(0, 0)) | fft.fftn(x, axes=(0, 0)) | transpose(x, axes=(0, 0))
 ValueError: axis must be given for a tensor of rank 2
     cumulative_sum(x) | cumulative_prod(x)
 TypeError: indices must be of an integer dtype, got …
     take(v, v) | take_along_axis(v, v)
-IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
+IndexError: a mask of shape (3,) does not match dimensions of sizes (2,)
     x[b] | x[asarray([True, False, True]), zi] | x[b] = 1
 ValueError: a value of shape … could not be broadcast to …
     v[...] = [1, 2] | v[zi] = i | v[b] = v | v[b] = [1, 2, 3] | put_along_axis(v, zi, v) |
@@ -612,7 +612,7 @@ TypeError: only numeric dtypes are allowed, got bool
     abs(b) | scatter_add(b, zi, True)
 TypeError: only numeric dtypes are allowed, got bool, bool
     subtract(b, b) | cross(b, b)
-ValueError: no elements along axis (0, 1) of shape (0, 3)
+ValueError: needs at least one element along axis (0, 1), got shape (0, 3)
     min(none) | nanmin(none) | nanargmax(none)
 TypeError: only real numeric dtypes are allowed, got complex128
     min(z) | argmax(z) | sort(z) | argsort(z) | scatter_min(z, zi, 1) |
@@ -696,7 +696,7 @@ meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx
 no_copies("a")  # TypeError: at_least must be an integer, got 'a'
 explain(3)  # TypeError: function must be callable, got 3
 no_copies(allow="copy")  # TypeError: allow must be a collection of names, got 'copy'
-from_dlpack([1])  # AttributeError: a list exports nothing by DLPack (__dlpack__…; use asarray()
+from_dlpack([1])  # AttributeError: needs an object with __dlpack__ and…, got list; use asarray()
 from_dlpack(np.array(["a"]))  # BufferError: ndarray could not be exchanged: …
 === files
 save(3.5, ones(2))  # TypeError: file must be a path or an open binary file, got 3.5
@@ -737,14 +737,14 @@ broadcast_arrays(v, v2)  # ValueError: shape mismatch: operands could not be bro
 broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(-1,)]
 broadcast_to(v, (2, 4))  # ValueError: shape (3,) could not be broadcast to (2, 4)
 broadcast_to(v, (-1, 3))  # ValueError: shape must hold no negative sizes, got (-1, 3)
-concat([])  # ValueError: arrays must be at least one tensor, got none
+concat([])  # ValueError: arrays must hold at least one tensor, got none
 concat(3)  # TypeError: arrays must be a sequence, got 3
 concat(v)  # ValueError: tensors of rank 0 have no axis to join along; use stack()
 concat([v, v], dtype=int8)  # TypeError: float64 cannot become int8 by the rule 'same_kind'
 concat([v, v], out=v)  # ValueError: out must have the shape of the result, (6,), got (3,)
-concat([v, x])  # ValueError: shapes must agree but for axis 0, got [(3,), (2, 3)]
+concat([v, x])  # ValueError: shapes must be equal except along axis 0, got [(3,), (2, 3)]
 concat([s, s])  # ValueError: tensors of rank 0 have no axis to join along; use stack()
-stack([])  # ValueError: arrays must be at least one tensor, got none
+stack([])  # ValueError: arrays must hold at least one tensor, got none
 stack([v, v], casting="any")  # ValueError: casting must be one of no, equiv, safe…, got 'any'
 block([])  # ValueError: lists must not be empty, and equally deep
 block([1.0])  # TypeError: needs at least one tensor
@@ -756,17 +756,17 @@ insert(v, b, 1)  # TypeError: positions must be integers, got bool; use nonzero(
 delete(v, 3)  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 rot90(x, axes=(0,))  # ValueError: axes must be two, got (0,)
 rollaxis(x, 0, 3)  # ValueError: start must be from -2 to 2, got 3
-diagonal(x, axis1=1)  # ValueError: axis1 and axis2 must not name a dimension twice, got (1, 1)
+diagonal(x, axis1=1)  # ValueError: axis1 and axis2 must not repeat a dimension, got (1, 1)
 ravel(x, "R")  # ValueError: order must be one of C, F, A, K, got 'R'
 resize(x, (-1,))  # ValueError: sizes must not be negative, got (-1,)
 ix_(x)  # ValueError: positions must be of rank 1, got shapes [(2, 3)]
 apply_along_axis(sum, 0, zeros((2, 0)))  # ValueError: there are no lines along axis 0 of…
 stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
 unstack(s)  # AxisError: axis 0 is out of bounds for array of dimension 0
-squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
-moveaxis(x, (0, 1), 0)  # ValueError: source (0, 1) and destination 0 must be equally many
-moveaxis(x, (0, 0), (0, 1))  # ValueError: source must not name a dimension twice, got (0, 0)
-moveaxis(x, (0, 1), (0, 0))  # ValueError: destination must not name a dimension twice, got (0, 0)
+squeeze(x, axis=0)  # ValueError: only dimensions of size 1 can be…, got axis 0 of shape (2, 3)
+moveaxis(x, (0, 1), 0)  # ValueError: source (0, 1) and destination 0 must have equal lengths
+moveaxis(x, (0, 0), (0, 1))  # ValueError: source must not repeat a dimension, got (0, 0)
+moveaxis(x, (0, 1), (0, 0))  # ValueError: destination must not repeat a dimension, got (0, 0)
 permute_dims(x, (0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
 repeat(x, -1)  # ValueError: repeats must not be negative, got -1
 repeat(x, i)  # ValueError: repeats must have shape (6,), got (3,)
@@ -777,14 +777,14 @@ repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))  # MemoryError: repeats 
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
 tile(v, (-1,))  # ValueError: reps must not be negative, got (-1,)
 tile(v, (1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
-reshape(x, (4,))  # ValueError: shape (4,) does not fit 6 elements
-reshape(x, (-1, -1))  # ValueError: shape must hold no negative sizes but for one -1, got (-1, -1)
-reshape(x, (-1, 4))  # ValueError: shape (-1, 4) does not fit 6 elements
-reshape(none, (-1, 0))  # ValueError: shape (-1, 0) does not fit 0 elements
+reshape(x, (4,))  # ValueError: cannot reshape 6 elements into shape (4,)
+reshape(x, (-1, -1))  # ValueError: shape may hold one -1 and no other negative sizes, got (-1, -1)
+reshape(x, (-1, 4))  # ValueError: cannot reshape 6 elements into shape (-1, 4)
+reshape(none, (-1, 0))  # ValueError: cannot reshape 0 elements into shape (-1, 0)
 reshape(x.T, (6,), copy=False)  # ValueError: layout (3,2):(1,3) has no view of shape (6,), and…
-roll(x, (1, 2, 3), axis=(0, 1))  # ValueError: shift (1, 2, 3) and axis (0, 1) must be equally many
+roll(x, (1, 2, 3), axis=(0, 1))  # ValueError: shift (1, 2, 3) and axis (0, 1) must have equal…
 reshape(x, (6,), order="K")  # ValueError: order must be one of C, F, A, got 'K'
-sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
+sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must have equal lengths
 sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
 sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
 === indexing
@@ -801,10 +801,10 @@ v[3]  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0]  # IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer…, got 1.0
 v[None, "a"]  # IndexError: an index must be an integer, …, got 'a'
 x[5]  # IndexError: index 5 is out of bounds for dimension 0 of shape (2, 3)
-s[...,...]  # IndexError: 2 indices (or Ellipses) are too many for shape ()
+s[...,...]  # IndexError: too many indices (or Ellipses) for shape (), got 2
 x[far]  # IndexError: index 9 is out of bounds for size 2
-v[1, 2]  # IndexError: 2 indices (or Ellipses) are too many for shape (3,)
-s[0]  # IndexError: 1 index is too many for shape ()
+v[1, 2]  # IndexError: too many indices (or Ellipses) for shape (3,), got 2
+s[0]  # IndexError: too many indices (or Ellipses) for shape (), got 1
 none[0]  # IndexError: no index is inside dimension 0 of shape (0, 3)
 v[2**70]  # IndexError: index 1180591620717411303424 is out of bounds for dimension 0 of shape (3,)
 v[v]  # IndexError: positions must be integers or booleans, got dtype float64
@@ -829,7 +829,7 @@ v[1.0] = 1  # IndexError: an index must be an integer, …, got 1.0
 v[[0, 3]] = 1  # IndexError: index 3 is out of bounds for size 3
 w[0] = 1  # ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be…; copy() it
 none[0] = 1  # IndexError: no index is inside dimension 0 of shape (0, 3)
-s[0] = 1  # IndexError: 1 index is too many for shape ()
+s[0] = 1  # IndexError: too many indices (or Ellipses) for shape (), got 1
 v[::0] = 1  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
 v[...] = np.array(["a"])  # TypeError: value must be an array of numbers, got <U1
 === elementwise
@@ -843,12 +843,12 @@ clip(v, v2)  # ValueError: shape mismatch: … shapes (3,), (2,)
 clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
 clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not fit float64
 === searches, sorts, sets, statistics
-where(b, v, None)  # TypeError: operands must be tensors, arrays or Python…, got NoneType
+where(b, v, None)  # TypeError: needs both x and y, or neither of them, got NoneType
 where(b, v2, v)  # ValueError: shape mismatch: … shapes (3,), (2,), (3,)
-max(zeros((0,)))  # ValueError: …no elements…(0,)
+max(zeros((0,)))  # ValueError: …at least one element…(0,)
 diff(v, n=-1)  # ValueError: …-1
-argmax(zeros((0,)))  # ValueError: …no elements…(0,)
-argmin(none, axis=0)  # ValueError: …no elements…(0, 3)
+argmax(zeros((0,)))  # ValueError: …at least one element…(0,)
+argmin(none, axis=0)  # ValueError: …at least one element…(0, 3)
 nonzero(s)  # ValueError: …()
 searchsorted(x, v)  # ValueError: …(2, 3)
 searchsorted(v, v, side="middle")  # ValueError: …'middle'
@@ -866,7 +866,7 @@ argsort(v, stable=2)  # TypeError: stable must be True, False or None, got 2
 sort(v, kind="a")  # ValueError: kind must be one of heapsort, mergesort, quicksort, stable, got 'a'
 sort(v, order="a")  # TypeError: takes no order='a' with tensors
 partition(v, 3)  # ValueError: kth must lie within the 3 elements of a line, got 3
-lexsort([])  # ValueError: keys must be at least one tensor, got none
+lexsort([])  # ValueError: keys must hold at least one tensor, got none
 lexsort([v, v[:1]])  # ValueError: keys must have one shape, got (1,) and (3,)
 === linear algebra
 matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
@@ -877,7 +877,7 @@ tensordot(x, x, axes=3)  # ValueError: axes must be from 0 to 2 (the ranks), got
 tensordot(x, x, axes=-1)  # ValueError: axes must be from 0 to 2 (the ranks), got -1
 tensordot(x, x, axes=1.0)  # TypeError: axes must be an integer or two sequences of…, got 1.0
 tensordot(x, x, axes=((0,), (1,)))  # ValueError: sizes along axes (0,) of shape (2, 3) and (1,)…
-tensordot(x, x, axes=((0,), (0, 1)))  # ValueError: axes must be equally many…, got (0,) and (0, 1)
+tensordot(x, x, axes=((0,), (0, 1)))  # ValueError: axes must have equal…, got (0,) and (0, 1)
 linalg.cholesky(q - 3)  # LinAlgError: Matrix is not positive definite
 linalg.matrix_power(q, 2**63)  # ValueError: n must lie within 2**63 - 1, got 9223372036854775808
 linalg.solve(q, v)  # ValueError: shapes (2, 2) and (3,) do not match as …
@@ -904,7 +904,7 @@ fft.irfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
 fft.fft(zeros((0,)))  # ValueError: sizes along axes (0,) must be at…, got (0,) for shape (0,)
 fft.irfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
 fft.hfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
-fft.fftn(x, s=(2,), axes=(0, 1))  # ValueError: s and axes must be equally many, got (2,) and (0, 1)
+fft.fftn(x, s=(2,), axes=(0, 1))  # ValueError: s and axes must have equal…, got (2,) and (0, 1)
 fft.fftn(x, s=(0, 2), axes=(0, 1))  # ValueError: sizes along axes…, got (0, 2) for shape (2, 3)
 fft.fftn(x, s=(-2, 2), axes=(0, 1))  # ValueError: sizes along axes…, got (-2, 2) for shape (2, 3)
 fft.fftn(x, s=(1, 2, 3))  # AxisError: axis -3 is out of bounds for array of dimension 2
@@ -922,14 +922,14 @@ bincount(asarray([3, 2**63 - 1]))  # ValueError: the integers must be below 2**6
 bincount(asarray([2**63], dtype=uint64), minlength=4)  # ValueError: the integers must be below…
 bincount(zi, v)  # ValueError: needs weights of the same shape, got (3,) for (2,)
 bincount(zi, minlength=-1)  # ValueError: minlength must not be negative, got -1
-cov(x, v2)  # ValueError: shapes must agree but for axis 0, got [(2, 3), (1, 2)]
+cov(x, v2)  # ValueError: shapes must be equal except along axis 0, got [(2, 3), (1, 2)]
 cov(x, ddof=1.0)  # TypeError: ddof must be an integer, got 1.0
 cov(x, rowvar=2)  # TypeError: rowvar must be True or False, got 2
 cov(x, dtype="int64")  # TypeError: dtype must be floating-point, got int64
 isclose(v, v, equal_nan=2)  # TypeError: equal_nan must be True or False, got 2
 diag(s)  # ValueError: needs a rank of 1 or 2, got shape ()
 einsum(x, x)  # TypeError: the first argument must be…, got a tensor of float64 and shape (2, 3)
-einsum("i")  # ValueError: operands must be at least one tensor, got none
+einsum("i")  # ValueError: operands must hold at least one tensor, got none
 einsum("ij", v)  # ValueError: 'ij' does not fit shapes (3,): 'ij' does not name the dimensions of…
 einsum("i,i", v, v2)  # ValueError: 'i,i' does not fit shapes (3,), (2,): 'i' names sizes 3 and 2
 einsum("a$b", x)  # ValueError: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of…
@@ -1005,7 +1005,7 @@ sum(x=x)  # TypeError: there is no x=: sum(a, axis=None, dtype=None, out=None…
 sum(x, axiz=1)  # TypeError: there is no axiz=; did you mean axis=?: sum(a, axis=None…
 max(x, x)  # TypeError: axis must be an integer or a sequence of integers, got a tensor of…
 var(x, ddof=1, correction=1)  # ValueError: ddof and correction are two names of one argument…
-zeros(2, 3)  # TypeError: dtype must be a dtype of this namespace, got 3
+zeros(2, 3)  # TypeError: shape is one argument, a tuple of sizes: (2, 3)
 reshape(x, 3, 2)  # ValueError: order must be one of C, F, A, got 2
 reshape(x, (3, 2), shape=6)  # TypeError: multiple values for argument 'shape': reshape(…
 concat(x, x)  # TypeError: axis must be an integer, got a tensor of float64 and shape (2, 3)

@@ -291,7 +291,7 @@ def test_any_text_is_read_or_refused(reader, text):
 
 # Calls, and how their errors begin.
 AT_ONCE = """
-x[(None,) * 32000]  # __getitem__: 32000 indices (or Ellipses) are too many for shape
+x[(None,) * 32000]  # __getitem__: too many indices (or Ellipses) for shape
 take(x, 10**5000, axis=0)  # take: index an integer of 16610 bits is out of bounds
 fft.fft(x, n=2**62)  # fft: shape: the sizes (2, 4611686018427387904), with 1 for 0,
 tensordot(big, big, axes=0)  # tensordot: shape: the sizes (1073741824, 1048576, 10737
@@ -317,7 +317,7 @@ from_dlpack(Exporter(capsule()))  # from_dlpack: Exporter.__dlpack__() gave PyCa
 from_dlpack(Exporter(RuntimeError('m' * 10**5)))
     from_dlpack: Exporter could not be exchanged: mmm
 concat([zeros((2, n)) for n in range(3000)], axis=0)
-    concat: shapes must agree but for axis 0, got [(2, 0), (2, 1),
+    concat: shapes must be equal except along axis 0, got [(2, 0), (2, 1),
 quantile(x, broadcast_to(asarray(0.5), (2**50,)))
     quantile: shape (1125899906842624,) of float64 needs 9007199254740992 bytes
 """

@@ -16,7 +16,7 @@ def test_squeeze_is_a_view_and_wants_size_1():
     x = tl.zeros((1, 3, 1))
     assert tl.squeeze(x, axis=(0, -1)).shape == (3,)
     assert shared(tl.squeeze(x, axis=0), x)
-    with pytest.raises(ValueError, match=r"size 1, got 1 of shape \(1, 3, 1\)"):
+    with pytest.raises(ValueError, match=r"size 1 can be.*, got axis 1 of shape \(1, 3, 1\)"):
         tl.squeeze(x, axis=1)
 
 

@@ -271,7 +271,7 @@ def _misfit(function: Callable[..., Any], args: Sequence[Any], options: Mapping[
         if places[-1:] in (["shape"], ["axes"], ["repetitions"]):
             sizes = shown(tuple(args[len(places) - 1 :]))
             return f"{places[-1]} is one argument: {name}({', '.join([*places[:-1], sizes])})"
-        return f"takes {len(places)} by position, got {len(args)}: {call}"
+        return f"takes {len(places)} positional arguments, got {len(args)}: {call}"
     try:
         signature.bind(*args, **options)
     except TypeError as error:

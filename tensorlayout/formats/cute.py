@@ -215,7 +215,7 @@ def _read_text(text: str) -> tuple[Any, Any]:
             return size, stride
     except (SyntaxError, ValueError, MemoryError):
         pass
-    rule = "must read shape:stride as in ((2,2),3):((1,6),2)"
+    rule = "must have the form shape:stride as in ((2,2),3):((1,6),2)"
     if "o" in text.lower() or "@" in text:
         rule += "; swizzles, composed layouts and strides of several bases are no strides"
     elif "?" in text:

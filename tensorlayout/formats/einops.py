@@ -83,7 +83,7 @@ def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
     """The axes of each dimension on the left and on the right, with ``...`` spelt out."""
     sides = pattern.split("->") if isinstance(pattern, str) else []
     if len(sides) != 2 or len(pattern) > 4096:
-        refuse(f"pattern must read 'b c -> c b', got {shown(pattern, 200)}")
+        refuse(f"pattern must have the form 'b c -> c b', got {shown(pattern, 200)}")
     left, right = (_groups(side, pattern) for side in sides)
     counts = [[axis for axes in side for axis in axes].count("...") for side in (left, right)]
     many = rank + 1 - len(left)
@@ -107,7 +107,7 @@ def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
 def _groups(side: str, pattern: str) -> list[list[str]]:
     """The axes of each dimension of a side; none for a 1."""
     if not (re.fullmatch(_SIDE, side) and all(map(_is_axis, re.findall(_AXIS, side)))):
-        refuse(f"pattern must read 'b (h p) -> h b p', got {shown(pattern, 200)}")
+        refuse(f"pattern must have the form 'b (h p) -> h b p', got {shown(pattern, 200)}")
     groups = [re.findall(_AXIS, group) for group in re.findall(_GROUP, side)]
     return [[axis for axis in axes if not axis.isdecimal()] for axes in groups]
 

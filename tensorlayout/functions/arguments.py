@@ -337,7 +337,7 @@ def writable(x: Tensor) -> Tensor:
         raise ValueError("the tensor is read-only; copy() it first")
     if x.spec.layout.is_overlapping:
         rule = f"elements of layout {errors.cut(x.layout)} share slots"
-        raise ValueError(f"{rule}, so it cannot be written; copy() it")
+        raise ValueError(f"{rule}, so the tensor cannot be written; copy() it first")
     return x
 
 

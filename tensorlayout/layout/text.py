@@ -48,7 +48,7 @@ def parse_text(text: str) -> dict[str, Any]:
     match = re.fullmatch(_TEXT, wrapped[1] if wrapped else plain)
     if match is None:
         rule = (
-            "must read (sizes):(strides)[+offset] [order=(…)] [padded=(…)]"
+            "must have the form (sizes):(strides)[+offset] [order=(…)] [padded=(…)]"
             " [padding=SYMBOL or 0xBITS:dtype] [bits=…]"
         )
         if plain.isalpha():
@@ -74,7 +74,7 @@ def tiling_in(text: str) -> dict[str, Any]:
     match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
         rule = (
-            "must read {minor_to_major} or {minor_to_major:T(tile)(tile)…E(bits)}, such as"
+            "must have the form {minor_to_major} or {minor_to_major:T(tile)(tile)…E(bits)}, such as"
             " {1,0:T(8,128)(2,1)}; xla.layout_of reads all else that XLA writes"
         )
         _refuse(text, rule)

@@ -157,7 +157,7 @@ class Unknown:
         raise NotImplementedError("staged")
 
 
-READ = "must read shape:stride"
+READ = "must have the form shape:stride"
 STATIC = "^from_cute: shape and stride must be static"
 
 

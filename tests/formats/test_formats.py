@@ -332,13 +332,13 @@ onednn.write(padded) -> onednn.write: padding must hold zeros (with_padding_valu
 onednn.write(Layout((1,) * 13)) -> onednn.write: needs 1 to 12 dimensions, a letter for each
 onednn.write(cube.with_slot_bits(4)) -> onednn.write: slots are whole bytes (with_slot_bits(None)
 onednn.write(reversal) -> onednn.write: no tag says
-einops.read((2, 3), "a b") -> einops.read: pattern must read 'b c -> c b'
+einops.read((2, 3), "a b") -> einops.read: pattern must have the form 'b c -> c b'
 einops.read((2, 3), "a b -> b a", c=2) -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a b c -> c b a") -> einops.read: pattern 'a b c -> c b a' is of 3 dimensions
 einops.read((2, 3), "a (b c) -> a b c") -> einops.read: axes b c need lengths of 1 or more
-einops.read((2, 3), "a (b -> a b") -> einops.read: pattern must read 'b (h p)
+einops.read((2, 3), "a (b -> a b") -> einops.read: pattern must have the form 'b (h p)
 einops.read((2, 3), "... ... -> ...") -> einops.read: '...' must be an axis of its own
-einops.read((2, 3), "a\\tb -> b a") -> einops.read: pattern must read 'b (h p)
+einops.read((2, 3), "a\\tb -> b a") -> einops.read: pattern must have the form 'b (h p)
 einops.write(padded) -> einops.write: has no padding
 einops.write(cube, "a b c1") -> einops.write: names must be 3 different ones
 einops.write(Layout((1,) * 27)) -> einops.write: names must be 27 different ones
@@ -346,7 +346,7 @@ jax.read((2, 3), jax.JaxLayout((0, 1, 2))) -> jax.read: minor_to_major: must be 
 jax.read((2, 3), jax.JaxLayout((0, 1), ((0, 2),))) -> jax.read: tiles: sizes must be at least 1
 jax.read((2, 6), jax.JaxLayout((0, 1), ((3,), (8, 4))), "ZERO") -> jax.read: the 64 slots of ((3,)
 cute.write(torn) -> cute.write: dimension 0 of size 3 ends inside a tile
-cute.read((2, 3), "(2,3)") -> cute.read: must read shape:stride
+cute.read((2, 3), "(2,3)") -> cute.read: must have the form shape:stride
 written(cube, 0) -> written: itemsize: must be at least one byte
 """
 

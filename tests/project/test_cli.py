@@ -58,7 +58,7 @@ def test_arguments(capsys):
 
 # The arguments of `show`, and what its complaint says.
 REFUSED = """
-(2,3):(3 | layout text: must read
+(2,3):(3 | layout text: must have the form
 (2,3):(3,1) 2,3 | already has a shape
 NHWC 1,2 | names 4 dimensions (N, C, H, W), the shape has 2
 NHWC 1,2,x,3 | a shape is sizes with commas between

@@ -454,10 +454,14 @@ def test_what_is_no_layout_for_the_shape(names):
         ((0, 0), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 0)"),
         ((False, True), TypeError, f"layout {kinds}, got (False, True)"),
         ("CHW", ValueError, "labels: 'CHW' names 3 dimensions (C, H, W), the shape has 2; …"),
-        ("(4,6:(5,1)", ValueError, "layout text: must read …, got '(4,6:(5,1)'"),
+        ("(4,6:(5,1)", ValueError, "layout text: must have the form …, got '(4,6:(5,1)'"),
         ("(4,5):(5,1)", ValueError, "layout (4,5):(5,1) is for shape (4, 5), the … (4, 6)"),
         ("(4,6):(0,1)", ValueError, "elements of layout (4,6):(0,1) share slots; …"),
-        ("{1,0:T(2,2)S(1)}", ValueError, "layout text: must read …; xla.layout_of reads …"),
+        (
+            "{1,0:T(2,2)S(1)}",
+            ValueError,
+            "layout text: must have the form …; xla.layout_of reads …",
+        ),
         (5, TypeError, f"layout {kinds}, got 5"),
         (names["v2"], TypeError, f"layout {kinds}, got a tensor of float64 and shape (2,)"),
         (names["bits"], ValueError, padding.format("BitPattern(0x1, 'int8')")),
@@ -709,7 +713,7 @@ load("x.npy", mmap_mode="w")  # ValueError: mmap_mode must be None, 'r', 'r+' or
 === layouts
 from_storage([1, 2], "(2,):(1,)", dtype=int8)  # TypeError: storage must have the…, got [1, 2]
 from_storage(bytes(4), "(2,):(1,)", dtype=int64)  # ValueError: layout (2,):(1,) of int64 requires…
-from_storage(bytes(4), "(2,)", dtype=int8)  # ValueError: layout text: must read…, got '(2,)'
+from_storage(bytes(4), "(2,)", dtype=int8)  # ValueError: layout text: must have…, got '(2,)'
 from_storage(bytes(4), (2,), dtype=int8)  # TypeError: layout must be a Layout or its…, got (2,)
 from_storage(bytes(4), "(2,):(1,)", dtype=None)  # TypeError: dtype must be a dtype of…, got None
 from_storage(bytearray(256), least, dtype=complex64, fill_padding=True)  # ValueError: the padding…
@@ -827,7 +831,7 @@ asarray([10**400], dtype=float32)  # OverflowError: the Python integer … does 
 v[3] = 1  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0] = 1  # IndexError: an index must be an integer, …, got 1.0
 v[[0, 3]] = 1  # IndexError: index 3 is out of bounds for size 3
-w[0] = 1  # ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be…; copy() it
+w[0] = 1  # ValueError: elements of layout (2,3):(0,1) share slots, so the tensor…; copy() it first
 none[0] = 1  # IndexError: no index is inside dimension 0 of shape (0, 3)
 s[0] = 1  # IndexError: too many indices (or Ellipses) for shape (), got 1
 v[::0] = 1  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
@@ -1016,9 +1020,9 @@ exp(x, out=v)  # ValueError: out must have the shape of the result, (2, 3), got 
 exp(x, out=u8)  # TypeError: out must hold float64 by the rule 'same_kind', got uint8; convert…
 add(x)  # TypeError: missing a required argument: 'x2': add(x1, x2, out=None…
 meshgrid(v, v, dense=True)  # TypeError: there is no dense=: meshgrid(*xi, copy=True, sparse=False…
-v.flatten(1, 2)  # TypeError: takes 2 by position, got 3: flatten(a, order='C')
+v.flatten(1, 2)  # TypeError: takes 2 positional arguments, got 3: flatten(a, order='C')
 v.dot(y=v)  # TypeError: there is no y=…: dot(a, b, out=None)
-linalg.svd(x, False, True, False, 1)  # TypeError: takes … by position, got 5: svd(…
+linalg.svd(x, False, True, False, 1)  # TypeError: takes … positional arguments, got 5: svd(…
 """
 
 

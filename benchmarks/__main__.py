@@ -133,8 +133,8 @@ def _import(asked: argparse.Namespace) -> None:
 
 
 def _distributed(asked: argparse.Namespace) -> None:
-    found = distributed.timings(asked.only, 2 if asked.quick else 7)
-    _page(distributed.markdown(found, report.machine()), asked)
+    results = distributed.timings(asked.only, 2 if asked.quick else 7)
+    _page(distributed.markdown(results, report.machine()), asked)
 
 
 def _transposes(asked: argparse.Namespace) -> None:

@@ -44,7 +44,7 @@ def save(
     draw.text((FINE * MARGIN, FINE * 16), title, INK, font(FINE * 22))
     named = {name for panel in panels for name in panel.points}
     _legend(draw, {name: colour for name, colour in colours.items() if name in named})
-    points = [each for panel in panels for line in panel.points.values() for each in line]
+    points = [point for panel in panels for line in panel.points.values() for point in line]
     levels = _levels(min(y for _, y in points), max(y for _, y in points))
     ends = min([*ticks, *(x for x, _ in points)]), max([*ticks, *(x for x, _ in points)])
     for number, panel in enumerate(panels):

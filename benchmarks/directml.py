@@ -48,8 +48,8 @@ def _calls(numpy: Call, ours: Call, torchs: Callable[[Any], Call]) -> Calls:
 
 def _seen(*arrays: Array) -> tuple[list[Any], list[Any]]:
     """The arrays as tensors of ours, and of PyTorch, in their memory."""
-    each = [share(array) for array in arrays]
-    return [seen[OURS] for seen in each], [seen.get("torch") for seen in each]
+    exported = [share(array) for array in arrays]
+    return [seen[OURS] for seen in exported], [seen.get("torch") for seen in exported]
 
 
 def _join(axis: int) -> Make:

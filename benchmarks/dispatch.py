@@ -124,20 +124,20 @@ def _simulator() -> Iterator[None]:
 def timings(quick: bool) -> dict[str, dict[str, float]]:
     """For each column and row, the least time of a call, in seconds."""
     timed = functools.partial(measure, rounds=5 if quick else 40, batch=0.003, pause=0.0)
-    found = {NUMPY: _least(timed(_numpy())), CPU: _least(timed(_on("cpu")))}
+    seconds = {NUMPY: _least(timed(_numpy())), CPU: _least(timed(_on("cpu")))}
     for name, opened in ((CUPY, _cupy(1)), (CUPY_2, _cupy(2)), (SIMULATOR, _simulator())):
         with opened:
-            found[name] = _least(timed(_on("cuda")))
-    return found
+            seconds[name] = _least(timed(_on("cuda")))
+    return seconds
 
 
 def _least(timing: Timing) -> dict[str, float]:
     return {name: min(times) for name, times in timing.rounds.items()}
 
 
-def markdown(found: Mapping[str, Mapping[str, float]], machine: list[str]) -> str:
+def markdown(seconds: Mapping[str, Mapping[str, float]], machine: list[str]) -> str:
     """The page."""
-    figures = [[row, *(f"{1e6 * found[c][row]:.2f}" for c in COLUMNS)] for row in found[NUMPY]]
+    figures = [[row, *(f"{1e6 * seconds[c][row]:.2f}" for c in COLUMNS)] for row in seconds[NUMPY]]
     rows = table(["float32, (4, 4)", *COLUMNS], figures)
     notes = [
         "`python -m benchmarks dispatch`: microseconds of a warm call on the host; the least of",

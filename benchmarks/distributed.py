@@ -100,10 +100,10 @@ def _distributed() -> Iterator[dict[str, Way]]:
             return client.submit(corner, held, workers=[second], pure=False).result()
 
         def between(maker: str) -> float:
-            made = client.submit(_made, maker, workers=[first], pure=False)
-            library.wait(made)
+            source = client.submit(_made, maker, workers=[first], pure=False)
+            library.wait(source)
             start = time.perf_counter()
-            client.submit(corner, made, workers=[second], pure=False).result()
+            client.submit(corner, source, workers=[second], pure=False).result()
             return time.perf_counter() - start
 
         yield {
@@ -153,15 +153,15 @@ ENGINES: dict[str, Callable[[], Any]] = {
 
 def timings(only: str, rounds: int) -> dict[str, Timing]:
     """Seconds of each way, for each thing sent."""
-    found: dict[str, Timing] = {}
+    results: dict[str, Timing] = {}
     for engine, ways in ENGINES.items():
         if engine not in ("pickle", "concurrent.futures") and installed(engine) is None:
             continue
-        with ways() as each:
-            for name, way in each.items():
+        with ways() as open_way:
+            for name, way in open_way.items():
                 if only in name:
-                    found[name] = _timed(way, rounds, on_workers="worker to worker" in name)
-    return found
+                    results[name] = _timed(way, rounds, on_workers="worker to worker" in name)
+    return results
 
 
 def _timed(way: Way, rounds: int, *, on_workers: bool) -> Timing:
@@ -180,14 +180,14 @@ def _timed(way: Way, rounds: int, *, on_workers: bool) -> Timing:
                 del kept, x
             if turn:
                 times[name].append(spent)
-    return Timing({name: tuple(each) for name, each in times.items()})
+    return Timing({name: tuple(seconds) for name, seconds in times.items()})
 
 
-def markdown(found: dict[str, Timing], machine: list[str]) -> str:
+def markdown(results: dict[str, Timing], machine: list[str]) -> str:
     """The page."""
     ours = [name for name in SENT if name != "numpy"]
     rows, missed = [], 0
-    for way, timing in found.items():
+    for way, timing in results.items():
         ratios = [timing.ratio(name, "numpy") for name in ours]
         # Less than a millisecond is as good as nothing, whatever NumPy takes.
         slow = [
@@ -200,13 +200,13 @@ def markdown(found: dict[str, Timing], machine: list[str]) -> str:
         ]
         rows.append([way, f"{1e3 * median(timing.rounds['numpy']):.2f}", *cells])
     engines = [f"{name} {installed(name).__version__}" for name in ENGINES if _has_version(name)]
-    rounds = len(next(iter(found.values())).rounds["numpy"]) if found else 0
+    rounds = len(next(iter(results.values())).rounds["numpy"]) if results else 0
     notes = [
         "`python -m benchmarks distributed`: milliseconds to send 256 MB of float32 that nobody",
         f"has sent before, medians of {rounds} rounds, the first to go another in each; in",
         "brackets ours over NumPy's of the same round: median; least to greatest.",
         "",
-        f"{missed} of {len(found)} rows miss the target: {TARGET} times NumPy's time, or 1 ms.",
+        f"{missed} of {len(results)} rows miss the target: {TARGET} times NumPy's time, or 1 ms.",
     ]
     header = ["milliseconds", "numpy", *ours]
     page = [

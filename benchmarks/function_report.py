@@ -16,7 +16,7 @@ def markdown(results: Sequence[Result], floors: Mapping[str, Timing]) -> str:
     """The page for ``benchmarks/results``, which is also what the terminal shows."""
     missed = [r for r in results if r.above]
     names = functions_of([r.row for r in results])
-    found = {(r.row.function, r.row.dtype, r.row.layout): r for r in results}
+    by_case = {(r.row.function, r.row.dtype, r.row.layout): r for r in results}
     per_byte = _least(floors["bytes"], "numpy") / (2 * NBYTES)
     lines = [
         "# Functions against NumPy",
@@ -31,14 +31,14 @@ def markdown(results: Sequence[Result], floors: Mapping[str, Timing]) -> str:
         "",
         *table(
             ["function", "ours", "over the floor", *TYPES],
-            [[name, *_by_dtype(name, found, per_byte)] for name in names],
+            [[name, *_by_dtype(name, by_case, per_byte)] for name in names],
         ),
         "",
         "## By layout",
         "",
         *table(
             ["function", "dtype", *LAYOUTS],
-            [[name, *_by_layout(name, found)] for name in names],
+            [[name, *_by_layout(name, by_case)] for name in names],
         ),
         "",
     ]
@@ -68,9 +68,9 @@ def _explained(floors: Mapping[str, Timing]) -> list[str]:
     ]
 
 
-def _by_dtype(name: str, found: Found, per_byte: float) -> list[str]:
+def _by_dtype(name: str, by_case: Found, per_byte: float) -> list[str]:
     """Empty cells for what was not timed."""
-    results = [found.get((name, dtype, ROW_MAJOR)) for dtype in TYPES]
+    results = [by_case.get((name, dtype, ROW_MAJOR)) for dtype in TYPES]
     timed = [r for r in results if r is not None]
     if not timed:
         return [""] * (len(TYPES) + 2)
@@ -82,9 +82,9 @@ def _by_dtype(name: str, found: Found, per_byte: float) -> list[str]:
     ]
 
 
-def _by_layout(name: str, found: Found) -> list[str]:
-    dtype = next(d for n, d, _ in found if n == name)
-    results = [found.get((name, dtype, layout)) for layout in LAYOUTS]
+def _by_layout(name: str, by_case: Found) -> list[str]:
+    dtype = next(d for n, d, _ in by_case if n == name)
+    results = [by_case.get((name, dtype, layout)) for layout in LAYOUTS]
     return [
         dtype,
         *[f"{_ratio(r, 'numpy')}; {_ratio(r, ROW_MAJOR)}" if r else "" for r in results],

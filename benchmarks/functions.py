@@ -287,6 +287,6 @@ def floors() -> Mapping[str, Mapping[str, Call]]:
     }
 
 
-def functions_of(found: Sequence[Case]) -> list[str]:
+def functions_of(cases: Sequence[Case]) -> list[str]:
     """The functions in the order of the cases."""
-    return list(dict.fromkeys(case.function for case in found))
+    return list(dict.fromkeys(case.function for case in cases))

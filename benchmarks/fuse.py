@@ -109,11 +109,11 @@ def _row(
     limits: Mapping[str, float] = LARGE,
 ) -> HostRow:
     def make() -> Mapping[str, Call]:
-        given = arguments()
-        seen = [share(x) if isinstance(x, np.ndarray) else None for x in given]
+        operands = arguments()
+        seen = [share(x) if isinstance(x, np.ndarray) else None for x in operands]
 
         def of(peer: str) -> list[Any]:
-            return [x if s is None else s[peer] for x, s in zip(given, seen, strict=True)]
+            return [x if s is None else s[peer] for x, s in zip(operands, seen, strict=True)]
 
         ours, arrays, plain, fused = of(OURS), of("numpy"), function(tl), tl.fuse(function(tl))
         calls: dict[str, Call] = {

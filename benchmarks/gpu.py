@@ -116,14 +116,14 @@ class Bench:
         Both files are written before each, so that whatever ends the run leaves all rows before,
         and the name of the one that was under way.
         """
-        versions = {each.name: each.version for each in self.libraries}
+        versions = {library.name: library.version for library in self.libraries}
         facts = [machine()[0], *self.space.facts, *self.absent]
         report = Report(self.space.name, facts, versions, meant=isinstance(self.space, Gpu))
         report.left_out = {row.name: "the run ended before" for row in rows}
         try:
             for row in shown(rows):
                 self._add(report, row)
-            uses = [use for each in report.measured for use in each.kernels]
+            uses = [use for measurement in report.measured for use in measurement.kernels]
             for kernel in _some(use.kernel for use in uses):
                 if time.perf_counter() < self.until:
                     report.compiled.append(self.compile_time(kernel))
@@ -184,7 +184,9 @@ class Bench:
         turns = {} if row.on_host else {COPY: self._turns_of_copies(row, sets)}
         for library in self.libraries:
             try:
-                prepared = [library.prepare(row, *each) for each in zip(blocks, outs, strict=True)]
+                prepared = [
+                    library.prepare(row, *operands) for operands in zip(blocks, outs, strict=True)
+                ]
                 wrong = self._wrong(library, row, blocks[0], outs[0])
                 if library.name == OURS:
                     kernels = gpu_plans.kernels_of(prepared[0].call)
@@ -194,14 +196,14 @@ class Bench:
                 failed[library.name] = wrong
             else:
                 clock = clock_of(library, self.events, on_host=row.on_host)
-                turns[library.name] = Turns([each.call for each in prepared], clock)
+                turns[library.name] = Turns([call.call for call in prepared], clock)
         if row.reference == FLAT and OURS in turns:
             turns[FLAT] = self._turns_of_flat(row, sets)
         if row.reference == CUBLAS and OURS in turns:
             turns[CUBLAS] = Turns(
                 [
-                    gpu_cublas.product(self.space, row, *each)
-                    for each in zip(blocks, outs, strict=True)
+                    gpu_cublas.product(self.space, row, *arrays)
+                    for arrays in zip(blocks, outs, strict=True)
                 ],
                 self._device_clock(),
             )
@@ -260,10 +262,10 @@ class Bench:
 
 def _some(kernels: Iterable[Kernel]) -> list[Kernel]:
     """The first of each name, and of elementwise ones the first of each operation."""
-    found: dict[tuple[str, str], Kernel] = {}
+    by_kernel: dict[tuple[str, str], Kernel] = {}
     for kernel in kernels:
-        found.setdefault((kernel.name, kernel.operation), kernel)
-    return list(found.values())
+        by_kernel.setdefault((kernel.name, kernel.operation), kernel)
+    return list(by_kernel.values())
 
 
 def _in_short(error: Exception) -> str:

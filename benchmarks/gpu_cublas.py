@@ -33,7 +33,7 @@ def product(space: Space, row: Row, blocks: Sequence[Array], out: Array) -> Call
     kind, precision, scalar = _TYPES[row.out.dtype]
     code, compute = getattr(cuda.runtime, kind), getattr(library, precision)
     scalars = np.ones((), scalar), np.zeros((), scalar)
-    alpha, beta = (each.ctypes.data for each in scalars)
+    alpha, beta = (array.ctypes.data for array in scalars)
     first, second = row.operands
     m, n = row.out.shape[-2:]
     k = first.shape[-1]
@@ -42,7 +42,7 @@ def product(space: Space, row: Row, blocks: Sequence[Array], out: Array) -> Call
     c = (out.data.ptr, code, n)
     count = prod(row.out.shape[:-2])
     best = library.CUBLAS_GEMM_DEFAULT
-    far = [prod(each.block[-2:]) for each in (second, first, row.out)]
+    far = [prod(operand.block[-2:]) for operand in (second, first, row.out)]
 
     def call() -> None:
         handle = cuda.get_cublas_handle()
@@ -58,8 +58,8 @@ def product(space: Space, row: Row, blocks: Sequence[Array], out: Array) -> Call
 
 def _op(library: object, operand: Operand) -> int:
     transposed = operand.axes is not None
-    found: int = getattr(library, "CUBLAS_OP_T" if transposed else "CUBLAS_OP_N")
-    return found
+    code: int = getattr(library, "CUBLAS_OP_T" if transposed else "CUBLAS_OP_N")
+    return code
 
 
 def _matrices(operand: Operand, block: Array) -> Array:

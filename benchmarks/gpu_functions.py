@@ -60,11 +60,11 @@ def reduction(name: str, axis: Axes, dtype: str) -> Operation:
 def _greatest(axis: Axes) -> Any:
     """What says whether positions are those of a greatest element: any will do."""
 
-    def judged(xp: Any, found: Any, x: Any) -> Any:
+    def judged(xp: Any, result: Any, x: Any) -> Any:
         if axis is None:
-            return x.reshape(-1)[found], x.max()
-        at = xp.take_along_axis(x, xp.expand_dims(found, axis), axis)
-        return at.reshape(found.shape), x.max(axis=axis)
+            return x.reshape(-1)[result], x.max()
+        at = xp.take_along_axis(x, xp.expand_dims(result, axis), axis)
+        return at.reshape(result.shape), x.max(axis=axis)
 
     return judged
 
@@ -173,7 +173,7 @@ def sorting_positions(axis: int) -> Operation:
         lambda torch, out, x: torch.argsort(x, axis),
         lambda jnp, x: jnp.argsort(x, axis=axis),
         whole=True,
-        judged=lambda xp, found, x: (xp.take_along_axis(x, found, axis), xp.sort(x, axis=axis)),
+        judged=lambda xp, result, x: (xp.take_along_axis(x, result, axis), xp.sort(x, axis=axis)),
     )
 
 

@@ -139,16 +139,16 @@ def random(space: Space, operand: Operand) -> Array:
 def _positions(xp: Any, operand: Operand) -> Array:
     shape, below, kind = operand.block, operand.below, operand.positions
     if kind == "numbers":
-        found = xp.arange(below)
+        positions = xp.arange(below)
     elif kind == "order":
-        found = xp.random.permutation(below)
+        positions = xp.random.permutation(below)
     elif kind == "orders":
-        found = xp.argsort(xp.random.random_sample(shape), axis=-1)
+        positions = xp.argsort(xp.random.random_sample(shape), axis=-1)
     else:
-        found = xp.random.randint(0, below, shape)
+        positions = xp.random.randint(0, below, shape)
         if kind == "sorted":
-            found = xp.sort(found, axis=-1)
-    return xp.ascontiguousarray(found.reshape(shape).astype(operand.dtype))
+            positions = xp.sort(positions, axis=-1)
+    return xp.ascontiguousarray(positions.reshape(shape).astype(operand.dtype))
 
 
 def poisoned(space: Space, operand: Operand) -> Array:

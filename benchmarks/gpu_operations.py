@@ -136,8 +136,8 @@ def _squares(xp: Any) -> Function:
 @functools.cache
 def _in_one(library: Any, fuse: str, function: Function) -> Function:
     """A function of a library's arrays, fused by it where it can."""
-    made = function(library)
-    return getattr(library, fuse)(made) if hasattr(library, fuse) else made
+    fused = function(library)
+    return getattr(library, fuse)(fused) if hasattr(library, fuse) else fused
 
 
 def fused(name: str, function: Function, *, whole: bool = False) -> Operation:

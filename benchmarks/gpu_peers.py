@@ -158,13 +158,13 @@ class Jax(Library):
 
     def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
         """`out` is not used: JAX allocates every result. Rows with padding get zeros as padding."""
-        given = [self._given(block) for block in blocks]
+        arrays = [self._given(block) for block in blocks]
         compiled = self._of(row)
         kept: list[Any] = [None]
 
         def call() -> Any:
             kept[0] = None
-            kept[0] = compiled(*given)
+            kept[0] = compiled(*arrays)
             return kept[0]
 
         return Prepared(call, lambda x: self._array(row.out, x))
@@ -193,8 +193,8 @@ class Jax(Library):
 
     def _array(self, out: Operand, x: Any) -> Array:
         x.block_until_ready()
-        found = np.asarray(x) if self.space.xp is np else self.space.xp.from_dlpack(x)
-        return found if out.keep is None else found[..., : out.keep]
+        array = np.asarray(x) if self.space.xp is np else self.space.xp.from_dlpack(x)
+        return array if out.keep is None else array[..., : out.keep]
 
     def wait(self, result: Any) -> None:
         """Until its stream is done with the last result."""
@@ -203,7 +203,7 @@ class Jax(Library):
 
 def libraries(space: Space) -> tuple[list[Library], list[str]]:
     """The libraries that take part, ours first, and a line for each that does not."""
-    found: list[Library] = [Ours(space), ArrayLibrary(space)]
+    peers: list[Library] = [Ours(space), ArrayLibrary(space)]
     absent: list[str] = []
     torch = installed("torch")
     if torch is None:
@@ -211,7 +211,7 @@ def libraries(space: Space) -> tuple[list[Library], list[str]]:
     elif space.xp is not np and not torch.cuda.is_available():
         absent.append("PyTorch: sees no GPU, left out")
     else:
-        found.append(Torch(space, torch))
+        peers.append(Torch(space, torch))
     # Or it would take three quarters of the memory when it starts.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax = installed("jax")
@@ -221,41 +221,41 @@ def libraries(space: Space) -> tuple[list[Library], list[str]]:
         absent.append("JAX: sees no GPU, left out")
     else:
         jax.config.update("jax_enable_x64", True)
-        found.append(Jax(space, jax))
-    return found, absent
+        peers.append(Jax(space, jax))
+    return peers, absent
 
 
 # ---- Whether results are right
 
 
-def difference(space: Space, row: Row, blocks: Sequence[Array], found: Array) -> str:
+def difference(space: Space, row: Row, blocks: Sequence[Array], result: Array) -> str:
     """What is wrong about a result, against CuPy (on small rows NumPy); "" if nothing is.
 
     A part at a time, so that the reference takes little memory.
     """
     xp = space.xp
-    if tuple(found.shape) != row.out.shape:
-        return f"shape {tuple(found.shape)} instead of {row.out.shape}"
-    if str(found.dtype) != row.out.dtype:
-        return f"dtype {found.dtype} instead of {row.out.dtype}"
+    if tuple(result.shape) != row.out.shape:
+        return f"shape {tuple(result.shape)} instead of {row.out.shape}"
+    if str(result.dtype) != row.out.dtype:
+        return f"dtype {result.dtype} instead of {row.out.dtype}"
     on_host = xp is not np and row.nbytes <= _CHECKED_BY_NUMPY
     if on_host:
-        blocks, found, xp = [xp.asnumpy(x) for x in blocks], xp.asnumpy(found), np
+        blocks, result, xp = [xp.asnumpy(x) for x in blocks], xp.asnumpy(result), np
     views = [viewed(xp, o, x) for o, x in zip(row.operands, blocks, strict=True)]
     if row.operation.whole:
         if row.operation.judged is not None:
-            found, expected = row.operation.judged(xp, found, *views)
+            result, expected = row.operation.judged(xp, result, *views)
         else:
             expected = row.operation.array(xp, None, *views)
-        return _words(int(_differ(xp, row, expected, found).sum()), found.size)
+        return _words(int(_differ(xp, row, expected, result).sum()), result.size)
     parts = max(1, ceil(row.out.nbytes / _PART)) if views else 1
-    step = max(1, ceil(len(found) / parts))
+    step = max(1, ceil(len(result) / parts))
     wrong = 0
-    for start in range(0, len(found), step):
+    for start in range(0, len(result), step):
         part = slice(start, start + step) if views else slice(None)
         expected = row.operation.array(xp, None, *[x[part] for x in views])
-        wrong += int(_differ(xp, row, expected, found[part]).sum())
-    return _words(wrong, found.size)
+        wrong += int(_differ(xp, row, expected, result[part]).sum())
+    return _words(wrong, result.size)
 
 
 def _words(wrong: int, of: int) -> str:
@@ -266,9 +266,9 @@ _CHECKED_BY_NUMPY = 1 << 20
 _PART = 1 << 28
 
 
-def _differ(xp: Any, row: Row, expected: Array, found: Array) -> Array:
+def _differ(xp: Any, row: Row, expected: Array, result: Array) -> Array:
     if row.operation.exact:
-        return expected != found
+        return expected != result
     # Libraries round exp differently, may fuse a product and a sum, and add in another order.
     near = row.operation.near or 16 * float(np.finfo(row.out.dtype).eps)
-    return ~(xp.abs(expected - found) <= near * xp.abs(expected))
+    return ~(xp.abs(expected - result) <= near * xp.abs(expected))

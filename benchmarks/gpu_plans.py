@@ -58,14 +58,14 @@ def reopened(simulator: str) -> Iterator[None]:
     from tensorlayout import devices, plan
 
     kept = seam.driver, devices.available, devices._cuda, devices._named_by_the_variable, plan.run
-    for each in kept:
-        each.cache_clear()
+    for launcher in kept:
+        launcher.cache_clear()
     try:
         with patch.dict(os.environ, TENSORLAYOUT_CUDA_SIMULATOR=simulator):
             yield
     finally:
-        for each in kept:
-            each.cache_clear()
+        for launcher in kept:
+            launcher.cache_clear()
 
 
 @contextmanager

@@ -21,25 +21,25 @@ GROUPS = (
 
 def rows() -> list[Row]:
     """All rows, the most important first; of equal ones, the groups take turns."""
-    found = [*_flat_copies(), *_layouts(), *_elementwise(), *_mixed(), *_broadcast()]
-    found += [*families(), *_creation(), *_small()]
+    result = [*_flat_copies(), *_layouts(), *_elementwise(), *_mixed(), *_broadcast()]
+    result += [*families(), *_creation(), *_small()]
     turns = Counter[tuple[int, str]]()
     places: list[tuple[int, int]] = []
-    for row in found:
+    for row in result:
         places.append((row.priority, turns[row.priority, row.group]))
         turns[row.priority, row.group] += 1
-    in_order = sorted(zip(places, found, strict=True), key=lambda pair: pair[0])
+    in_order = sorted(zip(places, result, strict=True), key=lambda pair: pair[0])
     return [row for _, row in in_order]
 
 
 def tiny_rows() -> list[Row]:
     """Each kind of row once for each width, so small that the simulator takes little time."""
     size = 8 * KB
-    found = [_flat_copy(size, width, 0) for width in DTYPES]
+    result = [_flat_copy(size, width, 0) for width in DTYPES]
     for name, family in LAYOUTS.items():
-        found += [_layout(name, family, size, width, 0) for width in DTYPES]
-    found += [*_operated(size, 0), *_mixed(size), *_broadcast(size), *_creation(size), *_small()]
-    return [*found, *families(size)]
+        result += [_layout(name, family, size, width, 0) for width in DTYPES]
+    result += [*_operated(size, 0), *_mixed(size), *_broadcast(size), *_creation(size), *_small()]
+    return [*result, *families(size)]
 
 
 def families(size: int = LARGE) -> Iterator[Row]:
@@ -276,10 +276,10 @@ def _broadcast(size: int = LARGE) -> Iterator[Row]:
 def _creation(size: int = LARGE) -> Iterator[Row]:
     for width, dtype in DTYPES.items():
         count = size // width
-        made = [operations.full((count,), 0, dtype), operations.full((count,), 7, dtype)]
+        created = [operations.full((count,), 0, dtype), operations.full((count,), 7, dtype)]
         if width >= 4:
-            made.append(operations.arange(count, dtype))
-        for operation in made:
+            created.append(operations.arange(count, dtype))
+        for operation in created:
             name = f"{operation.name}, {sized(size)} {dtype}"
             priority = 1 if width == 4 else 2
             yield Row("creation", name, operation, (), Operand((count,), dtype), priority)

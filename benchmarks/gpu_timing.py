@@ -134,11 +134,11 @@ def clock_of(library: Library, events: Clock | None, *, on_host: bool) -> Clock:
 
 def in_rounds(turns: Mapping[str, Turns], seconds: float, wait: Callable[[], None]) -> Timing:
     """As many rounds as fit the time, 3 to 9, in each of which every library has its turn."""
-    spent = sum(each.settle(wait) for each in turns.values())
+    spent = sum(turn.settle(wait) for turn in turns.values())
     least, most = ROUNDS
     rounds = min(max(least, int(seconds / max(spent, 1e-9))), most)
-    found: dict[str, list[float]] = {name: [] for name in turns}
+    by_name: dict[str, list[float]] = {name: [] for name in turns}
     for _ in range(rounds):
-        for name, each in turns.items():
-            found[name].append(each.turn())
-    return Timing({name: tuple(times) for name, times in found.items()})
+        for name, timer in turns.items():
+            by_name[name].append(timer.turn())
+    return Timing({name: tuple(times) for name, times in by_name.items()})

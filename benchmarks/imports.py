@@ -81,18 +81,18 @@ def markdown(wall: Timing, process: Timing, machine: list[str]) -> str:
         for name in STATEMENTS
     ]
     rounds = len(wall.rounds[OURS])
-    found = wall.ratio(OURS, "numpy").middle
+    ratio = wall.ratio(OURS, "numpy").middle
     notes = [
         "`python -m benchmarks import`: the import alone, in fresh interpreters in turn, with",
         f"bytecode. Medians of {rounds} rounds, least to greatest; ratios are of the same round.",
         "",
-        f"Target: {TARGET} times NumPy's wall time, {'met' if found <= TARGET else 'missed'}.",
+        f"Target: {TARGET} times NumPy's wall time, {'met' if ratio <= TARGET else 'missed'}.",
     ]
     return "\n".join(["# Import", "", *notes, "", *machine, "", *table(header, lines), ""])
 
 
 def _spread(timing: Timing, name: str) -> str:
-    times = [1e3 * each for each in timing.rounds[name]]
+    times = [1e3 * seconds for seconds in timing.rounds[name]]
     return f"{median(times):.1f} ({min(times):.1f} to {max(times):.1f})"
 
 

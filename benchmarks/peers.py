@@ -42,11 +42,11 @@ def share(array: Array) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """What takes part, by version."""
-    found = {"numpy": np.__version__, OURS: tl.__version__}
+    numbers = {"numpy": np.__version__, OURS: tl.__version__}
     if strict is not None:
-        found["array-api-strict"] = strict.__version__
+        numbers["array-api-strict"] = strict.__version__
     if numexpr is not None:
-        found["numexpr"] = f"{numexpr.__version__}, {numexpr.nthreads} threads"
+        numbers["numexpr"] = f"{numexpr.__version__}, {numexpr.nthreads} threads"
     if torch is not None:
-        found["torch"] = f"{torch.__version__}, {torch.get_num_threads()} threads"
-    return found
+        numbers["torch"] = f"{torch.__version__}, {torch.get_num_threads()} threads"
+    return numbers

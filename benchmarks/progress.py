@@ -14,5 +14,5 @@ def shown(rows: Sequence[T]) -> Iterable[T]:
         from tqdm import tqdm
     except ImportError:  # figures matter more
         return rows
-    found: Iterable[T] = tqdm(rows, disable=None, leave=False, unit="row")
-    return found
+    bar: Iterable[T] = tqdm(rows, disable=None, leave=False, unit="row")
+    return bar

@@ -146,25 +146,25 @@ def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
     """The resources of each shape, by kernel's name, file and architecture."""
-    those = [(kernel, each) for kernel in kernels for each in architectures]
-    found: Found = {}
+    those = [(kernel, arch) for kernel in kernels for arch in architectures]
+    by_kernel: Found = {}
     for kernel, architecture in with_progress(those, "compiling kernels"):
         file = Path(kernel.file)
         key = kernel.name, file.name if file.is_absolute() else kernel.file, architecture
         resources = compiled(kernel, architecture).resources[kernel.name]
-        found.setdefault(key, []).append(resources)
-    return found
+        by_kernel.setdefault(key, []).append(resources)
+    return by_kernel
 
 
-def table(found: Found) -> str:
+def table(by_kernel: Found) -> str:
     """The page."""
-    rows = (_row(*key, resources) for key, resources in sorted(found.items()))
+    rows = (_row(*key, resources) for key, resources in sorted(by_kernel.items()))
     return HEAD.format(threads=256, version=nvrtc.version()) + "".join(rows)
 
 
 def _row(name: str, file: str, architecture: int, resources: list[Resources]) -> str:
     most = [
-        max(getattr(each, what) for each in resources)
+        max(getattr(resource, what) for resource in resources)
         for what in ("registers", "stack", "spilled", "shared")
     ]
     cells = (f"`{name}`", f"`{file}`", len(resources), f"sm_{architecture}", *most)
@@ -177,13 +177,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument("--architecture", type=int, action="append", metavar="90")
     asked = parser.parse_args(arguments)
-    found = measure(known(), asked.architecture or ARCHITECTURES)
-    page = table(found)
+    resources = measure(known(), asked.architecture or ARCHITECTURES)
+    page = table(resources)
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")
     else:
         print(page, end="")
-    spilling = sorted({key[0] for key, those in found.items() if any(r.spilled for r in those)})
+    spilling = sorted({key[0] for key, those in resources.items() if any(r.spilled for r in those)})
     for name in spilling:
         print(f"{name} spills registers", file=sys.stderr)
     return 1 if spilling else 0

@@ -101,9 +101,9 @@ def _disassembler() -> str | None:
             files = metadata.files(name) or []
         except metadata.PackageNotFoundError:
             continue
-        for each in files:
-            if each.stem == "nvdisasm":
-                return str(each.locate())
+        for file in files:
+            if file.stem == "nvdisasm":
+                return str(file.locate())
     return shutil.which("nvdisasm")
 
 
@@ -113,25 +113,27 @@ _codes: dict[Kernel, Code] = {}
 def code_of(kernel: Kernel) -> Code:
     """Compiled and disassembled once."""
     if kernel not in _codes:
-        made = compiled(kernel, 90)
+        binary = compiled(kernel, 90)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "kernel.cubin")
-            file.write_bytes(made.cubin)
+            file.write_bytes(binary.cubin)
             command = [str(_disassembler()), "-c", str(file)]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         banks = {
-            int(found[1]): content
-            for name, content in sections(made.cubin).items()
-            if (found := re.fullmatch(rf"\.nv\.constant(\d+)(\.{kernel.name})?", name))
+            int(match[1]): content
+            for name, content in sections(binary.cubin).items()
+            if (match := re.fullmatch(rf"\.nv\.constant(\d+)(\.{kernel.name})?", name))
         }
         own = section_of(text, kernel.name)
-        _codes[kernel] = Code(parsed(own), banks, made.resources[kernel.name])
+        _codes[kernel] = Code(parsed(own), banks, binary.resources[kernel.name])
     return _codes[kernel]
 
 
 def section_of(text: str, name: str) -> str:
     """A kernel's part of the disassembly of a file that may have several."""
-    own = [each for each in text.split(".section\t.text.")[1:] if each.startswith(f"{name},")]
+    own = [
+        section for section in text.split(".section\t.text.")[1:] if section.startswith(f"{name},")
+    ]
     if len(own) != 1:
         raise Unknown(f"{len(own)} sections of code of {name}")
     return own[0]
@@ -140,32 +142,32 @@ def section_of(text: str, name: str) -> str:
 @contextmanager
 def issuing() -> Iterator[Issued]:
     """What the launches in the block issue, on the simulator."""
-    found = Issued(unknown="" if available() else "CuPy or nvdisasm is missing")
+    issued = Issued(unknown="" if available() else "CuPy or nvdisasm is missing")
     kind: Any = simulator.SimulatedLauncher
     plain = kind.__call__
 
     def call(launcher: Any, grid: Any, parameters: bytearray) -> None:
         stores = []
-        if not found.unknown:
+        if not issued.unknown:
             try:
-                stores = _add(found, launcher._kernel, grid, bytes(parameters))
+                stores = _add(issued, launcher._kernel, grid, bytes(parameters))
             except Unknown as error:
-                found.unknown = f"{launcher._kernel.symbol}: {error}"
+                issued.unknown = f"{launcher._kernel.symbol}: {error}"
         plain(launcher, grid, parameters)
         for address, values in stores:
-            found.stored += values.size
-            found.wrong += _differing(address, values)
+            issued.stored += values.size
+            issued.wrong += _differing(address, values)
 
     kind.__call__ = call
     try:
-        yield found
+        yield issued
     finally:
         kind.__call__ = plain
-    if 100 * found.wrong > found.stored:  # some divisions of floats differ in the last bit
-        found.unknown = f"{found.wrong} of {found.stored} words are not the simulator's"
+    if 100 * issued.wrong > issued.stored:  # some divisions of floats differ in the last bit
+        issued.unknown = f"{issued.wrong} of {issued.stored} words are not the simulator's"
 
 
-def _add(found: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> list[Any]:
+def _add(total: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> list[Any]:
     """Run some blocks of a launch that is to come; what they store."""
     if not isinstance(grid, int):
         raise Unknown(f"a grid of {grid}")
@@ -174,11 +176,11 @@ def _add(found: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> list[An
     blocks, weights = _chosen(grid)
     ran = Machine(code.instructions, constants, blocks, grid, _memory()).run()
     issued = float((ran.issued * weights).sum())
-    found.instructions += issued
-    found.loads += ran.loads
-    found.waits += ran.waits
-    if issued > found.most:
-        found.most, found.registers, found.blocks = issued, code.resources.registers, code.blocks
+    total.instructions += issued
+    total.loads += ran.loads
+    total.waits += ran.waits
+    if issued > total.most:
+        total.most, total.registers, total.blocks = issued, code.resources.registers, code.blocks
     return ran.stores
 
 

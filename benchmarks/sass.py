@@ -68,7 +68,7 @@ _LABEL = re.compile(r"^\s*([$.\w]+):")
 
 def parsed(text: str) -> tuple[list[Instruction], dict[str, int]]:
     """The instructions of ``nvdisasm -c``, of one section, and where each label is."""
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     waiting: list[str] = []
     labels: dict[str, int] = {}
     for line in text.splitlines():
@@ -77,11 +77,11 @@ def parsed(text: str) -> tuple[list[Instruction], dict[str, int]]:
         elif match := _LINE.match(line):
             address, guard, name, rest = match.groups()
             rest = re.sub(r"\(\*.*", "", rest).replace(".reuse", "")
-            operands = tuple(each.strip() for each in rest.split(",") if each.strip())
-            found.append(Instruction(int(address, 16), guard or "", name, operands))
+            operands = tuple(operand.strip() for operand in rest.split(",") if operand.strip())
+            instructions.append(Instruction(int(address, 16), guard or "", name, operands))
             labels.update(dict.fromkeys(waiting, int(address, 16)))
             waiting = []
-    return found, labels
+    return instructions, labels
 
 
 def sections(cubin: bytes) -> dict[str, bytes]:
@@ -90,12 +90,12 @@ def sections(cubin: bytes) -> dict[str, bytes]:
     size, count, names = struct.unpack_from("<3H", cubin, 0x3A)
     rows = [struct.unpack_from("<2I4Q", cubin, first + n * size) for n in range(count)]
     strings = rows[names][4]
-    found = {}
+    by_name = {}
     for name, kind, _, _, offset, nbytes in rows:
         end = cubin.index(b"\0", strings + name)
         text = cubin[strings + name : end].decode()
-        found[text] = b"" if kind == 8 else cubin[offset : offset + nbytes]
-    return found
+        by_name[text] = b"" if kind == 8 else cubin[offset : offset + nbytes]
+    return by_name
 
 
 @dataclass
@@ -128,7 +128,7 @@ class Machine:
     ) -> None:
         """`memory`: the first byte and the number of bytes of each allocation."""
         instructions, self.labels = code
-        self.at = {each.address: each for each in instructions}
+        self.at = {instruction.address: instruction for instruction in instructions}
         self.threads = THREADS * len(blocks)
         self.mask = np.ones(self.threads, bool)  # the threads that take part in an instruction
         self.rows: dict[str, Values] = {}
@@ -223,7 +223,7 @@ class Machine:
         match = re.fullmatch(r"c\[(0x\w+)\]\[(.*)\]", text)
         if not match or (bank := self.banks.get(int(match[1], 16))) is None:
             raise Unknown(text)
-        terms = (self.word(each).astype(np.int64) for each in match[2].split("+"))
+        terms = (self.word(term).astype(np.int64) for term in match[2].split("+"))
         at = sum(terms, np.zeros(1, np.int64)) & 0xFFFFFFFF
         at = np.minimum(at, len(bank) - 16) + further  # of threads that take no part
         return _gathered(bank, at, width)
@@ -256,11 +256,11 @@ class Machine:
         if not match:
             raise Unknown(text)
         total = np.zeros(self.threads, _U64)
-        for each in match[1].split("+"):
-            if each.endswith(".64") or "0x" in each:
-                total = total + self.wide(each)
+        for term in match[1].split("+"):
+            if term.endswith(".64") or "0x" in term:
+                total = total + self.wide(term)
             else:
-                register, _, scale = each.partition(".X")
+                register, _, scale = term.partition(".X")
                 total = total + self.word(register).astype(_U64) * _U64(int(scale or 1))
         return total
 
@@ -296,12 +296,12 @@ class Machine:
             self.set(to, self.word(a) * self.word(b) + self.word(c) + carry)
             return
         kind, high = (_U32, _U64) if "U32" in i.parts else (np.int32, np.int64)
-        x, y = (self.word(each).view(kind).astype(high) for each in (a, b))
+        x, y = (self.word(operand).view(kind).astype(high) for operand in (a, b))
         times = (x * y).astype(_U64)
         total = times + self.wide(c) + carry
         self.set(to, (total >> _32).astype(_U32) if "HI" in i.parts else total)
-        for each in out[:1]:
-            self.set(each, total < times)
+        for target in out[:1]:
+            self.set(target, total < times)
 
     def _added(self, text: str) -> Values:
         """A term as a sum with carries takes it: a negative number is the inverse and 1."""
@@ -315,8 +315,8 @@ class Machine:
         terms = [*map(self._added, sources), *map(self.predicate, carries)]
         total = sum(terms, np.zeros(1, _U64))
         self.set(to, (total & _LOW).astype(_U32))
-        for number, each in enumerate(out):
-            self.set(each, total >> _32 > _U64(number))
+        for number, target in enumerate(out):
+            self.set(target, total >> _32 > _U64(number))
 
     def _viadd(self, i: Instruction, to: str, a: str, b: str) -> None:
         self.set(to, self.word(a) + self.word(b))
@@ -330,8 +330,8 @@ class Machine:
     def _least(self, i: Instruction, to: str, x: Values, y: Values, least: str) -> None:
         kind: Any = _U32 if "U32" in i.parts else np.int32
         a, b = x.view(kind), y.view(kind)
-        found = np.where(self.predicate(least), np.minimum(a, b), np.maximum(a, b))
-        self.set(to, np.maximum(found, 0) if "RELU" in i.parts else found)
+        result = np.where(self.predicate(least), np.minimum(a, b), np.maximum(a, b))
+        self.set(to, np.maximum(result, 0) if "RELU" in i.parts else result)
 
     def _iabs(self, i: Instruction, to: str, a: str) -> None:
         self.set(to, self.word(f"|{a}|"))
@@ -352,36 +352,36 @@ class Machine:
         if "X" in i.parts:
             total = total + self.predicate(into[0])
         self.set(to, (total & _LOW).astype(_U32))
-        for each in out[:1]:
-            self.set(each, total >> _32 > _U64(0))
+        for target in out[:1]:
+            self.set(target, total >> _32 > _U64(0))
 
     def _isetp(
         self, i: Instruction, to: str, other: str, a: str, b: str, also: str, lower: str = "PT"
     ) -> None:
         kind: Any = _U32 if "U32" in i.parts else np.int32
         x, y = self.word(a).view(kind), self.word(b).view(kind)
-        found = _COMPARE[i.parts[1]](x, y)
+        result = _COMPARE[i.parts[1]](x, y)
         if "EX" in i.parts:
-            found = np.where(x == y, self.predicate(lower), found)
-        self._join(i, found, to, other, also)
+            result = np.where(x == y, self.predicate(lower), result)
+        self._join(i, result, to, other, also)
 
-    def _join(self, i: Instruction, found: Values, to: str, other: str, also: str) -> None:
+    def _join(self, i: Instruction, result: Values, to: str, other: str, also: str) -> None:
         join = next(_JOIN[part] for part in i.parts if part in _JOIN)
         more = self.predicate(also)
-        both = join(found, more), join(~found, more)
+        both = join(result, more), join(~result, more)
         self.set(to, both[0])
         self.set(other, both[1])
 
     def _fsetp(self, i: Instruction, to: str, other: str, a: str, b: str, also: str) -> None:
-        x, y = (self.real(each, i.base == "DSETP") for each in (a, b))
+        x, y = (self.real(operand, i.base == "DSETP") for operand in (a, b))
         compare, unordered = i.parts[1], np.isnan(x) | np.isnan(y)
         if compare in ("NAN", "NUM"):
-            found = unordered if compare == "NAN" else ~unordered
+            result = unordered if compare == "NAN" else ~unordered
         elif compare.endswith("U"):
-            found = _COMPARE[compare[:-1]](x, y) | unordered
+            result = _COMPARE[compare[:-1]](x, y) | unordered
         else:
-            found = _COMPARE[compare](x, y) & ~unordered
-        self._join(i, found, to, other, also)
+            result = _COMPARE[compare](x, y) & ~unordered
+        self._join(i, result, to, other, also)
 
     _dsetp = _fsetp
 
@@ -389,15 +389,15 @@ class Machine:
         if not _is_predicate(operands[0]):
             operands = ("PT", *operands)
         out, to, a, b, c, table, *_ = operands
-        found = _looked_up(int(table, 0), self.word(a), self.word(b), self.word(c))
-        self.set(to, found)
-        self.set(out, found != 0)
+        result = _looked_up(int(table, 0), self.word(a), self.word(b), self.word(c))
+        self.set(to, result)
+        self.set(out, result != 0)
 
     def _plop3(self, i: Instruction, to: str, other: str, *rest: str) -> None:
-        values = [self.predicate(each) for each in rest[:3]]
-        found = [_looked_up(int(table, 0), *values) for table in rest[3:]]
-        for each, value in zip((to, other), found, strict=True):
-            self.set(each, value)
+        values = [self.predicate(name) for name in rest[:3]]
+        results = [_looked_up(int(table, 0), *values) for table in rest[3:]]
+        for target, value in zip((to, other), results, strict=True):
+            self.set(target, value)
 
     def _shf(self, i: Instruction, to: str, low: str, by: str, high: str) -> None:
         _, way, kind, *_ = i.parts
@@ -414,14 +414,14 @@ class Machine:
 
     def _prmt(self, i: Instruction, to: str, a: str, selector: str, b: str) -> None:
         both = self.word(a).astype(_U64) | self.word(b).astype(_U64) << _32
-        chosen, found = self.word(selector).astype(_U64), np.zeros(1, _U64)
+        chosen, result = self.word(selector).astype(_U64), np.zeros(1, _U64)
         for byte in range(4):
             nibble = chosen >> _U64(4 * byte)
             value = both >> (nibble & _U64(7)) * _U64(8) & _U64(0xFF)
             spread = np.where(value & _U64(0x80), _U64(0xFF), _U64(0))
             value = np.where(nibble & _U64(8), spread, value)
-            found = found | value << _U64(8 * byte)
-        self.set(to, found.astype(_U32))
+            result = result | value << _U64(8 * byte)
+        self.set(to, result.astype(_U32))
 
     def _sel(self, i: Instruction, to: str, a: str, b: str, which: str) -> None:
         of = self.real if i.base == "FSEL" else self.word
@@ -451,17 +451,17 @@ class Machine:
 
     def _p2r(self, i: Instruction, to: str, _: str, a: str, mask: str) -> None:
         bits, first = int(mask, 0), 8 if "B1" in i.parts else 0
-        found = self.word(a) & _U32(~(bits << first) & 0xFFFFFFFF)
+        result = self.word(a) & _U32(~(bits << first) & 0xFFFFFFFF)
         for n in range(7):
             if bits >> n & 1:
-                found = found | self.row(f"P{n}").astype(_U32) << _U32(n + first)
-        self.set(to, found)
+                result = result | self.row(f"P{n}").astype(_U32) << _U32(n + first)
+        self.set(to, result)
 
     def _r2p(self, i: Instruction, _: str, a: str, bits: str) -> None:
-        found = self.word(a.removesuffix(".B1")) >> _U32(8 if a.endswith(".B1") else 0)
+        shifted = self.word(a.removesuffix(".B1")) >> _U32(8 if a.endswith(".B1") else 0)
         for n in range(7):
             if int(bits, 0) >> n & 1:
-                self.set(f"P{n}", (found >> _U32(n) & _U32(1)).astype(bool))
+                self.set(f"P{n}", (shifted >> _U32(n) & _U32(1)).astype(bool))
 
     def _voteu(self, i: Instruction, to: str, a: str) -> None:
         if "ALL" not in i.parts:
@@ -474,8 +474,8 @@ class Machine:
     def _bra(self, i: Instruction, *operands: str) -> Jumps:
         *conditions, label = operands
         going = self.mask
-        for each in conditions:
-            going = going & self.predicate(each)
+        for condition in conditions:
+            going = going & self.predicate(condition)
         return [(self.labels[label.strip("`()")], going)]
 
     _call = _bra
@@ -500,17 +500,17 @@ class Machine:
     # ---- Floats
 
     def _fadd(self, i: Instruction, to: str, a: str, b: str) -> None:
-        x, y = (self.real(each, i.base[0] == "D") for each in (a, b))
+        x, y = (self.real(operand, i.base[0] == "D") for operand in (a, b))
         self.set(to, x + y if i.base.endswith("ADD") else x * y)
 
     _fmul = _dadd = _dmul = _fadd
 
     def _ffma(self, i: Instruction, to: str, *factors: str) -> None:
-        x, y, z = (self.real(each).astype(np.float64) for each in factors)
+        x, y, z = (self.real(factor).astype(np.float64) for factor in factors)
         self.set(to, (x * y + z).astype(np.float32))
 
     def _dfma(self, i: Instruction, to: str, *factors: str) -> None:
-        x, y, z = (self.real(each, double=True) for each in factors)
+        x, y, z = (self.real(factor, double=True) for factor in factors)
         self.set(to, _fused(x, y, z))
 
     def _fmnmx(self, i: Instruction, to: str, a: str, b: str, least: str) -> None:
@@ -586,10 +586,10 @@ class Machine:
         signed = {"S8": np.int8, "S16": np.int16}.get(i.parts[-1])
         for memory, those, offsets in pieces:
             for n, name in enumerate(names):
-                found = _gathered(memory, offsets + 4 * n, min(width, 4))
+                result = _gathered(memory, offsets + 4 * n, min(width, 4))
                 if signed is not None:
-                    found = found.astype(signed).astype(np.int32).view(_U32)
-                self.row(name)[which[those]] = found
+                    result = result.astype(signed).astype(np.int32).view(_U32)
+                self.row(name)[which[those]] = result
 
     _ldg = _lds
 
@@ -626,10 +626,10 @@ class Machine:
 
     def _global(self, address: Values, width: int) -> list[tuple[Values, Any, Values]]:
         """The allocations that these addresses are in: memory, which of them, and offsets."""
-        found = np.searchsorted(self.begins, address, "right").astype(np.int64) - 1
+        index = np.searchsorted(self.begins, address, "right").astype(np.int64) - 1
         pieces = []
-        for n in np.unique(found):
-            those = found == n
+        for n in np.unique(index):
+            those = index == n
             begin, nbytes = self.memory[n] if n >= 0 else (0, 0)
             offsets = (address[those] - _U64(begin)).astype(np.int64)
             if n < 0 or offsets.max() + width > nbytes:
@@ -644,8 +644,8 @@ class Machine:
         address = address & _LOW  # of 32 bits, so that registers may be negative
         if address.size and (address.min() < _SHARED or address.max() >= _SHARED_BYTES):
             raise Unknown("shared memory outside of a block's")
-        found: Values = self.slot[which] * _SHARED_BYTES + address.astype(np.int64)
-        return found
+        offset: Values = self.slot[which] * _SHARED_BYTES + address.astype(np.int64)
+        return offset
 
 
 _END = -1
@@ -688,18 +688,18 @@ def _integer(parts: Sequence[str]) -> Any:
 def _gathered(memory: Values, at: Values, width: int) -> Values:
     kind = np.dtype(f"u{width}")
     whole: Values = memory[: memory.size // width * width].view(kind)
-    found: Values = whole[at // width].astype(_U32)
-    return found
+    words: Values = whole[at // width].astype(_U32)
+    return words
 
 
 def _looked_up(code: int, x: Values, y: Values, z: Values) -> Values:
     """The bitwise function of three operands that a table of 8 bits says."""
-    found = np.zeros(1, x.dtype)
+    result = np.zeros(1, x.dtype)
     for n in range(8):
         if code >> n & 1:
             term = (x if n & 4 else ~x) & (y if n & 2 else ~y) & (z if n & 1 else ~z)
-            found = found | term
-    return found
+            result = result | term
+    return result
 
 
 def _fused(x: Values, y: Values, z: Values) -> Values:
@@ -726,5 +726,5 @@ def _float16(x: Values) -> Values:
 def _bfloat16(x: Values) -> Values:
     bits = x.view(_U32)
     even = (bits + _U32(0x7FFF) + (bits >> _U32(16) & _U32(1))) >> _U32(16)
-    found: Values = np.where(np.isnan(x), _U32(0x7FFF), even)
-    return found
+    rounded: Values = np.where(np.isnan(x), _U32(0x7FFF), even)
+    return rounded

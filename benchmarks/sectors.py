@@ -128,9 +128,9 @@ def counted(case: Probe, dtype: str) -> Counted:
 
 def _allocated() -> int:
     """Bytes of all tensors on the simulator."""
-    found: Any = driver()
+    cuda_driver: Any = driver()
     gc.collect()
-    return int(found.ranges[0].total())
+    return int(cuda_driver.ranges[0].total())
 
 
 def _least_share(case: Probe, octets: int) -> float:
@@ -158,11 +158,11 @@ def run(only: str) -> str:
 # ---- The page
 
 
-def markdown(found: Sequence[Counted]) -> str:
+def markdown(results: Sequence[Counted]) -> str:
     """A table for each file of kernels, those that miss a target first of all."""
     _, version = compiler()
-    held = [each for each in found if each.met is not None]
-    missed = [each for each in held if not each.met]
+    held = [result for result in results if result.met is not None]
+    missed = [row for row in held if not row.met]
     lines = [
         "# How kernels use memory",
         "",
@@ -173,11 +173,11 @@ def markdown(found: Sequence[Counted]) -> str:
         "",
         f"{len(held) - len(missed)} of {len(held)} lines with targets meet them. Not:",
         "",
-        *[f"- {_name(each)}: {', '.join(each.short)}" for each in missed],
+        *[f"- {_name(row)}: {', '.join(row.short)}" for row in missed],
     ]
-    for file in dict.fromkeys(each.case.file for each in found):
+    for file in dict.fromkeys(row.case.file for row in results):
         lines += ["", f"## {file}", "", *_HEAD]
-        lines += [_line(each) for each in found if each.case.file == file]
+        lines += [_line(row) for row in results if row.case.file == file]
     return "\n".join([*lines, ""])
 
 
@@ -217,32 +217,32 @@ def _shape(shape: Shape) -> str:
     return " x ".join(map(str, shape))
 
 
-def _name(each: Counted) -> str:
-    case = each.case
-    return f"{case.call}, {_shape(case.shape)}, {case.layout}, {each.dtype}"
+def _name(result: Counted) -> str:
+    case = result.case
+    return f"{case.call}, {_shape(case.shape)}, {case.layout}, {result.dtype}"
 
 
-def _line(each: Counted) -> str:
-    case, c = each.case, each.counts
+def _line(result: Counted) -> str:
+    case, c = result.case, result.counts
     figures = [
         f"{c.sector_efficiency_read:.2f}" if c.loads.units else "",
         f"{c.sector_efficiency_write:.2f}" if c.stores.units else "",
         f"{c.lane_activity:.2f}",
         f"{c.bank_conflict_ratio:.2f}" if c.shared_loads.units else "",
         str(c.launches),
-        *_issued(each),
-        {True: "met", False: "**not met**", None: "-"}[each.met],
+        *_issued(result),
+        {True: "met", False: "**not met**", None: "-"}[result.met],
     ]
-    names = ", ".join(f"`{name}`" for name in each.kernels)
-    cells = [names, f"`{case.call}`", _shape(case.shape), case.layout, each.dtype, *figures]
+    names = ", ".join(f"`{name}`" for name in result.kernels)
+    cells = [names, f"`{case.call}`", _shape(case.shape), case.layout, result.dtype, *figures]
     return f"| {' | '.join(cells)} |"
 
 
-def _issued(each: Counted) -> list[str]:
-    i, share = each.issued, each.share
+def _issued(result: Counted) -> list[str]:
+    i, share = result.issued, result.share
     if share is None:
         return ["-"] * 5
-    per_element = 32 * i.instructions / each.elements
+    per_element = 32 * i.instructions / result.elements
     blocks, flight = str(i.blocks), f"{i.in_flight:.1f}"
     return [f"{per_element:.1f}", flight, str(i.registers), blocks, f"{share:.2f}"]
 
@@ -362,9 +362,9 @@ def _scaled_blocks() -> Iterator[Probe]:
                     factors = f"Layout.scale_factors(1024, {1024 // size})" if tiled else "None"
                     form = f"Layout.row_major(shape).with_slot_bits({bits})"
                     options = f"axis={axis}, layout={form}, global_scale=one"
-                    made = f'quantize_blocks({{}}, "{name}", {options}, scales_layout={factors})'
-                    operands = {"one": one, "x": f"{made.format(_X)}[:2]" if back else _X}
-                    run = f"dequantize_blocks(*x, one, axis={axis})" if back else made.format("x")
+                    source = f'quantize_blocks({{}}, "{name}", {options}, scales_layout={factors})'
+                    operands = {"one": one, "x": f"{source.format(_X)}[:2]" if back else _X}
+                    run = f"dequantize_blocks(*x, one, axis={axis})" if back else source.format("x")
                     text = f'{call}(x, "{name}")'
                     placed = f"{layout}, scale factors" if tiled else layout
                     yield Probe("quantize.cu", text, (1024, 1024), placed, operands, ("float32",),
@@ -385,13 +385,13 @@ def _creation() -> Iterator[Probe]:
 
 def _elementwise() -> Iterator[Probe]:
     case = partial(Probe, "elementwise.cu")
-    for shape, layout, each in (
+    for shape, layout, expression in (
         ((300_007,), "packed", _X),
         ((2, 3, 101, 131), "both NHWC", _NHWC),
         ((200, 1000), "rows of whole 256 bytes", _IN_PADDED_ROWS),
         ((200, 1024), "rows of whole 256 bytes", _IN_PADDED_ROWS),
     ):
-        yield case("x + y", shape, layout, {"x": each, "y": each})
+        yield case("x + y", shape, layout, {"x": expression, "y": expression})
     for shape in ((512, 512), (513, 1031)):
         operands = {"x": _X, "y": "values(shape[::-1], dtype)"}
         yield case("x + y.T", shape, "rows, columns", operands)

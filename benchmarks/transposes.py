@@ -86,7 +86,7 @@ def _images(nbytes: int) -> tuple[int, int]:
 def over_sizes() -> Iterator[Change]:
     """What the picture shows."""
     for nbytes in SIZES:
-        side, wide, cube = (_side(nbytes, *each) for each in ((4, 2), (8, 2), (4, 3)))
+        side, wide, cube = (_side(nbytes, *ratio) for ratio in ((4, 2), (8, 2), (4, 3)))
         count, pixels = _images(nbytes)
         square, to_nhwc, to_nchw = (1, 0), (0, 2, 3, 1), (0, 3, 1, 2)
         nchw, nhwc = (count, 3, pixels, pixels), (count, pixels, pixels, 3)
@@ -218,8 +218,8 @@ def markdown(results: Sequence[CopyResult], machine: list[str], picture: str) ->
 
 
 def _ratios(results: Sequence[CopyResult], peer: str) -> str:
-    found = [r.speed(OURS) / r.speed(peer) for r in results]
-    return f"{median(found):.2f} ({min(found):.2f} to {max(found):.2f})" if found else "-"
+    ratios = [r.speed(OURS) / r.speed(peer) for r in results]
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else "-"
 
 
 def _size(nbytes: int) -> str:

@@ -163,11 +163,11 @@ class OnCubed:
         from cubed.diagnostics.tqdm import TqdmProgressBar
         from cubed.runtime.types import Callback
 
-        found = self.found = [0]
+        peaks = self.peaks = [0]
 
         class Peaks(Callback):  # type: ignore[misc]
             def on_task_end(self, event: Any) -> None:
-                found.append(event.peak_measured_mem_end or 0)
+                peaks.append(event.peak_measured_mem_end or 0)
 
         self.cubed, self.callbacks = cubed, [TqdmProgressBar(), Peaks()]
         self.spec = cubed.Spec(
@@ -207,7 +207,7 @@ class OnCubed:
 
     def peaks(self) -> list[int]:
         """Bytes, of the worker that had the most."""
-        return [max(self.found)]
+        return [max(self.peaks)]
 
     def close(self) -> None:
         """Its processes have ended."""
@@ -228,9 +228,9 @@ def images_of(number: int, count: int) -> np.ndarray[Any, Any]:
 
 def made(path: Path, nbytes: int, block: int) -> ZarrArray:
     """A Zarr array of so many bytes of images, made block by block."""
-    each = HEIGHT * WIDTH * CHANNELS
-    per_block = max(1, block // each)
-    count = max(1, nbytes // each)
+    image_bytes = HEIGHT * WIDTH * CHANNELS
+    per_block = max(1, block // image_bytes)
+    count = max(1, nbytes // image_bytes)
     images = _zarr(path, (count, HEIGHT, WIDTH, CHANNELS), per_block, np.uint8)
     for number, (begin, end) in enumerate(_blocks(images)):
         images[begin:end] = images_of(number, end - begin)
@@ -252,10 +252,10 @@ def _blocks(array: ZarrArray) -> Iterator[tuple[int, int]]:
 
 def checksum(array: ZarrArray) -> int:
     """The CRC of all elements, row-major."""
-    found = 0
+    crc = 0
     for begin, end in _blocks(array):
-        found = zlib.crc32(np.ascontiguousarray(array[begin:end]).tobytes(), found)
-    return found
+        crc = zlib.crc32(np.ascontiguousarray(array[begin:end]).tobytes(), crc)
+    return crc
 
 
 def expected(images: ZarrArray) -> int:
@@ -263,11 +263,11 @@ def expected(images: ZarrArray) -> int:
     pairs = list(_blocks(images))
     first, second = sum(sums_of_block(images[b:e], "numpy")[0, 0] for b, e in pairs)
     mean, scale = mean_and_scale(first, second, images.size // CHANNELS)
-    found = 0
+    crc = 0
     for begin, end in pairs:
         block = normalised_block(images[begin:end], mean, scale, "numpy")
-        found = zlib.crc32(np.ascontiguousarray(block).tobytes(), found)
-    return found
+        crc = zlib.crc32(np.ascontiguousarray(block).tobytes(), crc)
+    return crc
 
 
 def peak_memory() -> int:
@@ -294,8 +294,8 @@ def one_run(asked: argparse.Namespace) -> None:
     engine = ENGINES[asked.engine](asked.memory, folder / "scratch")
     killed: list[int] = []
     if not asked.no_kill:
-        given = (engine, folder / "result", math.ceil(shape[0] / images.chunks[0]), killed)
-        threading.Thread(target=kill_one, args=given, daemon=True).start()
+        arguments = (engine, folder / "result", math.ceil(shape[0] / images.chunks[0]), killed)
+        threading.Thread(target=kill_one, args=arguments, daemon=True).start()
     start = time.perf_counter()
     try:
         run(engine, images, target, asked.library)
@@ -317,8 +317,8 @@ def in_a_process(asked: argparse.Namespace, engine: str, library: str) -> dict[s
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     *lines, last = done.stdout.splitlines()
     print("\n".join(line for line in lines if line.strip()))
-    found: dict[str, Any] = json.loads(last)
-    return found
+    report: dict[str, Any] = json.loads(last)
+    return report
 
 
 def nbytes(text: str) -> int:
@@ -364,13 +364,13 @@ def compare(asked: argparse.Namespace) -> int:
     wrong = 0
     for engine in asked.engines.split(","):
         for library in ("tensorlayout", "numpy"):
-            found = in_a_process(asked, engine, library)
-            is_right = found["checksum"] == right
+            report = in_a_process(asked, engine, library)
+            is_right = report["checksum"] == right
             wrong += not is_right
-            rate = found["bytes"] / found["seconds"] / 1e9
-            peak = ", ".join(f"{peak / 1e6:.0f} MB" for peak in found["peaks"])
+            rate = report["bytes"] / report["seconds"] / 1e9
+            peak = ", ".join(f"{peak / 1e6:.0f} MB" for peak in report["peaks"])
             result = "right" if is_right else "WRONG"
-            figures = [f"{found['seconds']:.1f}", f"{rate:.2f}", peak, f"{found['killed']}"]
+            figures = [f"{report['seconds']:.1f}", f"{rate:.2f}", peak, f"{report['killed']}"]
             rows.append((engine, library, *figures, result))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     print()

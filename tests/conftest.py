@@ -44,8 +44,8 @@ def pytest_generate_tests(metafunc):
     if "device" in metafunc.fixturenames:
         marked = metafunc.definition.get_closest_marker("cpu")
         long = "not long" not in metafunc.config.option.markexpr
-        found = DEVICES[:1] if marked else devices_of(metafunc.module.__name__, long)
-        metafunc.parametrize("device", found, indirect=True, scope="module")
+        result = DEVICES[:1] if marked else devices_of(metafunc.module.__name__, long)
+        metafunc.parametrize("device", result, indirect=True, scope="module")
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_generate_tests")
@@ -127,5 +127,5 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture(scope="module")
 def device(request):
     """The device that is the default while a test runs, so that new tensors are made there."""
-    with entered(request.param) as found:
-        yield found
+    with entered(request.param) as result:
+        yield result

@@ -45,11 +45,11 @@ def missing_packages() -> None:
 
 def checkout(version: str) -> Path:
     """The folder of the suite, with the text of the standard that it reads."""
-    given = os.environ.get(VARIABLE)
-    if not given:
+    argument = os.environ.get(VARIABLE)
+    if not argument:
         msg = f"{VARIABLE} must name a checkout of the suite; make one with: {CLONE}"
         raise CannotRunError(msg)
-    folder = Path(given).expanduser().resolve()
+    folder = Path(argument).expanduser().resolve()
     if not (folder / "array_api_tests").is_dir():
         msg = f"{VARIABLE}: {folder} holds no folder array_api_tests; make one with: {CLONE}"
         raise CannotRunError(msg)

@@ -38,10 +38,10 @@ def section(device: str, lines: list[str], findings: dict[str, Any]) -> str:
     chapters: dict[str, Counter[str]] = {}
     others = []
     for test in findings["tests"]:
-        found = outcome(test["outcome"])
-        chapters.setdefault(chapter(test["nodeid"]), Counter())[found] += 1
-        if found != "passed":
-            others.append(f"- {found}: `{test['nodeid']}`")
+        result = outcome(test["outcome"])
+        chapters.setdefault(chapter(test["nodeid"]), Counter())[result] += 1
+        if result != "passed":
+            others.append(f"- {result}: `{test['nodeid']}`")
     total: Counter[str] = sum(chapters.values(), Counter())
     rows = [row(name, counts) for name, counts in sorted(chapters.items())]
     return "\n".join(

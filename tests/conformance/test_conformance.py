@@ -104,8 +104,8 @@ class Exporter:
 def test_an_export_that_needs_a_copy_must_be_refused(where, copy, asked, corrected):
     tried = []
 
-    def test(**given):
-        tried.append(given)
+    def test(**arguments):
+        tried.append(arguments)
 
     x = Exporter(where)
     given = {"x": x, "copy_kw": copy, "dl_device_kw": asked, "max_version_kw": {}, "data": None}
@@ -117,9 +117,9 @@ def test_an_export_that_needs_a_copy_must_be_refused(where, copy, asked, correct
 def test_an_export_that_copies_all_the_same_fails():
     x = Exporter((2, 0))
     x.__class__ = type("Careless", (Exporter,), {"__dlpack__": lambda self, **options: None})
-    given = {"x": x, "copy_kw": {"copy": False}, "dl_device_kw": {"dl_device": (1, 0)}}
+    arguments = {"x": x, "copy_kw": {"copy": False}, "dl_device_kw": {"dl_device": (1, 0)}}
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        corrections._refusing_what_needs_a_copy(lambda **_: None)(**given)
+        corrections._refusing_what_needs_a_copy(lambda **_: None)(**arguments)
 
 
 FINDINGS = {

@@ -156,16 +156,16 @@ def main() -> int:
     sample = "" if options.sample is None else f"{options.sample}:{seed}"
     partial = bool(sample or rest) or options.modules != SCIPY
     known = tomllib.loads(LIST.read_text("utf-8"))
-    lines, found = [], []
+    lines, results = [], []
     for name in options.libraries or CONSUMERS:
         print(f"== {name}", f"(sample {sample})" * bool(sample), flush=True)
         result = run(name, options.modules, rest, sample)
         for test, reason in result.failed.items():
             print(f"FAILED {test}: {reason}")
         lines.append(result.line(name))
-        found += [f"{name}: {line}" for line in differences(result, known[name], partial)]
-    print("", *found, *lines, sep="\n")
-    return 1 if found else 0
+        results += [f"{name}: {line}" for line in differences(result, known[name], partial)]
+    print("", *results, *lines, sep="\n")
+    return 1 if results else 0
 
 
 if __name__ == "__main__":

@@ -25,10 +25,10 @@ class Drawn:
         self.generator = generator
 
     def __getattr__(self, name):
-        found = getattr(self.generator, name)
-        if not callable(found) or name == "bit_generator":
-            return found
-        return lambda *args, **options: tl.asarray(found(*args, **options))
+        result = getattr(self.generator, name)
+        if not callable(result) or name == "bit_generator":
+            return result
+        return lambda *args, **options: tl.asarray(result(*args, **options))
 
 
 class CuPy(types.ModuleType):
@@ -42,14 +42,14 @@ class CuPy(types.ModuleType):
     )
 
     def __getattr__(self, name):
-        found = getattr(np, name)
-        if isinstance(found, (type, types.ModuleType)) or not callable(found):
-            return found
-        return lambda *args, **options: made(found(*args, **options))
+        result = getattr(np, name)
+        if isinstance(result, (type, types.ModuleType)) or not callable(result):
+            return result
+        return lambda *args, **options: made(result(*args, **options))
 
 
-def made(found):
-    return tl.asarray(found) if isinstance(found, np.ndarray) else found
+def made(result):
+    return tl.asarray(result) if isinstance(result, np.ndarray) else result
 
 
 def combinations(include_numpy_namespaces=True):

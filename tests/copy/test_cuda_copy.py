@@ -46,8 +46,8 @@ def nhwc(shape):
 
 @pytest.fixture(scope="module")
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def run(driver, destination, source, itemsize, *, shifts=(0, 0), padding=None, tuning=()):
@@ -448,8 +448,8 @@ def test_division_by_one_multiplication():
     """As far as threads of a box are numbered."""
     edges = [2**k + d for k in range(1, 17) for d in (-1, 0, 1)]
     for divisor in sorted({d for d in [*range(2, 300), *edges] if 1 < d < 2**16}):
-        made = tiles.small_divisor(divisor)
-        assert 2**32 - made.minus == divisor
+        result = tiles.small_divisor(divisor)
+        assert 2**32 - result.minus == divisor
         most = min(2**32 // divisor, 80000)
         numbers = np.arange(max(most, divisor), dtype=np.uint64)
-        np.testing.assert_array_equal(numbers * made.magic >> 32, numbers // divisor)
+        np.testing.assert_array_equal(numbers * result.magic >> 32, numbers // divisor)

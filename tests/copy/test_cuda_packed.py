@@ -16,16 +16,16 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module", autouse=True)
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def planned(source, result, dtype="uint4", padding=None, whole=True, alignments=(32, 32)):
     """The case and the kernels of a copy between layouts, each packed if it has bits."""
     kind, cuda = tl.asarray(0, dtype=dtype).dtype, Device("cuda", 0)
     specs = [TensorSpec(kind, layout, cuda) for layout in (source, result)]
-    found = plan_move(*specs, alignments, padding, whole=whole)
-    return found.case, [launch.kernel.name for launch in found.launches]
+    actual = plan_move(*specs, alignments, padding, whole=whole)
+    return actual.case, [launch.kernel.name for launch in actual.launches]
 
 
 LARGE = (999, 1001)
@@ -92,8 +92,8 @@ def test_shared_bytes_are_read_and_packed_again():
 def test_any_alignment_has_a_launch(bits, alignments):
     count = Layout((77,))
     slots = count.with_slot_bits(bits)
-    found = plan_pack(slots, count, alignments, None, True)
-    assert len(found.launches) == 1
+    result = plan_pack(slots, count, alignments, None, True)
+    assert len(result.launches) == 1
     assert len(plan_unpack(count, slots, alignments[::-1], None).launches) == 1
 
 

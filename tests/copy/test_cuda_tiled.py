@@ -34,8 +34,8 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module", autouse=True)
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def tiled(shape, *tiles, order=None, value=PaddingValue.UNSPECIFIED):
@@ -144,7 +144,7 @@ def test_tails_in_more_dimensions_than_a_launch_takes(driver):
 
 def test_tiles_that_do_not_divide_each_other_have_no_common_walk():
     one, other = tails((13, 21), (4, 8)), tails((13, 21), (3, 8))
-    specs = [TensorSpec(np.dtype("float32"), each, Device("cuda", 0)) for each in (one, other)]
+    specs = [TensorSpec(np.dtype("float32"), item, Device("cuda", 0)) for item in (one, other)]
     assert between(*specs, None).layout == row_major((13, 21))
 
 
@@ -208,16 +208,16 @@ def check_fill(driver, layout, itemsize, padding):
     slots, value = layout.required_size, numbered(itemsize).tobytes()
     to = Storage(driver, slots * itemsize)
     bind(plan, 0)([to.pointer], pattern(value))
-    found = elements(to.get(), itemsize)
+    result = elements(to.get(), itemsize)
     places = [] if layout.size == 0 else slot_numbers(layout)
-    assert (found[places] == np.frombuffer(value, np.uint8)).all()
+    assert (result[places] == np.frombuffer(value, np.uint8)).all()
     free = layout.is_padded and layout.padding_value is PaddingValue.UNSPECIFIED
     if padding is None and free:
         return plan
     rest = np.ones(slots, bool)
     rest[places] = False
     held = padding or bytes([UNTOUCHED]) * itemsize
-    assert (found[rest] == np.frombuffer(held, np.uint8)).all()
+    assert (result[rest] == np.frombuffer(held, np.uint8)).all()
     return plan
 
 
@@ -248,9 +248,9 @@ def test_padding_alone(driver):
         plan = plan_padding(layout, 4, 32, b"\1\2\3\4")
         to = Storage(driver, 4 * layout.required_size)
         bind(plan, 0)([to.pointer])
-        found = elements(to.get(), 4)
-        assert (found[slot_numbers(layout)] == UNTOUCHED).all()
-        assert (found[padding_slots(layout)] == [1, 2, 3, 4]).all()
+        result = elements(to.get(), 4)
+        assert (result[slot_numbers(layout)] == UNTOUCHED).all()
+        assert (result[padding_slots(layout)] == [1, 2, 3, 4]).all()
 
 
 # --- Tensors -------------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ LAYOUTS = [
 
 
 def loop_of(destination, source, width):
-    given = (destination.at_origin, source.at_origin), (width,) * 2, (32, 32)
-    return TiledLoop.over(*given)
+    arguments = (destination.at_origin, source.at_origin), (width,) * 2, (32, 32)
+    return TiledLoop.over(*arguments)
 
 
 def moved(loop, extents):
@@ -48,12 +48,12 @@ def moved(loop, extents):
     index = np.indices([axis.size for axis in loop.axes]).reshape(len(loop.axes), -1)
     counts = [-(-axis.size // n) for axis, n in zip(loop.axes, extents, strict=True)]
     box = np.ravel_multi_index(index // np.array(extents)[:, None], counts)
-    found = 0
+    result = 0
     for memory, width in enumerate(loop.widths):
         strides = np.array(loop.strides[memory])
         sectors = (loop.firsts[memory] + strides @ index * width) // 32
-        found += len(np.unique(box * (1 << 32) + sectors)) * 32 / (box.size * width)
-    return found
+        result += len(np.unique(box * (1 << 32) + sectors)) * 32 / (box.size * width)
+    return result
 
 
 def all_boxes(loop):

@@ -33,9 +33,9 @@ def check(driver, dtype):
     values = np.random.default_rng(0).integers(limits.min, limits.max, 700, dtype, endpoint=True)
     values[:2] = limits.max, limits.max  # sums wrap
     words = np.asarray([0, limits.max, limits.min, 0, limits.min], dtype)
-    found = run(driver, f"change_{dtype}", words, values)
+    result = run(driver, f"change_{dtype}", words, values)
     even = values[values % 2 == 0]
-    assert found.tolist() == [values.sum(dtype=dtype), min(values), max(values), 7, max(even)]
+    assert result.tolist() == [values.sum(dtype=dtype), min(values), max(values), 7, max(even)]
 
 
 @needs_compiler

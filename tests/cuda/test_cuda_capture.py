@@ -79,14 +79,14 @@ IN_PLACE = {
 }
 
 
-def captured(recorder, stream, made, call, given):
+def captured(recorder, stream, actual, call, arguments):
     """The result of a warm call that is captured, and the memories that it allocated."""
-    call(*made())
+    call(*actual())
     gc.collect()
     before = set(recorder.allocated)
     allocations = len(recorder.named("alloc"))
     stream.begin_capture()
-    result = call(*given)
+    result = call(*arguments)
     stream.end_capture()
     gc.collect()
     alive = weakref.WeakSet(set(recorder.allocated) - before)
@@ -104,24 +104,24 @@ def left(alive):
 @pytest.mark.parametrize("name", [*NEW, *IN_PLACE])
 def test_what_a_call_allocates_lives_as_long_as_its_result(recorder, stream, name):
     """A view of the result keeps it, too; of a call in place the result is what it writes to."""
-    made, call = (NEW | IN_PLACE)[name]
-    given = list(made())
-    result, alive = captured(recorder, stream, made, call, given)
+    actual, call = (NEW | IN_PLACE)[name]
+    argument = list(actual())
+    result, alive = captured(recorder, stream, actual, call, argument)
     count = len(alive)
     assert count >= (2 if name in NEW else 1), "nothing but the result"
-    kept = result[:1] if name in NEW else given[0]
+    kept = result[:1] if name in NEW else argument[0]
     del result
-    given.clear()
+    argument.clear()
     assert left(alive) == count
     del kept
     assert left(alive) == 0
 
 
 def test_each_capture_keeps_its_own_and_no_stream(recorder):
-    made, call = NEW["sum"]
+    result, call = NEW["sum"]
     with Stream(recorder, 9) as stream:
-        first, of_first = captured(recorder, stream, made, call, made())
-        second, of_second = captured(recorder, stream, made, call, made())
+        first, of_first = captured(recorder, stream, result, call, result())
+        second, of_second = captured(recorder, stream, result, call, result())
     alive = weakref.ref(stream)
     assert not set(of_first) & set(of_second)
     del first, stream
@@ -134,15 +134,15 @@ def test_each_capture_keeps_its_own_and_no_stream(recorder):
 
 
 def test_other_streams_and_threads_keep_nothing(recorder, stream):
-    made, call = NEW["sum"]
-    (x,) = made()
+    result, call = NEW["sum"]
+    (x,) = result()
     call(x)
     gc.collect()
-    before, found = len(recorder.allocated), []
+    before, results = len(recorder.allocated), []
     stream.begin_capture()
     with Stream(recorder, 8):
-        found.append(call(x))
-    thread = threading.Thread(target=lambda: found.append(call(x)))
+        results.append(call(x))
+    thread = threading.Thread(target=lambda: results.append(call(x)))
     thread.start()
     thread.join()
     gc.collect()
@@ -200,7 +200,7 @@ def test_what_a_graph_cannot_hold_is_refused(recorder, stream, name):
     with pytest.raises(CaptureError, match=f"^{re.escape(words)} after$"):
         call(x)
     assert stream.ptr in recorder.capturing  # the capture goes on
-    done = {each[0] for each in recorder.calls}
+    done = {item[0] for item in recorder.calls}
     assert done <= {"alloc", "launch", "load"}
     stream.end_capture()
     assert bytes(np.asarray(x.to_device("cpu"))) == before
@@ -239,9 +239,9 @@ def test_the_first_read_at_positions_is_refused(recorder, stream):
 
 def leave(report, lowest, highest, size, name="take"):
     """What a kernel leaves: a record whose first positions are outside."""
-    found = faults._Record.from_address(report.pointer)
-    found.owner = faults.owner_of(name)
-    found.lowest[0], found.highest[0], found.size[0] = lowest, highest, size
+    result = faults._Record.from_address(report.pointer)
+    result.owner = faults.owner_of(name)
+    result.lowest[0], result.highest[0], result.size[0] = lowest, highest, size
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -250,16 +250,16 @@ def test_positions_outside_in_a_graph_are_told_after_each_replay(recorder, strea
     tl.take(x, i)
     with Stream(recorder, 9) as capturing, faults.strict_indexing(strict):
         capturing.begin_capture()
-        found = tl.take(x, i)
+        result = tl.take(x, i)
         report, _ = faults.reports(0).current(driver())
         x.__dlpack__(stream=9)  # no time to look
         capturing.end_capture()
     for replay in range(2):
-        found.to_device("cpu")
+        result.to_device("cpu")
         leave(report, 5 + replay, 5 + replay, 3)
         with pytest.raises(IndexError, match=f"^take: index {5 + replay} is out of bounds"):
-            found.to_device("cpu")
-    found.to_device("cpu")
+            result.to_device("cpu")
+    result.to_device("cpu")
 
 
 @pytest.mark.gpu
@@ -281,6 +281,6 @@ def test_gpu_replays_write_to_memory_that_nobody_else_has():
             others = [tl.zeros(n, device="cuda") for n in range(100, 5000, 50)]
             for _ in range(3):
                 graph.launch()
-            assert [float(each) for each in total.to_device("cpu")] == [1 << 22] * 2
+            assert [float(item) for item in total.to_device("cpu")] == [1 << 22] * 2
             assert float(y[0]) == 30
-            assert not any(bool(tl.any(each)) for each in others)
+            assert not any(bool(tl.any(item)) for item in others)

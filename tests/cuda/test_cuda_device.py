@@ -100,11 +100,11 @@ def default():
 
 
 def device_of_another_thread():
-    found = []
-    thread = threading.Thread(target=lambda: found.append(tl.zeros(2).device))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(tl.zeros(2).device))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 def test_the_default_is_that_of_the_innermost_block_and_then_of_the_process(default):
@@ -164,8 +164,8 @@ def test_creation_on_the_device_asked_for_and_on_the_default_one():
     ):
         expected = make()
         with tl.using_device("cuda:1"):
-            found = {"cuda:1": make(), "cuda:0": make(device="cuda")}
-        for where, x in found.items():
+            results = {"cuda:1": make(), "cuda:0": make(device="cuda")}
+        for where, x in results.items():
             assert (x.device, x.layout) == (where, expected.layout)
             same(x.to_device("cpu"), np.asarray(expected))
 

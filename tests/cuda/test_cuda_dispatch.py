@@ -55,7 +55,7 @@ def test_the_calls_of_cupy(name):
             call(x, y)
             recorder.calls.clear()
             call(x, y)
-            assert [each[0] for each in recorder.calls] == expected
+            assert [item[0] for item in recorder.calls] == expected
 
 
 def test_another_device_is_made_current_for_the_call():
@@ -65,11 +65,11 @@ def test_another_device_is_made_current_for_the_call():
         recorder.calls.clear()
         x + y
         calls = ["device", "alloc", "device", "launch"]
-        assert [each[0] for each in recorder.calls] == calls
+        assert [call[0] for call in recorder.calls] == calls
         recorder.calls.clear()
         with driver().using(1):
             x + y
-        assert [each[0] for each in recorder.calls] == ["device", "alloc", "launch"]
+        assert [call[0] for call in recorder.calls] == ["device", "alloc", "launch"]
 
 
 FLOATS = [0.0, -0.0, 1.5, -1e-40, 7e-46, 1e39, -65519.9, 65520.0, 1e-7, np.inf, -np.inf, np.nan]
@@ -99,17 +99,17 @@ def test_python_numbers_become_bytes_as_numpy_has_it(name, values):
 
 
 def test_alignments():
-    found = [alignment_of(low_bits(4096 + n)) for n in (0, 1, 2, 4, 6, 8, 12, 16)]
-    assert found == [32, 1, 2, 4, 2, 8, 4, 16]
+    results = [alignment_of(low_bits(4096 + n)) for n in (0, 1, 2, 4, 6, 8, 12, 16)]
+    assert results == [32, 1, 2, 4, 2, 8, 4, 16]
 
 
 @pytest.mark.ci
 @needs_compiler
 def test_the_benchmark():
     pytest.importorskip("tqdm", reason="optional: tqdm")
-    found = python("-m", "benchmarks", "dispatch", "--quick", cwd=Path(__file__).parents[2])
-    rows = [line for line in found.splitlines() if line.startswith("| `x + y` |")]
-    (figures,) = ([float(each) for each in row.split("|")[2:-1]] for row in rows)
+    result = python("-m", "benchmarks", "dispatch", "--quick", cwd=Path(__file__).parents[2])
+    rows = [line for line in result.splitlines() if line.startswith("| `x + y` |")]
+    (figures,) = ([float(part) for part in row.split("|")[2:-1]] for row in rows)
     assert len(figures) == 5
     assert all(0 < figure < 1000 for figure in figures)
 
@@ -119,8 +119,8 @@ def test_the_benchmark():
 
 @pytest.fixture(params=GPUS)
 def cupy(request):
-    with opened(request.param) as found:
-        yield found
+    with opened(request.param) as result:
+        yield result
 
 
 def test_gpu_a_graph_of_calls(cupy):

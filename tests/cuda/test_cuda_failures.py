@@ -72,7 +72,7 @@ def expected_error(name):
 def test_too_much_on_the_simulator(name):
     with simulator(count=2, TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)) as gpu:
         a, b = values()
-        x, y = (tl.asarray(each, device="cuda") for each in (a, b))
+        x, y = (tl.asarray(operand, device="cuda") for operand in (a, b))
         for _ in range(3):
             with expected_error(name):
                 TOO_MUCH[name](x, y)
@@ -85,7 +85,7 @@ def test_too_much_on_the_simulator(name):
 @pytest.mark.parametrize("name", TOO_MUCH)
 def test_too_much_for_cupys_pool(name):
     with stand_in(limit=LIMIT) as recorder:
-        x, y = (tl.asarray(each, device="cuda") for each in values())
+        x, y = (tl.asarray(value, device="cuda") for value in values())
         recorder.kept_by_pool = 500
         recorder.calls.clear()
         with expected_error(name):
@@ -103,18 +103,18 @@ BEYOND = (2**62, 2**63 - 511, 2**63, 2**64 - 8, 2**64)
 @pytest.mark.parametrize("nbytes", BEYOND)
 @pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
 def test_more_than_there_can_be(nbytes, driver_name):
-    with opened(driver_name) as found:
+    with opened(driver_name) as result:
         words = f"cuda:0: asked for {nbytes} bytes, and {LIMIT} bytes are free"
         if driver_name == "cupy":
-            found.calls.clear()
+            result.calls.clear()
         with pytest.raises(MemoryError, match=f"^{re.escape(words)}$"):
             driver().allocate(nbytes, 0)
-        assert driver_name == "simulator" or found.calls == []  # nobody asked CuPy
+        assert driver_name == "simulator" or result.calls == []  # nobody asked CuPy
 
 
 def test_cupys_pool_is_freed_before_memory_is_short():
     with stand_in(limit=LIMIT) as recorder:
-        x, y = (tl.asarray(each, device="cuda") for each in values())
+        x, y = (tl.asarray(value, device="cuda") for value in values())
         del y
         recorder.kept_by_pool = 1600  # as the pool does with it
         z = x + x
@@ -184,12 +184,12 @@ for count in (1, 2):
         x + x
         print([call[0] for call in recorder.calls])
 """
-    first, *found = run(code)
+    first, *result = run(code)
     assert first == "cuda:0"
     exchange = f"BufferError: from_dlpack: Tensor could not be exchanged: {FORKED}"
     expected = [f"RuntimeError: {FORKED}"] * 6
     expected += [exchange, "((2,), (-1,), (2,))", "['alloc', 'launch']"]
-    assert found == expected * 2
+    assert result == expected * 2
 
 
 @needs_compiler
@@ -241,9 +241,9 @@ def test_threads_compute_what_one_does(devices):
                 return z.device, gpu.current_stream(device).number, np.asarray(z.to_device("cpu"))
 
         with ThreadPoolExecutor(8) as pool:
-            for number, (device, stream, found) in enumerate(pool.map(work, range(8))):
+            for number, (device, stream, result) in enumerate(pool.map(work, range(8))):
                 assert (device, stream) == (f"cuda:{number % devices}", 100 + number)
-                np.testing.assert_array_equal(found, a + a + number)
+                np.testing.assert_array_equal(result, a + a + number)
         done = gpu.counters.launches - before[0], gpu.counters.allocations - before[1]
         assert done == (8 * 30 * 3, 8 * 30 * 2)
         assert gpu.counters.compiles + gpu.counters.cache_hits <= 2  # elementwise and copies

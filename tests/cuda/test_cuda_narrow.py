@@ -49,9 +49,9 @@ def test_a_conversion_is_one_launch(place, view):
     x = there(0, PLACES[place])
     known = host(view(x)).astype(np.float32)
     with launch_log() as seen:
-        found = tl.astype(view(x), tl.float32)
-    assert sum(each.launches for each in seen.values()) == 1
-    np.testing.assert_array_equal(host(found), known)
+        result = tl.astype(view(x), tl.float32)
+    assert sum(value.launches for value in seen.values()) == 1
+    np.testing.assert_array_equal(host(result), known)
 
 
 def gelu(x, scale):
@@ -72,11 +72,11 @@ def test_a_chain_between_narrow_types_is_one_launch(place, function, second):
     second = there(60, PLACES[place]) if second is None else second
     one_by_one = function(x, second)
     with launch_log() as seen:
-        found = tl.fuse(function)(x, second)
+        result = tl.fuse(function)(x, second)
     ((kernel, counts),) = seen.items()
     assert (kernel.file, counts.launches) == ("fuse.cu", 1)
-    assert (found.dtype, found.layout) == (one_by_one.dtype, one_by_one.layout)
-    assert host(found).tobytes() == host(one_by_one).tobytes()
+    assert (result.dtype, result.layout) == (one_by_one.dtype, one_by_one.layout)
+    assert host(result).tobytes() == host(one_by_one).tobytes()
 
 
 def kernels():
@@ -96,8 +96,8 @@ def kernels():
         ("float8_e4m3fn", "float8_e5m2fnuz", False, flat, flat),
         ("float8_e8m0fnu", "complex128", False, rows, turned),
     ]:
-        given = spec(to, target), spec(from_, source), [256, 256]
-        yield plan_conversion(*given, saturate=saturate).launches[0].kernel
+        arguments = spec(to, target), spec(from_, source), [256, 256]
+        yield plan_conversion(*arguments, saturate=saturate).launches[0].kernel
     plan = tl.equal.operation.plan(spec(rows, "float8_e3m4"), spec(turned, "float8_e3m4"))
     yield plan_elementwise(plan, [256] * 3).launches[0].kernel
     yield from common("float8_e4m3fn")

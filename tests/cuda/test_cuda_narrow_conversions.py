@@ -36,11 +36,11 @@ def _convert(tmp_path_factory):
     rows = {tuple(library.row_text(n, k).decode() for k in (0, 1)): n for n in range(count)}
 
     def convert(array, name, saturate=False):
-        array, found = np.ascontiguousarray(array), np.empty(array.shape, dtype_of(name))
-        row = rows[c_type(found.dtype, saturate), c_type(array.dtype)]
-        pointers = [ctypes.c_void_p(each.ctypes.data) for each in (found, array)]
+        array, results = np.ascontiguousarray(array), np.empty(array.shape, dtype_of(name))
+        row = rows[c_type(results.dtype, saturate), c_type(array.dtype)]
+        pointers = [ctypes.c_void_p(item.ctypes.data) for item in (results, array)]
         library.run_row(row, ctypes.c_int64(array.size), *pointers)
-        return found
+        return results
 
     return convert
 
@@ -58,9 +58,9 @@ def expected(array, name, saturate):
 
 
 def check(convert, array, name, saturate):
-    found, wanted = convert(array, name, saturate).view(np.uint8), expected(array, name, saturate)
-    wrong = np.flatnonzero(found != wanted)[:5]
-    shown = [(array[n], hex(found[n]), hex(wanted[n])) for n in wrong]
+    results, wanted = convert(array, name, saturate).view(np.uint8), expected(array, name, saturate)
+    wrong = np.flatnonzero(results != wanted)[:5]
+    shown = [(array[n], hex(results[n]), hex(wanted[n])) for n in wrong]
     assert not shown, f"{array.dtype} to {name}: source, found, expected"
 
 
@@ -76,9 +76,9 @@ def test_every_byte_has_its_value(convert, name):
         known[0x80] = math.nan
     source = BYTES.view(dtype_of(name))
     for wide in (np.float32, np.float64):
-        found = convert(source, wide.__name__)
-        np.testing.assert_array_equal(found, known.astype(wide))
-        np.testing.assert_array_equal(np.signbit(found), np.signbit(known))
+        result = convert(source, wide.__name__)
+        np.testing.assert_array_equal(result, known.astype(wide))
+        np.testing.assert_array_equal(np.signbit(result), np.signbit(known))
     for wide in (np.complex64, np.complex128):
         np.testing.assert_array_equal(convert(source, wide.__name__), known.astype(wide))
     np.testing.assert_array_equal(convert(source, "bool"), known != 0)

@@ -53,8 +53,8 @@ def is_before(log, first, then):
 
 def at(log, what):
     """The number of the one event whose name begins so."""
-    (found,) = [number for number, event in enumerate(log) if event.what.startswith(what)]
-    return found
+    (results,) = [number for number, event in enumerate(log) if event.what.startswith(what)]
+    return results
 
 
 # ---- The current stream
@@ -66,11 +66,11 @@ def test_streams_are_chosen_for_a_block_a_device_and_a_thread(gpu):
         with gpu.on_stream(8), gpu.on_stream(9, device=1):
             assert (gpu.current_stream(0), gpu.current_stream(1)) == (Stream(0, 8), Stream(1, 9))
         assert (gpu.current_stream(0), gpu.current_stream(1)) == (Stream(0, 7), Stream(1, 1))
-        found = []
-        thread = threading.Thread(target=lambda: found.append(gpu.current_stream(0)))
+        results = []
+        thread = threading.Thread(target=lambda: results.append(gpu.current_stream(0)))
         thread.start()
         thread.join()
-    assert found == [Stream(0, 1)]
+    assert results == [Stream(0, 1)]
     assert gpu.current_stream(0) == Stream(0, 1)
 
 
@@ -284,13 +284,13 @@ def test_memory_keeps_the_streams_that_its_interface_named():
         stream = FakeStream(recorder, 7)
         alive = weakref.ref(stream)
         with stream:
-            for each in (x, view, view):
-                assert each.__cuda_array_interface__["stream"] == 7
+            for item in (x, view, view):
+                assert item.__cuda_array_interface__["stream"] == 7
         del stream, x
         gc.collect()
         assert alive() is not None
         assert len(view.home[0]._kept) == 1
-        del view, each
+        del view, item
         gc.collect()
         assert alive() is None
 
@@ -305,10 +305,10 @@ def taken(stream):
         report, _ = faults.reports(0).current(driver())
 
     def run():
-        found = faults._Record.from_address(report.pointer)
-        found.owner = faults.owner_of("take")
-        found.lowest[0] = found.highest[0] = 9
-        found.size[0] = 3
+        result = faults._Record.from_address(report.pointer)
+        result.owner = faults.owner_of("take")
+        result.lowest[0] = result.highest[0] = 9
+        result.size[0] = 3
 
     return run
 

@@ -138,7 +138,7 @@ def test_an_interrupt_in_a_copy_leaves_its_buffer_until_it_has_been_read(
         recorder.calls.clear()
         with pytest.raises(KeyboardInterrupt):
             call()
-        assert [each[0] for each in recorder.calls][-2:] == ["memcpy", "record"]
+        assert [item[0] for item in recorder.calls][-2:] == ["memcpy", "record"]
     monkeypatch.setattr(runtime, "memcpyAsync", copy)
     recorder.busy = True
     recorder.calls.clear()
@@ -161,7 +161,7 @@ def test_large_copies_are_staged(opened, recorder, monkeypatch, n):
     assert recorder.named("pinned") == [(HALF,), (HALF,)]
     sizes = [min(HALF, n - first) for first in range(0, n, HALF)]
     copies = recorder.named("memcpy")
-    assert [each[2:] for each in copies] == [(size, kind, 7) for kind in (1, 2) for size in sizes]
+    assert [copy[2:] for copy in copies] == [(size, kind, 7) for kind in (1, 2) for size in sizes]
     staged = [source if kind == 1 else destination for destination, source, _, kind, _ in copies]
     assert len(set(staged)) == 2
     assert staged == staged[:2] * len(sizes)  # in turns
@@ -183,7 +183,7 @@ def test_a_half_is_waited_for_before_it_is_used_again(opened, recorder, monkeypa
         recorder.calls.clear()
         call()
         done = [call[0] for call in recorder.calls]
-        assert [each for each in done if each in ("wait", "memcpy", "record")] == order
+        assert [item for item in done if item in ("wait", "memcpy", "record")] == order
 
 
 @pytest.mark.parametrize("n", [100, 1 << 20])
@@ -240,8 +240,8 @@ def test_threads_have_parameters_of_their_own(recorder):
 
     def work(number):
         together.wait()
-        for each in range(200):
-            launch(number, words(number, each, number))
+        for item in range(200):
+            launch(number, words(number, item, number))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3, 4)]
     for thread in threads:

@@ -25,8 +25,8 @@ def numbers(*shape, dtype="float32", seed=0):
 
 
 def there(values, layout=None):
-    given = {} if layout is None else {"layout": layout}
-    return tl.asarray(np.ascontiguousarray(values), device=tl.default_device(), **given)
+    argument = {} if layout is None else {"layout": layout}
+    return tl.asarray(np.ascontiguousarray(values), device=tl.default_device(), **argument)
 
 
 def on_host(x):
@@ -68,8 +68,8 @@ def fills():
 def joins():
     for sizes in ((515, 1001), (64, 128)):
         parts = [numbers(300, n, seed=n) for n in sizes]
-        yield tl.concat([there(each) for each in parts], axis=1), np.concatenate(parts, 1)
-        yield tl.concat([there(each.T) for each in parts]), np.concatenate(parts, 1).T
+        yield tl.concat([there(part) for part in parts], axis=1), np.concatenate(parts, 1)
+        yield tl.concat([there(part.T) for part in parts]), np.concatenate(parts, 1).T
 
 
 def spreads():
@@ -226,8 +226,8 @@ def pads():
 
 def patterns():
     out = there(np.zeros((200, 100), np.int32)).mT
-    found = directml.fill_value_sequence((100, 200), 5, 3, "INT32", out=out)
-    yield found, 5 + 3 * np.arange(20000).reshape(100, 200)
+    result = directml.fill_value_sequence((100, 200), 5, 3, "INT32", out=out)
+    yield result, 5 + 3 * np.arange(20000).reshape(100, 200)
     at = numbers(150, 1, dtype="uint32")
     values = there(np.array([7, 8], np.int16).reshape(2, 1))
     yield directml.one_hot(there(at), values, 100, 1), np.where(at == np.arange(100), 8, 7)
@@ -245,8 +245,8 @@ def lines():
 def blocks():
     a = numbers(320, 301) % 16 - 8  # four bits of digits hold these
     for axis in (0, 1):
-        found = tl.quantize_blocks(there(a), "mxfp8_e4m3", axis=axis)
-        yield tl.dequantize_blocks(*found, axis=axis), a
+        result = tl.quantize_blocks(there(a), "mxfp8_e4m3", axis=axis)
+        yield tl.dequantize_blocks(*result, axis=axis), a
 
 
 def patches():
@@ -275,8 +275,8 @@ def packed_copies():
         for layout in (rows, tiles):
             y = tl.to_layout(x, layout.with_slot_bits(bits))
             for back in (rows, tiles, tiles.with_slot_bits(bits), rows.with_slot_bits(bits)):
-                found = tl.to_layout(tl.to_layout(y, back), rows)
-                yield found.view(tl.uint8), octets
+                result = tl.to_layout(tl.to_layout(y, back), rows)
+                yield result.view(tl.uint8), octets
 
 
 # Cases, and the kernels that each launches with many blocks.
@@ -323,35 +323,35 @@ ONE_BLOCK = {"scan_counts"}
 @pytest.fixture(scope="module")
 def launched(device):
     """The most blocks of one launch, of each kernel that was launched so far."""
-    found = {}
+    results = {}
     if device.kind == "cpu":
-        yield found
+        yield results
         return
     kind = type(driver())
     plain = kind.launcher
 
     def launcher(self, kernel):
-        made = plain(self, kernel)
+        result = plain(self, kernel)
 
         def launch(grid, parameters):
-            made(grid, parameters)
+            result(grid, parameters)
             blocks = np.prod(grid, dtype=int)
-            found[kernel.name] = max(found.get(kernel.name, 0), int(blocks))
+            results[kernel.name] = max(results.get(kernel.name, 0), int(blocks))
 
         return launch
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "launcher", launcher)
         tl.plan.run.cache_clear()
-        yield found
+        yield results
     tl.plan.run.cache_clear()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_many_blocks(case, launched, device):
     launched.clear()
-    for found, expected in case():
-        np.testing.assert_array_equal(on_host(found), expected)
+    for result, expected in case():
+        np.testing.assert_array_equal(on_host(result), expected)
     if device.kind == "cuda":
         least = {kernel: 1 + (kernel not in ONE_BLOCK) for kernel in CASES[case].split()}
         too_few = {k: launched.get(k, 0) for k, n in least.items() if launched.get(k, 0) < n}

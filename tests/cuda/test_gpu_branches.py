@@ -15,9 +15,9 @@ from tensorlayout.support.kernel_sources import kernel_directory
 
 @pytest.fixture(scope="module")
 def driver():
-    with pytest.MonkeyPatch.context() as patch, simulator(1) as found:
+    with pytest.MonkeyPatch.context() as patch, simulator(1) as result:
         patch.setattr(SimulatorDriver, "_new_launcher", as_on_gpu.launcher)
-        yield found
+        yield result
 
 
 def numbers(shape, dtype="float32"):
@@ -72,10 +72,10 @@ FILES = [pytest.param(file, marks=[pytest.mark.ci] * (file in LATE)) for file in
 @needs_compiler
 @pytest.mark.parametrize("file", FILES)
 def test_a_call_of_each_file(driver, file):
-    call, *given = CALLS[file]
-    found = call(*(x.to_device("cuda") for x in given)).to_device("cpu")
-    expected = call(*(tl.asarray(x, copy=True) for x in given))
-    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-6)
+    call, *argument = CALLS[file]
+    result = call(*(x.to_device("cuda") for x in argument)).to_device("cpu")
+    expected = call(*(tl.asarray(x, copy=True) for x in argument))
+    np.testing.assert_allclose(np.asarray(result), np.asarray(expected), rtol=1e-6)
     assert file in {kernel.file for kernel in driver._launchers}
 
 
@@ -103,7 +103,7 @@ WORDS = re.compile(r"\b(?:__(?!attribute__|builtin_|VA_ARGS__)\w+|atomic[A-Z]\w+
 
 def test_what_no_cpu_runs_is_listed():
     folder = kernel_directory()
-    found = {
+    results = {
         f"`{word}` in `{path.name}`"
         for path in folder.rglob("*.cu*")
         for word in WORDS.findall(re.sub(r"//.*", "", path.read_text("utf-8")))
@@ -112,4 +112,4 @@ def test_what_no_cpu_runs_is_listed():
     for line in (folder / "README.md").read_text("utf-8").splitlines():
         if row := re.fullmatch(r"\| (`\w+`(?:, `\w+`)*) \| (`\w+\.cuh?`) \| .* \|", line):
             listed |= {f"{word} in {row[2]}" for word in row[1].split(", ")}
-    assert listed == found
+    assert listed == results

@@ -15,8 +15,8 @@ pytestmark = needs_compiler
 
 @pytest.fixture(params=GPUS)
 def cupy(request):
-    with opened(request.param) as found:
-        yield found
+    with opened(request.param) as result:
+        yield result
 
 
 def on_host(x):
@@ -25,8 +25,8 @@ def on_host(x):
 
 def numbers(x, turn):
     """Others for each turn; as positions, they are inside of what the calls read."""
-    found = np.random.default_rng(turn).permutation(x.size).reshape(x.shape) % 100
-    return found.astype(x.dtype)
+    result = np.random.default_rng(turn).permutation(x.size).reshape(x.shape) % 100
+    return result.astype(x.dtype)
 
 
 def filled(tensors, turn):
@@ -48,22 +48,22 @@ NAMES = [pytest.param(n, marks=[pytest.mark.long] * (n in LONG)) for n in (*NEW,
 def test_a_graph_of_one_call(cupy, name):
     make, call = (NEW | IN_PLACE)[name]
     with cupy.cuda.Stream(non_blocking=True) as stream:
-        given = make()
-        filled(given, 0)
-        call(*given)
+        argument = make()
+        filled(argument, 0)
+        call(*argument)
         stream.synchronize()
         stream.begin_capture()
-        kept = call(*given)
+        kept = call(*argument)
         graph = stream.end_capture()
         for turn in (1, 2, 3):
-            filled(given, turn)
+            filled(argument, turn)
             before = others()
             graph.launch()
             after = others()
-            host = [tl.asarray(numbers(x, turn)) for x in given]
-            expected, found = call(*host), kept
+            host = [tl.asarray(numbers(x, turn)) for x in argument]
+            expected, results = call(*host), kept
             if name in IN_PLACE:
-                expected, found = host[0], given[0]
-            np.testing.assert_allclose(on_host(found), np.asarray(expected), 1e-6)
-            for each in (*before, *after):
-                assert (on_host(each) == 7).all()
+                expected, results = host[0], argument[0]
+            np.testing.assert_allclose(on_host(results), np.asarray(expected), 1e-6)
+            for item in (*before, *after):
+                assert (on_host(item) == 7).all()

@@ -90,8 +90,8 @@ def of_mode(mode):
 def test_a_folder_of_others_or_that_others_can_write_to_is_not_trusted(asked, elsewhere, spoil):
     planted(asked)
     spoil(asked)
-    found = entry()
-    assert (found.parent, content(found)) == (elsewhere, b"one")
+    result = entry()
+    assert (result.parent, content(result)) == (elsewhere, b"one")
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_what_is_in_the_place_of_an_entry_is_replaced(asked, kind, soon):
     file = planted(asked, b"one")
     file.unlink()
     IN_PLACE[kind](file)
-    found = entry()
-    assert (found, content(found)) == (file, b"one")
-    assert stat.S_ISREG(found.lstat().st_mode)
+    result = entry()
+    assert (result, content(result)) == (file, b"one")
+    assert stat.S_ISREG(result.lstat().st_mode)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link to itself"])
@@ -204,7 +204,7 @@ def test_the_others_wait_for_the_one_that_makes_an_entry(place):
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert sorted(each.communicate()[0] for each in started) == ["0\n", "1\n"]
+    assert sorted(item.communicate()[0] for item in started) == ["0\n", "1\n"]
 
 
 # ---- Entries
@@ -232,8 +232,8 @@ def test_entries_not_used_for_long_are_removed(place):
         os.utime(path, (0, 0))
     disk_cache._remove_unused.cache_clear()  # as in another process
     assert entry(b"", used) == kept
-    made = entry(b"", new)
-    assert set(place.glob("*.*")) == {kept, made, place / "letters.so"}
+    result = entry(b"", new)
+    assert set(place.glob("*.*")) == {kept, result, place / "letters.so"}
 
 
 def test_an_entry_that_does_not_compile_is_tried_once_and_leaves_nothing(place):
@@ -267,9 +267,9 @@ def test_sources_follow_includes(tmp_path):
     (tmp_path / "a.cu").write_text('#include "b.cuh"\n  #  include "far.cuh"\n#include <vector>\n')
     (tmp_path / "b.cuh").write_text('#include "a.cu"\n#include "missing.cuh"\n// #include "c"\n')
     (headers / "far.cuh").write_text("")
-    found = disk_cache.sources(tmp_path / "a.cu", headers)
-    assert list(found) == ["a.cu", "b.cuh", "far.cuh"]
-    assert found["far.cuh"] == b""
+    result = disk_cache.sources(tmp_path / "a.cu", headers)
+    assert list(result) == ["a.cu", "b.cuh", "far.cuh"]
+    assert result["far.cuh"] == b""
 
 
 @needs_compiler
@@ -312,8 +312,8 @@ def full(place, error=NO_ROOM):
 
 def test_a_full_disk_is_passed_over(asked, elsewhere):
     counters = Counters()
-    found = disk_cache.cached("key", ".so", full(asked), counters)
-    assert (found.parent, content(found)) == (elsewhere, b"one")
+    result = disk_cache.cached("key", ".so", full(asked), counters)
+    assert (result.parent, content(result)) == (elsewhere, b"one")
     assert counters.compiles == 1
     assert list(asked.glob("key*")) == []
 
@@ -322,8 +322,8 @@ def test_a_compiler_without_room_is_started_elsewhere(place, elsewhere, monkeypa
     no_room = RuntimeError("cuda: could not compile: No space left on device")
     usage = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(disk_cache.shutil, "disk_usage", lambda _: usage)
-    found = disk_cache.cached("key", ".so", full(place, no_room), Counters())
-    assert found.parent == elsewhere
+    result = disk_cache.cached("key", ".so", full(place, no_room), Counters())
+    assert result.parent == elsewhere
 
 
 def test_no_room_anywhere_names_both_folders_and_the_fix(place, elsewhere):
@@ -340,8 +340,8 @@ def test_a_folder_whose_files_cannot_be_run(place, elsewhere, monkeypatch):
     there = str(place)
 
     def no_run(path):
-        found = status(path)
-        fields = list(found)
+        result = status(path)
+        fields = list(result)
         if str(path).startswith(there):
             fields[8] |= os.ST_NOEXEC
         return os.statvfs_result(fields)

@@ -57,10 +57,10 @@ UNTYPED = [(file, ()) for file in FILES if () in TYPES.get(file, [()])]
 TYPED = [[(file, types)] for file in FILES for types in TYPES.get(file, []) if types]
 
 
-def facts(made, path=""):
+def facts(result, path=""):
     """Where each member is, and those of what it is made of: {the member in C++: byte}."""
-    for name, kind in made._fields_:
-        member, at = path + name.removesuffix("_"), getattr(made, name).offset
+    for name, kind in result._fields_:
+        member, at = path + name.removesuffix("_"), getattr(result, name).offset
         yield member, at
         while issubclass(kind, ctypes.Array):
             yield f"{member}[1]", at + ctypes.sizeof(kind._type_)
@@ -78,9 +78,9 @@ def check(wanted, flags=()):
     for number, (file, structures) in enumerate(wanted.items()):
         lines += [f"namespace file{number} {{"] if len(wanted) > 1 else []
         lines += [f'#include "{file}"']
-        for name, made in structures.items():
-            lines.append(f"static_assert(sizeof({name}) == {ctypes.sizeof(made)});")
-            for member, at in facts(made):
+        for name, item in structures.items():
+            lines.append(f"static_assert(sizeof({name}) == {ctypes.sizeof(item)});")
+            for member, at in facts(item):
                 lines.append(f"static_assert(__builtin_offsetof({name}, {member}) == {at});")
         lines += ["}"] if len(wanted) > 1 else []
     done = subprocess.run(
@@ -96,14 +96,14 @@ def structures_of(file, types):
     operands = sum(name in ("FIRST", "SECOND", "THIRD") for name, _ in types)
     constants = {"OPERANDS": operands} if operands else {}
     constants |= {name: int(value) for name, value in types if name in ("OPERANDS", "NUMBERS")}
-    structures = [parameters(each, **constants) for each in kernels_in(file, types)]
-    found = {made.__name__: made for made in structures}
-    assert found
-    assert max(map(ctypes.sizeof, found.values())) <= 4096  # what a launch takes
-    return found
+    structures = [parameters(item, **constants) for item in kernels_in(file, types)]
+    results = {structure.__name__: structure for structure in structures}
+    assert results
+    assert max(map(ctypes.sizeof, results.values())) <= 4096  # what a launch takes
+    return results
 
 
-@pytest.mark.parametrize("files", [UNTYPED, *TYPED], ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize("files", [UNTYPED, *TYPED], ids=lambda item: str(item)[:40])
 def test_parameters_are_laid_out_as_by_the_compiler(files):
     flags = [f"-D{name}={value}" for _, types in files for name, value in types]
     check({file: structures_of(file, types) for file, types in files}, flags)
@@ -190,7 +190,7 @@ KERNEL(do_one, Some<1>) { work<1>(p, 0); }
 def test_shapes_are_those_declared(tmp_path):
     file = tmp_path / "shapes.cu"
     file.write_text(SHAPES)
-    symbols = [each.symbol for each in kernels_in(str(file), (("BYTES", "4"),))]
+    symbols = [item.symbol for item in kernels_in(str(file), (("BYTES", "4"),))]
     some = [
         *["1_int32_t_8", "1_int64_t_8", "2_int32_t_2", "2_int32_t_8", "2_int64_t_2"],
         *["2_int64_t_8", "4_int32_t_4", "4_int32_t_8", "4_int64_t_4", "4_int64_t_8"],
@@ -203,7 +203,7 @@ def test_shapes_are_those_declared(tmp_path):
     assert text[0] == f'#include "{file}"'
     assert text[-1] == "KERNEL(do_one, Some<1>) { work<1>(p, 0); }"
     other = kernels_in(str(file), (("BYTES", "2"), ("OTHER", "float")))
-    assert [each.symbol for each in other if each.name == "do_some"] == [
+    assert [item.symbol for item in other if item.name == "do_some"] == [
         *["do_some_1_int32_t_8", "do_some_1_int64_t_8", "do_some_4_int32_t_4"],
         *["do_some_4_int32_t_8", "do_some_4_int64_t_4", "do_some_4_int64_t_8"],
         *["do_some_2_int32_t_2", "do_some_2_int32_t_8", "do_some_2_int64_t_2"],
@@ -218,8 +218,8 @@ def test_shapes_have_clauses_that_are_known(file):
     clause = r"WITH(OUT)? \w+|WHERE \w+ (<=|>|==|!=) \d+|\w+ =( \w+(/\w+)?)+"
     text = (kernel_directory() / file).read_text("utf-8")
     for line in re.findall(r"(?m)^SHAPES\(([^)]+)\)", text):
-        for each in line.split(","):
-            assert re.fullmatch(clause, " ".join(each.split())), each
+        for part in line.split(","):
+            assert re.fullmatch(clause, " ".join(part.split())), part
 
 
 def test_a_kernel_that_is_not_declared():

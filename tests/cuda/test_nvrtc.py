@@ -63,12 +63,12 @@ def written(folder, text, **macros):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_of_a_file(compiler, architecture):
-    made = resources.compiled(right(), architecture)
-    assert made.cubin[:4] == b"\x7fELF"
-    assert made.resources.keys() >= {"nothing", "meet_once", "increment", "where_am_i"}
-    assert made.warnings == ""
-    assert not [name for name, each in made.resources.items() if each.spilled or each.stack]
-    shared = {name: each.shared for name, each in made.resources.items() if each.shared}
+    result = resources.compiled(right(), architecture)
+    assert result.cubin[:4] == b"\x7fELF"
+    assert result.resources.keys() >= {"nothing", "meet_once", "increment", "where_am_i"}
+    assert result.warnings == ""
+    assert not [name for name, item in result.resources.items() if item.spilled or item.stack]
+    shared = {name: item.shared for name, item in result.resources.items() if item.shared}
     assert shared == {
         "transpose_tiles": 4 * 32 * 33,
         "transpose_in_one_bank": 4 * 32 * 32,
@@ -131,9 +131,9 @@ def test_an_error_names_file_line_and_macros(compiler):
 
 
 def test_a_warning_is_told(compiler, tmp_path):
-    made = resources.compiled(written(tmp_path, "#warning be careful\n" + DENORMAL), 90)
-    assert "be careful" in made.warnings
-    assert made.resources.keys() == {"own"}
+    result = resources.compiled(written(tmp_path, "#warning be careful\n" + DENORMAL), 90)
+    assert "be careful" in result.warnings
+    assert result.resources.keys() == {"own"}
 
 
 def test_the_latest_architecture_that_a_device_runs(monkeypatch):
@@ -283,11 +283,11 @@ def test_all_known_kernels_compile_without_spills(compiler, architecture):
 
 def test_the_table_has_the_most_over_all_shapes(monkeypatch):
     monkeypatch.setattr(nvrtc, "version", lambda: "12.9")
-    found = {
+    results = {
         ("copy_flat", "copy/copy.cu", 90): [Resources(10, 0, 0, 16), Resources(8, 8, 0, 32)],
         ("copy_flat", "copy/copy.cu", 75): [Resources(12, 0, 4, 0)],
     }
-    page = resources.table(found)
+    page = resources.table(results)
     assert page.endswith(
         "| `copy_flat` | `copy/copy.cu` | 1 | sm_75 | 12 | 0 | 4 | 0 |\n"
         "| `copy_flat` | `copy/copy.cu` | 2 | sm_90 | 10 | 8 | 0 | 32 |\n"

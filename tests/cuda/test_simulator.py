@@ -432,9 +432,9 @@ def test_checks_of_a_whole_process(monkeypatch, simulated):
 
 
 def test_every_header_of_the_simulator_is_followed():
-    found = disk_cache.sources(KERNELS / "right.cu", header_directory())
+    result = disk_cache.sources(KERNELS / "right.cu", header_directory())
     headers = {path.name for path in (kernel_directory() / "simulator").iterdir()}
-    assert {name.removeprefix("../simulator/") for name in found} == headers | {
+    assert {name.removeprefix("../simulator/") for name in result} == headers | {
         "right.cu",
         "memory.cuh",
         "platform.cuh",

@@ -30,8 +30,8 @@ def kernel(name, file="right.cu"):
 
 @pytest.fixture
 def machine():
-    with hybrid(2, seed=1) as found:
-        yield found
+    with hybrid(2, seed=1) as result:
+        yield result
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def gpu(machine):
 @contextmanager
 def refused(status, error=CUDARuntimeError):
     """The body is refused with this number of CUDA's."""
-    with pytest.raises(error) as found:
+    with pytest.raises(error) as result:
         yield
-    assert found.value.status == status, found.value
+    assert result.value.status == status, result.value
 
 
 def launch_nothing(cuda, gpu, grid=(1, 1, 1), block=(256, 1, 1), shared=0, stream=0):
@@ -73,7 +73,7 @@ def increment(gpu, destination, source):
 
 def test_limits_of_a_launch(cuda, gpu):
     launch_nothing(cuda, gpu, grid=(2, 65535, 1))
-    for given in (
+    for item in (
         {"grid": (0, 1, 1)},
         {"grid": (2**31, 1, 1)},
         {"grid": (1, 65536, 1)},
@@ -83,7 +83,7 @@ def test_limits_of_a_launch(cuda, gpu):
         {"shared": 48 * 1024 + 1},
     ):
         with refused(1, CUDADriverError):
-            launch_nothing(cuda, gpu, **given)
+            launch_nothing(cuda, gpu, **item)
 
 
 def test_an_image_that_lacks_a_byte_is_refused(cuda, gpu):
@@ -162,8 +162,8 @@ def test_streams_that_are_not_there(cuda, gpu):
 
 @pytest.fixture
 def stream(cuda):
-    with cuda.Stream(non_blocking=True) as found:
-        yield found
+    with cuda.Stream(non_blocking=True) as result:
+        yield result
 
 
 def test_what_breaks_a_capture(cuda, gpu, stream):
@@ -246,8 +246,8 @@ def filled_and_used(seed, before, between, after):
         gpu = open_driver()
         with streams["legacy"]:
             x, y = gpu.allocate(400, 0), gpu.allocate(400, 0)
-            for each in (x, y):
-                gpu.to_device(each.pointer, np.zeros(400, np.uint8))
+            for operand in (x, y):
+                gpu.to_device(operand.pointer, np.zeros(400, np.uint8))
         cupy.cuda.runtime.deviceSynchronize()
         with streams[before]:
             for _ in range(3):
@@ -260,9 +260,9 @@ def filled_and_used(seed, before, between, after):
             streams[before].synchronize()
         with streams[after]:
             increment(gpu, y.pointer, x.pointer)
-            found = np.zeros(100, np.float32)
-            gpu.to_host(found.view(np.uint8), y.pointer)
-        return found[0]
+            result = np.zeros(100, np.float32)
+            gpu.to_host(result.view(np.uint8), y.pointer)
+        return result[0]
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def filled_and_used(seed, before, between, after):
     ],
 )
 def test_orders_are_those_of_cuda(before, between, after, ordered):
-    found = {filled_and_used(seed, before, between, after) for seed in SEEDS}
-    assert found == {4} if ordered else len(found) > 1
+    results = {filled_and_used(seed, before, between, after) for seed in SEEDS}
+    assert results == {4} if ordered else len(results) > 1
 
 
 def copied(seed):
@@ -288,7 +288,7 @@ def copied(seed):
     with hybrid(seed=seed):
         import cupy
 
-        gpu, runtime, found = open_driver(), cupy.cuda.runtime, []
+        gpu, runtime, results = open_driver(), cupy.cuda.runtime, []
         pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(100), np.uint8)
         for source in (np.ones(100, np.uint8), pinned):
             source[:] = 1
@@ -296,10 +296,10 @@ def copied(seed):
             runtime.memcpyAsync(x.pointer, source.ctypes.data, 100, 1, 0)
             source[:] = 2
             gpu.to_host(result, x.pointer)
-            found.append(int(result[0]))
+            results.append(int(result[0]))
         result = np.zeros(100, np.uint8)
         runtime.memcpyAsync(result.ctypes.data, x.pointer, 100, 2, 0)
-        return [*found, int(result[0])]
+        return [*results, int(result[0])]
 
 
 def test_copies_of_the_host_happen_at_once_or_late():
@@ -331,12 +331,12 @@ def test_cupy_takes_what_the_stand_in_takes():
                 assert getattr(theirs, name) == value, name
             if hasattr(value, "__wrapped__"):
                 said = getattr(theirs, name).__doc__.partition("(")[2].partition(")")[0]
-                typed = [each.partition("=")[0].rsplit(" ", 1) for each in said.split(", ") if each]
+                typed = [part.partition("=")[0].rsplit(" ", 1) for part in said.split(", ") if part]
                 for kind, argument in signature(value):
                     assert [kind, argument] in typed, (name, said)
     with hybrid():
         ours = importlib.import_module("cupy").cuda
         assert vars(ours).keys() <= set(dir(cupy.cuda))
         for name in ("Stream", "Event"):
-            one, other = (getattr(each, name).__init__ for each in (ours, cupy.cuda))
+            one, other = (getattr(part, name).__init__ for part in (ours, cupy.cuda))
             assert inspect.signature(one) == inspect.signature(other)

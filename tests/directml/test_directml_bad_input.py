@@ -141,7 +141,7 @@ NO_TENSORS += [TENSORS[:1], TENSORS[3:]]
 def tensor_of(value):
     """Zeros for a descriptor, or for each of a list of them."""
     if isinstance(value, list) and value and isinstance(value[0], TensorDesc):
-        return [tensor_of(each) for each in value]
+        return [tensor_of(item) for item in value]
     if isinstance(value, TensorDesc):
         return tl.zeros(value.sizes, dtype=value.data_type.dtype)
     return value

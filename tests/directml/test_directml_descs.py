@@ -21,9 +21,9 @@ from tensorlayout.layout import Layout
 
 @pytest.mark.parametrize("fact", FACTS["calc_buffer_tensor_size"]["examples"], ids=str)
 def test_calc_buffer_tensor_size(fact):
-    given = fact["dtype"], fact["sizes"], fact["strides"]
-    assert calc_buffer_tensor_size(*given) == fact["bytes"]
-    assert TensorDesc(*given).total_tensor_size_in_bytes == fact["bytes"]
+    arguments = fact["dtype"], fact["sizes"], fact["strides"]
+    assert calc_buffer_tensor_size(*arguments) == fact["bytes"]
+    assert TensorDesc(*arguments).total_tensor_size_in_bytes == fact["bytes"]
 
 
 def test_sizes_of_other_types():
@@ -84,9 +84,9 @@ def test_from_tensors_and_back():
     desc = TensorDesc.of(x, guaranteed_base_offset_alignment=4)
     assert (desc.data_type.name, desc.sizes, desc.strides) == ("INT16", (2, 3), (1, 4))
     assert desc.guaranteed_base_offset_alignment == 4
-    made = desc.empty()
-    assert (made.dtype, made.shape, made.strides) == (tl.int16, (2, 3), (1, 4))
-    assert TensorDesc.of(made) == TensorDesc.of(x)
+    result = desc.empty()
+    assert (result.dtype, result.shape, result.strides) == (tl.int16, (2, 3), (1, 4))
+    assert TensorDesc.of(result) == TensorDesc.of(x)
     assert TensorDesc.of(tl.broadcast_to(x[:1, :], (2, 3))).strides == (0, 4)
     assert TensorDesc.of(x[1:, 1:]).strides == (1, 4)
     assert TensorDesc.from_layout("INT16", Layout.parse("(2,3):(5,1)+7")).strides == (5, 1)
@@ -294,8 +294,8 @@ def test_promised_alignment():
 def test_declared_bytes_are_there_and_not_shared():
     """The bytes that a descriptor declares beyond its elements belong to the binding."""
     join, storage = joined(total_tensor_size_in_bytes=32), tl.arange(12)
-    found = join(storage[:2], storage[8:10])
-    assert np.asarray(found).tolist() == [0, 1, 8, 9]
+    result = join(storage[:2], storage[8:10])
+    assert np.asarray(result).tolist() == [0, 1, 8, 9]
     says = r"InputTensors\[1\]: TotalTensorSizeInBytes is 32, got 16 bytes"
     with pytest.raises(ValueError, match=f"^JOIN: {says}$"):
         join(storage[:2], storage[10:])
@@ -343,8 +343,8 @@ def test_functions_take_a_feature_level():
     x = tl.asarray([1, 2])
     with pytest.raises(TypeError, match="INT64; the lowest level that allows it is 4_1"):
         directml.join([x], 0, feature_level="4_0")
-    found = directml.join([x], 0, feature_level="DML_FEATURE_LEVEL_4_1")
-    assert np.asarray(found).tolist() == [1, 2]
+    result = directml.join([x], 0, feature_level="DML_FEATURE_LEVEL_4_1")
+    assert np.asarray(result).tolist() == [1, 2]
 
 
 def test_bindings():
@@ -362,13 +362,13 @@ def test_bindings():
 
 def test_zeros_keep_their_sign():
     for value in (0.0, -0.0, 0.0):
-        found = directml.fill_value_constant((1,), value, "FLOAT32")
-        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+        result = directml.fill_value_constant((1,), value, "FLOAT32")
+        assert np.signbit(np.asarray(result)[0]) == np.signbit(value)
         x = tl.asarray([-0.0])
-        found = directml.element_wise_identity(x, (1.0, value))
-        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
-        found = directml.padding(x, [1], [0], value=value)
-        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+        result = directml.element_wise_identity(x, (1.0, value))
+        assert np.signbit(np.asarray(result)[0]) == np.signbit(value)
+        result = directml.padding(x, [1], [0], value=value)
+        assert np.signbit(np.asarray(result)[0]) == np.signbit(value)
 
 
 # --- the namespace ---
@@ -457,8 +457,8 @@ def test_equal_arguments_of_other_kinds_are_judged_by_themselves():
 def test_an_operator_that_calls_another_is_remembered_as_itself():
     x = tl.asarray([[[1, 2, 3]]])
     for _ in range(3):
-        found = directml.unfold(x, [2], [1], [1], [1], [0])
-        assert np.asarray(found).tolist() == [[[0, 1, 2], [1, 2, 3]]]
+        result = directml.unfold(x, [2], [1], [1], [1], [0])
+        assert np.asarray(result).tolist() == [[[0, 1, 2], [1, 2, 3]]]
 
 
 def test_errors_of_a_users_own_code_stay_as_they_are():

@@ -131,8 +131,8 @@ def without_examples(outside):
 def test_launches_into_a_given_tensor(simulated, name):
     """Of the first example of an operator's page, into an output with gaps."""
     examples = OPERATORS[name]["examples"]
-    found = made(examples[0], _column_major, _gaps) if examples else None
-    run = without_examples(_gaps)[name] if found is None else lambda: found(name)
+    result = made(examples[0], _column_major, _gaps) if examples else None
+    run = without_examples(_gaps)[name] if result is None else lambda: result(name)
     run()
     before = simulated.counters.launches, simulated.counters.allocations
     run()
@@ -213,8 +213,8 @@ def test_a_device_that_is_not_that_of_the_tensors():
         directml.diagonal_matrix1(there, 1, 0, 1, device="cpu")
     with pytest.raises(ValueError, match="live on cpu and cuda:0"):
         directml.join([here, there], 0)
-    found = directml.diagonal_matrix1(there, 1, 0, 1, device="cuda")
-    assert np.asarray(found.to_device("cpu")).tolist() == [[1, 0], [0, 1]]
+    result = directml.diagonal_matrix1(there, 1, 0, 1, device="cuda")
+    assert np.asarray(result.to_device("cpu")).tolist() == [[1, 0], [0, 1]]
 
 
 def test_declared_bytes_are_there():

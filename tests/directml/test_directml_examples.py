@@ -51,11 +51,11 @@ def check(results, example):
 
 def outs(example, make):
     """New tensors for the outputs, full of nonsense."""
-    found = [
+    results = [
         each(lambda t: stored(np.full(t["sizes"], 99, data_type(t).lower()), make), tensor)
         for tensor in example["output"].values()
     ]
-    return found[0] if len(found) == 1 else found
+    return results[0] if len(results) == 1 else results
 
 
 @pytest.mark.parametrize("make", STORED, ids=lambda m: m.__name__)

@@ -163,14 +163,14 @@ OUTSIDE = {
 @pytest.mark.parametrize("name", OPERATORS)
 def test_numbers_are_in_their_range(name):
     """Sequences have a number for each dimension, each in the range of its kind."""
-    for each in dataclasses.fields(DESCS[name]):
-        value = VALID[name].get(each.name)
-        for number in OUTSIDE.get(each.type.removeprefix("members."), ()):
+    for item in dataclasses.fields(DESCS[name]):
+        value = VALID[name].get(item.name)
+        for number in OUTSIDE.get(item.type.removeprefix("members."), ()):
             changed = [*value[:-1], number] if isinstance(value, list) else number
-            refused(name, {each.name: changed}, member_of(each.name))
+            refused(name, {item.name: changed}, member_of(item.name))
         if isinstance(value, list) and isinstance(value[0], int):
             for changed in (value[:-1], [*value, value[-1]]):
-                refused(name, {each.name: changed}, "")
+                refused(name, {item.name: changed}, "")
 
 
 # --- what else breaks a constraint: a member changed, and the error word for word -----------------
@@ -308,19 +308,22 @@ def test_a_broken_constraint(name, changes, says):
 def outputs_of(name):
     """The fields that are outputs, each with its member and its first descriptor."""
     for member in (m["name"] for m in OPERATORS[name]["members"] if m["kind"] == "output"):
-        given = VALID[name][field(member)]
-        if isinstance(given, list):
-            yield field(member), f"{member}[0]", given[0]
+        argument = VALID[name][field(member)]
+        if isinstance(argument, list):
+            yield field(member), f"{member}[0]", argument[0]
         else:
-            yield field(member), member, given
+            yield field(member), member, argument
 
 
 def with_output(name, changed, **members):
     """The valid descriptor with members of an output's descriptor replaced."""
-    given = VALID[name][changed]
-    if isinstance(given, list):
-        return {**VALID[name], changed: [dataclasses.replace(given[0], **members), *given[1:]]}
-    return {**VALID[name], changed: dataclasses.replace(given, **members)}
+    argument = VALID[name][changed]
+    if isinstance(argument, list):
+        return {
+            **VALID[name],
+            changed: [dataclasses.replace(argument[0], **members), *argument[1:]],
+        }
+    return {**VALID[name], changed: dataclasses.replace(argument, **members)}
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -152,9 +152,9 @@ def test_levels_in_all_their_spellings():
     assert list(directml.LEVELS) == LEVELS
     for fact in FACTS["feature_levels"]:
         table = directml.support("FILL_VALUE_CONSTANT", "6_4")
-        for given in (fact["level"], fact["constant"], int(fact["value"], 16)):
+        for item in (fact["level"], fact["constant"], int(fact["value"], 16)):
             if at_least(fact["level"], "4_1"):
-                assert directml.support("FILL_VALUE_CONSTANT", given) == table
+                assert directml.support("FILL_VALUE_CONSTANT", item) == table
     for wrong in ("7_0", "", 0x3001, 3, None, True, 3.0):
         with pytest.raises(ValueError, match="feature_level must be one of 1_0, "):
             directml.support("JOIN", wrong)

@@ -56,8 +56,8 @@ def index_of(box):
     return tuple(int(word) for word in box["data-index"].split(",") if word)
 
 
-def slots_of(found, kind="element"):
-    return {index_of(box): int(box["data-slot"]) for box in found if box["data-kind"] == kind}
+def slots_of(result, kind="element"):
+    return {index_of(box): int(box["data-slot"]) for box in result if box["data-kind"] == kind}
 
 
 LAYOUTS = {
@@ -210,9 +210,9 @@ def test_strides_that_take_long_to_search_are_drawn_all_the_same():
     start = time.process_time()
     layout = Layout((500,) * 6, (100003, 100019, 100043, 100049, 100057, 100069))
     root, grid, _ = drawn(layout)
-    found = slots_of(grid)
-    assert {(0,) * 6, (499,) * 6} < found.keys()
-    for index, slot in found.items():
+    result = slots_of(grid)
+    assert {(0,) * 6, (499,) * 6} < result.keys()
+    for index, slot in result.items():
         assert slot == sum(map(math.prod, zip(index, layout.strides, strict=True)))
     assert "took too long to find" in root.findtext(f"{SVG}desc")
     assert time.process_time() - start < 10
@@ -315,14 +315,14 @@ def test_png():
     image = pytest.importorskip("PIL.Image", reason="optional: pillow")
     layout = Layout.tiled((3, 5), [(2, 2)], padding_value="ZERO")
     drawing = layout.draw()
-    found = image.open(io.BytesIO(drawing.png(1)))
-    assert found.format == "PNG"
+    result = image.open(io.BytesIO(drawing.png(1)))
+    assert result.format == "PNG"
     root, *_ = drawn(layout)
-    assert found.size == (420, round(float(root.get("height"))))
+    assert result.size == (420, round(float(root.get("height"))))
     for g in (g for g in root.iter(f"{SVG}g") if g.get("data-kind") == "element"):
         row = int(g[0].get("class").removeprefix("box row"))
         at = tuple(int(float(g[0].get(name))) + 4 for name in "xy")
-        assert "#{:02x}{:02x}{:02x}".format(*found.getpixel(at)[:3]) == rendering.ROWS[row]
+        assert "#{:02x}{:02x}{:02x}".format(*result.getpixel(at)[:3]) == rendering.ROWS[row]
 
 
 def test_files(tmp_path):
@@ -381,9 +381,9 @@ class Cells(HTMLParser):
 
 def test_a_tensor_in_a_notebook():
     x = tl.to_layout(tl.reshape(tl.arange(15, dtype=tl.int32), (3, 5)), "{1,0:T(2,2)}")
-    found = Cells(x._repr_html_())
-    assert found.tags["svg"] == 1
-    assert found.facts == {
+    result = Cells(x._repr_html_())
+    assert result.tags["svg"] == 1
+    assert result.facts == {
         "tensor": "shape (3, 5), dtype int32, on cpu",
         "layout": "(3,5):(2*12+2*2,3*4+2*1)",
         "in words": "padded, tiled, covers a block",
@@ -394,8 +394,8 @@ def test_a_tensor_in_a_notebook():
 
 
 def test_a_layout_in_a_notebook():
-    found = Cells(Layout((2, 3), (5, 1))._repr_html_())
-    assert found.facts == {
+    result = Cells(Layout((2, 3), (5, 1))._repr_html_())
+    assert result.facts == {
         "shape": "(2, 3), 6 elements",
         "layout": "(2,3):(5,1)",
         "in words": "with gaps",

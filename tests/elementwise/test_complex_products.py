@@ -23,8 +23,8 @@ def along(function, *arrays):
     """Return the results of `function` for many packed elements, these among them."""
     size = np.broadcast_shapes(*[a.shape for a in arrays])
     flat = [np.resize(np.broadcast_to(a, size), 64 * max(1, np.prod(size))) for a in arrays]
-    found = host(function(*map(asarray, flat)))
-    return found[: int(np.prod(size))].reshape(size)
+    result = host(function(*map(asarray, flat)))
+    return result[: int(np.prod(size))].reshape(size)
 
 
 def placed(values, step):
@@ -74,8 +74,8 @@ def test_squares_and_magnitudes_that_run_backwards(dtype):
     for size in (1, 2, 9):
         a = numbers(size, dtype, size)
         for function in (tl.square, tl.abs):
-            found = host(function(placed(a, -1)))
-            assert found.tobytes() == along(function, a).tobytes()
+            result = host(function(placed(a, -1)))
+            assert result.tobytes() == along(function, a).tobytes()
 
 
 @pytest.mark.cpu

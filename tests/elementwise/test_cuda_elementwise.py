@@ -35,8 +35,8 @@ def spec(layout, dtype):
 
 @pytest.fixture(scope="module", name="driver")
 def _device():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 class Operand:
@@ -96,8 +96,8 @@ def padding_for(result):
 
 def run(driver, name, *operands, shift=0, tuning=()):
     """Plan and launch; the launch's plan and the result."""
-    given = [o.spec if isinstance(o, Operand) else type(o) for o in operands]
-    plan = operation(name).plan(*given)
+    arguments = [o.spec if isinstance(o, Operand) else type(o) for o in operands]
+    plan = operation(name).plan(*arguments)
     result = Result(driver, plan.result, shift)
     alignments = [result.alignment, *[getattr(o, "alignment", ALIGNED) for o in operands]]
     with planned_with(dict(tuning)):
@@ -135,7 +135,7 @@ def case_of(name, *operands, alignments=None):
     """The case and the kernel, without what the names of all have in common."""
     plan = operation(name).plan(*operands)
     planned = plan_elementwise(plan, alignments or [ALIGNED] * (1 + len(operands)))
-    symbols = [each.kernel.symbol.removeprefix("elementwise_") for each in planned.launches]
+    symbols = [launch.kernel.symbol.removeprefix("elementwise_") for launch in planned.launches]
     return " ".join([planned.case, *symbols[:1]])
 
 
@@ -201,9 +201,9 @@ def test_offsets_beyond_32_bits(driver):
         x.pointer = x.buffer.pointer
         for row, values in enumerate(([1, 2, 3], [4, 5, 6])):
             driver.to_device(x.pointer + row * (2**32 + 8), np.array(values, np.uint8))
-        planned, found = run(driver, "add", x, 1)
+        planned, result = run(driver, "add", x, 1)
     assert planned.launches[0].kernel.symbol == "elementwise_strided_2_int64_t"
-    assert found.tolist() == [[2, 3, 4], [5, 6, 7]]
+    assert result.tolist() == [[2, 3, 4], [5, 6, 7]]
 
 
 @needs_compiler
@@ -214,8 +214,8 @@ def test_ends_and_alignments(driver, count, shift):
         x = Operand(driver, Layout((count,)), "int8", 1, shift=shift)
         y = Operand(driver, Layout((count,)), "int8", 2)
         x.alignment = 16 if not shift else shift & -shift
-        _, found = run(driver, "add", x, y)
-    same(found, x.array + y.array)
+        _, result = run(driver, "add", x, y)
+    same(result, x.array + y.array)
 
 
 @needs_compiler
@@ -228,13 +228,13 @@ def test_rows_that_end_within_a_pack(driver, shape, row):
         one_row = Operand(driver, Layout((row,)), "int8", 3)
         one_column = Operand(driver, Layout((shape[-1], 1)), "int8", 4)
         for other in (y, one_row, one_column):
-            planned, found = run(driver, "add", x, other)
-            same(found, x.array + other.array)
+            planned, result = run(driver, "add", x, other)
+            same(result, x.array + other.array)
             assert planned.launches[0].kernel.name == "elementwise_rows"
-        planned, found = run(driver, "add", x, -3)
-        same(found, x.array - np.int8(3))
-        planned, found = convert(driver, x, "float64", layout)
-        same(found, x.array.astype(np.float64))
+        planned, result = run(driver, "add", x, -3)
+        same(result, x.array - np.int8(3))
+        planned, result = convert(driver, x, "float64", layout)
+        same(result, x.array.astype(np.float64))
         assert planned.launches[0].kernel.name == "elementwise_rows"
 
 
@@ -247,8 +247,8 @@ def test_every_rank(driver):
                 whole = Layout.row_major((*[4] * (rank - 1), row * step + 16))
                 part = whole.slice((*[slice(0, 3)] * (rank - 1), slice(0, row * step, step)))
                 x, y = (Operand(driver, part, "int8", seed) for seed in (1, 2))
-                planned, found = run(driver, "add", x, y)
-                same(found, x.array + y.array)
+                planned, result = run(driver, "add", x, y)
+                same(result, x.array + y.array)
                 if rank > 1:
                     name = "rows" if step == 1 else "strided"
                     shown = rank if rank <= 4 else 0

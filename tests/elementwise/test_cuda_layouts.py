@@ -36,8 +36,8 @@ KINDS = [
 
 @pytest.fixture(scope="module", autouse=True)
 def on_the_simulator():
-    with entered("simulator") as found:
-        yield found
+    with entered("simulator") as result:
+        yield result
 
 
 @pytest.mark.parametrize("name", NAMES)

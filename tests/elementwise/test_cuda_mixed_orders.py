@@ -35,17 +35,17 @@ def nhwc(shape):
 
 @pytest.fixture(scope="module")
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 # ---- Which case
 
 
 def planned(name, *operands, in_place=False):
-    given = [o if isinstance(o, type) else spec(*o) for o in operands]
-    plan = operation(name).plan(*given)
-    plan = plan.into(given[0]) if in_place else plan
+    arguments = [o if isinstance(o, type) else spec(*o) for o in operands]
+    plan = operation(name).plan(*arguments)
+    plan = plan.into(arguments[0]) if in_place else plan
     return plan_elementwise(plan, [ALIGNED] * (1 + len(operands)))
 
 
@@ -138,8 +138,8 @@ def test_two_operands_in_pairs_of_layouts(driver, name, dtypes, function):
     with checking("bounds", "barriers", "initialized"):
         for first, second in PAIRS:
             x, y = Operand(driver, first, dtypes[0], 1), Operand(driver, second, dtypes[1], 2)
-            _, found = run(driver, name, x, y, tuning=TILES)
-            close(found, usual(function)(x.array, y.array), f"{first} {second}")
+            _, result = run(driver, name, x, y, tuning=TILES)
+            close(result, usual(function)(x.array, y.array), f"{first} {second}")
 
 
 @needs_compiler
@@ -156,10 +156,12 @@ def test_three_operands_in_three_orders(driver, name, dtypes, function):
     with checking("bounds", "barriers", "initialized"):
         for first, second in zip(orders, (*orders[1:], orders[0]), strict=True):
             for third in orders:
-                given = zip((first, second, third), dtypes, strict=True)
-                x, y, z = (Operand(driver, o, d, k, finite=True) for k, (o, d) in enumerate(given))
-                _, found = run(driver, name, x, y, z, tuning=TILES)
-                same(found, function(x.array, y.array, z.array), f"{first} {second} {third}")
+                argument = zip((first, second, third), dtypes, strict=True)
+                x, y, z = (
+                    Operand(driver, o, d, k, finite=True) for k, (o, d) in enumerate(argument)
+                )
+                _, result = run(driver, name, x, y, z, tuning=TILES)
+                same(result, function(x.array, y.array, z.array), f"{first} {second} {third}")
 
 
 LONGER = [
@@ -203,10 +205,10 @@ def test_larger_layouts(driver, dtypes, shifts):
             for one, other in (layouts_, layouts_[::-1]):
                 x = Operand(driver, one, dtypes[0], 1, shift=shifts[0])
                 y = Operand(driver, other, dtypes[1], 2, shift=shifts[1])
-                plan, found = run(driver, "add", x, y, shift=shifts[2], tuning=TILES)
+                plan, result = run(driver, "add", x, y, shift=shifts[2], tuning=TILES)
                 assert plan.case == "tiles"
                 assert len(plan.launches) == 1
-                close(found, usual(np.add)(x.array, y.array), f"{one} {other}")
+                close(result, usual(np.add)(x.array, y.array), f"{one} {other}")
 
 
 @needs_compiler
@@ -214,9 +216,9 @@ def test_conversions_from_one_order_into_another(driver):
     with checking("bounds", "barriers", "initialized"):
         for first, second in LONGER:
             x = Operand(driver, second, "int8", 1)
-            plan, found = convert(driver, x, "float64", first.form, TILES)
+            plan, result = convert(driver, x, "float64", first.form, TILES)
             assert plan.case == "tiles"
-            same(found, x.array.astype(np.float64), f"{first} {second}")
+            same(result, x.array.astype(np.float64), f"{first} {second}")
 
 
 @needs_compiler
@@ -224,9 +226,9 @@ def test_scalars_beside_tiles(driver):
     x = Operand(driver, row_major((40, 30)), "bool", 1)
     y = Operand(driver, column_major((40, 30)), "complex128", 2)
     with checking("bounds", "barriers", "initialized"):
-        plan, found = run(driver, "where", x, y, 2.5, tuning=TILES)
+        plan, result = run(driver, "where", x, y, 2.5, tuning=TILES)
     assert plan.case == "tiles"
-    same(found, np.where(x.array, y.array, 2.5))
+    same(result, np.where(x.array, y.array, 2.5))
 
 
 @needs_compiler
@@ -242,9 +244,9 @@ def test_offsets_beyond_32_bits(driver):
         column = np.ascontiguousarray(y.array[:, index].T).view(np.uint8).ravel()
         driver.to_device(y.pointer + index * far, column)
     with checking("bounds"):
-        plan, found = run(driver, "add", x, y, tuning=TILES)
+        plan, result = run(driver, "add", x, y, tuning=TILES)
     assert plan.case == "tiles"
-    same(found, x.array + y.array)
+    same(result, x.array + y.array)
 
 
 # ---- In place
@@ -272,9 +274,9 @@ def test_in_place(driver):
     for pair in LONGER:
         x, y = (Operand(driver, o, "float64", k, finite=True) for k, o in enumerate(pair))
         with checking("bounds", "barriers", "races"):
-            case, found, expected = in_place(driver, x, y)
+            case, result, expected = in_place(driver, x, y)
         assert case == "tiles"
-        same(found, expected, f"{pair}")
+        same(result, expected, f"{pair}")
 
 
 @needs_compiler
@@ -296,11 +298,11 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
     assert ready.case == "tiles"
     with checking("bounds", "barriers", "races"):
         bind(ready, 0)([x.pointer, x.pointer, addresses[1]])
-    found = np.empty(x.array.nbytes, np.uint8)
-    driver.to_host(found, x.pointer)
+    result = np.empty(x.array.nbytes, np.uint8)
+    driver.to_host(result, x.pointer)
     expected = x.array.copy()
     expected[:, 0] += x.array[:, 1].T
-    same(found.view(np.float64).reshape(x.array.shape), expected)
+    same(result.view(np.float64).reshape(x.array.shape), expected)
 
 
 # ---- Memory accesses
@@ -396,7 +398,7 @@ def test_the_worst_of_bytes(driver, name):
     ],
 )
 def test_mixed_sizes_are_coalesced(driver, name, operands):
-    given = [Operand(driver, *o, k, finite=True) for k, o in enumerate(operands)]
-    counts = accesses(driver, name, *given)
+    arguments = [Operand(driver, *o, k, finite=True) for k, o in enumerate(operands)]
+    counts = accesses(driver, name, *arguments)
     # The pitches that are tried suit one order of the two that are staged, not both.
     assert_coalesced(counts, conflicts=1.3 if name == "clip" else 1.1)

@@ -24,20 +24,20 @@ ROUNDED = [
 
 @pytest.mark.parametrize(("dtype", "value", "expected"), ROUNDED)
 def test_octets(dtype, value, expected):
-    found = np.frombuffer(octets("add", value, as_dtype(dtype)), as_dtype(dtype))
-    assert complex(found[0]) == expected
+    result = np.frombuffer(octets("add", value, as_dtype(dtype)), as_dtype(dtype))
+    assert complex(result[0]) == expected
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39, -1e39, 3.4e38])
 def test_beyond_the_greatest_bfloat16(value):
-    (found,) = np.frombuffer(octets("add", value, tl.bfloat16), tl.bfloat16)
-    assert float(found) == np.copysign(np.inf, value)
+    (result,) = np.frombuffer(octets("add", value, tl.bfloat16), tl.bfloat16)
+    assert float(result) == np.copysign(np.inf, value)
 
 
 def test_signs_of_zeros_and_nan():
     for dtype in (tl.bfloat16, tl.float16, tl.float32, tl.complex64):
-        (found,) = np.frombuffer(octets("add", -0.0, dtype), dtype)
-        assert found == 0
-        assert np.signbit(found.real.astype(np.float32))
-        (found,) = np.frombuffer(octets("add", np.nan, dtype), dtype)
-        assert found != found
+        (result,) = np.frombuffer(octets("add", -0.0, dtype), dtype)
+        assert result == 0
+        assert np.signbit(result.real.astype(np.float32))
+        (result,) = np.frombuffer(octets("add", np.nan, dtype), dtype)
+        assert result != result

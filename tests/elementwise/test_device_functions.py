@@ -105,8 +105,8 @@ def category_of(name):
     if name == "where":
         return "any"
     operations = {"clip": ew._CLIP, "real": ew._IMAG, "imag": ew._IMAG}
-    found = (operations.get(name) or getattr(ew, name).operation).dtypes
-    return found.removesuffix(" or narrow")  # which are compared by what they are converted to
+    result = (operations.get(name) or getattr(ew, name).operation).dtypes
+    return result.removesuffix(" or narrow")  # which are compared by what they are converted to
 
 
 def test_a_functor_for_every_function_and_dtype(functions):
@@ -123,12 +123,12 @@ def test_a_functor_for_every_function_and_dtype(functions):
 @pytest.mark.parametrize("arguments", GROUPS)
 def test_special_cases(functions, arguments):
     group = Group(*arguments)
-    found = functions.call(group.function, *group.operands)
-    assert found.dtype == group.result
-    group.report(found[:, None], "functor")
+    result = functions.call(group.function, *group.operands)
+    assert result.dtype == group.result
+    group.report(result[:, None], "functor")
     if group.function not in ("maximum", "minimum"):  # whose zeros NumPy picks by dtype
         # Where several results are allowed, the CPU's.
-        assert same(found, np.asarray(group.call(*map(tl.asarray, group.operands)))).all()
+        assert same(result, np.asarray(group.call(*map(tl.asarray, group.operands)))).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
@@ -240,28 +240,28 @@ def precision(dtype):
     return info.eps, info.smallest_subnormal, info.max
 
 
-def assert_near(found, exact, dtype, ulps, message, size=0):
+def assert_near(result, exact, dtype, ulps, message, size=0):
     """Within `ulps` steps of the numbers near `exact`, which has more digits; NaN where it is.
 
     Steps of numbers of `size` where that is greater.
     """
     step, least, most = precision(dtype)
-    wide = widened(found, exact.dtype)
+    wide = widened(result, exact.dtype)
     with np.errstate(all="ignore"):
         magnitude = np.maximum(np.abs(exact), size)
         tolerance = ulps * np.maximum(step * magnitude, exact.dtype.type(least))
         near = (np.abs(wide - exact) <= tolerance) | (wide == exact)
     near |= (np.abs(exact) > most) & (np.abs(wide) >= most) & (np.sign(wide) == np.sign(exact))
     near |= np.isnan(exact) & np.isnan(wide)
-    assert near.all(), f"{message}: {found[~near][:5]} for {exact[~near][:5]}"
+    assert near.all(), f"{message}: {result[~near][:5]} for {exact[~near][:5]}"
 
 
-def same_numbers(found, expected, message):
+def same_numbers(result, expected, message):
     """Equal, signs of zeros too; NaN of any sign."""
-    if found.dtype.kind in "biu":
-        np.testing.assert_array_equal(found, expected, message)
+    if result.dtype.kind in "biu":
+        np.testing.assert_array_equal(result, expected, message)
         return
-    wide, exact = (widened(a, np.float64) for a in (found, expected))
+    wide, exact = (widened(a, np.float64) for a in (result, expected))
     np.testing.assert_array_equal(wide, exact, message)
     number = ~np.isnan(exact)
     assert (np.signbit(wide) == np.signbit(exact))[number].all(), message
@@ -288,12 +288,12 @@ def test_real_functions(functions, dtype):
         wide = [widened(a, WIDER[dtype]) for a in operands]
         with np.errstate(all="ignore"):
             exact = np.asarray((ONE | TWO)[name][0](*wide))
-        found = functions.call(name, *operands)
+        result = functions.call(name, *operands)
         if exact.dtype == bool:
-            np.testing.assert_array_equal(found, exact, name)
+            np.testing.assert_array_equal(result, exact, name)
         else:  # logaddexp is a sum, whose terms may cancel
             size = np.minimum(*map(np.abs, wide)) if name == "logaddexp" else 0
-            assert_near(found, exact, dtype, units(dtype), name, size)
+            assert_near(result, exact, dtype, units(dtype), name, size)
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
@@ -308,19 +308,19 @@ def test_floored_quotients(functions, dtype):
     operands = [a.astype(as_dtype(dtype)) for a in (x, y)]
     quotients = np.array([float(a // b) for a, b in pairs])
     rests = np.array([float(a % b) for a, b in pairs])
-    found = functions.call("floor_divide", *operands)
-    assert_near(found, quotients, dtype, 0.51, "floor_divide")
-    found = functions.call("remainder", *operands)
-    assert_near(found, rests, dtype, 1.0, "remainder")  # what rounds to the divisor is cut off
-    assert (np.abs(found) < np.abs(operands[1])).all()
+    result = functions.call("floor_divide", *operands)
+    assert_near(result, quotients, dtype, 0.51, "floor_divide")
+    result = functions.call("remainder", *operands)
+    assert_near(result, rests, dtype, 1.0, "remainder")  # what rounds to the divisor is cut off
+    assert (np.abs(result) < np.abs(operands[1])).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
 def test_nextafter(functions, dtype):
     x = every_number(dtype)
     for y in (np.random.default_rng(10).permutation(x), np.roll(x, 1), x):
-        found, expected = functions.call("nextafter", x, y), oracle("nextafter", x, y)
-        np.testing.assert_array_equal(*(widened(a, np.float64) for a in (found, expected)))
+        results, expected = functions.call("nextafter", x, y), oracle("nextafter", x, y)
+        np.testing.assert_array_equal(*(widened(a, np.float64) for a in (results, expected)))
 
 
 # --- ordinary complex values --------------------------------------------------------------------
@@ -385,20 +385,20 @@ OF_COMPLEX = {
 }
 
 
-def assert_near_complex(found, exact, dtype, ulps, message):
+def assert_near_complex(result, exact, dtype, ulps, message):
     part = "float32" if dtype == "complex64" else "float64"
-    if found.dtype.kind != "c":
-        assert_near(found, exact, part, ulps, message)
+    if result.dtype.kind != "c":
+        assert_near(result, exact, part, ulps, message)
         return
     if ulps is None:
-        distance = np.abs(found.astype(exact.dtype) - exact)
-        finite = np.isfinite(found) & np.isfinite(exact)
+        distance = np.abs(result.astype(exact.dtype) - exact)
+        finite = np.isfinite(result) & np.isfinite(exact)
         tolerance = np.abs(exact) * 16 * precision(part)[0] + 4 * precision(part)[1]
         near = (distance <= tolerance) | ~finite
-        assert near.all(), f"{message}: {found[~near][:5]} for {exact[~near][:5]}"
+        assert near.all(), f"{message}: {result[~near][:5]} for {exact[~near][:5]}"
         return
-    assert_near(found.real, exact.real, part, ulps, message)
-    assert_near(found.imag, exact.imag, part, ulps, message)
+    assert_near(result.real, exact.real, part, ulps, message)
+    assert_near(result.imag, exact.imag, part, ulps, message)
 
 
 @needs_wider
@@ -437,8 +437,8 @@ def test_complex_functions_of_two_operands(functions, dtype):
     assert_near_complex(functions.call("pow", z, w), exact, dtype, None, "pow")
     for exponent in (-7, -2, -1, 1, 2, 3, 10):
         exact = np.power(z.astype(WIDER[dtype]), exponent)
-        found = functions.call("pow", z, np.full_like(z, exponent))
-        assert_near_complex(found, exact, dtype, None, f"pow {exponent}")
+        result = functions.call("pow", z, np.full_like(z, exponent))
+        assert_near_complex(result, exact, dtype, None, f"pow {exponent}")
 
 
 @needs_wider
@@ -460,8 +460,8 @@ def test_great_and_small_complex_numbers(functions, dtype):
     with np.errstate(all="ignore"):
         exact = 1 / wide
     assert_near_complex(functions.call("reciprocal", z), exact, dtype, None, "reciprocal")
-    found = functions.call("divide", z, z)
-    assert_near_complex(found, np.ones_like(wide), dtype, None, "divide")
+    result = functions.call("divide", z, z)
+    assert_near_complex(result, np.ones_like(wide), dtype, None, "divide")
 
 
 # --- conversions --------------------------------------------------------------------------------
@@ -495,11 +495,11 @@ def numbers_to_convert(dtype):
     values += [0.0, 3.0, 254.5, 65504.0, 65519.0, 65520.0, 3.3895e38, 3.4e38, math.inf, math.nan]
     part = as_dtype({"complex64": "float32", "complex128": "float64"}.get(dtype, dtype))
     with np.errstate(all="ignore"):
-        found = np.array([*values, *(-v for v in values)]).astype(part)
+        result = np.array([*values, *(-v for v in values)]).astype(part)
     if part == dtype:
-        return found
-    zeros = np.zeros_like(found)
-    pairs = [(found, found[::-1]), (found, zeros), (zeros, found)]
+        return result
+    zeros = np.zeros_like(result)
+    pairs = [(result, result[::-1]), (result, zeros), (zeros, result)]
     return np.concatenate([np.stack(pair, -1).view(dtype)[:, 0] for pair in pairs])
 
 
@@ -508,12 +508,12 @@ def test_conversions(functions, source):
     """Of 16 bits every number; of complex numbers the real part, but for truths."""
     values = numbers_to_convert(source) if source not in NUMBERS else every_number(source)
     for dtype in TYPES:
-        found = functions.convert(values, dtype)
+        result = functions.convert(values, dtype)
         whole = dtype.startswith(("complex", "bool")) or not source.startswith("complex")
         with np.errstate(all="ignore"):
             expected = cast(values if whole else values.real, dtype)
-        assert found.dtype == expected.dtype
-        for part, wanted in ((found.real, expected.real), (found.imag, expected.imag)):
+        assert result.dtype == expected.dtype
+        for part, wanted in ((result.real, expected.real), (result.imag, expected.imag)):
             same_numbers(part, wanted, f"{source} to {dtype}")
 
 
@@ -534,13 +534,13 @@ def test_every_rounding_to_16_bits(functions, source, dtype):
         (np.nextafter(ties, -infinity), low),
         (np.nextafter(ties, infinity), high),
     ]:
-        found = widened(functions.convert(values, dtype), np.float64)
-        np.testing.assert_array_equal(found, expected)
+        result = widened(functions.convert(values, dtype), np.float64)
+        np.testing.assert_array_equal(result, expected)
     greatest = high[-1] + (high[-1] - low[-1]) / 2
     edge = np.array([greatest, -greatest, np.nextafter(greatest, 0)]).astype(source)
     edge[2] = np.nextafter(edge[0], edge[2] * 0)
-    found = functions.convert(edge, dtype).astype(np.float64)
-    assert found.tolist() == [math.inf, -math.inf, high[-1]]
+    result = functions.convert(edge, dtype).astype(np.float64)
+    assert result.tolist() == [math.inf, -math.inf, high[-1]]
 
 
 # --- the language, and NVRTC --------------------------------------------------------------------
@@ -602,7 +602,7 @@ def conversion_kernel(source, dtype):
     ("dtypes", "architecture"),
     [
         (["float16", "float64", "complex64", "int32"], 90),
-        *[pytest.param(list(TYPES), each, marks=pytest.mark.long) for each in ARCHITECTURES],
+        *[pytest.param(list(TYPES), item, marks=pytest.mark.long) for item in ARCHITECTURES],
     ],
 )
 def test_nvrtc_compiles_the_functors(dtypes, architecture, tmp_path):
@@ -612,9 +612,9 @@ def test_nvrtc_compiles_the_functors(dtypes, architecture, tmp_path):
     kernels += [conversion_kernel(a, b) for a in dtypes for b in dtypes]
     file = tmp_path / "all.cu"
     file.write_text('#include "functions.cuh"\n' + "".join(kernels))
-    made = compiled(Kernel(str(file), "all"), architecture)
-    assert (made.warnings, len(made.resources)) == ("", len(kernels))
-    for name, found in made.resources.items():
+    result = compiled(Kernel(str(file), "all"), architecture)
+    assert (result.warnings, len(result.resources)) == ("", len(kernels))
+    for name, found in result.resources.items():
         assert (found.registers <= 48, found.spilled) == (True, 0), (name, found)
         # Of CUDA's own reduction of great angles, which keeps an array.
         assert not found.stack or name.partition("__")[0] in TURNING, name

@@ -110,10 +110,10 @@ def test_a_condition_with_the_strides_of_the_result_and_none_of_its_padding():
     layout = tl.Layout.parse("(2,):(1,) padded=(4,) padding=ONE")
     c, x = (tl.asarray([True, False], dtype=t) for t in ("bool", "float32"))
     x = tl.to_layout(x, layout)
-    found = tl.where(c, x, x)
-    assert found.layout == layout
-    same(found, np.array([1, 0], np.float32))
-    assert (padding_of(found) == 1).all()
+    result = tl.where(c, x, x)
+    assert result.layout == layout
+    same(result, np.array([1, 0], np.float32))
+    assert (padding_of(result) == 1).all()
 
 
 def test_subclasses_of_python_numbers():
@@ -150,11 +150,11 @@ def test_remainders_are_less_than_the_divisor(dtype):
     values = tl.asarray([n * sign for n in sizes for sign in (1, -1)], dtype=as_dtype(dtype))
     near = tl.nextafter(values, tl.zeros_like(values))
     line = tl.concat([values, near, values - near])  # differences, too, of one unit
-    x, y, found = (
-        host(tl.astype(each, tl.float64)).ravel().tolist()
-        for each in (*tl.broadcast_arrays(line[:, None], line), line[:, None] % line)
+    x, y, result = (
+        host(tl.astype(item, tl.float64)).ravel().tolist()
+        for item in (*tl.broadcast_arrays(line[:, None], line), line[:, None] % line)
     )
-    for a, b, rest in zip(x, y, found, strict=True):
+    for a, b, rest in zip(x, y, result, strict=True):
         exact = Fraction(a) % Fraction(b)
         assert abs(rest) < abs(b), f"{a} % {b} is {rest}"
         assert math.copysign(1, rest) == math.copysign(1, b), f"{a} % {b} is {rest}"

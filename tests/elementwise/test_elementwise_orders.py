@@ -82,13 +82,13 @@ def test_where_chooses_bits(condition, dtype):
         bits %= 2
     a, b = bits.view(kind)  # NaN of all kinds among the floats
     c = condition(a.size)
-    found = tl.where(asarray(c), asarray(a), asarray(b))
+    result = tl.where(asarray(c), asarray(a), asarray(b))
     word = f"V{kind.itemsize}"
-    assert host(found).tobytes() == np.where(c, a.view(word), b.view(word)).tobytes()
+    assert host(result).tobytes() == np.where(c, a.view(word), b.view(word)).tobytes()
     matrix = [v.reshape(70, 1000).T for v in (c, a, b)]
-    found = tl.where(*(asarray(v) for v in matrix))
+    result = tl.where(*(asarray(v) for v in matrix))
     assert (
-        host(found).tobytes()
+        host(result).tobytes()
         == np.where(*(v.view(word) if v is not matrix[0] else v for v in matrix)).tobytes()
     )
 
@@ -99,9 +99,9 @@ def test_where_chooses_bits(condition, dtype):
 def test_clip_to_numbers_keeps_the_sign_of_zero(dtype, count):
     """Whatever the size and the layout."""
     x = tl.full((2, count // 2), -0.0, dtype=as_dtype(dtype))
-    for each in (x, x.T, tl.flip(x), x[:, ::2]):
-        assert np.signbit(host(tl.clip(each, 0.0, 1.0))).all()
-        assert np.signbit(host(tl.fuse(lambda x: tl.clip(x, 0.0, 1.0) * 1)(each))).all()
+    for operand in (x, x.T, tl.flip(x), x[:, ::2]):
+        assert np.signbit(host(tl.clip(operand, 0.0, 1.0))).all()
+        assert np.signbit(host(tl.fuse(lambda x: tl.clip(x, 0.0, 1.0) * 1)(operand))).all()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

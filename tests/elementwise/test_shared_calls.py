@@ -44,18 +44,18 @@ def test_pieces_give_what_the_whole_gives(name, small_pieces, monkeypatch):
     for layout in SOME:
         if not fits(layout, as_dtype(dtype)):
             continue
-        given = operands(name, layout, dtype)
+        argument = operands(name, layout, dtype)
         with monkeypatch.context() as whole:
             whole.setattr(sharing, "LEAST_BYTES", 1 << 40)
             whole.setattr(writing, "CHUNK_BYTES", 1 << 40)
             tl.plan.run.cache_clear()
-            expected = function(*given)
+            expected = function(*argument)
         tl.plan.run.cache_clear()
         for n in (2, 3):
             count(monkeypatch, n)
-            found = function(*given)
-            assert found.layout == expected.layout
-            assert slots_of(found).tobytes() == slots_of(expected).tobytes(), (name, layout, n)
+            result = function(*argument)
+            assert result.layout == expected.layout
+            assert slots_of(result).tobytes() == slots_of(expected).tobytes(), (name, layout, n)
 
 
 def test_an_error_in_a_thread_reaches_the_caller(small_pieces, monkeypatch):

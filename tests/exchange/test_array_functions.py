@@ -63,12 +63,12 @@ def new(array):
     return asarray(np.array(array))
 
 
-def compared(found, expected, message):
+def compared(result, expected, message):
     """Both are results of one call, on tensors and on arrays."""
-    assert isinstance(found, tl.Tensor), message
-    assert found.device == tl.default_device(), message
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape), message
-    np.testing.assert_allclose(host(found), expected, 1e-12, 1e-12, err_msg=message)
+    assert isinstance(result, tl.Tensor), message
+    assert result.device == tl.default_device(), message
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape), message
+    np.testing.assert_allclose(host(result), expected, 1e-12, 1e-12, err_msg=message)
 
 
 @pytest.mark.parametrize("name", sorted(LEFT_OUT))
@@ -79,16 +79,16 @@ def test_as_on_arrays(name):
 
 def lacks(ours, theirs):
     """What of a call of NumPy's function is none of ours: names, places, or an argument more."""
-    known, found = (
+    known, result = (
         [p for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]
         for f in (theirs, ours)
     )
     known = [p for p in known if p.name != "like"]
-    places = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    names = {p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    places = [p for p in result if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = {p.name for p in result if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     for place, p in enumerate(known):
         if p.kind is p.VAR_POSITIONAL:
-            names |= {found[place].name} if found[place].kind is p.kind else set()
+            names |= {result[place].name} if result[place].kind is p.kind else set()
         if p.kind is not p.POSITIONAL_ONLY and p.name not in names:
             yield p.name
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
@@ -96,7 +96,7 @@ def lacks(ours, theirs):
                 yield f"{p.name} in place {place}"
             if p.default is not p.empty and places[place].default is p.empty:
                 yield f"a default of {p.name}"
-    yield from (p.name for p in found[len(known) :] if p.default is p.empty and p.name != "device")
+    yield from (p.name for p in result[len(known) :] if p.default is p.empty and p.name != "device")
 
 
 @pytest.mark.cpu
@@ -105,7 +105,7 @@ def test_every_call_of_numpys_is_one_here():
     lacking = {
         name_of(f): [*lacks({**TABLE, **LIKE}[f], numpys)] for f, numpys in functions.items()
     }
-    assert {name: found for name, found in lacking.items() if found} == {}
+    assert {name: result for name, result in lacking.items() if result} == {}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint64"])
@@ -116,8 +116,8 @@ def test_positions_of_short_integers(dtype):
         np.testing.assert_array_equal(host(x.take(places, mode=mode)), [3.0, 100.0])
         np.put(x, places, [7.0, 8.0], mode=mode)
         np.testing.assert_array_equal(host(x[[3, 100, 101]]), [7.0, 8.0, 101.0])
-        found = np.ravel_multi_index((places, places), (300, 300), mode=mode)
-        np.testing.assert_array_equal(host(found), [903, 30100])
+        result = np.ravel_multi_index((places, places), (300, 300), mode=mode)
+        np.testing.assert_array_equal(host(result), [903, 30100])
 
 
 def test_positions_beyond_int64():
@@ -187,9 +187,9 @@ def test_dtypes():
 def test_what_sees_the_memory(tmp_path):
     x, z = new(F), new(F[:1])
     np.savez(tmp_path / "x.npz", x, z=z)
-    with np.load(tmp_path / "x.npz") as found:
-        np.testing.assert_array_equal(found["arr_0"], F)
-        np.testing.assert_array_equal(found["z"], F[:1])
+    with np.load(tmp_path / "x.npz") as result:
+        np.testing.assert_array_equal(result["arr_0"], F)
+        np.testing.assert_array_equal(result["z"], F[:1])
     for save in (np.save, np.savetxt, np.savez_compressed):
         save(tmp_path / save.__name__, x)
     np.testing.assert_array_equal(np.load(tmp_path / "save.npy"), F)

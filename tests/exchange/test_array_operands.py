@@ -31,16 +31,16 @@ CALLS = {
 def test_calls_of_a_tensor_and_an_array(name):
     call, expected = CALLS[name], CALLS[name](VALUES, OTHER)
     x, y = tl.asarray(VALUES), tl.asarray(OTHER)
-    for found in (call(x, OTHER), call(VALUES, y)):
-        assert isinstance(found, tl.Tensor) or name == "array_equal"
-        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-14, strict=True)
+    for item in (call(x, OTHER), call(VALUES, y)):
+        assert isinstance(item, tl.Tensor) or name == "array_equal"
+        np.testing.assert_allclose(np.asarray(item), expected, rtol=1e-14, strict=True)
 
 
 def test_functions_of_one_array():
     for name in ("sum", "sort", "exp", "flip", "max", "zeros_like", "nonzero"):
         plain = getattr(np, name)(VALUES[0])
-        found = getattr(tl, name)(VALUES[0])
-        same(found[0] if name == "nonzero" else found, plain[0] if name == "nonzero" else plain)
+        result = getattr(tl, name)(VALUES[0])
+        same(result[0] if name == "nonzero" else result, plain[0] if name == "nonzero" else plain)
     same(tl.fft.fft(VALUES), np.fft.fft(VALUES))
     assert np.shares_memory(np.asarray(tl.reshape(VALUES, (12,))), VALUES)
 
@@ -61,9 +61,9 @@ def test_arrays_in_every_order_are_not_copied():
     for array in (OTHER, OTHER.copy("F"), OTHER[:, ::-1], np.broadcast_to(OTHER[0], (3, 4))):
         array.flags.writeable = False
         with tl.trace() as trace, tl.no_copies():
-            found = x * array, array * x
-        for each in found:
-            same(each, VALUES * array)
+            results = x * array, array * x
+        for item in results:
+            same(item, VALUES * array)
         assert [record.kind for record in trace] == ["compute", "compute"]
     column_major = tl.asarray(VALUES.copy("F"))
     assert (column_major + OTHER.copy("F")).layout == column_major.layout

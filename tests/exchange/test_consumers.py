@@ -57,9 +57,9 @@ def parts(result):
 
 def agree(case, library):
     """The case gives tensors, and what it gives with NumPy."""
-    expected, found = parts(case(library, np)), parts(case(library, tl))
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
+    expected, results = parts(case(library, np)), parts(case(library, tl))
+    assert len(results) == len(expected)
+    for one, other in zip(results, expected, strict=True):
         assert isinstance(one, (tl.Tensor, bool, int, float)), type(one)
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-9, atol=1e-12)
         if isinstance(one, tl.Tensor):
@@ -155,8 +155,8 @@ EINOPS = {
 def test_einops(name):
     numpys, ours = optional("einops"), optional("einops.array_api")
     expected = parts(EINOPS[name](numpys, PHOTOS))
-    found = parts(EINOPS[name](ours, tl.asarray(PHOTOS, layout="NHWC")))
-    for one, other in zip(found, expected, strict=True):
+    result = parts(EINOPS[name](ours, tl.asarray(PHOTOS, layout="NHWC")))
+    for one, other in zip(result, expected, strict=True):
         assert isinstance(one, tl.Tensor)
         np.testing.assert_allclose(np.asarray(one), other, rtol=1e-6)
 
@@ -187,8 +187,8 @@ def test_cubed(name, tmp_path):
         pytest.skip("optional: Cubed was told to use another namespace")
     spec = cubed.Spec(str(tmp_path), allowed_mem="100MB", executor_name="single-threaded")
     lazy, numpys = CUBED[name]
-    found = lazy(cubed, xp, xp.asarray(IMAGE, chunks=(3, 4), spec=spec)).compute()
-    np.testing.assert_allclose(np.asarray(found), numpys(IMAGE), rtol=1e-12)
+    result = lazy(cubed, xp, xp.asarray(IMAGE, chunks=(3, 4), spec=spec)).compute()
+    np.testing.assert_allclose(np.asarray(result), numpys(IMAGE), rtol=1e-12)
 
 
 XARRAY = {
@@ -207,10 +207,10 @@ def labelled(xr, xp):
 @pytest.mark.parametrize("name", XARRAY)
 def test_xarray(name):
     xr = optional("xarray")
-    found, expected = (XARRAY[name](xr, labelled(xr, xp)) for xp in (tl, np))
-    assert isinstance(found.data, tl.Tensor)
-    assert found.dims == expected.dims
-    np.testing.assert_allclose(np.asarray(found.data), expected.data, rtol=1e-12)
+    result, expected = (XARRAY[name](xr, labelled(xr, xp)) for xp in (tl, np))
+    assert isinstance(result.data, tl.Tensor)
+    assert result.dims == expected.dims
+    np.testing.assert_allclose(np.asarray(result.data), expected.data, rtol=1e-12)
 
 
 LEFT, RIGHT = RNG.normal(size=(4, 5)), RNG.normal(size=(5, 6))
@@ -262,9 +262,9 @@ def test_cotengra():
     cotengra = optional("cotengra")
     arrays = [LEFT, RIGHT, RIGHT.T, LEFT.T]
     labels = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
-    found = cotengra.array_contract([given(tl, a) for a in arrays], labels, ("a", "e"))
-    assert isinstance(found, tl.Tensor)
-    np.testing.assert_allclose(np.asarray(found), np.linalg.multi_dot(arrays))
+    result = cotengra.array_contract([given(tl, a) for a in arrays], labels, ("a", "e"))
+    assert isinstance(result, tl.Tensor)
+    np.testing.assert_allclose(np.asarray(result), np.linalg.multi_dot(arrays))
 
 
 def test_quimb():
@@ -296,8 +296,8 @@ def test_pint(name):
     units = optional("pint").UnitRegistry()
 
     def case(_, xp):
-        found = PINT[name](units, units.Quantity(given(xp, LEFT), "meter"))
-        return found.magnitude
+        result = PINT[name](units, units.Quantity(given(xp, LEFT), "meter"))
+        return result.magnitude
 
     agree(case, None)
 
@@ -311,7 +311,7 @@ def test_pint_xarray():
         d = xr.DataArray(given(xp, LEFT), dims=("a", "b"), coords=places, attrs={"units": "m"})
         q = d.pint.quantify()
         kept = (q * q).pint.to("cm**2").mean("b")
-        return [each.pint.dequantify().data for each in (q, q + q, kept, q.isel(a=slice(2)))]
+        return [item.pint.dequantify().data for item in (q, q + q, kept, q.isel(a=slice(2)))]
 
     agree(case, None)
 
@@ -332,8 +332,8 @@ def test_marray(name):
     def case(_, xp):
         masked = marray.masked_namespace(xp)
         x = masked.asarray(given(xp, LEFT), mask=given(xp, LEFT > 0.5))
-        found = MARRAY[name](masked, x)
-        return [xp.where(found.mask, found.data[()] * 0, found.data), found.mask]
+        result = MARRAY[name](masked, x)
+        return [xp.where(result.mask, result.data[()] * 0, result.data), result.mask]
 
     agree(case, None)
 

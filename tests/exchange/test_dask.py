@@ -55,8 +55,10 @@ def parts(result):
 def chunks_of(x):
     """The chunks of a Dask array, as they are."""
 
-    def flat(found):
-        return [c for f in found for c in flat(f)] if isinstance(found, (list, tuple)) else [found]
+    def flat(result):
+        return (
+            [c for f in result for c in flat(f)] if isinstance(result, (list, tuple)) else [result]
+        )
 
     return flat(optional("dask").get(dict(x.__dask_graph__()), x.__dask_keys__()))
 
@@ -115,11 +117,11 @@ WITH_BACKEND = {
 def agree(da, call):
     """The call gives tensors, whole and in chunks, and what it gives of arrays of NumPy."""
     with optional("dask.config").set({"array.backend": "numpy"}):
-        expected = parts(call(da, lambda *given: lazy(da, np, *given)))
-        expected = [each.compute(scheduler="synchronous") for each in expected]
-    found = parts(call(da, lambda *given: lazy(da, tl, *given)))
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
+        expected = parts(call(da, lambda *arguments: lazy(da, np, *arguments)))
+        expected = [item.compute(scheduler="synchronous") for item in expected]
+    result = parts(call(da, lambda *arguments: lazy(da, tl, *arguments)))
+    assert len(result) == len(expected)
+    for one, other in zip(result, expected, strict=True):
         chunks = chunks_of(one)
         assert {type(chunk) for chunk in chunks} == {tl.Tensor}
         whole = one.compute(scheduler="synchronous")
@@ -158,9 +160,9 @@ ON_DEVICE = ("from_array", "map_overlap", "mean", "percentile", "qr", "ufuncs")
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("name", ON_DEVICE)
 def test_chunks_stay_on_their_device(name, da):
-    found = parts(OPERATIONS[name](da, lambda *given: lazy(da, tl, *given)))
-    expected = parts(OPERATIONS[name](da, lambda *given: lazy(da, np, *given)))
-    for one, other in zip(found, expected, strict=True):
+    result = parts(OPERATIONS[name](da, lambda *arguments: lazy(da, tl, *arguments)))
+    expected = parts(OPERATIONS[name](da, lambda *arguments: lazy(da, np, *arguments)))
+    for one, other in zip(result, expected, strict=True):
         assert {chunk.device for chunk in chunks_of(one)} == {tl.default_device()}
         whole = one.to_backend("numpy").compute(scheduler="synchronous")
         assert isinstance(whole, np.ndarray)
@@ -188,10 +190,10 @@ KEPT = {
 @pytest.mark.parametrize("order", [(1, 3, 2, 0), (0, 1, 2, 3), (3, 2, 1, 0)], ids=str)
 def test_the_order_in_memory_is_kept(name, order, da):
     x = tl.asarray(RNG.normal(size=(2, 4, 6, 5)), layout=order)
-    found = KEPT[name](da, da.from_array(x, chunks=(1, 4, 3, 5)))
-    whole = found.compute(scheduler="synchronous")
+    result = KEPT[name](da, da.from_array(x, chunks=(1, 4, 3, 5)))
+    whole = result.compute(scheduler="synchronous")
     assert whole.layout.minor_to_major == order
-    for chunk in chunks_of(found):
+    for chunk in chunks_of(result):
         assert [d for d in chunk.layout.minor_to_major if chunk.shape[d] > 1] == [
             d for d in order if chunk.shape[d] > 1
         ]
@@ -200,8 +202,8 @@ def test_the_order_in_memory_is_kept(name, order, da):
 def test_padding_of_chunks_is_kept(da):
     padded = tl.Layout.parse("(4,6):(8,1) padded=(4,8) padding=ZERO")
     x = da.from_array(tl.to_layout(tl.ones((4, 6)), padded), chunks=-1)
-    for found in (x, x + 1, np.sin(x), x.astype("f4"), da.where(x > 0, x, 0.0)):
-        assert [chunk.layout for chunk in chunks_of(found)] == [padded]
+    for operand in (x, x + 1, np.sin(x), x.astype("f4"), da.where(x > 0, x, 0.0)):
+        assert [chunk.layout for chunk in chunks_of(operand)] == [padded]
 
 
 def test_layout_by_the_backend(da):
@@ -228,9 +230,9 @@ def test_tokens_tell_values_dtypes_and_layouts_apart():
     others = [x + 1, tl.astype(x, tl.float32), tl.to_layout(x, (0, 1)), tl.reshape(x, (8, 12))]
     others.append(tl.to_layout(x, tl.Layout.parse("(12,8):(9,1) padded=(12,9) padding=ZERO")))
     others.append(tl.to_layout(x, tl.Layout.tiled((12, 8), [(2, 2)])))
-    tokens = [tokenize(each, ensure_deterministic=True) for each in (x, *others)]
+    tokens = [tokenize(operand, ensure_deterministic=True) for operand in (x, *others)]
     assert len(set(tokens)) == len(tokens)
-    again = [tokenize(pickle.loads(pickle.dumps(each))) for each in (x, *others)]
+    again = [tokenize(pickle.loads(pickle.dumps(operand))) for operand in (x, *others)]
     assert again == tokens
     optional("joblib")  # with which pickles of tensors are others
     code = "import dask.base, numpy, tensorlayout as tl\n"
@@ -245,9 +247,9 @@ def test_sizes_and_the_wire():
     for layout in ("(12,8):(1,12)", "(12,8):(9,1) padded=(12,9) padding=ZERO"):
         x = tl.to_layout(tl.asarray(A), tl.Layout.parse(layout))
         header, frames = protocol.serialize(x)
-        found = protocol.deserialize(header, [bytearray(frame) for frame in frames])
-        assert found.layout == x.layout
-        np.testing.assert_array_equal(np.asarray(found), A)
+        result = protocol.deserialize(header, [bytearray(frame) for frame in frames])
+        assert result.layout == x.layout
+        np.testing.assert_array_equal(np.asarray(result), A)
         assert sum(memoryview(frame).nbytes for frame in frames) < x.layout.nbytes(x.dtype) + 300
         assert sizeof(x) == sizeof(x[::-1]) == x.layout.nbytes(x.dtype)
     assert sizeof(tl.broadcast_to(tl.ones(10), (1000, 10))) == 80
@@ -281,6 +283,6 @@ def test_registered_again_without_effect(da):
 
 
 def test_the_chunk_that_dask_makes_of_a_number_joins_tensors(da):
-    found = da.insert(lazy(da, tl, A), 3, 5.0, axis=0).compute(scheduler="synchronous")
-    assert isinstance(found, tl.Tensor)
-    np.testing.assert_array_equal(np.asarray(found), np.insert(A, 3, 5.0, axis=0))
+    result = da.insert(lazy(da, tl, A), 3, 5.0, axis=0).compute(scheduler="synchronous")
+    assert isinstance(result, tl.Tensor)
+    np.testing.assert_array_equal(np.asarray(result), np.insert(A, 3, 5.0, axis=0))

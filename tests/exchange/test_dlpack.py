@@ -344,9 +344,9 @@ def test_strides_that_lead_nowhere_are_exported_forwards(shape, axis):
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
 def test_a_layout_says_which_order_dimensions_of_size_1_were_in(take):
     memory = np.arange(24).reshape(2, 3, 4, 1)
-    given = memory.transpose(0, 3, 1, 2)
-    assert take(given).layout == tl.Layout.parse("(2,1,3,4):(12,12,4,1)")
-    x = take(given, layout="NHWC", copy=False)
+    argument = memory.transpose(0, 3, 1, 2)
+    assert take(argument).layout == tl.Layout.parse("(2,1,3,4):(12,12,4,1)")
+    x = take(argument, layout="NHWC", copy=False)
     assert x.layout == tl.Layout.parse("(2,1,3,4):(12,1,4,1) order=(1,3,2,0)")
     x[0, 0, 0, 0] = 100
     assert memory[0, 0, 0, 0] == 100
@@ -380,8 +380,8 @@ def test_the_byte_offset_counts():
 
 def test_the_read_only_flag_counts():
     for array in (VALUES, VALUES[:0]):
-        found = [tl.from_dlpack(Exporter(array, flags=flags)).readonly for flags in range(4)]
-        assert found == [False, True, False, True]
+        results = [tl.from_dlpack(Exporter(array, flags=flags)).readonly for flags in range(4)]
+        assert results == [False, True, False, True]
 
 
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
@@ -501,9 +501,9 @@ def test_a_device_that_is_none(says, take):
 def test_what_is_no_capsule_of_a_tensor_is_refused():
     managed = ctypes.addressof(Exporter(VALUES).managed)
     names = (b"other", b"used_dltensor", b"dltensor ", None)
-    for given in (*(new_capsule(managed, name, None) for name in names), None, 7, "capsule"):
+    for item in (*(new_capsule(managed, name, None) for name in names), None, 7, "capsule"):
         with pytest.raises(BufferError, match="no unused capsule"):
-            tl.from_dlpack(Given(given))
+            tl.from_dlpack(Given(item))
     with pytest.raises(BufferError, match="speaks DLPack 2"):
         tl.from_dlpack(Exporter(VALUES, version=(ctypes.c_uint32 * 2)(2, 0)))
 

@@ -76,7 +76,7 @@ def test_another_byte_order_is_refused_with_the_fix(dtype):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         *((name, name) for name in ("bool", "uint64", "float16", "bfloat16", "complex64")),
         ("<f4", "float32"),
@@ -93,19 +93,19 @@ def test_another_byte_order_is_refused_with_the_fix(dtype):
         (np.dtype("f4", metadata={"a": 1}), "float32"),
     ],
 )
-def test_names_and_types_of_ours(given, expected):
-    found = tl.zeros(1, dtype=given).dtype
-    assert (found, found.metadata) == (getattr(tl, expected), None)
+def test_names_and_types_of_ours(arguments, expected):
+    result = tl.zeros(1, dtype=arguments).dtype
+    assert (result, result.metadata) == (getattr(tl, expected), None)
 
 
 class Rebuilt:
     """What a pickle says of a tensor that nobody made."""
 
-    def __init__(self, *given):
-        self.given = given
+    def __init__(self, *arguments):
+        self.arguments = arguments
 
     def __reduce__(self):
-        return interchange._rebuilt, self.given
+        return interchange._rebuilt, self.arguments
 
 
 LINE = "(2,):(1,)"
@@ -114,28 +114,28 @@ LINE = "(2,):(1,)"
 def test_pickles_of_no_tensor_are_refused():
     kinds = ("2T", ",", "T", ">f4", 3, "float8")
     others = [("float32", 3, bytearray(8)), ("float32", LINE, [1, 2])]
-    for given in (("float32", LINE, bytearray(7)), *((k, LINE, bytes(8)) for k in kinds), *others):
-        error = ValueError if len(given[2]) == 7 else TypeError
+    for item in (("float32", LINE, bytearray(7)), *((k, LINE, bytes(8)) for k in kinds), *others):
+        error = ValueError if len(item[2]) == 7 else TypeError
         with pytest.raises(error, match=r"^from_storage: "):
-            pickle.loads(pickle.dumps(Rebuilt(*given)))
+            pickle.loads(pickle.dumps(Rebuilt(*item)))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [">u2", ">i4", ">f8", ">c8"])
 def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows(dtype, order):
-    given = np.asarray([[1, 2, 3], [4, 5, 6]], dtype, order=order)
-    native = given.dtype.newbyteorder("=")
+    argument = np.asarray([[1, 2, 3], [4, 5, 6]], dtype, order=order)
+    native = argument.dtype.newbyteorder("=")
     with tl.trace() as seen:
-        x = tl.asarray(given)
+        x = tl.asarray(argument)
     assert (x.dtype, list_of(x)) == (native, [[1, 2, 3], [4, 5, 6]])
     assert x.strides == ((3, 1) if order == "C" else (1, 2))
     assert [(r.name, r.kind, r.bytes_read, r.bytes_written) for r in seen] == [
-        ("asarray", "copy", given.nbytes, given.nbytes)
+        ("asarray", "copy", argument.nbytes, argument.nbytes)
     ]
     x[0, 0] = 9
-    assert given[0, 0] == 1
+    assert argument[0, 0] == 1
     with pytest.raises(ValueError, match="cannot be shared, and copy=False"):
-        tl.asarray(given, copy=False)
+        tl.asarray(argument, copy=False)
 
 
 # --- Nobody changes what a tensor reads -----------------------------------------------------------
@@ -182,25 +182,25 @@ SHARES = {
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("way", SHARES)
 def test_what_is_done_to_an_array_does_not_change_the_tensor_over_it(way, change):
-    given = VALUES.copy()
-    x = SHARES[way](given)
-    changed(change, given)
+    argument = VALUES.copy()
+    x = SHARES[way](argument)
+    changed(change, argument)
     assert (x.shape, list_of(x)) == ((2, 3), VALUES.tolist())
     x[1, 2] = 77
-    assert given.view(np.int16).reshape(-1)[5] == 77
+    assert argument.view(np.int16).reshape(-1)[5] == 77
 
 
 @pytest.mark.parametrize("way", SHARES)
 def test_an_array_may_be_resized_once_no_tensor_uses_it(way):
-    given = VALUES.copy()
-    x = SHARES[way](given)
+    argument = VALUES.copy()
+    x = SHARES[way](argument)
     seen = np.asarray(x)
     del x
     with pytest.raises(ValueError, match="resize"):
-        given.resize((100,), refcheck=False)
+        argument.resize((100,), refcheck=False)
     del seen
-    given.resize((100,), refcheck=False)
-    assert given.shape == (100,)
+    argument.resize((100,), refcheck=False)
+    assert argument.shape == (100,)
 
 
 MADE = {
@@ -255,14 +255,14 @@ SUBCLASSES = {
 
 @pytest.mark.parametrize("kind", SUBCLASSES)
 def test_subclasses_are_their_memory(kind):
-    given = VALUES.copy()
+    argument = VALUES.copy()
     for take in (tl.asarray, over):
-        x = take(SUBCLASSES[kind](given))
+        x = take(SUBCLASSES[kind](argument))
         assert (x.shape, x.dtype, x.strides) == ((2, 3), np.int16, (3, 1))
         assert type(np.asarray(x)) is np.ndarray
         x[0, 0] = 50
-        assert given[0, 0] == 50
-        given[0, 0] = 0
+        assert argument[0, 0] == 50
+        argument[0, 0] = 0
 
 
 # --- Buffers stay what they are -------------------------------------------------------------------
@@ -313,8 +313,8 @@ TAKEN = {
 }
 
 
-def plain(given):
-    return np.ndarray.view(given, np.ndarray)
+def plain(arguments):
+    return np.ndarray.view(arguments, np.ndarray)
 
 
 # One parameter, so that a default run tries every pair.
@@ -328,8 +328,8 @@ def test_memory_below_an_array_in_use_cannot_be_resized_or_closed(pair):
     del x
     octets.clear()
     memory = mmap.mmap(-1, 4)
-    given = BELOW_AN_ARRAY[kind](memory)
-    x = TAKEN[take](given)
+    argument = BELOW_AN_ARRAY[kind](memory)
+    x = TAKEN[take](argument)
     with pytest.raises(BufferError):
         memory.close()
     x[...] = 7
@@ -339,7 +339,7 @@ def test_memory_below_an_array_in_use_cannot_be_resized_or_closed(pair):
     del x
     memory.close()
     with pytest.raises(ValueError, match=r"^(asarray|from_\w+): .*has no memory now: "):
-        TAKEN[take](given)
+        TAKEN[take](argument)
 
 
 @pytest.mark.parametrize("take", IN_USE)
@@ -348,9 +348,9 @@ def test_a_released_view_has_no_memory(take):
     below = np.frombuffer(bytearray(4), np.uint8)
     view.release()
     below.base.release()
-    for given in (view, below):
+    for item in (view, below):
         with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
-            take(given)
+            take(item)
 
 
 class Holder(ctypes.Structure):
@@ -372,11 +372,11 @@ OBJECTS = {
 
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_memory_that_holds_python_objects_is_no_storage(kind):
-    given = OBJECTS[kind]()
+    argument = OBJECTS[kind]()
     with pytest.raises(TypeError, match=r"^from_storage: storage must hold numbers, not Python ob"):
-        tl.from_storage(given, "(2,):(1,)", dtype="uint8")
+        tl.from_storage(argument, "(2,):(1,)", dtype="uint8")
     with pytest.raises(EXPECTED, match=r"^asarray: "):
-        tl.asarray(given)
+        tl.asarray(argument)
 
 
 def test_a_field_may_be_called_as_objects_are():
@@ -385,7 +385,7 @@ def test_a_field_may_be_called_as_objects_are():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         (memoryview(b"\1\0").cast("?"), ("bool", [True, False])),
         (memoryview(bytearray(8)).cast("@i"), ("int32", [0, 0])),
@@ -397,13 +397,13 @@ def test_a_field_may_be_called_as_objects_are():
         (ctypes.c_double(2.5), ("float64", 2.5)),
     ],
 )
-def test_buffers_of_numbers(given, expected):
-    x = tl.asarray(given)
+def test_buffers_of_numbers(arguments, expected):
+    x = tl.asarray(arguments)
     assert (str(x.dtype), list_of(x)) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("arguments", "words"),
     [
         (memoryview(bytearray(16)).cast("P"), ".*: no numbers have the format 'P'$"),
         ((ctypes.c_char_p * 2)(), ".*: no numbers have the format '<z'$"),
@@ -413,11 +413,11 @@ def test_buffers_of_numbers(given, expected):
         ((ctypes.c_longdouble * 2)(), ""),
         ((Numbers * 2)(), ""),
     ],
-    ids=lambda given: type(given).__name__,
+    ids=lambda arguments: type(arguments).__name__,
 )
-def test_buffers_of_no_numbers_are_refused_with_words(given, words):
+def test_buffers_of_no_numbers_are_refused_with_words(arguments, words):
     with pytest.raises((TypeError, ValueError), match=f"^asarray: {words}"):
-        tl.asarray(given)
+        tl.asarray(arguments)
 
 
 # --- NumPy's array interface ----------------------------------------------------------------------
@@ -428,22 +428,22 @@ ONLY = [Described, WithStructure]
 
 @pytest.mark.parametrize("kind", ONLY)
 def test_the_array_interface_shares_memory_keeps_it_and_says_who_may_write(kind):
-    given = VALUES.copy()
-    described = kind(given)
+    argument = VALUES.copy()
+    described = kind(argument)
     watch = None if kind is WithStructure else weakref.ref(described)
     x = tl.asarray(described)[:1]
     del described
     x[0, 0] = 9
-    assert given[0, 0] == 9
+    assert argument[0, 0] == 9
     assert watch is None or watch() is not None
-    assert np.shares_memory(np.asarray(tl.asarray(kind(given), copy=False)), given)
-    given.flags.writeable = False
-    x = tl.asarray(kind(given))
+    assert np.shares_memory(np.asarray(tl.asarray(kind(argument), copy=False)), argument)
+    argument.flags.writeable = False
+    x = tl.asarray(kind(argument))
     with pytest.raises(ValueError, match="read-only"):
         x += 1
-    assert not tl.asarray(kind(given), copy=True).readonly
+    assert not tl.asarray(kind(argument), copy=True).readonly
     with pytest.raises(ValueError, match="copy=False"):
-        tl.asarray(kind(given.astype(">i2")), copy=False)
+        tl.asarray(kind(argument.astype(">i2")), copy=False)
 
 
 def test_the_array_interface_over_a_buffer():
@@ -551,9 +551,9 @@ CUDA_CASES = [
 @needs_compiler
 @pytest.mark.parametrize(("key", "value"), CUDA_CASES)
 def test_a_malformed_cuda_array_interface_is_refused_with_words(cuda_tensor, key, value):
-    given = BAD_KEYS[key][value] if (key, value) in CASES else value
+    argument = BAD_KEYS[key][value] if (key, value) in CASES else value
     with pytest.raises(EXPECTED, match=r"^asarray: ") as refused:
-        tl.asarray(OnCuda(cuda_tensor, **{key: given}))
+        tl.asarray(OnCuda(cuda_tensor, **{key: argument}))
     assert len(str(refused.value)) < 400
 
 
@@ -708,17 +708,17 @@ class Sequence:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         *(Sequence(length, lambda _: 1) for length in (-1, 2**70, 2)),
         *(Sequence(3, lambda _: "a"), [1, Sequence(3, lambda _: 1)], [Sequence(3, len)]),
         *(tl.Tensor, np.float32, type, iter([1, 2]), {1: 2}, lambda: 1, ...),
     ],
-    ids=lambda given: type(given).__name__,
+    ids=lambda arguments: type(arguments).__name__,
 )
-def test_what_is_no_sequence_of_numbers(given):
+def test_what_is_no_sequence_of_numbers(arguments):
     with pytest.raises((*EXPECTED, MemoryError), match=r"^(asarray: |object of type 'int')"):
-        tl.asarray(given)
+        tl.asarray(arguments)
 
 
 def test_a_sequence_of_others_is_taken_as_far_as_it_goes():
@@ -727,16 +727,16 @@ def test_a_sequence_of_others_is_taken_as_far_as_it_goes():
 
 
 def test_a_list_that_holds_itself():
-    given = []
-    given.append(given)
+    arguments = []
+    arguments.append(arguments)
     with pytest.raises(ValueError, match=r"^asarray: .*more than 64 inside one another"):
-        tl.asarray(given)
+        tl.asarray(arguments)
 
 
 @pytest.mark.parametrize("strides", [(2**62, 2), (-(2**62), 2), (2**63 - 1, 2)])
 def test_strides_of_one_step_that_is_never_taken(strides):
-    given = np.lib.stride_tricks.as_strided(VALUES, (1, 3), strides)
-    x = tl.asarray(given)
+    argument = np.lib.stride_tricks.as_strided(VALUES, (1, 3), strides)
+    x = tl.asarray(argument)
     assert (x.strides, list_of(x)) == ((3, 1), [[0, 1, 2]])
     assert list_of(tl.to_layout(x, (0, 1)) + x) == [[0, 2, 4]]
     assert list_of(tl.asarray(tl.flip(x), copy=True)) == [[2, 1, 0]]

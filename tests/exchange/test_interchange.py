@@ -45,7 +45,7 @@ def test_arrays_of_read_only_tensors_and_of_tensors_that_are_gone():
 
 
 @pytest.mark.parametrize(
-    "made",
+    "result",
     [
         lambda: tl.zeros((4, 6), layout="(4,6):(2*12+2*2,3*4+2*1)"),
         lambda: tl.ones(3, dtype="bfloat16"),
@@ -53,8 +53,8 @@ def test_arrays_of_read_only_tensors_and_of_tensors_that_are_gone():
     ],
     ids=["tiles", "bfloat16", "complex"],
 )
-def test_what_the_interface_cannot_say_goes_by_the_method(made):
-    x = made()
+def test_what_the_interface_cannot_say_goes_by_the_method(result):
+    x = result()
     assert not hasattr(x, "__array_interface__")
     with pytest.raises(BufferError, match=r"^__buffer__: not for"):
         x.__buffer__(0)
@@ -122,16 +122,16 @@ ARRAYS = {
 
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_asarray_shares_the_memory_of_every_array_or_copies_when_asked_to(kind):
-    given, layout = ARRAYS[kind]
-    x = tl.asarray(given)
+    argument, layout = ARRAYS[kind]
+    x = tl.asarray(argument)
     assert x.layout.same_placement(tl.Layout.parse(layout))
-    assert np.array_equal(np.asarray(x), given)
-    assert x.size == 0 or address(x) == given.ctypes.data
-    assert x.readonly is not given.flags.writeable
-    assert np.shares_memory(np.asarray(tl.asarray(given, copy=False)), given) or x.size == 0
-    copied = tl.asarray(given, copy=True)
-    assert np.array_equal(np.asarray(copied), given)
-    assert not np.shares_memory(np.asarray(copied), given)
+    assert np.array_equal(np.asarray(x), argument)
+    assert x.size == 0 or address(x) == argument.ctypes.data
+    assert x.readonly is not argument.flags.writeable
+    assert np.shares_memory(np.asarray(tl.asarray(argument, copy=False)), argument) or x.size == 0
+    copied = tl.asarray(argument, copy=True)
+    assert np.array_equal(np.asarray(copied), argument)
+    assert not np.shares_memory(np.asarray(copied), argument)
     assert not copied.readonly
 
 
@@ -163,10 +163,10 @@ def test_c_names_of_one_dtype_are_that_dtype():
 
 
 def test_a_mask_is_not_forgotten():
-    given = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    argument = np.ma.masked_array([1.0, 2.0], mask=[False, True])
     with pytest.raises(TypeError, match=r"filled\(\) first"):
-        tl.asarray(given)
-    assert np.asarray(tl.asarray(given.filled(0.0))).tolist() == [1.0, 0.0]
+        tl.asarray(argument)
+    assert np.asarray(tl.asarray(argument.filled(0.0))).tolist() == [1.0, 0.0]
     assert np.asarray(tl.asarray(np.ma.masked_array([1.0, 2.0]))).tolist() == [1.0, 2.0]
 
 
@@ -176,15 +176,15 @@ def test_masked_arrays_that_another_thread_is_importing(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         *(np.array(["a"]), np.array([None]), RECORDS, np.zeros(2, "M8[s]")),
         *(np.ones(2, ml_dtypes.complex32), ml_dtypes.complex32(1), [ml_dtypes.complex32(1)]),
     ],
 )
-def test_arrays_of_no_numbers_are_refused(given):
+def test_arrays_of_no_numbers_are_refused(arguments):
     with pytest.raises(TypeError, match=r"dtype|holds numbers"):
-        tl.asarray(given)
+        tl.asarray(arguments)
 
 
 def test_memoryviews_keep_shape_and_strides():

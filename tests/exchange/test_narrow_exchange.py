@@ -114,10 +114,10 @@ def test_scalars_in_lists():
 def test_numbers_of_python(name):
     x = tl.asarray(every_byte(name))
     expected = [worth(name, byte) for byte in range(256)]
-    found = x.tolist()
-    assert all(map(same_number, found, expected))
+    result = x.tolist()
+    assert all(map(same_number, result, expected))
     kind = int if name in INTEGERS else float
-    assert {type(value) for value in found} == {kind}
+    assert {type(value) for value in result} == {kind}
     for element, value in zip(x, expected, strict=True):
         assert same_number(element.item(), value)
         assert type(element.item()) is kind
@@ -165,8 +165,8 @@ def test_numbers_of_python(name):
 def test_a_python_number_is_rounded_once(number, name, byte):
     bits, written = (1 << NARROW[name][1]) - 1, tl.zeros(1, dtype=name)
     written[0] = number
-    made = tl.asarray(number, dtype=name), tl.asarray([[number]], dtype=name), written
-    for x in (*made, tl.full(2, number, dtype=name)[1:]):
+    result = tl.asarray(number, dtype=name), tl.asarray([[number]], dtype=name), written
+    for x in (*result, tl.full(2, number, dtype=name)[1:]):
         assert int(octets(x).item()) & bits == byte
 
 
@@ -198,8 +198,8 @@ def test_numpy_gets_another_dtype_by_our_rules():
     assert np.asarray(x, np.complex64)[1] == -3.75
     assert np.asarray(x[:2], object).tolist() == [448.0, -3.75]
     wide = tl.asarray([465.0, 100.0, math.nan])
-    found = wide.__array__(dtype_of("float8_e4m3fn")).astype(float)
-    assert np.isnan(found).tolist() == [True, False, True]
+    result = wide.__array__(dtype_of("float8_e4m3fn")).astype(float)
+    assert np.isnan(result).tolist() == [True, False, True]
     assert wide.__array__(dtype_of("int4")).astype(int).tolist() == [7, 7, 0]
     assert tl.asarray([-1, 17]).__array__(dtype_of("uint4")).astype(int).tolist() == [15, 1]
     assert np.asarray(tl.asarray([-8], dtype=tl.int4), ml_dtypes.uint4).astype(int) == [8]
@@ -311,14 +311,14 @@ def test_a_capsule_says_the_type_and_that_values_are_padded_to_bytes(name, versi
         with pytest.raises(BufferError, match=r"max_version=\(1, 1\), or hand over x\.view\(uint8"):
             x.__dlpack__(max_version=version)
         return
-    found = opened(x.__dlpack__(max_version=version))
-    t = found.dl_tensor
+    result = opened(x.__dlpack__(max_version=version))
+    t = result.dl_tensor
     assert (t.code, t.bits, t.lanes, t.byte_offset) == (code, bits, 1, 0)
     assert (tuple(t.shape[:2]), tuple(t.strides[:2])) == ((15, 8), (1, 32))
     assert ctypes.c_uint8.from_address(t.data).value == 1
     if version is not None and version >= (1, 0):
-        assert found.flags == (PADDED if bits < 8 else 0)
-        assert tuple(found.version) <= version
+        assert result.flags == (PADDED if bits < 8 else 0)
+        assert tuple(result.version) <= version
     fixed = tl.from_storage(bytes(4), "(4,):(1,)", dtype=name)
     flags = [opened(fixed.__dlpack__(max_version=(1, 1), copy=c)).flags for c in (None, True)]
     assert flags == [1 | PADDED * (bits < 8), 2 | PADDED * (bits < 8)]
@@ -369,15 +369,15 @@ def test_packed_elements_come_in_as_they_lie(name, shape, strides, capsule, take
 def test_packed_elements_that_run_backwards():
     memory = bytes_of(packed(range(8), 4))
     array = memory[3:]  # the byte of elements 6 and 7
-    given = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-2,))
-    x = tl.from_dlpack(given)[:]
-    assert (octets(x).tolist(), given.deleted) == ([6, 4, 2, 0], [])
+    argument = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-2,))
+    x = tl.from_dlpack(argument)[:]
+    assert (octets(x).tolist(), argument.deleted) == ([6, 4, 2, 0], [])
     del x
-    assert len(given.deleted) == 1
-    given = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-1,))
+    assert len(argument.deleted) == 1
+    argument = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-1,))
     with pytest.raises(BufferError, match="begins inside a byte"):
-        tl.from_dlpack(given)
-    assert given.deleted == []
+        tl.from_dlpack(argument)
+    assert argument.deleted == []
 
 
 @pytest.mark.parametrize(("name", "lanes"), [("float4_e2m1fn", 2), ("int2", 4), ("uint1", 8)])
@@ -408,10 +408,10 @@ def test_lanes_that_fill_a_byte_are_elements_of_the_last_dimension(name, lanes):
     ],
 )
 def test_what_is_none_of_the_types_is_refused(name, fields):
-    given = exporter(np.arange(6, dtype=np.uint8), name, **fields)
+    argument = exporter(np.arange(6, dtype=np.uint8), name, **fields)
     with pytest.raises(BufferError, match="no dtype here"):
-        tl.from_dlpack(given)
-    assert given.deleted == []
+        tl.from_dlpack(argument)
+    assert argument.deleted == []
 
 
 @pytest.mark.parametrize("version", [None, (1, 0), (1, 1)])
@@ -422,11 +422,11 @@ def test_packed_tensors_go_out_without_the_flag(name, version):
     memory = bytes_of(packed(slots, bits))
     x = tl.from_storage(memory, f"(3,8):(8,1) bits={bits}", dtype=name)
     for view, strides in ((x, (8, 1)), (x.T, (1, 8)), (x[:, ::4], (8, 4))):
-        found = opened(view.__dlpack__(max_version=version))
-        t = found.dl_tensor
+        result = opened(view.__dlpack__(max_version=version))
+        t = result.dl_tensor
         assert (t.code, t.bits, t.lanes, t.data) == (code, bits, 1, memory.ctypes.data)
         assert tuple(t.strides[:2]) == strides
-        assert getattr(found, "flags", 0) == 0
+        assert getattr(result, "flags", 0) == 0
     copied = opened(x.__dlpack__(max_version=(1, 1), copy=True))
     assert copied.flags == 2
     assert ctypes.string_at(copied.dl_tensor.data, 3 * bits) == memory.tobytes()
@@ -451,8 +451,8 @@ def test_every_device_exchanges_prints_and_pickles(name):
     for y in (x, tl.to_layout(x, f"{{1,0:E({bits})}}")) if bits < 8 else (x,):
         for view, expected in ((y.T, array.T), (y[::2, 4:], array[::2, 4:])):
             back = tl.from_dlpack(view)
-            found = (back.device, back.dtype, back.layout)
-            assert found == (x.device, x.dtype, view.layout.at_origin)
+            results = (back.device, back.dtype, back.layout)
+            assert results == (x.device, x.dtype, view.layout.at_origin)
             again = pickle.loads(pickle.dumps(view))
             for host in (back.to_device("cpu"), again.to_device("cpu")):
                 assert octets(host).tolist() == expected.view(np.uint8).tolist()

@@ -34,8 +34,8 @@ def doubled(batch):
     return [x + x for x in batch], os.getpid()
 
 
-def check(begin, found):
-    for number, x in zip(range(begin, begin + BATCH), found, strict=True):
+def check(begin, result):
+    for number, x in zip(range(begin, begin + BATCH), result, strict=True):
         expected = drawn(number)
         assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
         assert (np.asarray(x) == 2.0 * (number % 2**20)).all()
@@ -50,7 +50,7 @@ def resident():
 
 def shared():
     """Names of shared memory; semaphores are of any process."""
-    return {each.name for each in Path("/dev/shm").iterdir() if not each.name.startswith("sem.")}
+    return {item.name for item in Path("/dev/shm").iterdir() if not item.name.startswith("sem.")}
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def flat():
 
 def soak(send, note):
     for begin in range(0, COUNT, BATCH):
-        found, _ = send([drawn(number) for number in range(begin, begin + BATCH)])
-        check(begin, found)
+        result, _ = send([drawn(number) for number in range(begin, begin + BATCH)])
+        check(begin, result)
         if begin % (COUNT // 10) == 0 and begin:
             note()
 
@@ -116,9 +116,9 @@ def test_a_message_with_any_wrong_byte_is_an_error_or_a_tensor(number):
         if draw.random() < 0.2:
             del message[draw.randrange(len(message)) :]
         try:
-            found = pickle.loads(bytes(message), buffers=[cut])
+            result = pickle.loads(bytes(message), buffers=[cut])
         except Exception:
             continue
-        if isinstance(found, tl.Tensor):
-            assert found.layout.nbytes(found.dtype) <= len(cut)
-            assert found.tolist() is not None
+        if isinstance(result, tl.Tensor):
+            assert result.layout.nbytes(result.dtype) <= len(cut)
+            assert result.tolist() is not None

@@ -118,9 +118,9 @@ def test_out():
         same(out, np.add(array, 2, out=expected))
         assert out.layout == layout
     two = tl.zeros((2, 3))
-    found = np.divmod(x, 2, out=(None, two))
-    assert found[1] is two
-    same(found[0], array // 2)
+    result = np.divmod(x, 2, out=(None, two))
+    assert result[1] is two
+    same(result[0], array // 2)
     same(two, array % 2)
 
 

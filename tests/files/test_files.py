@@ -271,8 +271,8 @@ def saved(path, x):
 
 
 def read_back(path):
-    found = tl.load(path)
-    return host(found["a"] if isinstance(found, dict) else found).tolist()
+    result = tl.load(path)
+    return host(result["a"] if isinstance(result, dict) else result).tolist()
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "npz"])
@@ -662,10 +662,10 @@ def test_a_process_killed_while_it_writes(wait, tmp_path):
     time.sleep(wait)
     os.kill(writer.pid, signal.SIGKILL)
     writer.join()
-    found = host(tl.load(path))
+    result = host(tl.load(path))
     for column in range(0, 64, 16):
-        assert len(np.unique(found[:, column : column + 16])) == 1
-    assert found.min() >= 1
+        assert len(np.unique(result[:, column : column + 16])) == 1
+    assert result.min() >= 1
 
 
 def test_functions_of_files_are_pickled_by_name():

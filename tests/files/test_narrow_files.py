@@ -121,10 +121,10 @@ def test_pytorch_reads_and_writes_the_same(tmp_path):
         (theirs,) = safetensors.load_file(path).values()
         kind = "float4_e2m1fn_x2" if code == "F4" else name
         assert theirs.dtype == getattr(torch, kind)
-        found = theirs.view(torch.uint8).numpy()
+        result = theirs.view(torch.uint8).numpy()
         if code == "F4":
-            found = np.stack([found & 15, found >> 4], axis=-1).reshape(3, 4)
-        assert found.tolist() == expected.tolist()
+            result = np.stack([result & 15, result >> 4], axis=-1).reshape(3, 4)
+        assert result.tolist() == expected.tolist()
         safetensors.save_file({"x": theirs}, path)
         assert octets(tl.load(path)["x"]).tolist() == expected.tolist()
 

@@ -26,14 +26,14 @@ ONE = PaddingValue.ONE
 
 @pytest.fixture(scope="module", name="driver")
 def _driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
-def identical(found, expected, message=""):
+def identical(result, expected, message=""):
     """Every bit, signs of zeros too, but for those of NaN, and the device."""
-    assert str(found.device) == "cuda:0", message
-    got, expected = np.asarray(found.to_device("cpu")), np.asarray(expected)
+    assert str(result.device) == "cuda:0", message
+    got, expected = np.asarray(result.to_device("cpu")), np.asarray(expected)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
     got, expected = (np.ascontiguousarray(a).reshape(-1) for a in (got, expected))
     octets = got.dtype.itemsize
@@ -69,8 +69,8 @@ EXTREMES = [
 
 @pytest.mark.parametrize(("name", "arguments", "expected"), EXTREMES)
 def test_arange_of_integers_at_their_limits(driver, name, arguments, expected):
-    found = tl.arange(*arguments, dtype=name, device="cuda")
-    identical(found, np.array(expected, name))
+    result = tl.arange(*arguments, dtype=name, device="cuda")
+    identical(result, np.array(expected, name))
 
 
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
@@ -97,13 +97,13 @@ def test_linspace(driver, name):
     ends = COMPLEX_ENDS if name == "complex64" else REAL_ENDS
     for start, stop, num, endpoint in itertools.product(*ends, (0, 1, 2, 103), (True, False)):
         asked = {"endpoint": endpoint, "dtype": as_dtype(name)}
-        found = tl.linspace(start, stop, num, **asked, device="cuda")
+        result = tl.linspace(start, stop, num, **asked, device="cuda")
         if name == "bfloat16":
             asked["dtype"] = tl.float64
         expected = np.asarray(tl.linspace(start, stop, num, **asked))
         if name != "complex64":
             expected = once(expected, as_dtype(name))
-        identical(found, expected, f"{start} to {stop} in {num}, {asked}")
+        identical(result, expected, f"{start} to {stop} in {num}, {asked}")
 
 
 # ---- Fills, bands, triangles. Values in every layout: `ops/moving_cases.py`
@@ -149,10 +149,10 @@ def test_triangles_do_not_read_what_they_leave_out(driver):
     with checking("bounds", "initialized"):
         x = tl.empty((64, 64), dtype=tl.float32, device="cuda")
         x[32:, :32] = 1  # nothing else is ever written
-        found = tl.tril(x, k=-33)
+        result = tl.tril(x, k=-33)
     expected = np.zeros((64, 64), np.float32)
     expected[32:, :32] = 1
-    identical(found, np.tril(expected, -33))
+    identical(result, np.tril(expected, -33))
 
 
 # ---- Cost
@@ -239,9 +239,9 @@ def test_triangles_are_coalesced_and_read_half(driver, kernel, make):
 # ---- Plans
 
 
-def bands(*given):
+def bands(*arguments):
     """The kernels that write a band, and how many elements one of their threads moves at once."""
-    kernels = [launch.kernel for launch in plan_band(*given).launches]
+    kernels = [launch.kernel for launch in plan_band(*arguments).launches]
     return [(kernel.name, dict(kernel.shape).get("PACK")) for kernel in kernels]
 
 

@@ -21,8 +21,8 @@ ITEMSIZES = (1, 2, 4, 8, 16)
 
 @pytest.fixture(scope="module")
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def value_of(itemsize, first=1):
@@ -43,9 +43,9 @@ def run(driver, layout, itemsize, shift=0, padding=None):
     if padding is not None:
         expected[hidden] = np.frombuffer(padding, np.uint8)
     expected[layouts.slots_of(layout)] = np.frombuffer(value_of(itemsize), np.uint8)
-    found = storage.get()
-    np.testing.assert_array_equal(elements(found, itemsize)[:slots], expected)
-    assert found[slots * itemsize] == UNTOUCHED
+    result = storage.get()
+    np.testing.assert_array_equal(elements(result, itemsize)[:slots], expected)
+    assert result[slots * itemsize] == UNTOUCHED
     return plan
 
 
@@ -122,14 +122,14 @@ def test_stores_are_coalesced(driver, layout, itemsize, width):
 
 def test_one_launch_covers_a_tebibyte():
     for layout in (Layout.row_major((2**40,)), Layout((2**20, 2**20), (2**21, 2))):
-        (each,) = plan_fill(layout, 1).launches
-        assert each.grid < 2**31
+        (item,) = plan_fill(layout, 1).launches
+        assert item.grid < 2**31
 
 
 def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():
     def index(layout):
-        (each,) = plan_fill(layout, 4).launches
-        return dict(each.kernel.shape)["INDEX"]
+        (item,) = plan_fill(layout, 4).launches
+        return dict(item.kernel.shape)["INDEX"]
 
     assert index(Layout((2, 5), (2**31 - 1 - 8, 2))) == "int32_t"
     assert index(Layout((2, 5), (2**31 - 8, 2))) == "int64_t"

@@ -47,8 +47,8 @@ def test_literal_layouts(ours, theirs, slots):
     ],
 )
 def test_spellings(text, ours):
-    found = Layout.from_cute(text)
-    assert found.same_placement(Layout.parse(ours))
+    result = Layout.from_cute(text)
+    assert result.same_placement(Layout.parse(ours))
 
 
 def test_tuples_and_lists():
@@ -112,12 +112,12 @@ def cute_slots(cute, shape):
     def slot(index, size, stride):
         if isinstance(size, int):
             return index * stride
-        found = 0
+        result = 0
         for inner, step in zip(size, stride, strict=True):
             count = extent(inner)
-            found += slot(index % count, inner, step)
+            result += slot(index % count, inner, step)
             index //= count
-        return found
+        return result
 
     def extent(size):
         return size if isinstance(size, int) else math.prod(map(extent, size))
@@ -248,13 +248,13 @@ def test_layouts_as_cutlass_has_them():
         for layout in known:
             modes = layout.to_cute(padded=True)
             there = cute.make_layout(modes.shape, stride=modes.stride)
-            found = [modes.offset + there(index) for index in indices(layout.shape)]
+            results = [modes.offset + there(index) for index in indices(layout.shape)]
             back = Layout.from_cute(there, layout.shape, offset=modes.offset)
-            compared.append((layout, found, back, str(there)))
+            compared.append((layout, results, back, str(there)))
 
     compare()
     assert len(compared) == len(known)
-    for layout, found, back, text in compared:
-        assert found == slots_of(layout)
+    for layout, result, back, text in compared:
+        assert result == slots_of(layout)
         assert back.same_placement(layout)
         assert Layout.from_cute(text, layout.shape, offset=layout.offset) is back

@@ -88,11 +88,11 @@ def test_letters_of_domains(alias):
     domain, plain = alias.split("=")
     shape = (3, 5, 2, 7, 4, 6)[: sum(map(str.isalpha, "".join(plain.rstrip("0123456789"))))]
     shape = shape[: len({letter.lower() for letter in plain if letter.isalpha()})]
-    found = formats.onednn.read(shape, domain)
-    assert found is formats.onednn.read(shape, plain)
-    back = formats.onednn.read(shape, formats.onednn.write(found))
-    assert back.same_placement(found)
-    assert (back.padded_shape, back.padding_value) == (found.padded_shape, found.padding_value)
+    result = formats.onednn.read(shape, domain)
+    assert result is formats.onednn.read(shape, plain)
+    back = formats.onednn.read(shape, formats.onednn.write(result))
+    assert back.same_placement(result)
+    assert (back.padded_shape, back.padding_value) == (result.padded_shape, result.padding_value)
 
 
 def blocked(shape, tag, dims):
@@ -285,9 +285,9 @@ def test_patterns(shape, pattern, lengths, strides):
 def test_tiles_of_jax():
     read, JaxLayout = formats.jax.read, formats.jax.JaxLayout
     assert read((3, 5), JaxLayout((1, 0))) is Layout.column_major((3, 5))
-    found = read((3, 5), JaxLayout((0, 1), ((2, 2),)), padding_value="ZERO")
-    assert found is Layout.tiled((3, 5), [(2, 2)], padding_value="ZERO")
-    assert formats.jax.write(found) == ((0, 1), ((2, 2),), 0)
+    result = read((3, 5), JaxLayout((0, 1), ((2, 2),)), padding_value="ZERO")
+    assert result is Layout.tiled((3, 5), [(2, 2)], padding_value="ZERO")
+    assert formats.jax.write(result) == ((0, 1), ((2, 2),), 0)
     gaps = JaxLayout((0, 1), ((3,), (8, 4)))  # 64 slots for XLA, whose padding no sizes give
     assert read((2, 6), gaps) is xla.layout_of("f32[2,6]{1,0:T(3)(8,4)}")
     assert not read((2, 6), gaps).is_padded

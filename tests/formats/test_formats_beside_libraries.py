@@ -45,8 +45,8 @@ def test_einops_puts_the_elements_there():
             sizes = [int(n) for n in rng.integers(1, 4, count)]
             left.append(axes[0] if count == 1 else f"({' '.join(axes)})")
             right += axes
-            given = list(zip(axes, sizes, strict=True))
-            lengths |= dict(given if rng.random() < 0.5 else given[1:])
+            argument = list(zip(axes, sizes, strict=True))
+            lengths |= dict(argument if rng.random() < 0.5 else argument[1:])
             shape.append(math.prod(sizes))
         order = [right[k] for k in rng.permutation(len(right))]
         cut = int(rng.integers(0, len(order)))
@@ -95,10 +95,10 @@ def test_memory_formats_of_pytorch(name, rank):
     torch = pytest.importorskip("torch", reason="optional: PyTorch")
     memory_format = getattr(torch, name)
     for shape, order in layouts_of(4, 60, rank=rank):
-        made = torch.empty(shape, memory_format=memory_format)
+        result = torch.empty(shape, memory_format=memory_format)
         found = formats.pytorch.read(shape, memory_format)
-        assert found.same_placement(as_pytorch(made))
-        assert found.strides == made.stride() or made.numel()
+        assert found.same_placement(as_pytorch(result))
+        assert found.strides == result.stride() or result.numel()
         assert name == said_by_pytorch(found)
         layout = Layout.packed(shape, order)
         x = torch.empty(math.prod(shape)).as_strided(shape, layout.strides)
@@ -128,9 +128,9 @@ def test_what_pytorch_preserves():
     ]
     for x in views:
         like = as_pytorch(x)
-        found = formats.pytorch.read(x.shape, torch.preserve_format, like)
-        assert found.same_placement(as_pytorch(torch.empty_like(x))), x.stride()
-        assert found.same_placement(as_pytorch(x.clone())), x.stride()
+        result = formats.pytorch.read(x.shape, torch.preserve_format, like)
+        assert result.same_placement(as_pytorch(torch.empty_like(x))), x.stride()
+        assert result.same_placement(as_pytorch(x.clone())), x.stride()
 
 
 def test_orders_of_jax():
@@ -157,18 +157,18 @@ def test_bits_and_automatic_layouts_of_jax():
     with pytest.raises(TypeError, match=r"^jax.read: layout must be"):
         formats.jax.read((2, 3), JaxLayout.AUTO)
     bits = JaxLayout((1, 0), ((8, 128),), 4)
-    found = formats.jax.read((200, 300), bits)
-    assert found is Layout.tiled((200, 300), [(8, 128)], (0, 1), slot_bits=4)
-    assert JaxLayout(*formats.jax.write(found)) == bits
+    result = formats.jax.read((200, 300), bits)
+    assert result is Layout.tiled((200, 300), [(8, 128)], (0, 1), slot_bits=4)
+    assert JaxLayout(*formats.jax.write(result)) == bits
 
 
 @pytest.fixture(scope="module")
 def onednn():
-    found = sorted(Path(sys.prefix, "lib").glob("libdnnl.so*"))
-    if not found:
+    result = sorted(Path(sys.prefix, "lib").glob("libdnnl.so*"))
+    if not result:
         pytest.skip("optional: oneDNN, as the package onednn-cpu-gomp has it")
     try:
-        return OneDnn(found[0])
+        return OneDnn(result[0])
     except OSError as error:
         pytest.skip(f"optional: a oneDNN that runs here: {error}")
 
@@ -210,7 +210,7 @@ class OneDnn:
         )
         nbytes = self.library.dnnl_memory_desc_get_size(there)
         memory = np.full(nbytes // 4, 7, np.float32)
-        handles = [ctypes.c_void_p(each.ctypes.data) for each in (array, memory)]
+        handles = [ctypes.c_void_p(item.ctypes.data) for item in (array, memory)]
         ends = [
             self.made("dnnl_memory_create", desc, self.engine, handle)
             for desc, handle in zip((plain, there), handles, strict=True)

@@ -22,27 +22,29 @@ WATCHED = {"assign", "elementwise", "fuse", "masked", "scatter"}
 
 @pytest.mark.cpu
 def test_every_plan_that_writes_where_operands_may_be_is_watched():
-    plans = {each.kind: each for each in subclasses(Plan) if hasattr(each, "kind")}
+    plans = {subclass.kind: subclass for subclass in subclasses(Plan) if hasattr(subclass, "kind")}
     assert plans.keys() == cpu.CARRY_OUT.keys() | cpu.DIRECT.keys()
-    assert {kind for kind, each in plans.items() if each.partial or each.in_place} == WATCHED
+    assert {
+        kind for kind, subclass in plans.items() if subclass.partial or subclass.in_place
+    } == WATCHED
 
 
 def subclasses(of):
-    return [each for one in of.__subclasses__() for each in (one, *subclasses(one))]
+    return [item for one in of.__subclasses__() for item in (one, *subclasses(one))]
 
 
 @pytest.mark.cpu
 def test_watched_plans():
     x = tl.zeros(4).spec
     mask, at = tl.ones(4, dtype=bool).spec, tl.arange(4).spec
-    for found in (
+    for item in (
         Assign().plan(x, x),
         Masked().plan(x, x, 0, False, mask),
         Scatter().plan(x, x, (0,), False, at),
         Scatter().plan(x, x, (0,), None, at),
         tl.floor_divide.operation.plan(x, x).into(x),
     ):
-        assert cpu.disturbs(found) is not None
+        assert cpu.disturbs(item) is not None
     add = tl.add.operation
     assert cpu.disturbs(add.plan(x, x).into(x)) is None  # NumPy's own
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("device")
 def test_results_hold_0_and_1():
     octets = np.random.default_rng(0).integers(0, 256, (2, 3000), dtype=np.uint8)
     octets[octets < 128] = 0
-    x, y = (asarray(each.view(np.bool_)) for each in octets)
+    x, y = (asarray(octet.view(np.bool_)) for octet in octets)
     a, b = octets != 0
     for view in (slice(None), slice(None, None, 2), slice(None, None, -1)):
         for name in ("eq", "ne", "and_", "or_", "xor"):

@@ -64,7 +64,7 @@ def test_likes_in_another_dtype():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         ((5, 2), []),
         ((0, 1, 5), [0]),
@@ -75,12 +75,12 @@ def test_likes_in_another_dtype():
         ((tl.asarray(3),), [0, 1, 2]),
     ],
 )
-def test_arange_of_integers(given, expected):
-    same(tl.arange(*given), np.array(expected, np.int64))
+def test_arange_of_integers(arguments, expected):
+    same(tl.arange(*arguments), np.array(expected, np.int64))
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype", "expected"),
+    ("arguments", "dtype", "expected"),
     [
         ((2.5,), None, np.array([0.0, 1.0, 2.0])),
         ((1.0, -1.0, -0.5), None, np.array([1, 0.5, 0, -0.5])),
@@ -94,8 +94,8 @@ def test_arange_of_integers(given, expected):
         ((65504, 65600, 32), "float16", np.array([65504, np.inf, np.inf], np.float16)),
     ],
 )
-def test_arange_of_other_dtypes(given, dtype, expected):
-    same(tl.arange(*given, dtype=dtype), expected)
+def test_arange_of_other_dtypes(arguments, dtype, expected):
+    same(tl.arange(*arguments, dtype=dtype), expected)
 
 
 NUMBERS = st.floats(-1e3, 1e3)
@@ -103,11 +103,11 @@ NUMBERS = st.floats(-1e3, 1e3)
 
 @given(NUMBERS, NUMBERS, st.floats(0.5, 100) | st.floats(-100, -0.5))
 def test_arange_of_floats_is_numpys(start, stop, step):
-    found, expected = host(tl.arange(start, stop, step)), np.arange(start, stop, step)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, 1e-13, 1e-10)
-    if found.size:
-        assert found[0] == start
+    results, expected = host(tl.arange(start, stop, step)), np.arange(start, stop, step)
+    assert results.shape == expected.shape
+    np.testing.assert_allclose(results, expected, 1e-13, 1e-10)
+    if results.size:
+        assert results[0] == start
 
 
 @given(NUMBERS, NUMBERS, st.integers(0, 60), st.booleans())
@@ -115,8 +115,8 @@ def test_linspace_is_numpys(start, stop, count, endpoint):
     expected = np.linspace(start, stop, count, endpoint=endpoint)
     same(tl.linspace(start, stop, count, endpoint=endpoint), expected)
     for dtype in (np.dtype("float32"), BFLOAT16):
-        found = tl.linspace(start, stop, count, endpoint=endpoint, dtype=dtype)
-        close(found, expected.astype(dtype), ulps=1)
+        result = tl.linspace(start, stop, count, endpoint=endpoint, dtype=dtype)
+        close(result, expected.astype(dtype), ulps=1)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_asarray_of_itself():
 
 
 @pytest.mark.parametrize(
-    ("obj", "given"),
+    ("obj", "arguments"),
     [
         *((number, {}) for number in (3, 1.5, [1, 2], (1, 2), np.float32(2.5))),
         (np.ones(2, np.float32), {"dtype": "float64"}),
@@ -178,9 +178,9 @@ def test_asarray_of_itself():
     ],
     ids=repr,
 )
-def test_asarray_that_cannot_share(obj, given):
+def test_asarray_that_cannot_share(obj, arguments):
     with pytest.raises(ValueError, match="copy=False"):
-        asarray(obj, copy=False, **given)
+        asarray(obj, copy=False, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,13 @@ def test_asarray_in_a_dtype(obj, dtype, expected):
 
 def test_devices():
     x = tl.ones((2,))
-    made = [tl.zeros((2,), device="cpu"), tl.arange(2, device=tl.Device("cpu"))]
-    made += [tl.asarray([1], device="cpu"), tl.eye(2, device="cpu"), tl.ones_like(x, device="cpu")]
-    assert {y.device for y in (*made, tl.linspace(0, 1, 2, device="cpu"))} == {"cpu"}
+    result = [tl.zeros((2,), device="cpu"), tl.arange(2, device=tl.Device("cpu"))]
+    result += [
+        tl.asarray([1], device="cpu"),
+        tl.eye(2, device="cpu"),
+        tl.ones_like(x, device="cpu"),
+    ]
+    assert {y.device for y in (*result, tl.linspace(0, 1, 2, device="cpu"))} == {"cpu"}
     assert x.device == tl.ones_like(x).device == tl.arange(2).device == tl.default_device()
 
 

@@ -33,9 +33,9 @@ def test_result_type():
     assert tl.result_type(tl.int8, tl.uint8, tl.uint16, 2.0) == tl.float64
     assert tl.result_type(tl.int8, x, tl.bfloat16) == tl.float32
     assert tl.result_type(tl.asarray(1), tl.ones(3, dtype=tl.int8)) == tl.int64
-    for given in [(1,), (1, 2.0)]:
+    for item in [(1,), (1, 2.0)]:
         with pytest.raises(ValueError, match="result_type: needs at least one tensor or dtype"):
-            tl.result_type(*given)
+            tl.result_type(*item)
 
 
 KINDS = {

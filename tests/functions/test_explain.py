@@ -12,18 +12,19 @@ pytestmark = pytest.mark.usefixtures("device")
 TILES = "{1,0:T(2,2)}"
 
 
-def rows(found):
+def rows(result):
     """What a test compares: the name of a call, and of each step kind and bytes."""
     return [
-        (call.name, [(s.kind, s.bytes_read, s.bytes_written) for s in call.steps]) for call in found
+        (call.name, [(s.kind, s.bytes_read, s.bytes_written) for s in call.steps])
+        for call in result
     ]
 
 
 def test_one_step_of_each_call():
     x = tl.ones((2, 3), dtype=tl.float32)
     assert rows(tl.explain(tl.concat, [x, x])) == [("concat", [("join", 48, 48)])]
-    found = tl.explain(lambda: tl.reshape(x + x.T.T, (6,)))
-    assert rows(found) == [
+    result = tl.explain(lambda: tl.reshape(x + x.T.T, (6,)))
+    assert rows(result) == [
         ("T", [("view", 0, 0)]),
         ("T", [("view", 0, 0)]),
         ("add", [("elementwise", 48, 24)]),
@@ -75,8 +76,8 @@ def test_several_results():
 
 
 def test_an_explanation_is_pickled():
-    found = tl.explain(tl.exp, tl.ones(3))
-    assert pickle.loads(pickle.dumps(found)) == found
+    result = tl.explain(tl.exp, tl.ones(3))
+    assert pickle.loads(pickle.dumps(result)) == result
 
 
 def test_memory_that_is_only_allocated_counts_no_bytes():

@@ -83,7 +83,7 @@ def setting():
         "tiled": tl.ones((4, 4), layout=T22),
         "array": np.zeros((3, 4)),
         "rng": np.random.default_rng(1),
-        **{each.__name__: each for each in (hashlib, io, operator, pickle)},
+        **{item.__name__: item for item in (hashlib, io, operator, pickle)},
         "np": np,
         "tl": tl,
     }
@@ -95,12 +95,12 @@ def kinds_by_line(text):
     with tl.trace() as seen:
         exec(code, space)
     lines = [line.partition("#")[2].split() for line in text.splitlines()]
-    found = [[] for _ in lines]
+    results = [[] for _ in lines]
     for record in seen:
         assert record.stack[-1].file == "/home/ada/exports.py", record
         if record.kind != "view":
-            found[record.stack[-1].number - 1].append(record.kind)
-    return dict(zip(text.splitlines(), zip(lines, found, strict=True), strict=True))
+            results[record.stack[-1].number - 1].append(record.kind)
+    return dict(zip(text.splitlines(), zip(lines, results, strict=True), strict=True))
 
 
 @pytest.mark.cpu
@@ -151,8 +151,8 @@ y = str(x)  # copy
 
 
 def test_each_request_on_every_device():
-    found = kinds_by_line(EVERYWHERE + ON_CUDA * (tl.default_device() != "cpu"))
-    assert [pair for pair in found.values() if pair[0] != pair[1]] == []
+    result = kinds_by_line(EVERYWHERE + ON_CUDA * (tl.default_device() != "cpu"))
+    assert [pair for pair in result.values() if pair[0] != pair[1]] == []
 
 
 def address(x):
@@ -162,18 +162,18 @@ def address(x):
     return interface["data"][0]
 
 
-def leads_to(found, start, end):
+def leads_to(result, start, end):
     """Return whether a result of a call is, or points to, memory from `start` to `end`."""
-    if type(found).__name__ == "PyCapsule":
+    if type(result).__name__ == "PyCapsule":
         return True
-    if isinstance(found, (memoryview, pickle.PickleBuffer)):
-        found = np.asarray(memoryview(found))
-    if isinstance(found, np.ndarray):
-        found = found.__array_interface__["data"][0]
-    if isinstance(found, (dict, tuple, list)):
-        items = found.values() if isinstance(found, dict) else found
+    if isinstance(result, (memoryview, pickle.PickleBuffer)):
+        result = np.asarray(memoryview(result))
+    if isinstance(result, np.ndarray):
+        result = result.__array_interface__["data"][0]
+    if isinstance(result, (dict, tuple, list)):
+        items = result.values() if isinstance(result, dict) else result
         return any(leads_to(item, start, end) for item in items)
-    return isinstance(found, int) and start <= found < end
+    return isinstance(result, int) and start <= result < end
 
 
 ARGUMENTS = [(), (0,), (5,), ("V8",)]
@@ -183,31 +183,31 @@ SKIPPED = {"__class__", "__init_subclass__", "__new__", "__setattr__", "__getsta
 
 def memory_given_by(make, names, arguments):
     """Of names, those that give memory of a tensor, and whether a trace always says so."""
-    found = {}
+    results = {}
     for name in names:
-        for given in arguments:
+        for argument in arguments:
             x = tl.reshape(tl.arange(6.0), (2, 3))
             start = address(x)
             with tl.trace() as seen, contextlib.suppress(Exception):
                 result = function = make(x, name)
                 if callable(function):
-                    result = function(*given)
+                    result = function(*argument)
                 if leads_to(result, start, start + 48):
                     exported = "export" in [record.kind for record in seen]
-                    found[name] = found.get(name, True) and exported
-    return found
+                    results[name] = results.get(name, True) and exported
+    return results
 
 
 def test_whatever_gives_memory_leaves_a_record():
     names = {n for n in dir(tl.Tensor) if n.startswith("__") or not n.startswith("_")}
-    found = memory_given_by(getattr, sorted(names - SKIPPED), ARGUMENTS)
-    assert [name for name, said in found.items() if not said] == []
+    result = memory_given_by(getattr, sorted(names - SKIPPED), ARGUMENTS)
+    assert [name for name, said in result.items() if not said] == []
     if tl.default_device() == "cpu":
         reduces = {"__reduce__", "__reduce_ex__"}  # of pickle protocol 5
         expected = {"__array__", "__array_interface__", "__buffer__", "__dlpack__", "view"}
-        assert set(found) == expected | reduces
+        assert set(result) == expected | reduces
     else:
-        assert set(found) == {"__cuda_array_interface__", "__dlpack__"}
+        assert set(result) == {"__cuda_array_interface__", "__dlpack__"}
 
 
 def test_no_function_gives_memory():

@@ -40,11 +40,11 @@ def test_gradient_along_several_axes():
     array = np.arange(12.0).reshape(3, 4) ** 2
     x = asarray(array, layout=(0, 1))
     places = tl.asarray([0.0, 1.0, 4.0, 9.0])
-    for given in ((), (2.0,), (0.5, places)):
-        expected = np.gradient(array, *(host(g) for g in given))
-        found = tl.gradient(x, *given)
-        assert type(found) is tuple
-        for one, other in zip(found, expected, strict=True):
+    for item in ((), (2.0,), (0.5, places)):
+        expected = np.gradient(array, *(host(g) for g in item))
+        result = tl.gradient(x, *item)
+        assert type(result) is tuple
+        for one, other in zip(result, expected, strict=True):
             same(one, other)
 
 
@@ -138,16 +138,16 @@ def test_the_mean_is_rounded_once():
 
 def test_likes_of_another_shape():
     x = tl.zeros((2, 3), dtype=tl.int16, layout=(0, 1))
-    for made, value in [
+    for item, value in [
         (tl.zeros_like(x, shape=(4, 2)), 0),
         (tl.ones_like(x, shape=(4, 2)), 1),
         (tl.full_like(x, -7, shape=(4, 2)), -7),
         (tl.empty_like(x, shape=(4, 2)), None),
     ]:
-        assert made.layout == tl.Layout.column_major((4, 2))
-        assert made.device == x.device
+        assert item.layout == tl.Layout.column_major((4, 2))
+        assert item.device == x.device
         if value is not None:
-            same(made, np.full((4, 2), value, np.int16))
+            same(item, np.full((4, 2), value, np.int16))
     assert tl.ones_like(x, shape=5).layout == tl.Layout.row_major((5,))
     with pytest.raises(ValueError, match=r"^full_like: "):
         tl.full_like(x, 1, shape=(-1,))

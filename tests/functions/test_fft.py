@@ -40,10 +40,10 @@ def test_frequencies():
 def test_no_axes():
     for x in (tl.asarray(2.0), tl.ones((2, 3), dtype=tl.complex64)):
         for transform in (fft.fftn, fft.ifftn):
-            found = transform(x, axes=())
-            assert found.dtype.kind == "c"
-            np.testing.assert_array_equal(host(found), host(x))
-            assert not shared(found, x)
+            result = transform(x, axes=())
+            assert result.dtype.kind == "c"
+            np.testing.assert_array_equal(host(result), host(x))
+            assert not shared(result, x)
     same(fft.fftn(tl.asarray(2.0)), np.array(2 + 0j))
 
 
@@ -52,8 +52,8 @@ def test_no_lines_and_lines_made_of_nothing():
     same(fft.irfft(tl.zeros((0, 4))), np.zeros((0, 6)))
     for name in LINES:
         result = float if name in ("irfft", "hfft") else complex
-        found = getattr(fft, name)(tl.zeros((2, 0)), n=4)
-        same(found, np.zeros((2, 3 if name in ("rfft", "ihfft") else 4), result))
+        actual = getattr(fft, name)(tl.zeros((2, 0)), n=4)
+        same(actual, np.zeros((2, 3 if name in ("rfft", "ihfft") else 4), result))
     same(fft.irfftn(tl.zeros((0, 2, 0)), s=(3, 4), axes=(0, 2)), np.zeros((3, 2, 4)))
 
 

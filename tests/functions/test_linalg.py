@@ -22,17 +22,17 @@ def real(dtype):
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
-def near(found, expected, dtype, factor=16):
+def near(result, expected, dtype, factor=16):
     """Compare shape, dtype and the row-major form; values within some units of the last place."""
     expected = host(expected)
-    assert (found.shape, found.dtype) == (expected.shape, as_dtype(dtype))
-    assert found.layout == ROW_MAJOR(expected.shape)
-    values_near(host(found), expected, dtype, factor)
+    assert (result.shape, result.dtype) == (expected.shape, as_dtype(dtype))
+    assert result.layout == ROW_MAJOR(expected.shape)
+    values_near(host(result), expected, dtype, factor)
 
 
-def values_near(found, expected, dtype, factor=16):
+def values_near(result, expected, dtype, factor=16):
     tolerance = factor * float(tl.finfo(dtype).eps) * max(1.0, np.abs(expected).max(initial=0))
-    np.testing.assert_allclose(found.astype(complex), expected, 0, tolerance)
+    np.testing.assert_allclose(result.astype(complex), expected, 0, tolerance)
 
 
 def matrices(dtype, *shape):
@@ -112,7 +112,7 @@ def test_empty_and_narrow_matrices(shape):
 
 def test_named_results():
     for function, fields in [
-        *((each, ("eigenvalues", "eigenvectors")) for each in (linalg.eig, linalg.eigh)),
+        *((item, ("eigenvalues", "eigenvectors")) for item in (linalg.eig, linalg.eigh)),
         (linalg.qr, ("Q", "R")),
         (linalg.slogdet, ("sign", "logabsdet")),
         (linalg.svd, ("U", "S", "Vh")),
@@ -137,8 +137,8 @@ def test_norms_of_many_and_of_large_numbers():
     exactly = float(np.float32(0.1))
     for axis, count in ((None, 300_000), (0, 300), (1, 1000)):
         for order, expected in ((1, exactly * count), (2, exactly * math.sqrt(count))):
-            found = host(linalg.vector_norm(many, axis=axis, ord=order))
-            np.testing.assert_allclose(found, expected, 1e-7)
+            result = host(linalg.vector_norm(many, axis=axis, ord=order))
+            np.testing.assert_allclose(result, expected, 1e-7)
     large = tl.asarray([3e30, 4e30], dtype=tl.float32)
     for norm in (linalg.vector_norm, linalg.matrix_norm):
         same(norm(large[None]), np.array(5e30, np.float32))
@@ -161,12 +161,12 @@ ONE_RESULT += ["matrix_rank", "pinv", "svdvals", "vector_norm", "outer", "cross"
 def test_each_call_is_one_record_and_no_layout_is_changed_before(name):
     x = tl.to_layout(2 * tl.eye(3), (0, 1))
     operands = {"outer": (x[0, :],) * 2, "cross": (x, x), "solve": (x, x), "matrix_power": (x, 1)}
-    given = operands.get(name, (x,))
+    argument = operands.get(name, (x,))
     with tl.trace() as seen:
-        result = getattr(linalg, name)(*given)
+        result = getattr(linalg, name)(*argument)
     (record,) = seen
     assert (record.name, record.kind) == (name, "compute")
-    assert record.inputs[0] is given[0].layout
+    assert record.inputs[0] is argument[0].layout
     assert record.output == result.layout
     assert not shared(result, x)
 

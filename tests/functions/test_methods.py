@@ -109,12 +109,17 @@ def test_declarations_are_the_signatures():
                 t.id: declared[node.value.id] for t in node.targets if node.value.id in declared
             }
     for name in methods._METHODS.keys() & declared.keys() - {"conj", "conjugate"}:
-        found = [*inspect.signature(getattr(tl.Tensor, name)).parameters.values()]
-        given = declared[name]
-        named = [*given.posonlyargs, *given.args, *filter(None, [given.vararg]), *given.kwonlyargs]
-        assert [p.name for p in found[1:]] == [a.arg for a in named[1:]], name
-        defaults = [ast.literal_eval(d) for d in [*given.defaults, *given.kw_defaults]]
-        assert [p.default for p in found if p.default is not p.empty] == defaults, name
+        results = [*inspect.signature(getattr(tl.Tensor, name)).parameters.values()]
+        argument = declared[name]
+        named = [
+            *argument.posonlyargs,
+            *argument.args,
+            *filter(None, [argument.vararg]),
+            *argument.kwonlyargs,
+        ]
+        assert [p.name for p in results[1:]] == [a.arg for a in named[1:]], name
+        defaults = [ast.literal_eval(d) for d in [*argument.defaults, *argument.kw_defaults]]
+        assert [p.default for p in results if p.default is not p.empty] == defaults, name
 
 
 OUT = {
@@ -247,16 +252,16 @@ def check_view(layout, have, want):
         with pytest.raises(ValueError, match=r"^view: "):
             x.view(want)
         return
-    found = x.view(want)
+    result = x.view(want)
     expected = np.ascontiguousarray(values).view(want) if layout.ndim else values.view(want)
-    assert (found.dtype, found.shape) == (want, expected.shape)
-    assert np.array(host(found), order="C").tobytes() == expected.tobytes()
-    assert shared(found, x) == bool(layout.size)
-    np.testing.assert_array_equal(host(found.view(have)), values)
-    padding = found.layout.padding_value
-    if found.layout.is_padded and padding is not PaddingValue.UNSPECIFIED:
+    assert (result.dtype, result.shape) == (want, expected.shape)
+    assert np.array(host(result), order="C").tobytes() == expected.tobytes()
+    assert shared(result, x) == bool(layout.size)
+    np.testing.assert_array_equal(host(result.view(have)), values)
+    padding = result.layout.padding_value
+    if result.layout.is_padded and padding is not PaddingValue.UNSPECIFIED:
         content = padding_bytes(padding, want)
-        assert padding_of(found).tobytes() == content * found.layout.padding_size
+        assert padding_of(result).tobytes() == content * result.layout.padding_size
 
 
 WIDTHS = st.sampled_from(["int8", "int16", "int32", "int64", "complex128"]).map(np.dtype)

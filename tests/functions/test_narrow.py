@@ -129,11 +129,11 @@ def test_integers(name, saturate):
     every = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64, np.bool)
     for dtype in every if tl.default_device() == "cpu" else (np.int64, np.bool):
         limits = (0, 1) if dtype is np.bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        found = {0, 1, *limits}
+        results = {0, 1, *limits}
         for power in (*range(20), 31, 32, 53, 63):
             for near in (2**power, 3 * 2**power // 2, 17 * 2**power // 16):
-                found |= {sign * near + by for sign in (1, -1) for by in (-1, 0, 1)}
-        numbers = sorted(n for n in found if limits[0] <= n <= limits[1])
+                results |= {sign * near + by for sign in (1, -1) for by in (-1, 0, 1)}
+        numbers = sorted(n for n in results if limits[0] <= n <= limits[1])
         x = asarray(np.array(numbers, dtype))
         got = contents(tl.astype(x, getattr(tl, name), saturate=saturate))
         want = [content_of(name, n, saturate) for n in numbers]
@@ -147,8 +147,8 @@ def test_saturate_is_for_narrow_dtypes():
     with pytest.raises(TypeError, match="astype: saturate"):
         tl.astype(x, tl.float8_e5m2, saturate=2)
     for order in "KCF":
-        found = asarray([[1.0, 500.0]]).astype(tl.float8_e4m3fn, order=order, saturate=True)
-        assert found.tolist() == [[1.0, 448.0]]
+        result = asarray([[1.0, 500.0]]).astype(tl.float8_e4m3fn, order=order, saturate=True)
+        assert result.tolist() == [[1.0, 448.0]]
     same = tl.astype(asarray([1.0], dtype=tl.float8_e5m2), tl.float8_e5m2, saturate=True)
     assert same.tolist() == [1.0]
 
@@ -238,11 +238,11 @@ def hold(move, name, layout):
     octets = octets.astype(np.uint8)
     x = over(octets.view(getattr(tl, name)), layout)
     plain = over(octets, layout.with_padding_value("UNSPECIFIED"))
-    found, want = MOVES[move](x), MOVES[move](plain)
-    assert found.dtype == getattr(tl, name)
-    placed = [y.layout.with_padding_value("UNSPECIFIED") for y in (found, want)]
+    results, want = MOVES[move](x), MOVES[move](plain)
+    assert results.dtype == getattr(tl, name)
+    placed = [y.layout.with_padding_value("UNSPECIFIED") for y in (results, want)]
     assert placed[0] == placed[1]
-    np.testing.assert_array_equal(contents(found), np.asarray(want.to_device("cpu")))
+    np.testing.assert_array_equal(contents(results), np.asarray(want.to_device("cpu")))
 
 
 @pytest.mark.parametrize("move", MOVES)
@@ -258,14 +258,14 @@ def test_packed_elements_move_bit_for_bit(move):
         x = tl.to_layout(x, x.layout.with_slot_bits(bits_of(name)))
         want = MOVES[move](plain)
         try:
-            found = MOVES[move](x)
+            result = MOVES[move](x)
         except ValueError as error:
             if "whole byte" not in str(error):
                 raise
             continue
         held += 1
-        assert (found.dtype, found.shape) == (getattr(tl, name), want.shape)
-        np.testing.assert_array_equal(contents(found), np.asarray(want.to_device("cpu")))
+        assert (result.dtype, result.shape) == (getattr(tl, name), want.shape)
+        np.testing.assert_array_equal(contents(result), np.asarray(want.to_device("cpu")))
     assert held
 
 
@@ -307,7 +307,7 @@ def test_equality_is_of_values(name):
     for at in range(0, 256, 51):
         want = [value == values[at] for value in values]
         assert (x == x[at]).tolist() == want
-        assert (x != x[at]).tolist() == [not each for each in want]
+        assert (x != x[at]).tolist() == [not item for item in want]
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -406,11 +406,11 @@ def test_fused_functions_begin_and_end_with_casts(size, saturate):
     octets = np.arange(size).astype(np.uint8)
     x = asarray(octets.view(tl.float8_e5m2))
     with tl.trace() as seen:
-        found = scaled(x, 0.75)
+        result = scaled(x, 0.75)
     assert [(r.bytes_read, r.bytes_written) for r in seen] == [(size, size)]
     numbers = [0.75 * number_of("float8_e5m2", c) for c in range(256)]
     want = np.array([content_of("float8_e4m3fn", n, saturate) for n in numbers], np.uint8)
-    got, nans = contents(found), np.isnan([numbers[c] for c in octets])
+    got, nans = contents(result), np.isnan([numbers[c] for c in octets])
     # The sign of a NaN that was computed with is nobody's business.
     np.testing.assert_array_equal(got[~nans], want[octets[~nans]])
     assert set(got[nans].tolist()) <= {0x7F, 0xFF}

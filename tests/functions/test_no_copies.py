@@ -152,10 +152,10 @@ def test_warnings_stand_at_the_line_and_the_call_goes_on():
     x = numbers(2, 3)
     code = compile("\n\n\ny = x.copy()", "/home/ada/warned.py", "exec")
     space = {"x": x}
-    with warnings.catch_warnings(record=True) as found, tl.no_copies(warn=True):
+    with warnings.catch_warnings(record=True) as result, tl.no_copies(warn=True):
         warnings.simplefilter("always")
         exec(code, space)
-    (warning,) = found
+    (warning,) = result
     assert warning.category is tl.CopyWarning
     assert (warning.filename, warning.lineno) == ("/home/ada/warned.py", 4)
     assert str(warning.message).startswith("copy: 24 bytes of float32 would be copied at /home/ada")
@@ -246,7 +246,7 @@ def test_a_trace_that_is_left_does_not_grow():
         block.close()
     with tl.no_copies(at_least=10**9):
         x.T.copy()
-    assert [len(each) for each in seen] == [0, 0]
+    assert [len(item) for item in seen] == [0, 0]
 
 
 @pytest.mark.parametrize("traced", [False, True])
@@ -274,19 +274,19 @@ def test_to_print_is_never_refused():
 
 
 def test_it_counts_for_this_thread_and_for_tasks_begun_in_it():
-    x, found = numbers(2, 3), []
+    x, results = numbers(2, 3), []
 
     async def task():
         with pytest.raises(tl.CopyError):
             await asyncio.to_thread(x.copy)
-        found.append("task")
+        results.append("task")
 
     with tl.no_copies():
-        thread = threading.Thread(target=lambda: found.append(x.copy().shape))
+        thread = threading.Thread(target=lambda: results.append(x.copy().shape))
         thread.start()
         thread.join()
         asyncio.run(task())
-    assert found == [(2, 3), "task"]
+    assert results == [(2, 3), "task"]
 
 
 @pytest.mark.cpu

@@ -31,10 +31,10 @@ def nearest(value, name):
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     exponent -= size < Fraction(2) ** exponent
     unit = Fraction(2) ** (max(exponent, least) - bits + 1)
-    found = round(size / unit) * unit
-    if found >= Fraction(2) ** (most + 1):
+    result = round(size / unit) * unit
+    if result >= Fraction(2) ** (most + 1):
         return math.copysign(math.inf, exact)
-    return math.copysign(float(found), exact)
+    return math.copysign(float(result), exact)
 
 
 def test_the_oracle():
@@ -49,26 +49,26 @@ def test_the_oracle():
 def integers(dtype):
     """Integers around the ties of every format, at many magnitudes."""
     limits = np.iinfo(dtype)
-    found = {0, 1, limits.min, limits.max, limits.max - 1}
+    results = {0, 1, limits.min, limits.max, limits.max - 1}
     for exponent in range(8, limits.bits, 5):
         for bits, _, _ in FORMATS.values():
             for ulp in (0, 1):
                 unit = 1 << max(0, exponent - bits + 1)
                 tie = (1 << exponent) + ulp * unit + unit // 2
-                found |= {sign * (tie + by) for by in (-1, 0, 1) for sign in (1, -1)}
-    return [n for n in sorted(found) if limits.min <= n <= limits.max]
+                results |= {sign * (tie + by) for by in (-1, 0, 1) for sign in (1, -1)}
+    return [n for n in sorted(results) if limits.min <= n <= limits.max]
 
 
 def floats():
     """Doubles that lie beside ties of the narrower formats, by less than float32 can tell."""
-    found = [0.0, 1.0]
+    results = [0.0, 1.0]
     for exponent in (-140, -133, -126, -25, -14, 0, 8, 15, 127):
         for bits, least, _ in list(FORMATS.values())[:3]:
             unit = 2.0 ** (max(exponent, least) - bits + 1)
             for ulp in (0, 1):
                 tie = 2.0**exponent + ulp * unit + unit / 2
-                found += [tie, math.nextafter(tie, math.inf), math.nextafter(tie, 0)]
-    return found + [-x for x in found]
+                results += [tie, math.nextafter(tie, math.inf), math.nextafter(tie, 0)]
+    return results + [-x for x in results]
 
 
 SOURCES = ["int16", "int64", "uint32", "uint64", "float64"]
@@ -92,8 +92,8 @@ def check_elements(source, target):
     x = asarray(np.array(numbers, source))
     y = tl.zeros(x.shape, dtype=as_dtype(target))
     y[...] = x
-    for found in (y, tl.astype(x, as_dtype(target)), tl.asarray(x, dtype=as_dtype(target))):
-        assert host(found).astype(np.float64).tolist() == expected
+    for operand in (y, tl.astype(x, as_dtype(target)), tl.asarray(x, dtype=as_dtype(target))):
+        assert host(operand).astype(np.float64).tolist() == expected
 
 
 FAR = [2**64 + 2**56 + 1, 2**70 + 2**46 + 1, -(2**80) - 2**72 + 1, 2**100 + 1]
@@ -115,8 +115,8 @@ def test_python_integers_beyond_all_dtypes(target):
 def test_parts_of_complex_numbers(dtype):
     parts = {"complex64": "float32", "complex128": "float64"}[dtype]
     numbers = integers("int64")
-    found = np.asarray(tl.astype(tl.asarray(numbers), dtype))
-    assert found.real.tolist() == [nearest(n, parts) for n in numbers]
+    result = np.asarray(tl.astype(tl.asarray(numbers), dtype))
+    assert result.real.tolist() == [nearest(n, parts) for n in numbers]
     x = tl.zeros(2, dtype=dtype)
     x[0] = 2**62 + 2**38 + 1
     assert x[0] == nearest(2**62 + 2**38 + 1, parts)
@@ -149,8 +149,8 @@ def test_numbers_written_at_positions_round_once(key, number, nearest):
 def test_arrays_of_numpy():
     x = tl.asarray([math.nan, math.inf, -3e9, 1.9, -1.9])
     assert x.__array__(np.int32).tolist() == [0, 2**31 - 1, -(2**31), 1, -1]
-    found = tl.asarray([16842753]).__array__(as_dtype("bfloat16"))
-    assert found.astype(np.float64).tolist() == [16908288]
+    result = tl.asarray([16842753]).__array__(as_dtype("bfloat16"))
+    assert result.astype(np.float64).tolist() == [16908288]
 
 
 # Halfway between two numbers of float32, and a little more: by way of float64 it comes out odd.
@@ -176,7 +176,7 @@ def test_python_integers_beside_tensors(name, dtype, layout):
     storage = tl.ones(3, dtype=as_dtype(dtype))
     x = storage[::2] if layout == "(2,):(2,)" else tl.ones(2, dtype=as_dtype(dtype), layout=layout)
     for sign in (1, -1) if name not in ("maximum", "clip") else (1,):
-        found = CALLS[name](x, sign * BESIDE_A_TIE)
-        assert [complex(found[i]).real for i in range(2)] == [sign * expected] * 2
+        result = CALLS[name](x, sign * BESIDE_A_TIE)
+        assert [complex(result[i]).real for i in range(2)] == [sign * expected] * 2
         wide = tl.asarray([sign * BESIDE_A_TIE] * 2, dtype=as_dtype(dtype))
         assert bool(tl.all(wide == sign * BESIDE_A_TIE))

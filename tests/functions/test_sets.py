@@ -12,8 +12,8 @@ pytestmark = pytest.mark.usefixtures("device")
 
 
 def check_unique(x, a):
-    found = tl.unique_all(x)
-    for result, expected in zip(found, np.unique(a, True, True, True), strict=True):
+    actual = tl.unique_all(x)
+    for result, expected in zip(actual, np.unique(a, True, True, True), strict=True):
         same(result, expected)
         assert result.layout == tl.Layout.row_major(result.shape)
 
@@ -35,9 +35,9 @@ def test_nan_and_zeros():
     nan = math.nan
     for dtype in DTYPES["real floating"]:
         x = tl.asarray([0.0, nan, -0.0, nan, 1.0], dtype=dtype)
-        found = tl.unique_all(x)
-        assert [str(float(v)) for v in found.values][1:] == ["1.0", "nan", "nan"]
-        assert [int(n) for n in found.counts] == [2, 1, 1, 1]
+        result = tl.unique_all(x)
+        assert [str(float(v)) for v in result.values][1:] == ["1.0", "nan", "nan"]
+        assert [int(n) for n in result.counts] == [2, 1, 1, 1]
         assert tl.unique_values(x).shape == (4,)
     x = tl.asarray([complex(nan, 0), complex(nan, 0), complex(0, nan), 1j, 1j])
     assert [int(n) for n in tl.unique_counts(x).counts] == [2, 1, 1, 1]

@@ -81,8 +81,8 @@ class Group:
     def _allowed(self):
         rows = []
         for i, case in enumerate(self.cases):
-            given = [o[i] for o in self.operands]
-            rows.append([v(*given) if callable(v) else v for v in case.allowed])
+            arguments = [o[i] for o in self.operands]
+            rows.append([v(*arguments) if callable(v) else v for v in case.allowed])
         most = max(map(len, rows))
         columns = zip(*((row + row[:1] * most)[:most] for row in rows), strict=True)
         return [numbers(column, self.result) for column in columns]
@@ -99,12 +99,12 @@ class Group:
 
     def check(self, result, how):
         """The result of the operands of `placed`."""
-        found = host(result)
-        assert found.dtype == self.result, how
+        actual = host(result)
+        assert actual.dtype == self.result, how
         rows = np.arange(len(self.lanes))
-        special = found[..., rows, self.lanes]
+        special = actual[..., rows, self.lanes]
         self.report(special, how)
-        others = found.copy()
+        others = actual.copy()
         others[..., rows, self.lanes] = self.ordinary_result
         assert same(others, self.ordinary_result).all(), f"{how}: a lane with an ordinary value"
 
@@ -222,9 +222,9 @@ def test_beside_scalars(group):
         results["reflected"].append(apply(first, x2))
         if in_place:
             results["in place"].append(in_place(x1, second))
-    for name, found in results.items():
-        if found:
-            rows = [np.broadcast_to(host(f), LANES) for f in found]
+    for name, result in results.items():
+        if result:
+            rows = [np.broadcast_to(host(f), LANES) for f in result]
             group.report(np.stack(rows), name)
 
 
@@ -291,19 +291,19 @@ def test_odd_and_even_functions(name, odd, dtype):
 def test_hypot_is_symmetric(dtype):
     values = tl.astype(asarray(np.linspace(-9.0, 9.0, 301)), getattr(tl, dtype))
     x, y = values[:, None], values[None, :]
-    found = host(tl.hypot(x, y)).tobytes()
+    result = host(tl.hypot(x, y)).tobytes()
     for one, other in ((-x, y), (x, -y), (-x, -y)):
-        assert host(tl.hypot(one, other)).tobytes() == found
-    assert host(tl.hypot(y, x)).tobytes() == found
+        assert host(tl.hypot(one, other)).tobytes() == result
+    assert host(tl.hypot(y, x)).tobytes() == result
 
 
-def agrees(found, expected):
+def agrees(result, expected):
     if isinstance(expected, complex):
         expected = (expected.real, expected.imag)
-    if isinstance(expected, tuple) and not isinstance(found, (tl.Tensor, np.ndarray)):
-        parts = zip(found, expected, strict=True)
+    if isinstance(expected, tuple) and not isinstance(result, (tl.Tensor, np.ndarray)):
+        parts = zip(result, expected, strict=True)
         return all(agrees(part, value) for part, value in parts)
-    array = host(found)
+    array = host(result)
     values = expected if isinstance(expected, list) else [expected]
     if array.shape != (np.shape(values) if isinstance(expected, list) else ()):
         return False
@@ -324,8 +324,8 @@ def test_calls(call, dtype):
         with pytest.raises(call.expected):
             function(*arguments, **keywords)
     else:
-        found = function(*arguments, **keywords)
-        assert agrees(found, call.expected), f"{found} for {call.expected} ({call.section})"
+        result = function(*arguments, **keywords)
+        assert agrees(result, call.expected), f"{result} for {call.expected} ({call.section})"
 
 
 @pytest.mark.parametrize(("kind", "held", "expected"), CONVERSIONS, ids=str)
@@ -335,6 +335,6 @@ def test_conversions_to_numbers_of_python(kind, held, expected):
         with pytest.raises(expected):
             kind(x)
         return
-    found = kind(x)
-    assert type(found) is kind
-    assert agrees(host(found), expected)
+    result = kind(x)
+    assert type(result) is kind
+    assert agrees(host(result), expected)

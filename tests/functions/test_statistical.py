@@ -95,8 +95,8 @@ def test_sums_in_bfloat16_are_rounded_once():
 def extreme_by_sign(array, greatest, axis):
     """The extreme of whole numbers, where a sign of zero makes a difference of its own."""
     keys = array + np.where(np.signbit(array), -0.25, 0.25)
-    found = keys.max(axis) if greatest else keys.min(axis)
-    return np.copysign(np.rint(found), found)
+    result = keys.max(axis) if greatest else keys.min(axis)
+    return np.copysign(np.rint(result), result)
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
@@ -121,20 +121,20 @@ def test_negative_zeros_are_less_than_initial():
         same(np.min(negative, initial=zero), np.array(-0.0))
 
 
-def numpys(name, array, **given):
+def numpys(name, array, **arguments):
     """NumPy's answer, worked out in the widest dtype."""
     wide = array.astype(WIDE.get(kind(array.dtype), np.int64))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return host(getattr(np, name)(wide, **given))
+        return host(getattr(np, name)(wide, **arguments))
 
 
-def near(found, expected, message):
+def near(result, expected, message):
     """Of one dtype and shape, and equal but for the last places."""
-    got, expected = host(found), host(expected)
+    got, expected = host(result), host(expected)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
     wide = np.complex128 if kind(got.dtype) == "c" else np.float64
-    eps = 4 * float(tl.finfo(found.dtype).eps) if kind(got.dtype) in "fc" else 0
+    eps = 4 * float(tl.finfo(result.dtype).eps) if kind(got.dtype) in "fc" else 0
     np.testing.assert_allclose(got.astype(wide), expected.astype(wide), eps, err_msg=message)
 
 
@@ -168,8 +168,8 @@ def test_methods(name, method):
     x = asarray(array, layout=(0, 1))
     for axis in (None, 1):
         expected = numpys(name, array, q=FRACTIONS, axis=axis, method=method)
-        found = getattr(tl, name)(x, FRACTIONS, axis=axis, method=method)
-        near(found, expected, f"along {axis}")
+        result = getattr(tl, name)(x, FRACTIONS, axis=axis, method=method)
+        near(result, expected, f"along {axis}")
         for one, other in zip(FRACTIONS, expected, strict=True):  # few places: not sorted
             near(getattr(tl, name)(x, one, axis=axis, method=method), other, f"{one} along {axis}")
 

@@ -109,8 +109,8 @@ def small_blocks(monkeypatch):
 
 
 def numbers(shape, dtype):
-    found = np.random.default_rng(3).standard_normal(shape) * 9
-    return found.astype(as_dtype(dtype))
+    result = np.random.default_rng(3).standard_normal(shape) * 9
+    return result.astype(as_dtype(dtype))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -119,13 +119,13 @@ def numbers(shape, dtype):
 def test_the_bits_do_not_depend_on_the_threads(name, dtype, monkeypatch):
     for shape in SHAPES:
         x = tl.asarray(numbers(shape, dtype))
-        for each in (x, tl.permute_dims(x, range(x.ndim)[::-1]), tl.flip(x)):
+        for operand in (x, tl.permute_dims(x, range(x.ndim)[::-1]), tl.flip(x)):
             for axis in range(x.ndim):
-                found = set()
+                result = set()
                 for count in (1, 2, 8):
                     monkeypatch.setattr(threads, "_forced", count)
-                    found.add(host(CALLS[name](each, axis)).tobytes())
-                assert len(found) == 1, (shape, axis)
+                    result.add(host(CALLS[name](operand, axis)).tobytes())
+                assert len(result) == 1, (shape, axis)
 
 
 def test_each_thread_takes_some(monkeypatch):

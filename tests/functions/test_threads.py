@@ -53,7 +53,7 @@ def test_equal_layouts_are_one_object_also_where_they_die_and_are_made_again():
     def work(_):
         whole = [tl.Layout.padded((i + 5, 7), (i + 5, 8), (0, 1)) for i in range(300)]
         assert all(tl.Layout((n % 7, 5)) is tl.Layout((n % 7, 5)) for n in range(2000))
-        return [(each, each.slice(2), each.permute((1, 0)).form) for each in whole]
+        return [(item, item.slice(2), item.permute((1, 0)).form) for item in whole]
 
     first, *others = in_threads(work)
     assert others == [first] * (THREADS - 1)

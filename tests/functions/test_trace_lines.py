@@ -99,7 +99,7 @@ def setting():
         "array": np.ones(3),
         "swapped": np.arange(3.0).astype(">f8"),
         "fused": fused,
-        **{each.__name__: each for each in (asyncio, contextvars, copy, functools, operator)},
+        **{item.__name__: item for item in (asyncio, contextvars, copy, functools, operator)},
         "tl": tl,
         "np": np,
         "pickle": pickle,
@@ -108,11 +108,11 @@ def setting():
 
 
 def named_by_line(seen, file):
-    found = {}
+    results = {}
     for record in seen:
         if record.stack[-1].file == file:
-            found.setdefault(record.stack[-1].number, []).append(record.name)
-    return found
+            results.setdefault(record.stack[-1].number, []).append(record.name)
+    return results
 
 
 def expected_by_line(text):

@@ -210,14 +210,14 @@ def test_an_empty_trace_has_a_page():
 
 
 def test_perfetto_events(seen):
-    found = json.loads(seen.to_perfetto())
-    assert found.keys() == {"traceEvents", "displayTimeUnit"}
-    for event, record in zip(found["traceEvents"], seen, strict=True):
+    result = json.loads(seen.to_perfetto())
+    assert result.keys() == {"traceEvents", "displayTimeUnit"}
+    for event, record in zip(result["traceEvents"], seen, strict=True):
         assert event["name"] == record.name
         assert event["cat"] == record.kind
         assert event["args"]["line"] == record.where
         assert (event["ph"], event["dur"]) == ("X", record.seconds * 1e6)
         assert (event["pid"], event["tid"]) == (0, seen[0].thread)
-    times = [event["ts"] for event in found["traceEvents"]]
+    times = [event["ts"] for event in result["traceEvents"]]
     assert times[0] == 0
-    assert times[1] >= found["traceEvents"][0]["dur"]
+    assert times[1] >= result["traceEvents"][0]["dur"]

@@ -5,9 +5,9 @@ from comparing import bits
 from tensors import padding_of
 
 
-def identical(found, expected, message=""):
+def identical(result, expected, message=""):
     """Spec, bits of elements (one NaN is like another), and padding."""
-    assert found.spec is expected.spec, (found.spec, expected.spec, message)
-    assert bits(found) == bits(expected), (found, expected, message)
-    if not found.layout.is_overlapping and found.layout.padding_value.name != "UNSPECIFIED":
-        np.testing.assert_array_equal(padding_of(found), padding_of(expected), err_msg=message)
+    assert result.spec is expected.spec, (result.spec, expected.spec, message)
+    assert bits(result) == bits(expected), (result, expected, message)
+    if not result.layout.is_overlapping and result.layout.padding_value.name != "UNSPECIFIED":
+        np.testing.assert_array_equal(padding_of(result), padding_of(expected), err_msg=message)

@@ -29,16 +29,16 @@ def _device():
 def there(shape, dtype="float32", seed=0, layout=None):
     """A tensor of many values, special ones among them."""
     values = slots(as_dtype(dtype), int(np.prod(shape)), seed).reshape(shape)
-    given = {} if layout is None else {"layout": layout}
-    return tl.asarray(np.ascontiguousarray(values), device="cuda", **given)
+    argument = {} if layout is None else {"layout": layout}
+    return tl.asarray(np.ascontiguousarray(values), device="cuda", **argument)
 
 
 def fused_as_unfused(function, *args, message=""):
     """Hold a call against that of the function as it is; the one kernel that was launched."""
     expected = function(*args)
     with launch_log() as seen:
-        found = tl.fuse(function)(*args)
-    identical(found, expected, message)
+        result = tl.fuse(function)(*args)
+    identical(result, expected, message)
     if not expected.size:
         return None
     ((kernel, counts),) = seen.items()
@@ -113,11 +113,11 @@ def test_numbers_and_shapes_are_no_part_of_a_kernel():
     same = tl.fuse(lambda tensor, factor: tensor * factor + factor)
     x = there((50, 60), "int16")
     with launch_log() as seen:
-        found = [twice(x, 2), twice(x, -3), same(x[0], 4), same(there((5, 600), "int16"), 5)]
+        results = [twice(x, 2), twice(x, -3), same(x[0], 4), same(there((5, 600), "int16"), 5)]
     assert len(seen) == 1
     wanted = [x * 2 + 2, x * -3 - 3, x[0] * 4 + 4, there((5, 600), "int16") * 5 + 5]
-    for each, expected in zip(found, wanted, strict=True):
-        identical(each, expected)
+    for item, expected in zip(results, wanted, strict=True):
+        identical(item, expected)
     with pytest.raises(OverflowError, match="100000"):
         twice(x, 100000)
 
@@ -131,14 +131,14 @@ def test_more_than_a_kernel_takes():
         return x
 
     x, many = there((50, 60)), [there((50, 60), seed=n) for n in range(20)]
-    for function, given, launches in [
+    for function, item, launches in [
         (lambda x: polynomial(x, 40), [x], 2),
         (lambda *xs: tl.where(sum(xs[:9]) > sum(xs[9:16]), sum(xs[16:]), xs[3]), many, 3),
     ]:
-        expected = function(*given)
+        expected = function(*item)
         with launch_log() as seen:
-            found = tl.fuse(function)(*given)
-        identical(found, expected)
+            result = tl.fuse(function)(*item)
+        identical(result, expected)
         assert sum(counts.launches for counts in seen.values()) == launches
         assert {kernel.file for kernel in seen} == {"fuse.cu"}
 
@@ -177,11 +177,13 @@ ORDERS = [
 def test_structs_fit_a_launch(count, layouts):
     plan = total(count).plan(*[spec(layouts[n % len(layouts)]) for n in range(count)])
     launches, _ = fuse.plan_fuse(plan, (256,) * (count + 1))
-    assert max(len(each.parameters) for each in launches.launches) <= 4096  # what a launch takes
+    assert (
+        max(len(launch.parameters) for launch in launches.launches) <= 4096
+    )  # what a launch takes
     if count <= 4:
         assert len(launches.launches) == 1
     if plan.result.layout.size > 2**31:
-        assert all(("INDEX", "int32_t") not in each.kernel.shape for each in launches.launches)
+        assert all(("INDEX", "int32_t") not in launch.kernel.shape for launch in launches.launches)
 
 
 # ---- Reductions
@@ -191,8 +193,8 @@ def reduced_as_unfused(function, *args):
     """Hold a call against that of the function as it is; kernels of a chain with their counts."""
     expected = function(*args)
     with launch_log() as seen:
-        found = tl.fuse(function)(*args)
-    identical(found, expected)
+        result = tl.fuse(function)(*args)
+    identical(result, expected)
     return {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
 
 
@@ -227,10 +229,10 @@ def test_last_reductions(name):
     ],
 )
 def test_reductions_of_broadcast_operands(shape, other):
-    x, y = (there(each, "int16", n).astype(tl.float32) for n, each in enumerate((shape, other)))
+    x, y = (there(item, "int16", n).astype(tl.float32) for n, item in enumerate((shape, other)))
     for axis in (None, *range(len(shape))):
-        for given in (y, tl.flip(y)):
-            chained = reduced_as_unfused(sum_of_sines(axis), x, given)
+        for operand in (y, tl.flip(y)):
+            chained = reduced_as_unfused(sum_of_sines(axis), x, operand)
             assert [kernel.file for kernel in chained] == ["reduce/reduce.cu"]
 
 

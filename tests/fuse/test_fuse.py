@@ -45,8 +45,8 @@ def test_numbers_are_worked_out_at_each_call():
 
 def test_a_numpy_scalar_is_a_tensor_of_rank_0():
     for function in (lambda x, s: x * s, lambda x, s: (x * s) + s):
-        found = tl.fuse(function)(asarray(np.array([1, 2], np.int8)), np.float64(0.5))
-        assert found.dtype == tl.float64
+        result = tl.fuse(function)(asarray(np.array([1, 2], np.int8)), np.float64(0.5))
+        assert result.dtype == tl.float64
 
 
 def test_out():
@@ -94,12 +94,12 @@ def test_keywords_and_defaults():
     fused = tl.fuse(normalise)
     expected = (X - 1) / 4
     for _ in range(2):  # the second calls are shorter ones
-        for found in (
+        for item in (
             fused(x(), 1.0, 4.0),
             fused(x(), mean=1.0, std=4.0),
             fused(x(), std=4.0, mean=1.0),
         ):
-            np.testing.assert_array_equal(host(found), expected)
+            np.testing.assert_array_equal(host(item), expected)
     np.testing.assert_array_equal(host(fused(x(), 1.0)), (X - 1) / 2)
     assert fused.__name__ == "normalise"
     assert inspect.signature(fused) == inspect.signature(normalise)
@@ -161,8 +161,8 @@ def test_fused_in_fused():
     outer = tl.fuse(lambda x, s: square(x * s) - square(x))
     a = x()
     with tl.trace() as trace:
-        found = outer(a, 2.0)
-    np.testing.assert_array_equal(host(found), 4 * X * X - X * X)
+        result = outer(a, 2.0)
+    np.testing.assert_array_equal(host(result), 4 * X * X - X * X)
     assert len(seen) == 2  # the tracing of `outer`, which calls it twice
     (record,) = trace.records
     assert record.parts == ("multiply", "multiply", "multiply", "subtract")
@@ -283,9 +283,9 @@ class Kind(enum.IntEnum):
 
 
 def holding(scale):
-    found = Options(1.0)
-    object.__setattr__(found, "more", scale)
-    return found
+    result = Options(1.0)
+    object.__setattr__(result, "more", scale)
+    return result
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def blocks(monkeypatch):
 def counted(monkeypatch):
     """How many plans were carried out in blocks."""
     seen = []
-    found = engine._Blocks
-    monkeypatch.setattr(engine, "_Blocks", lambda plan: seen.append(plan) or found(plan))
+    result = engine._Blocks
+    monkeypatch.setattr(engine, "_Blocks", lambda plan: seen.append(plan) or result(plan))
     return seen
 
 
@@ -78,8 +78,8 @@ def test_a_result_that_runs_backwards_is_rounded_as_any_other():
 @pytest.mark.usefixtures("either")
 def test_integers_are_rounded_once():
     x, n = tl.zeros(20, dtype=tl.float32), 2**60 + 2**36 + 1
-    found = tl.fuse(lambda x, n: x * 2 + n)(x, n)
-    assert set(found.tolist()) == {2.0**60 + 2.0**37}
+    result = tl.fuse(lambda x, n: x * 2 + n)(x, n)
+    assert set(result.tolist()) == {2.0**60 + 2.0**37}
 
 
 def test_exponents_of_each_call(counted):
@@ -93,10 +93,10 @@ def test_exponents_of_each_call(counted):
 
 def test_values_of_smaller_shapes_are_worked_out_once(monkeypatch, counted):
     calls = []
-    found = engine.carried_out
+    result = engine.carried_out
 
     def carried_out(plan):
-        run = found(plan)
+        run = result(plan)
         return lambda *operands: calls.append(plan.operation.name) or run(*operands)
 
     monkeypatch.setattr(engine, "carried_out", carried_out)
@@ -133,8 +133,8 @@ def test_from_several_threads_at_once():
                 wrong.append(1)
 
     several = [threading.Thread(target=call) for _ in range(4)]
-    for each in several:
-        each.start()
-    for each in several:
-        each.join()
+    for item in several:
+        item.start()
+    for item in several:
+        item.join()
     assert not wrong

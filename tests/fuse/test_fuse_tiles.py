@@ -36,16 +36,16 @@ def test_the_result_has_the_layout_that_the_function_asks_for(first, second, wan
 @pytest.mark.parametrize("layout", [ROWS, TILES])
 def test_a_result_below_a_byte(layout):
     fused = tl.fuse(lambda x: tl.to_layout(tl.astype(x + 1, tl.int4), NIBBLES))
-    found = fused(tensor(layout))
-    assert found.layout == NIBBLES
-    assert found.tolist() == (VALUES + 1).tolist()
+    result = fused(tensor(layout))
+    assert result.layout == NIBBLES
+    assert result.tolist() == (VALUES + 1).tolist()
 
 
 def test_operands_with_strides_need_no_copy():
     x = tensor(ROWS)
     with tl.no_copies():
-        found = tl.fuse(lambda x, y: tl.to_layout(x + y, TILES) * 2)(x, x)
-    np.testing.assert_array_equal(host(found), 4 * VALUES)
+        result = tl.fuse(lambda x, y: tl.to_layout(x + y, TILES) * 2)(x, x)
+    np.testing.assert_array_equal(host(result), 4 * VALUES)
 
 
 def test_no_copy_into_the_layout_that_is_there():

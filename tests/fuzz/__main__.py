@@ -87,8 +87,8 @@ def entered(options: argparse.Namespace) -> Iterator[None]:
     if options.device == "cpu":
         yield
         return
-    found = simulated.on_gpu() if options.gpu else simulated.simulator(1)
-    with found, cuda.strict_indexing(), tl.using_device("cuda"):
+    result = simulated.on_gpu() if options.gpu else simulated.simulator(1)
+    with result, cuda.strict_indexing(), tl.using_device("cuda"):
         yield
 
 
@@ -102,11 +102,13 @@ def report(options, findings, seconds) -> None:
     if options.table:
         print(write_table.table(findings.drawn))
     print(f"{len(findings.differences)} kinds of differences")
-    for kind, found in sorted(findings.differences.items()):
-        print(f"\n{found.name}: {found.times} times, first in case {findings.first[kind]},", end="")
-        print(f" smallest in case {found.number}")
-        print(f"  {found.source}")
-        print(f"  {found.said}")
+    for kind, result in sorted(findings.differences.items()):
+        print(
+            f"\n{result.name}: {result.times} times, first in case {findings.first[kind]},", end=""
+        )
+        print(f" smallest in case {result.number}")
+        print(f"  {result.source}")
+        print(f"  {result.said}")
 
 
 def search(options: argparse.Namespace, few: bool, findings: running.Findings) -> None:
@@ -122,12 +124,12 @@ def search(options: argparse.Namespace, few: bool, findings: running.Findings) -
 
 def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
     """The same, where a process that dies is a finding."""
-    given = ["--device", options.device, "--seed", options.seed]
-    given += [f"--{n}" for n in ("gpu", "guard", "shortage") if getattr(options, n)]
-    given += ["--all-dtypes"] if options.all_dtypes else []
-    given += ["--only", *options.only] if options.only else []
+    operands = ["--device", options.device, "--seed", options.seed]
+    operands += [f"--{n}" for n in ("gpu", "guard", "shortage") if getattr(options, n)]
+    operands += ["--all-dtypes"] if options.all_dtypes else []
+    operands += ["--only", *options.only] if options.only else []
     times = options.cases, options.first, options.minutes * 60
-    return isolated.search(given, lambda number: shown(options, few, number), *times)
+    return isolated.search(operands, lambda number: shown(options, few, number), *times)
 
 
 def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:

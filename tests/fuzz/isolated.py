@@ -29,9 +29,9 @@ LONGEST = 60.0  # seconds that a case may take; of a device it may be the first,
 class _Told(running.Findings):
     """What is found goes to the process that watches, line by line."""
 
-    def take(self, found):
-        super().take(found)
-        _tell({"difference": asdict(found)})
+    def take(self, result):
+        super().take(result)
+        _tell({"difference": asdict(result)})
 
 
 def _tell(message):

@@ -66,25 +66,25 @@ class Findings:
         """Add what another search found."""
         self.counts += other.counts
         self.drawn += other.drawn
-        for found in other.differences.values():
-            self.take(found)
+        for value in other.differences.values():
+            self.take(value)
 
     def add(self, number: int, case: Case, said: str) -> None:
         """A case that does not hold."""
         self.take(Difference(number, case.name, case.source(), case.size, said))
 
-    def take(self, found: Difference) -> None:
+    def take(self, result: Difference) -> None:
         """A difference, of which the smallest example is kept."""
-        first = self.first.get(found.kind, found.number)
-        self.first[found.kind] = min(first, found.number)
-        known = self.differences.get(found.kind)
+        first = self.first.get(result.kind, result.number)
+        self.first[result.kind] = min(first, result.number)
+        known = self.differences.get(result.kind)
         if known is None:
-            self.differences[found.kind] = found
+            self.differences[result.kind] = result
             return
-        times = known.times + found.times
-        smaller = found if found.size < known.size else known
+        times = known.times + result.times
+        smaller = result if result.size < known.size else known
         smaller.times = times
-        self.differences[found.kind] = smaller
+        self.differences[result.kind] = smaller
 
 
 def told(findings: Findings) -> str:

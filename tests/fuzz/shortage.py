@@ -50,8 +50,8 @@ def judge_short(case, traced=False):
 
 
 def _places():
-    found = [] if numpy_memory.library() is None else [_of_numpy]
-    return found if tl.default_device() == "cpu" else [*found, _of_device]
+    result = [] if numpy_memory.library() is None else [_of_numpy]
+    return result if tl.default_device() == "cpu" else [*result, _of_device]
 
 
 @contextmanager
@@ -69,8 +69,8 @@ def _of_numpy():
 @contextmanager
 def _of_device():
     """The simulator's memory, which its driver gives."""
-    found = driver()
-    allocate, left = found.allocate, -1
+    result = driver()
+    allocate, left = result.allocate, -1
 
     def failing(nbytes, device):
         nonlocal left
@@ -85,16 +85,16 @@ def _of_device():
         reached, left = left < 0, (n if n >= 0 else -2)
         return reached
 
-    found.allocate = failing
+    result.allocate = failing
     try:
         yield fail_after
     finally:
-        del found.allocate
+        del result.allocate
 
 
 def _short_of(case, expected, fail_after, n):
     """Run a case of which the n-th allocation fails; False where it has none."""
-    given, space = _operands(case)
+    argument, space = _operands(case)
     error = None
     fail_after(n)
     try:
@@ -106,7 +106,7 @@ def _short_of(case, expected, fail_after, n):
     if error is not None and not isinstance(error, MemoryError):
         raise DifferenceError(f"raised {error!r}")
     if error is None and case.writes:
-        _written(case, space, given, expected)
+        _written(case, space, argument, expected)
     else:
-        _untouched(case, given, but=case.writes)
+        _untouched(case, argument, but=case.writes)
     return True

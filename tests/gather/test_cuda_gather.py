@@ -26,8 +26,8 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def on_cuda(values, dtype=None):
@@ -104,14 +104,14 @@ def test_a_position_outside(dtype, bad, axis):
     values = np.arange(1, 17, dtype=np.float32).reshape(4, 4)
     x, i = on_cuda(values), np.asarray([1, bad, 3, bad], dtype)
     with checking("bounds", "initialized", "races"):
-        found = tl.take(x, on_cuda(i), axis=axis)
+        result = tl.take(x, on_cuda(i), axis=axis)
     text = f"take: index {bad} is out of bounds for size 4"
     with pytest.raises(IndexError) as caught:
-        found.to_device("cpu")
+        result.to_device("cpu")
     assert str(caught.value) == text
     expected = np.take(values, [1, 0, 3, 0], axis)
     np.moveaxis(expected, axis, 0)[[1, 3]] = 0
-    same(found.to_device("cpu"), expected)  # once is enough
+    same(result.to_device("cpu"), expected)  # once is enough
     same((x + 1).to_device("cpu"), values + 1)
 
 
@@ -128,18 +128,18 @@ def test_the_nearest_position_for_one_outside(gpu, dtype, far):
         for view in (out, out.T, tl.flip(out, axis=axis)):
             before = gpu.counters.launches, gpu.counters.allocations
             with checking("bounds", "initialized", "races"):
-                found = call(view, _CLAMPS, (x, at), axis)
+                result = call(view, _CLAMPS, (x, at), axis)
             after = gpu.counters.launches, gpu.counters.allocations
             assert (after[0] - before[0], after[1] - before[1]) == (1, 0)
-            same(found.to_device("cpu"), np.take(values, nearest, axis))
+            same(result.to_device("cpu"), np.take(values, nearest, axis))
 
 
 @pytest.mark.parametrize("bad", [2**63, 2**64 - 1])
 def test_the_greatest_positions_are_outside(bad):
-    found = on_cuda([1.0, 2.0])[on_cuda([bad], "uint64")]
+    result = on_cuda([1.0, 2.0])[on_cuda([bad], "uint64")]
     with pytest.raises(IndexError, match="index 9223372036854775807 is out of bounds"):
-        found.to_device("cpu")
-    same(found.to_device("cpu"), np.zeros(1))
+        result.to_device("cpu")
+    same(result.to_device("cpu"), np.zeros(1))
 
 
 def test_some_outside_among_many():
@@ -147,10 +147,10 @@ def test_some_outside_among_many():
     i = rng().integers(-1500, 1500, 5000)
     good = (i >= -1000) & (i < 1000)
     with checking("bounds", "races"):
-        found = on_cuda(values)[on_cuda(i)]
+        result = on_cuda(values)[on_cuda(i)]
     with pytest.raises(IndexError, match=f"__getitem__: index {i.min()} is out of bounds"):
-        found.to_device("cpu")
-    same(found.to_device("cpu"), np.where(good, values[np.where(good, i, 0)], 0).astype("int32"))
+        result.to_device("cpu")
+    same(result.to_device("cpu"), np.where(good, values[np.where(good, i, 0)], 0).astype("int32"))
 
 
 def test_the_second_of_two_and_the_seventh_of_seven():
@@ -166,13 +166,13 @@ def test_the_second_of_two_and_the_seventh_of_seven():
 
 
 def test_positions_of_an_empty_result_are_checked():
-    found = tl.take(tl.zeros((3, 0), device="cuda"), on_cuda([3]), axis=0)
+    result = tl.take(tl.zeros((3, 0), device="cuda"), on_cuda([3]), axis=0)
     with pytest.raises(IndexError, match="take: index 3 is out of bounds for size 3"):
-        found.to_device("cpu")
-    found = tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([0]), axis=0)
+        result.to_device("cpu")
+    result = tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([0]), axis=0)
     with pytest.raises(IndexError, match="take: index 0 is out of bounds for size 0"):
-        found.to_device("cpu")
-    same(found.to_device("cpu"), np.zeros((1, 2)))
+        result.to_device("cpu")
+    same(result.to_device("cpu"), np.zeros((1, 2)))
     assert tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([], "int64"), axis=0).shape == (0, 2)
 
 
@@ -247,9 +247,9 @@ def test_of_two_operations_the_first_is_named():
 
 def test_each_device_has_its_own_record():
     x = tl.asarray([1.0, 2.0], device="cuda:1")
-    found = tl.take(x, tl.asarray([9], device="cuda:1"), axis=0)
+    result = tl.take(x, tl.asarray([9], device="cuda:1"), axis=0)
     with pytest.raises(IndexError, match=MESSAGE):
-        found.to_device("cpu")
+        result.to_device("cpu")
 
 
 def test_another_thread_is_told_too():
@@ -294,10 +294,10 @@ def test_rows_are_coalesced(shape, axis, count, width):
     i = on_cuda(rng().integers(0, shape[axis], count), "int32")
     with checking("bounds", "count") as record:
         tl.take(x, i, axis=axis)
-    found = record.of("gather_elements")
-    assert found.sector_efficiency_write >= 0.99
-    assert found.sector_efficiency_read >= (0.9 if width == 16 else 0.8)
-    assert found.lane_activity >= 0.9
+    result = record.of("gather_elements")
+    assert result.sector_efficiency_write >= 0.99
+    assert result.sector_efficiency_read >= (0.9 if width == 16 else 0.8)
+    assert result.lane_activity >= 0.9
     ((kernel, _),) = record.counts.items()
     assert dict(kernel.shape)["WIDTH"] == str(width)
 
@@ -308,6 +308,6 @@ def test_writes_are_coalesced_along_the_fastest_dimension(axis):
     i = on_cuda(rng().integers(0, 256, (256, 512)), "int32")
     with checking("count") as record:
         tl.take_along_axis(x, i, axis=axis)
-    found = record.of("gather_elements")
-    assert found.sector_efficiency_write == 1.0
-    assert found.lane_activity == 1.0
+    result = record.of("gather_elements")
+    assert result.sector_efficiency_write == 1.0
+    assert result.lane_activity == 1.0

@@ -27,9 +27,9 @@ def kernels(file, element):
 
 def fits(kernel, registers, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = resources.compiled(kernel, architecture).resources[kernel.name]
-    assert (kernel, found.stack, found.spilled) == (kernel, 0, 0)
-    assert found.registers <= registers, kernel
+    result = resources.compiled(kernel, architecture).resources[kernel.name]
+    assert (kernel, result.stack, result.spilled) == (kernel, 0, 0)
+    assert result.registers <= registers, kernel
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -47,9 +47,9 @@ def ours(key):
 def test_results_are_packed_in_the_order_of_the_input(operand, key, result):
     layout = tl.Layout.parse(operand)
     x, array = tensor_in(layout, slots(np.dtype("int32"), layout.required_size))
-    found = x[ours(key)]
-    same(found, array[key])
-    assert str(found.layout) == result
+    actual = x[ours(key)]
+    same(actual, array[key])
+    assert str(actual.layout) == result
 
 
 def test_nothing_is_copied_on_the_way():

@@ -61,11 +61,11 @@ def report():
     for arguments in (["combine", "--quiet", "--append"], ["report"]):
         command = [sys.executable, "-m", "coverage", *arguments]
         subprocess.run(command, cwd=ROOT, env=environment, check=False)
-    found = kernels()
-    for name, lines in sorted(found.items()):
+    result = kernels()
+    for name, lines in sorted(result.items()):
         if missed := [str(number) for number, count in sorted(lines.items()) if not count]:
             print(f"kernels/{name}: {len(missed)} of {len(lines)}: {', '.join(missed)}")
-    counts = [count for lines in found.values() for count in lines.values()]
+    counts = [count for lines in result.values() for count in lines.values()]
     print(f"kernels: {sum(map(bool, counts))} of {len(counts)} lines run")
 
 

@@ -78,9 +78,9 @@ def assert_no_spills(kernels, architecture, registers=255):
     """Compile kernels for a GPU, which need not be there: no warnings, and they fit it."""
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
     for kernel in kernels:
-        made = compiled(kernel, architecture)
-        found = made.resources[kernel.name]
-        assert (made.warnings, found.spilled) == ("", 0), kernel
+        result = compiled(kernel, architecture)
+        found = result.resources[kernel.name]
+        assert (result.warnings, found.spilled) == ("", 0), kernel
         assert found.registers <= registers, kernel
         assert found.shared <= 49152, kernel
 

@@ -33,9 +33,9 @@ def covering(name: str, cases: Sequence[tuple[T, tuple[object, ...]]]) -> list[T
     order = chance(name).sample(range(len(cases)), len(cases))
     chosen = set()
     for number in order:
-        found = missing & set(enumerate(cases[number][1]))
-        if found:
-            missing -= found
+        result = missing & set(enumerate(cases[number][1]))
+        if result:
+            missing -= result
             chosen.add(number)
     return [case for number, (case, _) in enumerate(cases) if number in chosen]
 

@@ -31,9 +31,9 @@ def enqueued():
         log.append(Enqueued(driver.current_stream(driver.current_device()), what))
 
     def noting(name):
-        def call(self, *given):
+        def call(self, *arguments):
             note(self, name)
-            return real[name](self, *given)
+            return real[name](self, *arguments)
 
         return call
 

@@ -226,7 +226,7 @@ class FakeRuntime:
         self.recorder.calls.append(("streamWaitEvent", stream, event, self.recorder.device))
 
     def memcpyAsync(self, dst, src, size, kind, stream):
-        assert all(type(each) is int for each in (dst, src, size, kind, stream))
+        assert all(type(item) is int for item in (dst, src, size, kind, stream))
         if kind != self.memcpyDefault:
             self.recorder.refuse_capture(stream)
         self.recorder.calls.append(("memcpy", dst, src, size, kind, stream))

@@ -334,9 +334,9 @@ def layouts(draw, base=None, most=2):
     layout = draw(bases() if base is None else base)
     for _ in range(draw(st.integers(0, most))):
         name, *arguments = draw(operations(layout))
-        found = getattr(layout, name)(*arguments)
-        if found is not None and found.size <= 500 and found.ndim <= 6:
-            layout = found
+        result = getattr(layout, name)(*arguments)
+        if result is not None and result.size <= 500 and result.ndim <= 6:
+            layout = result
     return layout
 
 

@@ -32,28 +32,28 @@ def family(name):
 
 def counted(device):
     """For each move and family, how many pairs of types and layouts hold, and how many are."""
-    found = {}
+    results = {}
     with entered(device):
         for move in test_narrow.MOVES:
             for name in test_narrow.NAMES:
                 for layout in test_narrow.layouts_for(move):
-                    held, tried = found.get((move, family(name)), (0, 0))
+                    held, tried = results.get((move, family(name)), (0, 0))
                     try:
                         test_narrow.hold(move, name, layout)
                         held += 1
                     except (AssertionError, TypeError, ValueError, RuntimeError) as error:
                         print(device, move, name, layout, error, file=sys.stderr)
-                    found[move, family(name)] = held, tried + 1
-    return found
+                    results[move, family(name)] = held, tried + 1
+    return results
 
 
 def table(counts):
     """The rows of the page; `counts`: by device."""
-    heads = [f"{each} ({count}), {device}" for device in counts for each, count in FAMILIES.items()]
+    heads = [f"{item} ({count}), {device}" for device in counts for item, count in FAMILIES.items()]
     lines = ["| | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     for move in test_narrow.MOVES:
         cells = [
-            "{} of {}".format(*found[move, each]) for found in counts.values() for each in FAMILIES
+            "{} of {}".format(*value[move, item]) for value in counts.values() for item in FAMILIES
         ]
         lines.append(f"| {move} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -71,5 +71,5 @@ def entered(name):
         return
     opened = {"simulator": lambda: simulator(1), "gpu": on_gpu, "hybrid": hybrid}[name]
     # Positions outside raise where they are used, as on the CPU.
-    with opened(), cuda.strict_indexing(), tl.using_device("cuda") as found:
-        yield found
+    with opened(), cuda.strict_indexing(), tl.using_device("cuda") as result:
+        yield result

@@ -44,7 +44,9 @@ def words(*values):
 
 def run(driver, kernel, grid, *parameters):
     """Launch with addresses of arrays and 64-bit integers."""
-    plain = (each.pointer if isinstance(each, Array) else each for each in parameters)
+    plain = (
+        parameter.pointer if isinstance(parameter, Array) else parameter for parameter in parameters
+    )
     driver.launcher(kernel)(grid, words(*plain))
 
 
@@ -79,8 +81,8 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 def check(driver, case):
     """Launch, and compare what is written."""
-    name, grid, given, numbers, expected = case
+    name, grid, argument, numbers, expected = case
     to = Array(driver, np.zeros_like(expected, order="C"))
-    arrays = [to] if given is None else [to, Array(driver, given)]
+    arrays = [to] if argument is None else [to, Array(driver, argument)]
     run(driver, right(name), grid, *arrays, *numbers)
     np.testing.assert_array_equal(to.get(), expected)

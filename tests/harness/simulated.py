@@ -32,8 +32,8 @@ _KEPT = (driver, devices.available, devices._cuda, devices._named_by_the_variabl
 
 
 def forget():
-    for found in _KEPT:
-        found.cache_clear()
+    for item in _KEPT:
+        item.cache_clear()
     plan.run.cache_clear()
 
 
@@ -82,14 +82,14 @@ last_seed = []  # of the last hybrid that was opened
 @contextmanager
 def hybrid(count=1, **options):
     """CuPy's driver on a strict machine with `count` devices, which is given."""
-    given = {"seed": int(os.environ.get(SEED) or random.randrange(1 << 32)), **options}
-    print(f"{SEED}={given['seed']}")  # which a failure shows
-    last_seed[:] = [given["seed"]]
+    arguments = {"seed": int(os.environ.get(SEED) or random.randrange(1 << 32)), **options}
+    print(f"{SEED}={arguments['seed']}")  # which a failure shows
+    last_seed[:] = [arguments["seed"]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENSORLAYOUT_CUDA_SIMULATOR", "0")
         patch.setenv("TENSORLAYOUT_SIMULATOR_DEVICES", str(count))
         patch.delenv(devices.VARIABLE, raising=False)
-        machine = Machine(count, **given)
+        machine = Machine(count, **arguments)
         installed(patch, machine)
         _hand_over(patch, machine)
         with _found_anew():

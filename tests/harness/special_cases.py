@@ -75,19 +75,19 @@ def array_of(elements: list[Any], dtype: str) -> Any:
     return numbers(elements, np.dtype(dtype))
 
 
-def same(found: Any, expected: Any, nan_signs: bool = False) -> Any:
+def same(result: Any, expected: Any, nan_signs: bool = False) -> Any:
     """Equal within 4 units in the last place; zeros with their signs, NaN as NaN."""
-    if found.dtype.kind == "c":
-        return same(found.real, expected.real) & same(found.imag, expected.imag)
-    if found.dtype.kind in "biu":
-        return found == expected
-    digits = {2: 10 if found.dtype.kind == "f" else 7, 4: 23, 8: 52}[found.dtype.itemsize]
-    found, expected = found.astype(np.float64), expected.astype(np.float64)
+    if result.dtype.kind == "c":
+        return same(result.real, expected.real) & same(result.imag, expected.imag)
+    if result.dtype.kind in "biu":
+        return result == expected
+    digits = {2: 10 if result.dtype.kind == "f" else 7, 4: 23, 8: 52}[result.dtype.itemsize]
+    result, expected = result.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
-        near = np.abs(found - expected) <= 4 * 2.0**-digits * np.abs(expected)
-    near = (near & np.isfinite(expected)) | (found == expected)
-    signs = np.signbit(found) == np.signbit(expected)
-    nan = np.isnan(found) & np.isnan(expected)
+        near = np.abs(result - expected) <= 4 * 2.0**-digits * np.abs(expected)
+    near = (near & np.isfinite(expected)) | (result == expected)
+    signs = np.signbit(result) == np.signbit(expected)
+    nan = np.isnan(result) & np.isnan(expected)
     return (near & signs) | ((nan & signs) if nan_signs else nan)
 
 
@@ -134,8 +134,8 @@ def _each(value: Any) -> tuple[Any, ...]:
 def real(name: str, *rows: tuple[Any, ...], section: str = SECTION, kind: str = "real") -> None:
     """Rows of (operand, …, result)."""
     for *operands, result in rows:
-        for given in itertools.product(*map(_each, operands)):
-            _add(Case(name, kind, given, _each(result), f"{name}: {section}"))
+        for choice in itertools.product(*map(_each, operands)):
+            _add(Case(name, kind, choice, _each(result), f"{name}: {section}"))
 
 
 def integer(name: str, *rows: tuple[Any, ...], section: str) -> None:

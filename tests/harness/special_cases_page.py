@@ -147,7 +147,7 @@ def open_answers() -> str:
         for case, answer in zip(cases.values(), taken, strict=True):
             key = (f"`{function}`", " or ".join(sorted(map(shown, case.allowed))), answer)
             rows.setdefault(key, []).append(operands_of(case))
-    lines = [(name, "; ".join(given), allowed, got) for (name, allowed, got), given in rows.items()]
+    lines = [(name, "; ".join(item), allowed, got) for (name, allowed, got), item in rows.items()]
     return f"""\
 ## Where several answers are allowed
 
@@ -163,7 +163,7 @@ def is_open(case: Case, function: str, kind: str) -> bool:
 
 def answers(function: str, kind: str, cases: list[Case]) -> list[str]:
     """What each case gives in every layout and lane, and in every dtype or "by dtype"."""
-    given: list[set[str]] = [set() for _ in cases]
+    actual: list[set[str]] = [set() for _ in cases]
     for dtype in DTYPES[kind]:
         group = Group(function, kind, dtype)
         places = [next(i for i, c in enumerate(group.cases) if c is case) for case in cases]
@@ -174,8 +174,8 @@ def answers(function: str, kind: str, cases: list[Case]) -> list[str]:
         for i, case in enumerate(cases):
             taken = [v for v in case.allowed if same(found[i], value(group, v)).all()]
             assert taken, f"{case}: no allowed result, or not one in every layout and lane"
-            given[i].add(shown(taken[0]))
-    return [g.pop() if len(g) == 1 else "by dtype" for g in given]
+            actual[i].add(shown(taken[0]))
+    return [g.pop() if len(g) == 1 else "by dtype" for g in actual]
 
 
 def value(group: Group, allowed: Any) -> Any:
@@ -232,10 +232,10 @@ def measured() -> str:
         missed = missed_by_numpy(group)
         if missed:
             misses[function, kind].append((dtype, len(missed), missed[0]))
-    for (function, kind), found in sorted(misses.items()):
+    for (function, kind), result in sorted(misses.items()):
         of = sum((c.function, c.kind) == (function, kind) for c in CASES)
-        counts = ", ".join(f"{dtype} {count}" for dtype, count, _ in found)
-        rows.append((f"`{function}`", KIND_NAMES[kind], of, counts, found[-1][2]))
+        counts = ", ".join(f"{dtype} {count}" for dtype, count, _ in result)
+        rows.append((f"`{function}`", KIND_NAMES[kind], of, counts, result[-1][2]))
     today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     machine = f"{platform.system()} {platform.machine()}"
     heads = ["function", "kind", "cases", "missed in", "for example"]
@@ -256,13 +256,13 @@ def missed_by_numpy(group: Group) -> list[str]:
     for i, case in enumerate(group.cases):
         try:
             with np.errstate(all="ignore"):
-                found = np.asarray(function(*(array[i] for array in placed)))
-            special = found[np.arange(LANES), np.arange(LANES)]
+                result = np.asarray(function(*(array[i] for array in placed)))
+            special = result[np.arange(LANES), np.arange(LANES)]
         except (TypeError, ValueError) as error:
             missed.append(f"{operands_of(case)} raises {type(error).__name__}")
             continue
-        if found.dtype != group.result:
-            missed.append(f"the result is {found.dtype}")
+        if result.dtype != group.result:
+            missed.append(f"the result is {result.dtype}")
             continue
         right = np.zeros(LANES, bool)
         for allowed in group.allowed:

@@ -200,9 +200,9 @@ class Machine:
         return table[handle]
 
     def new_stream(self, blocking):
-        made = Stream(self.device, blocking)
-        self.made.append(made)
-        return made
+        result = Stream(self.device, blocking)
+        self.made.append(result)
+        return result
 
     def new(self, table, what):
         handle = next(self.handles)
@@ -219,17 +219,17 @@ class Machine:
             streams += self._blocking(stream.device)
         elif stream.blocking:
             streams.append(legacy)
-        return [each.last for each in streams if each.last and not each.last.done]
+        return [item.last for item in streams if item.last and not item.last.done]
 
     def _blocking(self, device):
-        return [each for each in self.made if each.blocking and each.device == device]
+        return [item for item in self.made if item.blocking and item.device == device]
 
     def check_implicit(self, stream, breaks=False):
         """The legacy stream may not meet a stream that captures, unless that blocks nobody."""
         if stream is self.legacy[stream.device]:
-            for each in self._blocking(stream.device):
-                if each.capture:
-                    each.capture.broken |= breaks
+            for item in self._blocking(stream.device):
+                if item.capture:
+                    item.capture.broken |= breaks
                     raise Refused(906)
 
     def enqueue(self, stream, run, after=()):
@@ -241,8 +241,8 @@ class Machine:
         chores, stream.chores = stream.chores, []
 
         def all_of_it():
-            for each in chores:
-                each()
+            for item in chores:
+                item()
             run()
 
         before = self._before(stream)
@@ -255,7 +255,7 @@ class Machine:
 
     def _step(self, among):
         """Run one piece of work that nothing is to come before."""
-        ready = [work for work in among if all(each.done for each in work.before)]
+        ready = [work for work in among if all(item.done for item in work.before)]
         work = self.random.choice(ready)
         self.pending.remove(work)
         run, work.run, work.before, work.done = work.run, None, (), True
@@ -269,12 +269,12 @@ class Machine:
 
     def wait(self, works):
         """Until these are done, and nothing more or anything more, as it happens."""
-        needed, found = set(), list(works)
-        while found:
-            work = found.pop()
+        needed, results = set(), list(works)
+        while results:
+            work = results.pop()
             if work and not work.done and work not in needed:
                 needed.add(work)
-                found += work.before
+                results += work.before
         frugal = self.random.random() < 0.5
         while not all(work.done for work in needed):
             self._step([w for w in self.pending if w in needed] if frugal else self.pending)
@@ -290,13 +290,13 @@ class Machine:
 
     def synchronize_device(self):
         device = self.device
-        here = [each for each in self.pooled() if each.device == device]
-        for each in here:
-            if each.capture:
-                self.spoil(each)
+        here = [item for item in self.pooled() if item.device == device]
+        for item in here:
+            if item.capture:
+                self.spoil(item)
         self.wait(self.pending)
-        for each in here:
-            self._rest(each)
+        for item in here:
+            self._rest(item)
 
     def is_idle(self, stream):
         return not self._before(stream)
@@ -305,8 +305,8 @@ class Machine:
         """Memory changes hands at once where nothing is under way."""
         if self.is_idle(stream):
             chores, stream.chores = stream.chores, []
-            for each in chores:
-                each()
+            for item in chores:
+                item()
 
     def spoil(self, stream):
         """What a capture does not allow breaks it."""
@@ -362,14 +362,14 @@ class Machine:
             raise Refused(903)
         if capture.origin is not stream:
             raise Refused(903)
-        joined, found = set(), list(capture.tails[stream])
-        while found:
-            number = found.pop()
+        joined, results = set(), list(capture.tails[stream])
+        while results:
+            number = results.pop()
             if number not in joined:
                 joined.add(number)
-                found += capture.nodes[number][1]
-        for each in capture.tails:
-            each.capture = None
+                results += capture.nodes[number][1]
+        for tail in capture.tails:
+            tail.capture = None
         for block in capture.freed:
             if block in block.stream.free.get(block.size, ()):
                 block.stream.chores.append(
@@ -404,7 +404,7 @@ class Machine:
         """A block of the pool, for the stream that is current."""
         size = -(-nbytes // UNIT) * UNIT
         fitting = [
-            each for each, blocks in stream.free.items() if size <= each <= 2 * size and blocks
+            item for item, blocks in stream.free.items() if size <= item <= 2 * size and blocks
         ]
         if not fitting:
             block = self._new_block(size, stream)
@@ -473,12 +473,12 @@ class Machine:
 
     def device_at(self, address, size=1):
         """The device with memory there; None for what is the host's, or is not all there."""
-        found = self.devices.at(address, size)
-        if found is None:
+        result = self.devices.at(address, size)
+        if result is None:
             for begin, nbytes, device in self.adopted:
                 if begin <= address and address + size <= begin + nbytes:
                     return device
-        return found
+        return result
 
     def stream_in_use(self):
         raise NotImplementedError  # which `strict_cupy` knows
@@ -500,7 +500,7 @@ class Machine:
 
     def copy(self, to, source, size, kind, stream):
         """As cudaMemcpyAsync; kind: 1 to a device, 2 from one, 3 on devices, 4 by the addresses."""
-        from_host, to_host = (self.device_at(each) is None for each in (source, to))
+        from_host, to_host = (self.device_at(item) is None for item in (source, to))
         if (from_host, to_host) != {1: (True, False), 2: (False, True), 3: (False, False)}.get(
             kind, (from_host, to_host)
         ):
@@ -533,7 +533,7 @@ class Machine:
             self.wait([work])
 
     def _check_live(self, address, size):
-        if not any(each.holds(address, size) for each in self.simulator.ranges):
+        if not any(item.holds(address, size) for item in self.simulator.ranges):
             msg = f"a copy of {size} bytes at {address:#x}, which are not all allocated"
             raise simulator.KernelError(msg)
 
@@ -561,11 +561,11 @@ class Machine:
 class Adopted:
     """Keeps what a library made, until its stream has come as far as where it was dropped."""
 
-    def __init__(self, machine, *given):
-        self.machine, self.given = machine, given
+    def __init__(self, machine, *arguments):
+        self.machine, self.arguments = machine, arguments
 
     def __del__(self):
-        self.machine.dropped.append(partial(_disown, self.machine, *self.given))
+        self.machine.dropped.append(partial(_disown, self.machine, *self.arguments))
 
 
 def _disown(machine, pointer, nbytes, stream, owner):
@@ -581,10 +581,10 @@ def _disown(machine, pointer, nbytes, stream, owner):
 
 
 def _host_bytes(address, size):
-    found = np.full(size, FREED, np.uint8)
+    result = np.full(size, FREED, np.uint8)
     with contextlib.suppress(OSError), open("/proc/self/mem", "rb", 0) as memory:
-        os.preadv(memory.fileno(), [found], address)
-    return found.tobytes()
+        os.preadv(memory.fileno(), [result], address)
+    return result.tobytes()
 
 
 def _write_host(address, octets):

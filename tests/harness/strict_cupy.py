@@ -140,8 +140,8 @@ class Runtime:
         if device is not None:
             return SimpleNamespace(type=2, device=device, devicePointer=ptr, hostPointer=0)
         pinned = bool(self.machine.pinned.at(ptr))
-        found = self.machine.device if pinned else -2
-        return SimpleNamespace(type=int(pinned), device=found, devicePointer=0, hostPointer=ptr)
+        result = self.machine.device if pinned else -2
+        return SimpleNamespace(type=int(pinned), device=result, devicePointer=0, hostPointer=ptr)
 
     @c_call
     def memcpyAsync(self, dst: ADDRESS, src: ADDRESS, size: SIZE, kind: INT, stream: ADDRESS):
@@ -151,8 +151,8 @@ class Runtime:
 
     @c_call
     def streamCreateWithPriority(self, flags: UINT, priority: INT):
-        made = self.machine.new_stream(not flags & self.streamNonBlocking)
-        return self.machine.new(self.machine.streams, made)
+        result = self.machine.new_stream(not flags & self.streamNonBlocking)
+        return self.machine.new(self.machine.streams, result)
 
     @c_call
     def streamSynchronize(self, stream: ADDRESS):
@@ -160,10 +160,10 @@ class Runtime:
 
     @c_call
     def streamQuery(self, stream: ADDRESS):
-        found = self.machine.stream(stream)
-        if found.capture:
-            self.machine.spoil(found)
-        return 0 if self.machine.is_idle(found) else 600
+        result = self.machine.stream(stream)
+        if result.capture:
+            self.machine.spoil(result)
+        return 0 if self.machine.is_idle(result) else 600
 
     @c_call
     def streamWaitEvent(self, stream: ADDRESS, event: ADDRESS, flags: UINT = 0):
@@ -171,11 +171,11 @@ class Runtime:
 
     @c_call
     def streamIsCapturing(self, stream: ADDRESS):
-        found = self.machine.stream(stream)
-        self.machine.check_implicit(found)
-        if found.capture and found.capture.broken:
+        result = self.machine.stream(stream)
+        self.machine.check_implicit(result)
+        if result.capture and result.capture.broken:
             raise RuntimeError("an error has invalidated the capture sequence")
-        return found.capture is not None
+        return result.capture is not None
 
     @c_call
     def streamBeginCapture(self, stream: ADDRESS, mode: INT = 2):
@@ -193,8 +193,8 @@ class Runtime:
 
     @c_call
     def eventCreateWithFlags(self, flags: UINT):
-        made = Event(self.machine.device, not flags & self.eventDisableTiming)
-        return self.machine.new(self.machine.events, made)
+        result = Event(self.machine.device, not flags & self.eventDisableTiming)
+        return self.machine.new(self.machine.events, result)
 
     @c_call
     def eventRecord(self, event: ADDRESS, stream: ADDRESS):
@@ -202,19 +202,19 @@ class Runtime:
 
     @c_call
     def eventSynchronize(self, event: ADDRESS):
-        found = self.machine.event(event)
-        if found.captured:
-            found.captured[0].broken = True
+        result = self.machine.event(event)
+        if result.captured:
+            result.captured[0].broken = True
             raise Refused(907)
-        self.machine.wait([found.work])
+        self.machine.wait([result.work])
 
     @c_call
     def eventQuery(self, event: ADDRESS):
-        found = self.machine.event(event)
-        if found.captured:
-            found.captured[0].broken = True
+        result = self.machine.event(event)
+        if result.captured:
+            result.captured[0].broken = True
             return 907
-        return 0 if found.work is None or found.work.done else 600
+        return 0 if result.work is None or result.work.done else 600
 
     @c_call
     def eventElapsedTime(self, start: ADDRESS, end: ADDRESS):
@@ -325,24 +325,24 @@ def image(content, architecture):
     return header + content + sections
 
 
-def read_image(given, capability):
+def read_image(arguments, capability):
     """The content. 200 for a file that is not whole, 209 for one of another architecture."""
-    size, each = struct.calcsize(_HEADER), struct.calcsize(_SECTION)
-    if len(given) < size:
+    size, items = struct.calcsize(_HEADER), struct.calcsize(_SECTION)
+    if len(arguments) < size:
         raise Refused(200)
     ident, _, machine, _, _, _, table, architecture, *_, count, _ = struct.unpack_from(
-        _HEADER, given
+        _HEADER, arguments
     )
     if not ident.startswith(b"\x7fELF\2\1\1") or machine != _EM_CUDA:
         raise Refused(200)
-    if table + count * each > len(given):
+    if table + count * items > len(arguments):
         raise Refused(200)
     if architecture // 10 != capability // 10 or architecture > capability:
         raise Refused(209)
-    start, length = struct.unpack_from(_SECTION, given, table + each)[4:6]
+    start, length = struct.unpack_from(_SECTION, arguments, table + items)[4:6]
     if start + length > table:
         raise Refused(200)
-    return given[start : start + length].decode()
+    return arguments[start : start + length].decode()
 
 
 class NVRTCError(RuntimeError):
@@ -356,18 +356,18 @@ def strict_nvrtc():
     def createProgram(src, name, headers, include_names):
         assert type(src) is type(name) is str
         assert len(headers) == len(include_names)
-        for each in (*headers, *include_names):
-            assert type(each) is bytes, "which becomes a pointer to characters"
+        for item in (*headers, *include_names):
+            assert type(item) is bytes, "which becomes a pointer to characters"
         programs[len(programs) + 1] = SimpleNamespace(src=src, name=name, cubin=b"")
         return len(programs)
 
     def compileProgram(prog, options):
-        found = programs[prog]
-        assert all(type(each) is str for each in options)
-        arch = [int(each[9:]) for each in options if each.startswith("-arch=sm_")]
-        macros = [each[2:] for each in options if each.startswith("-D")]
+        result = programs[prog]
+        assert all(type(option) is str for option in options)
+        arch = [int(option[9:]) for option in options if option.startswith("-arch=sm_")]
+        macros = [option[2:] for option in options if option.startswith("-D")]
         if arch:
-            found.cubin = image(_key(found.name, macros).encode(), arch[0])
+            result.cubin = image(_key(result.name, macros).encode(), arch[0])
 
     def getCUBIN(prog):
         """As CuPy 14 does it: without the last byte, as if it were the NUL that ends a text."""
@@ -428,8 +428,8 @@ class StrictCupy:
         def call(*args, **options):
             self.library()
             with np.errstate(all="ignore"):
-                found = function(*args, **options)
-            return _arrays(found)
+                result = function(*args, **options)
+            return _arrays(result)
 
         return call
 
@@ -594,8 +594,8 @@ class StrictCupy:
             def free_bytes(self):
                 return sum(
                     size * len(blocks)
-                    for each in machine.pooled()
-                    for size, blocks in each.free.items()
+                    for item in machine.pooled()
+                    for size, blocks in item.free.items()
                 )
 
         class Function:
@@ -616,12 +616,12 @@ class StrictCupy:
         def alloc_pinned_memory(size):
             with machine.lock:
                 array = machine.pin(c_value(size, SIZE))
-            found = array.view(PinnedMemory)
+            result = array.view(PinnedMemory)
             finalizer = weakref.finalize(
-                found, machine.dropped.append, functools.partial(machine.unpin, array)
+                result, machine.dropped.append, functools.partial(machine.unpin, array)
             )
             finalizer.atexit = False
-            return found
+            return result
 
         self.null = Stream.null = Stream(null=True)
         Stream.ptds = Stream(ptds=True)
@@ -637,12 +637,12 @@ class StrictCupy:
         )  # fmt: skip
 
 
-def _arrays(found):
+def _arrays(result):
     """Scalars of NumPy as arrays, which is what CuPy has."""
-    if isinstance(found, tuple):
-        whole = [_arrays(each) for each in found]
-        return type(found)(*whole) if hasattr(found, "_fields") else tuple(whole)
-    return np.asarray(found) if isinstance(found, np.generic) else found
+    if isinstance(result, tuple):
+        whole = [_arrays(item) for item in result]
+        return type(result)(*whole) if hasattr(result, "_fields") else tuple(whole)
+    return np.asarray(result) if isinstance(result, np.generic) else result
 
 
 @contextmanager
@@ -691,26 +691,26 @@ class Cublas:
 
     def _multiply(self, transa, transb, sizes, a, b, c, count):
         """Scalars are one and zero."""
-        m, n, k = (c_value(each, INT) for each in sizes)
+        m, n, k = (c_value(size, INT) for size in sizes)
         self.cupy.library()
         first = self._operand(a, m, k, transa, count)
         second = self._operand(b, k, n, transb, count)
         work = "complex128" if first.dtype.kind == "c" else "float64"
         with np.errstate(all="ignore"):
-            found = first.astype(work) @ second.astype(work)
-            self._operand(c, m, n, 0, count)[...] = found.astype(GEMM_DTYPES[c[1]])
+            result = first.astype(work) @ second.astype(work)
+            self._operand(c, m, n, 0, count)[...] = result.astype(GEMM_DTYPES[c[1]])
 
-    def _operand(self, given, rows, columns, transposed, count):
-        address, kind, leading, far = given
+    def _operand(self, arguments, rows, columns, transposed, count):
+        address, kind, leading, far = arguments
         dtype = GEMM_DTYPES[kind]
         stored = (columns, rows) if transposed else (rows, columns)
         assert leading >= max(1, stored[0])
         steps = (far * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
         nbytes = sum((n - 1) * s for n, s in zip((count, *stored), steps, strict=True))
         memory = (ctypes.c_uint8 * (nbytes + dtype.itemsize)).from_address(address)
-        found = np.ndarray((count, *stored), dtype, memory, 0, steps)
-        found = found.swapaxes(1, 2) if transposed else found
-        return found.conj() if transposed == self.CUBLAS_OP_C else found
+        result = np.ndarray((count, *stored), dtype, memory, 0, steps)
+        result = result.swapaxes(1, 2) if transposed else result
+        return result.conj() if transposed == self.CUBLAS_OP_C else result
 
 
 def installed(patch, machine):

@@ -25,9 +25,9 @@ def wave(dtype, shape, axis):
     turns = np.random.default_rng(n).choice(choices, around)
 
     def values(powers, turns):
-        found = np.ldexp(1.0, powers) * np.array([1, 1j, -1, -1j])[turns % 4]
-        found = found if dtype.startswith("complex") else found.real
+        result = np.ldexp(1.0, powers) * np.array([1, 1j, -1, -1j])[turns % 4]
+        result = result if dtype.startswith("complex") else result.real
         with np.errstate(over="ignore", under="ignore"):
-            return np.moveaxis(found, -1, axis).astype(as_dtype(dtype), order="C")
+            return np.moveaxis(result, -1, axis).astype(as_dtype(dtype), order="C")
 
     return values(powers, turns), values(height, turns.cumsum(-1))

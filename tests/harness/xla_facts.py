@@ -35,13 +35,13 @@ def bare(shape):
     return shape.replace(layout=None) if shape.rank else shape
 
 
-def layout_of(given):
+def layout_of(arguments):
     """The layout of a text or of the fields of the facts."""
-    if isinstance(given, str):
-        return parse_layout(given)
-    physical = given.get("physical_shape")
+    if isinstance(arguments, str):
+        return parse_layout(arguments)
+    physical = arguments.get("physical_shape")
     return XlaLayout(
-        minor_to_major=given["minor_to_major"],
+        minor_to_major=arguments["minor_to_major"],
         physical_shape=None if physical is None else parse_shape(physical),
     )
 
@@ -63,10 +63,10 @@ def size_of(size):
 def result_of(call):
     """What a call gives, in the notation of the facts: shapes as text, None and errors by name."""
     try:
-        found = call()
+        result = call()
     except ValueError:
         return ERROR
-    return noted(found)
+    return noted(result)
 
 
 def noted(value):

@@ -20,8 +20,8 @@ from tensorlayout.tensor import TensorSpec
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
-    with simulator(1) as found:
-        yield found
+    with simulator(1) as result:
+        yield result
 
 
 def numbers(shape, dtype="float32"):
@@ -135,11 +135,11 @@ def kernel_of(shape, borders, mode, alignments=(32, 32)):
 
 
 def test_widths_of_accesses():
-    found = kernel_of((8, 64), [(0, 0), (4, 4)], "constant")
-    assert found == {"RANK": "2", "INDEX": "int32_t", "ELEMENT": "16", "WIDTH": "16"}
+    result = kernel_of((8, 64), [(0, 0), (4, 4)], "constant")
+    assert result == {"RANK": "2", "INDEX": "int32_t", "ELEMENT": "16", "WIDTH": "16"}
     assert kernel_of((8, 64), [(1, 1), (0, 0)], "constant")["RANK"] == "1"
-    found = kernel_of((8, 64), [(0, 0), (4, 4)], "reflection")
-    assert (found["ELEMENT"], found["WIDTH"]) == ("4", "16")
+    result = kernel_of((8, 64), [(0, 0), (4, 4)], "reflection")
+    assert (result["ELEMENT"], result["WIDTH"]) == ("4", "16")
     assert kernel_of((8, 64), [(0, 0), (1, 1)], "edge")["WIDTH"] == "4"
     assert kernel_of((8, 64), [(2, 2), (0, 0)], "edge", alignments=(32, 8))["ELEMENT"] == "8"
     assert kernel_of((2**28, 8), [(0, 0), (1, 1)], "edge")["INDEX"] == "int64_t"
@@ -153,9 +153,11 @@ def test_vectors_of_lines_of_one_length_move_as_packs():
     values, lengths = numbers((2, 5, 64)), np.array([[[3]], [[9]]], np.uint32).repeat(64, 2)
     wide = tl.broadcast_to(tl.asarray(lengths[..., :1]).to_device("cuda:0"), (2, 1, 64))
     with checking("bounds", "count") as record:
-        found = directml.reverse_subsequences(tl.asarray(values).to_device("cuda:0"), wide, 1)
-    same(found, host(directml.reverse_subsequences(tl.asarray(values), tl.asarray(lengths), 1)))
-    ((kernel, counts),) = [each for each in record.counts.items() if each[0].name.startswith("rev")]
+        result = directml.reverse_subsequences(tl.asarray(values).to_device("cuda:0"), wide, 1)
+    same(result, host(directml.reverse_subsequences(tl.asarray(values), tl.asarray(lengths), 1)))
+    ((kernel, counts),) = [
+        value for value in record.counts.items() if value[0].name.startswith("rev")
+    ]
     assert counts.sector_efficiency_write >= 0.9
     assert dict(kernel.shape)["WIDTH"] == "16"
 
@@ -164,9 +166,9 @@ def test_vectors_of_lines_of_one_length_move_as_packs():
 @pytest.mark.parametrize("where", ["cpu", "cuda:0"])
 def test_what_weighs_nothing_may_be_infinite(where):
     x = tl.asarray([[[[1.0, np.inf, 2.0]]]], dtype=tl.float32).to_device(where)
-    found = host(directml.upsample_2d(x, (3, 1), "LINEAR"))
+    result = host(directml.upsample_2d(x, (3, 1), "LINEAR"))
     expected = np.array([1, 1, np.inf, np.inf, np.inf, np.inf, np.inf, 2, 2], np.float32)
-    np.testing.assert_array_equal(found.ravel(), expected)
+    np.testing.assert_array_equal(result.ravel(), expected)
 
 
 @needs_compiler
@@ -176,8 +178,8 @@ def test_halves_are_added_in_float(where):
     columns = tl.asarray([[[1.0, 2048.0, 1.0]]], dtype=tl.float16).to_device(where)
     columns = tl.reshape(columns, (1, 3, 1))
     overlapping = tl.broadcast_to(columns, (1, 3, 3))
-    found = directml.fold(overlapping, (1, 1, 5), [3], [1], [1], [0], [0])
-    same(found, np.array([[[1, 2048, 2050, 2048, 1]]], np.float16))
+    result = directml.fold(overlapping, (1, 1, 5), [3], [1], [1], [0], [0])
+    same(result, np.array([[[1, 2048, 2050, 2048, 1]]], np.float16))
 
 
 @needs_compiler

@@ -26,8 +26,8 @@ from tensorlayout.plan.join import Split
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def on_cuda(values):
@@ -55,10 +55,10 @@ def test_inputs_of_different_layouts_in_one_launch(gpu, axis):
     ]
     values[5] = np.broadcast_to(values[5][:1], (4, 5, 6))
     with checking("bounds", "races", "initialized"):
-        found = tl.concat(inputs, axis=axis)
+        result = tl.concat(inputs, axis=axis)
     # One for those that can be read in wide accesses, at most one more for each narrower width.
     assert counted(gpu, lambda: tl.concat(inputs, axis=axis))["launches"] <= 3
-    same(found.to_device("cpu"), np.concatenate(values, axis))
+    same(result.to_device("cpu"), np.concatenate(values, axis))
 
 
 @needs_compiler
@@ -67,12 +67,12 @@ def test_many_inputs(gpu, count):
     values = [values_of((3, 1 + k % 4), seed=k) for k in range(count)]
     inputs = list(map(on_cuda, values))
     for axis, parts in ((1, values), (0, [v.T for v in values])):
-        given = [x if axis else x.mT for x in inputs]
-        done = counted(gpu, lambda x=given, d=axis: tl.concat(x, axis=d))
+        arguments = [x if axis else x.mT for x in inputs]
+        done = counted(gpu, lambda x=arguments, d=axis: tl.concat(x, axis=d))
         groups = 3  # widths of 4, 8 and 16 bytes
         assert done["launches"] <= -(-count // 85) + groups
-        found = tl.concat(given, axis=axis)
-        same(found.to_device("cpu"), np.concatenate(parts, axis))
+        result = tl.concat(arguments, axis=axis)
+        same(result.to_device("cpu"), np.concatenate(parts, axis))
 
 
 # --- Taking apart -------------------------------------------------------------------------------
@@ -139,17 +139,17 @@ def test_many_parts_and_other_orders(count, order):
     for x, array, axis in ((on_cuda(values), values, 1), (on_cuda(values).T, values.T, 0)):
         shapes = [(5, n) if axis else (n, 5) for n in sizes]
         outs = [out for _, out in windows(shapes, "float32", order)]
-        found = split_and_check(x, array, sizes, axis, outs)
-        assert {kernel.name for kernel in found} == {"join_parts"}
-        assert sum(each.launches for each in found.values()) == -(-count // 94)
+        result = split_and_check(x, array, sizes, axis, outs)
+        assert {kernel.name for kernel in result} == {"join_parts"}
+        assert sum(value.launches for value in result.values()) == -(-count // 94)
 
 
 @needs_compiler
 def test_large_parts_in_another_order_go_through_tiles():
     values = values_of((128, 192))
     outs = [tl.empty((128, n), dtype="float32", device="cuda", layout=(0, 1)) for n in (64, 128)]
-    found = split_and_check(on_cuda(values), values, [64, 128], 1, outs)
-    assert {kernel.file for kernel in found} == {"copy/copy.cu"}
+    result = split_and_check(on_cuda(values), values, [64, 128], 1, outs)
+    assert {kernel.file for kernel in result} == {"copy/copy.cu"}
 
 
 @needs_compiler
@@ -166,8 +166,8 @@ def test_other_dtypes_are_converted_into_their_parts(gpu):
     parts = [values_of((2, 3)), values_of((2, 2), "int8"), values_of((2, 1), seed=1)]
     inputs = list(map(on_cuda, parts))
     assert counted(gpu, lambda: tl.concat(inputs, axis=1))["launches"] == 2
-    found = tl.concat(inputs, axis=1)
-    same(found.to_device("cpu"), np.concatenate([p.astype(np.float32) for p in parts], 1))
+    result = tl.concat(inputs, axis=1)
+    same(result.to_device("cpu"), np.concatenate([p.astype(np.float32) for p in parts], 1))
 
 
 @needs_compiler
@@ -175,17 +175,17 @@ def test_large_inputs_in_another_order_go_through_tiles():
     values = [values_of((256, 300), seed=k) for k in range(3)]
     inputs = [on_cuda(values[0]), tl.to_layout(on_cuda(values[1]), (0, 1)), on_cuda(values[2])]
     with checking("count") as record:
-        found = tl.concat(inputs, axis=0)
+        result = tl.concat(inputs, axis=0)
     assert sorted(kernel.name for kernel in record.counts) == ["copy_tiles", "join_parts"]
-    same(found.to_device("cpu"), np.concatenate(values))
+    same(result.to_device("cpu"), np.concatenate(values))
 
 
 @needs_compiler
 def test_more_dimensions_than_a_kernel_is_made_for():
     layout = Layout((2,) * 8, [3**k for k in range(8)])
     x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.int16))
-    found = tl.concat([placed(x)] * 3, axis=3)
-    same(found.to_device("cpu"), np.concatenate([array] * 3, 3))
+    result = tl.concat([placed(x)] * 3, axis=3)
+    same(result.to_device("cpu"), np.concatenate([array] * 3, 3))
 
 
 @needs_compiler
@@ -195,8 +195,8 @@ def test_indices_of_64_bits(monkeypatch):
     inputs = [tl.to_layout(on_cuda(v), order) for v, order in zip(
         values, [(2, 1, 0), (0, 2, 1), (1, 2, 0)], strict=True)]  # fmt: skip
     with checking("bounds", "races"):
-        found = tl.concat(inputs, axis=1)
-    same(found.to_device("cpu"), np.concatenate(values, 1))
+        result = tl.concat(inputs, axis=1)
+    same(result.to_device("cpu"), np.concatenate(values, 1))
     tl.plan.run.cache_clear()
 
 
@@ -257,8 +257,8 @@ def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
         values = [values_of((rows, n), dtype, n) for n in sizes]
         inputs = list(map(on_cuda, values))
         with checking("bounds", "races", "initialized", "count") as record:
-            found = tl.concat(inputs, axis=1)
-        same(found.to_device("cpu"), np.concatenate(values, 1))
+            result = tl.concat(inputs, axis=1)
+        same(result.to_device("cpu"), np.concatenate(values, 1))
         (counts,) = record.counts.values()
         assert counts.kernel == "join_rows" or dtype == "int16"
         assert counts.bank_conflict_ratio <= 1.1
@@ -281,7 +281,7 @@ def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
     content = [numbered(s.required_size * 4) for s in sources]
     from_ = [Storage(gpu, len(c), shift + 4, c) for c in content]
     with checking("bounds", "races"):
-        bind(plan, 0)([to.pointer, *[each.pointer for each in from_]])
+        bind(plan, 0)([to.pointer, *[item.pointer for item in from_]])
     expected = np.full((result.required_size, 4), UNTOUCHED, np.uint8)
     for source, start, octets in zip(sources, starts, content, strict=True):
         part = result.slice((slice(None), slice(start, start + source.shape[1])))
@@ -293,8 +293,8 @@ def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
 
 
 def test_how_many_inputs_a_launch_takes():
-    found = {rank: constant("join.cu", f"MOST<{rank}, int32_t>") for rank in (1, 2, 3)}
-    assert found == {1: 112, 2: 100, 3: 91}
+    results = {rank: constant("join.cu", f"MOST<{rank}, int32_t>") for rank in (1, 2, 3)}
+    assert results == {1: 112, 2: 100, 3: 91}
 
 
 def test_64_bits_only_where_offsets_ask_for_it():

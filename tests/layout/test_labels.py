@@ -173,21 +173,21 @@ def jax_format(layout):
     return SimpleNamespace(layout=layout, sharding=None)
 
 
-def asked_everywhere(shape, given):
+def asked_everywhere(shape, arguments):
     """The layouts that the ways of asking for one give."""
     array = np.ones(shape)
     return {
-        tl.zeros(shape, layout=given).layout,
-        tl.full_like(tl.zeros(shape), 2.0, layout=given).layout,
-        tl.to_layout(tl.asarray(array), given).layout,
-        tl.asarray(array, layout=given).layout,
-        tl.asarray(array, dtype=tl.int8, layout=given).layout,
-        tl.asarray(array.tolist(), layout=given).layout,
+        tl.zeros(shape, layout=arguments).layout,
+        tl.full_like(tl.zeros(shape), 2.0, layout=arguments).layout,
+        tl.to_layout(tl.asarray(array), arguments).layout,
+        tl.asarray(array, layout=arguments).layout,
+        tl.asarray(array, dtype=tl.int8, layout=arguments).layout,
+        tl.asarray(array.tolist(), layout=arguments).layout,
     }
 
 
 @pytest.mark.parametrize(
-    ("given", "rank", "order"),
+    ("arguments", "rank", "order"),
     [
         (memory_format("contiguous_format"), 2, (1, 0)),
         (memory_format("channels_last"), 4, (1, 3, 2, 0)),
@@ -202,12 +202,12 @@ def asked_everywhere(shape, given):
         (np.str_("HWC"), 3, (0, 2, 1)),
     ],
 )
-def test_what_may_be_asked_for(given, rank, order):
-    assert asked_everywhere((2,) * rank, given) == {tl.Layout.packed((2,) * rank, order)}
+def test_what_may_be_asked_for(arguments, rank, order):
+    assert asked_everywhere((2,) * rank, arguments) == {tl.Layout.packed((2,) * rank, order)}
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("arguments", "error", "message"),
     [
         (memory_format("preserve_format"), ValueError, "labels: .*, got 'preserve_format'"),
         (memory_format("channels_last"), ValueError, "labels: 'channels_last' is NHWC of rank 4"),
@@ -221,18 +221,18 @@ def test_what_may_be_asked_for(given, rank, order):
         (tl.Layout, TypeError, "must be a Layout, its text, labels or a minor-to-major"),
     ],
 )
-def test_what_may_not(given, error, message):
+def test_what_may_not(arguments, error, message):
     for call in (
-        lambda: tl.zeros((2, 3), layout=given),
-        lambda: tl.to_layout(tl.zeros((2, 3)), given),
-        lambda: tl.asarray([[1.0]], layout=given),
+        lambda: tl.zeros((2, 3), layout=arguments),
+        lambda: tl.to_layout(tl.zeros((2, 3)), arguments),
+        lambda: tl.asarray([[1.0]], layout=arguments),
     ):
         with pytest.raises(error, match=f"^(zeros|to_layout|asarray): .*{message}"):
             call()
 
 
 @pytest.mark.parametrize(
-    ("given", "shape", "text"),
+    ("arguments", "shape", "text"),
     [
         (jax_layout((0, 1), ((2, 2),)), (3, 5), "(3,5):(2*12+2*2,3*4+2*1)"),
         (jax_layout((1, 0), [[2, 2]]), (5, 3), "(5,3):(3*4+2*1,2*12+2*2)"),
@@ -241,14 +241,14 @@ def test_what_may_not(given, error, message):
         (jax_layout((), ((128,),)), (), "():()"),
     ],
 )
-def test_tiled_layouts_of_jax(given, shape, text):
+def test_tiled_layouts_of_jax(arguments, shape, text):
     """Positions by hand: blocks of 2 by 2 beside each other, then below; pairs of rows; a star."""
-    assert asked_everywhere(shape, given) == {tl.Layout.parse(text)}
+    assert asked_everywhere(shape, arguments) == {tl.Layout.parse(text)}
 
 
 def test_layouts_of_xla():
-    found = asked_everywhere((3, 5), tl.xla.parse_layout("{1,0:T(2,2)}"))
-    assert found == {tl.Layout.parse("(3,5):(2*12+2*2,3*4+2*1)")}
+    result = asked_everywhere((3, 5), tl.xla.parse_layout("{1,0:T(2,2)}"))
+    assert result == {tl.Layout.parse("(3,5):(2*12+2*2,3*4+2*1)")}
     assert asked_everywhere((3, 5), tl.xla.parse_layout("{0,1}")) == {tl.Layout((3, 5), (1, 3))}
     with pytest.raises(ValueError, match=r"xla\.layout_of reads all else .*, got '{1,0:S\(1\)}'"):
         tl.zeros((3, 5), layout=tl.xla.parse_layout("{1,0:S(1)}"))

@@ -28,12 +28,12 @@ from tensorlayout.layout import Layout, descending
 
 @every_layout
 def test_slots_by_digits_times_strides(layout):
-    found = slots_of(layout)
+    result = slots_of(layout)
     for index in indices(layout.shape):
         assert layout.offset_of(index) == slot_of(layout, index)
-    assert (layout.ndim, layout.size) == (len(layout.shape), len(found))
-    assert layout.lowest == min(found, default=layout.offset)
-    assert layout.required_size == max({*found, *padding_of(layout)}, default=-1) + 1
+    assert (layout.ndim, layout.size) == (len(layout.shape), len(result))
+    assert layout.lowest == min(result, default=layout.offset)
+    assert layout.required_size == max({*result, *padding_of(layout)}, default=-1) + 1
     assert layout.nbytes(4) == 4 * layout.required_size
     expected = sorted(indices(layout.shape), key=lambda index: (slot_of(layout, index), index))
     assert list(layout.elements()) == expected
@@ -58,12 +58,12 @@ def test_index_of_is_the_inverse_of_offset_of(layout):
     for index in indices(layout.shape):
         owners.setdefault(slot_of(layout, index), []).append(index)
     for slot in range(layout.required_size):
-        found = owners.get(slot, [])
-        if len(found) > 1:
+        result = owners.get(slot, [])
+        if len(result) > 1:
             with pytest.raises(ValueError, match=f"slot: {slot} is shared by"):
                 layout.index_of(slot)
         else:
-            assert layout.index_of(slot) == (found[0] if found else None)
+            assert layout.index_of(slot) == (result[0] if result else None)
 
 
 @every_layout
@@ -82,23 +82,23 @@ def test_strides_are_those_of_the_single_parts_and_sorted_by_the_order(layout):
 
 def fills_a_block(layout):
     """The elements stand in `size` neighbouring slots, one in each."""
-    found = sorted(slots_of(layout))
-    return not found or found == list(range(found[0], found[0] + len(found)))
+    result = sorted(slots_of(layout))
+    return not result or result == list(range(result[0], result[0] + len(result)))
 
 
 @every_layout
 def test_kinds_by_the_slots(layout):
-    found, padding = slots_of(layout), padding_of(layout)
+    results, padding = slots_of(layout), padding_of(layout)
     assert (layout.is_padded, layout.padding_size) == (len(padding) > 0, len(padding))
-    assert layout.is_overlapping == (max(Counter(found).values(), default=1) > 1)
+    assert layout.is_overlapping == (max(Counter(results).values(), default=1) > 1)
     assert layout.is_packed == (fills_a_block(layout) and not layout.is_tiled and not padding)
     if layout.is_packed and layout.size:
         forwards = layout.flip([d for d, s in enumerate(layout.strides) if s < 0])
         again = Layout.packed(layout.shape, layout.minor_to_major).moved(layout.lowest)
         assert forwards.same_placement(again)
     if layout.padded_shape != layout.shape and layout.size:  # padding is of a covered block
-        assert len(set(found)) == len(found)
-        assert max(found) < layout.lowest + math.prod(layout.padded_shape)
+        assert len(set(results)) == len(results)
+        assert max(results) < layout.lowest + math.prod(layout.padded_shape)
 
 
 @every_layout

@@ -16,14 +16,14 @@ from tensorlayout.layout.slots import units
 
 def visited(loop):
     """For each place of the walk where it is in each memory, and the index of each bound."""
-    found = []
+    results = []
     for at in product(*[range(axis.size) for axis in loop.axes]):
         slots, inside = list(loop.firsts), [bound.first for bound in loop.bounds]
         for d, (k, axis) in enumerate(zip(at, loop.axes, strict=True)):
             slots = [s + k * step for s, step in zip(slots, axis.strides, strict=True)]
             inside = [i + k * moves[d] for i, moves in zip(inside, loop.weights, strict=True)]
-        found.append((tuple(slots), tuple(inside)))
-    return found
+        results.append((tuple(slots), tuple(inside)))
+    return results
 
 
 def masked(loop, written=False):
@@ -99,13 +99,13 @@ def test_packs_are_inside_as_a_whole(layout, width):
 @given(layouts.tiled(), st.data())
 def test_pieces_without_tails_hold_all_elements(layout, data):
     other = Layout.packed(layout.shape, data.draw(layouts.orders(layout.ndim)))
-    found = []
+    results = []
     for pieces in without_tails((layout, other)):
         loop = loop_over(pieces)
         assert loop.bounds == ()
-        found += masked(loop)
+        results += masked(loop)
     pairs = zip(layouts.slots_of(layout), layouts.slots_of(other), strict=True)
-    assert sorted(found) == sorted(pairs)
+    assert sorted(results) == sorted(pairs)
 
 
 def test_tiles_with_a_tail():
@@ -158,17 +158,17 @@ def test_boxes_hold_each_index_once(layout, data):
     for n in layout.shape:
         start = data.draw(st.integers(0, n))
         ranges.append((start, data.draw(st.integers(start, n))))
-    found = boxes.boxes(ranges, layout)
-    seen = [index for box in found for index in indices_of(box)]
+    result = boxes.boxes(ranges, layout)
+    seen = [index for box in result for index in indices_of(box)]
     assert sorted(seen) == list(itertools.product(*(range(a, b) for a, b in ranges)))
-    for box in found:
+    for box in result:
         assert slots_in(box, layout) == [layouts.slot_of(layout, i) for i in indices_of(box)]
 
 
 def test_whole_tiles_and_rests_are_few_boxes():
     layout = Layout.tiled((20, 300), [(8, 128)])
-    found = boxes.boxes(boxes.whole(layout), layout, Layout.row_major((20, 300)))
-    assert [(box.first, box.shape) for box in found] == [
+    result = boxes.boxes(boxes.whole(layout), layout, Layout.row_major((20, 300)))
+    assert [(box.first, box.shape) for box in result] == [
         ((0, 0), (2, 8, 2, 128)),
         ((0, 256), (2, 8, 44)),
         ((16, 0), (4, 2, 128)),
@@ -188,10 +188,10 @@ def test_tiles_of_two_sizes():
     "layout", [x for x in layouts.TILED if x.is_padded and x.form is x], ids=str
 )
 def test_padding_ranges_hold_all_padding_once(layout):
-    found = [
+    results = [
         slot
         for ranges in boxes.padding_ranges(layout)
         for box in boxes.boxes(ranges, layout)
         for slot in slots_in(box, layout)
     ]
-    assert sorted(found) == sorted(layouts.padding_of(layout))
+    assert sorted(results) == sorted(layouts.padding_of(layout))

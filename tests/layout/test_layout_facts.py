@@ -104,8 +104,8 @@ def slots(rows, columns):
 def test_each_factor_is_where_the_documents_put_it(size):
     layout = Layout.scale_factors(*size)
     places, count = slots(*size)
-    found = [[layout.offset_of((i, j)) for j in range(size[1])] for i in range(size[0])]
-    np.testing.assert_array_equal(found, places)
+    results = [[layout.offset_of((i, j)) for j in range(size[1])] for i in range(size[0])]
+    np.testing.assert_array_equal(results, places)
     assert (layout.shape, layout.required_size, layout.offset) == (size, count, 0)
     assert layout.covers_block
 

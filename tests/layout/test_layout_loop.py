@@ -16,14 +16,14 @@ SOME = settings(max_examples=50)
 
 def visited(loop):
     """For each element, where it begins in each memory, in bytes; of tables in entries."""
-    found = []
+    results = []
     for index in product(*[range(axis.size) for axis in loop.axes]):
         place = list(loop.firsts)
         for k, axis in zip(index, loop.axes, strict=True):
             for m, stride in enumerate(axis.strides):
                 place[m] += k * stride * loop.widths[m]
-        found.append(tuple(place))
-    return found
+        results.append(tuple(place))
+    return results
 
 
 def bytes_of(loop):

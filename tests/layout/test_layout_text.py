@@ -143,19 +143,19 @@ def test_bytes_are_rounded_up(bits, slots, octets):
 
 @pytest.mark.parametrize("layout", [ROWS, TILES])
 def test_kin_keep_the_bits_and_the_slots(layout):
-    def kin(given):
-        yield given.form
-        yield given.moved(8)
-        yield given.moved(8).at_origin
-        yield given.permute((1, 0))
-        yield given.slice((slice(2), slice(None)))
-        yield given.slice(1)
-        yield given.expand_dims(1)
-        yield given.expand_dims(1).squeeze((1,))
-        yield given.slice(0).broadcast_to((2, 5))
-        yield given.reshape((1, 3, 5))
-        yield given.with_padding_value(PaddingValue.ONE)
-        yield from () if given.is_tiled else coalesce(given)
+    def kin(arguments):
+        yield arguments.form
+        yield arguments.moved(8)
+        yield arguments.moved(8).at_origin
+        yield arguments.permute((1, 0))
+        yield arguments.slice((slice(2), slice(None)))
+        yield arguments.slice(1)
+        yield arguments.expand_dims(1)
+        yield arguments.expand_dims(1).squeeze((1,))
+        yield arguments.slice(0).broadcast_to((2, 5))
+        yield arguments.reshape((1, 3, 5))
+        yield arguments.with_padding_value(PaddingValue.ONE)
+        yield from () if arguments.is_tiled else coalesce(arguments)
 
     for one, plain in zip(kin(layout), kin(layout.with_slot_bits(None)), strict=True):
         assert one.slot_bits == 4

@@ -22,8 +22,8 @@ def test_copies_and_pickles_are_the_same_object(layout):
 
 
 def test_equality_and_hash_are_those_of_the_object():
-    made = [layout for _, layout in LAYOUTS]
-    assert len({*made, *made}) == len(set(map(id, made)))
+    result = [layout for _, layout in LAYOUTS]
+    assert len({*result, *result}) == len(set(map(id, result)))
     assert Layout((2, 3), (3, 1)) == Layout.row_major([2, 3])
     assert Layout((1, 3), (7, 1)) != Layout((1, 3), (3, 1))
 

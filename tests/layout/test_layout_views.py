@@ -154,9 +154,9 @@ def test_views_that_keep_their_elements(layout):
 def test_expand_dims_keeps_row_major_and_column_major(dim):
     expanded = (*(2, 3, 4)[:dim], 1, *(2, 3, 4)[dim:])
     for make in (Layout.row_major, Layout.column_major):
-        made = make((2, 3, 4)).expand_dims(dim)
-        assert made.minor_to_major == make(expanded).minor_to_major
-        assert made.same_placement(make(expanded))
+        result = make((2, 3, 4)).expand_dims(dim)
+        assert result.minor_to_major == make(expanded).minor_to_major
+        assert result.same_placement(make(expanded))
 
 
 @settings(max_examples=EXAMPLES)
@@ -219,9 +219,9 @@ def test_a_reshaped_row_major_layout_is_the_row_major_one(layout):
 def test_sliding_windows_over_several_dimensions(data, layout):
     dims = [d for d, n in enumerate(layout.shape) if n and len(layout.parts[d]) == 1]
     windows = [data.draw(st.integers(1, layout.shape[d])) for d in dims]
-    found = layout.sliding_window(windows, dims)
+    result = layout.sliding_window(windows, dims)
     array = slot_array(layout)
-    check(found, np.lib.stride_tricks.sliding_window_view(array, windows, dims))
+    check(result, np.lib.stride_tricks.sliding_window_view(array, windows, dims))
 
 
 def test_two_windows_over_one_dimension():
@@ -234,7 +234,7 @@ def test_two_windows_over_one_dimension():
 def alike(draw, count):
     """Layouts of one shape."""
     shape = draw(shapes())
-    made = []
+    result = []
     for _ in range(count):
         order = draw(orders(len(shape)))
         strides = [draw(st.integers(-6, 6)) for _ in shape]
@@ -243,8 +243,8 @@ def alike(draw, count):
         flips = draw(st.sampled_from([(), range(len(shape))]))
         whole = Layout.packed(shape, order)
         choices = [loose, whole, whole.flip(flips), Layout.row_major(shape).flip(flips)]
-        made.append(draw(st.sampled_from(choices)))
-    return made
+        result.append(draw(st.sampled_from(choices)))
+    return result
 
 
 @settings(max_examples=100)

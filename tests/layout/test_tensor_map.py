@@ -26,25 +26,25 @@ BITS = {"UINT8": 8, "UINT16": 16, "UINT32": 32, "UINT64": 64, "16U4_ALIGN8B": 4,
 TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
 
 
-def box_read(found, bits, at):
+def box_read(result, bits, at):
     """The coordinates of each element of a box, and the bit it begins at; None outside the map."""
-    steps = found.element_strides
-    counts = [-(-box // step) for box, step in zip(found.box_dims, steps, strict=True)]
+    steps = result.element_strides
+    counts = [-(-box // step) for box, step in zip(result.box_dims, steps, strict=True)]
     for place in itertools.product(*map(range, counts)):
         c = [a + k * step for a, k, step in zip(at, place, steps, strict=True)]
-        start = 8 * found.byte_offset + c[0] * bits
-        start += sum(8 * i * s for i, s in zip(c[1:], found.global_strides, strict=True))
-        yield c, start if inside(c, found.global_dims) else None
+        start = 8 * result.byte_offset + c[0] * bits
+        start += sum(8 * i * s for i, s in zip(c[1:], result.global_strides, strict=True))
+        yield c, start if inside(c, result.global_dims) else None
 
 
 def inside(index, shape):
     return all(0 <= i < n for i, n in zip(index, shape, strict=True))
 
 
-def index_in(layout, found, coordinates):
+def index_in(layout, result, coordinates):
     """The index of the layout that the coordinates of a map stand for, digit by digit."""
     index = [0] * layout.ndim
-    for (dim, part), c in zip(found.axes, coordinates, strict=True):
+    for (dim, part), c in zip(result.axes, coordinates, strict=True):
         unit = 1
         for extent, _ in layout.parts[dim][part + 1 :]:
             unit *= extent
@@ -54,14 +54,14 @@ def index_in(layout, found, coordinates):
 
 def check(layout, box, kind, starts, **options):
     """Boxes from each start hold the elements of the layout, each index in a box once, or zeros."""
-    found, bits = layout.tensor_map(box, kind, **options), BITS[kind]
+    results, bits = layout.tensor_map(box, kind, **options), BITS[kind]
     steps = options.get("element_strides", (1,) * layout.ndim)
     for start in starts:
-        at = found.coordinates(start)
-        assert index_in(layout, found, at) == tuple(start)
+        at = results.coordinates(start)
+        assert index_in(layout, results, at) == tuple(start)
         seen = set()
-        for c, bit in box_read(found, bits, at):
-            index = index_in(layout, found, c)
+        for c, bit in box_read(results, bits, at):
+            index = index_in(layout, results, c)
             if inside(index, layout.shape):
                 assert bit == layout.offset_of(index) * bits, (layout, box, start, index)
             elif bit is not None:
@@ -70,7 +70,7 @@ def check(layout, box, kind, starts, **options):
             seen.add(index)
         ranges = (range(i, i + n, s) for i, n, s in zip(start, box, steps, strict=True))
         assert seen == {*itertools.product(*ranges)}
-    return found
+    return results
 
 
 def drawn(random):
@@ -105,8 +105,8 @@ def test_boxes_of_strided_layouts_hold_their_elements(seed):
     layout, kind, box, steps = drawn(dice)
     starts = [[0] * layout.ndim]
     starts += [[dice.randint(-3, n + 1) for n in layout.shape] for _ in range(4)]
-    found = check(layout, box, kind, starts, element_strides=steps)
-    assert [dim for dim, _ in found.axes] == [*layout.minor_to_major]
+    result = check(layout, box, kind, starts, element_strides=steps)
+    assert [dim for dim, _ in result.axes] == [*layout.minor_to_major]
 
 
 TILES = [
@@ -138,18 +138,18 @@ def test_boxes_of_tiles_hold_their_elements(layout, boxes, kind):
 
 def test_packed_types_are_counted_in_elements_of_their_bits():
     layout = Layout.padded((3, 40), (3, 64), None, "ZERO")
-    found = check(layout, (2, 32), "16U4_ALIGN8B", [(0, 0), (1, 8), (2, -4)])
-    assert found.global_strides == (32,)
+    result = check(layout, (2, 32), "16U4_ALIGN8B", [(0, 0), (1, 8), (2, -4)])
+    assert result.global_strides == (32,)
     view = Layout.row_major((4, 256)).slice((slice(1, None), slice(0, 128)))
-    found = check(view, (3, 128), "16U6_ALIGN16B", [(0, 0), (1, 0)])
-    assert (found.global_strides, found.byte_offset) == ((192,), 192)
+    result = check(view, (3, 128), "16U6_ALIGN16B", [(0, 0), (1, 0)])
+    assert (result.global_strides, result.byte_offset) == ((192,), 192)
 
 
 def test_a_matrix():
-    found = Layout.row_major((1000, 512)).tensor_map(
+    result = Layout.row_major((1000, 512)).tensor_map(
         (64, 32), tl.bfloat16, swizzle="64B", l2_promotion="128B", oob_fill="NaN"
     )
-    assert found == TensorMap(
+    assert result == TensorMap(
         data_type="CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
         global_dims=(512, 1000),
         global_strides=(1024,),
@@ -162,36 +162,36 @@ def test_a_matrix():
         byte_offset=0,
         axes=((1, 0), (0, 0)),
     )
-    assert (found.rank, found.alignment) == (2, 16)
-    assert pickle.loads(pickle.dumps(found)) == found
-    assert len({found, pickle.loads(pickle.dumps(found))}) == 1
+    assert (result.rank, result.alignment) == (2, 16)
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert len({result, pickle.loads(pickle.dumps(result))}) == 1
     with pytest.raises(AttributeError, match="cannot change 'box_dims'"):
-        found.box_dims = (1, 1)
+        result.box_dims = (1, 1)
 
 
 def test_tiles_of_eight_by_128():
-    found = Layout.tiled((64, 512), [(8, 128)]).tensor_map((16, 256), "float32")
-    assert found.global_dims == (128, 8, 4, 8)
-    assert found.global_strides == (512, 4096, 16384)
-    assert found.box_dims == (128, 8, 2, 2)
-    assert found.axes == ((1, 1), (0, 1), (1, 0), (0, 0))
-    assert found.coordinates((24, 300)) == (44, 0, 2, 3)
+    result = Layout.tiled((64, 512), [(8, 128)]).tensor_map((16, 256), "float32")
+    assert result.global_dims == (128, 8, 4, 8)
+    assert result.global_strides == (512, 4096, 16384)
+    assert result.box_dims == (128, 8, 2, 2)
+    assert result.axes == ((1, 1), (0, 1), (1, 0), (0, 0))
+    assert result.coordinates((24, 300)) == (44, 0, 2, 3)
 
 
 def test_dimensions_of_size_1_take_any_stride():
     """CUDA has to be given one all the same: the next that its rules allow."""
-    found = Layout((1, 8, 5), (7, 8, 1), minor_to_major=(2, 1, 0)).tensor_map((1, 8, 4), 4)
-    assert (found.global_dims, found.global_strides) == ((5, 8, 1), (32, 256))
-    found = Layout((1, 5), (3, 1), minor_to_major=(1, 0)).tensor_map((1, 4), 4)
-    assert found.global_strides == (32,)  # five elements take 20 bytes
+    result = Layout((1, 8, 5), (7, 8, 1), minor_to_major=(2, 1, 0)).tensor_map((1, 8, 4), 4)
+    assert (result.global_dims, result.global_strides) == ((5, 8, 1), (32, 256))
+    result = Layout((1, 5), (3, 1), minor_to_major=(1, 0)).tensor_map((1, 4), 4)
+    assert result.global_strides == (32,)  # five elements take 20 bytes
 
 
 def test_interleaved():
-    found = Layout.row_major((2, 4, 4, 16)).tensor_map(
+    result = Layout.row_major((2, 4, 4, 16)).tensor_map(
         (1, 2, 2, 16), "float16", interleave="32B", swizzle="32b"
     )
-    assert found.alignment == 32
-    assert found.interleave == "CU_TENSOR_MAP_INTERLEAVE_32B"
+    assert result.alignment == 32
+    assert result.interleave == "CU_TENSOR_MAP_INTERLEAVE_32B"
 
 
 NAMES = [
@@ -210,8 +210,8 @@ NAMES = [
 
 @pytest.mark.parametrize(("dtype", "name"), NAMES, ids=str)
 def test_names_of_types(dtype, name):
-    found = Layout.row_major((64,)).tensor_map((32,), dtype)
-    assert found.data_type == f"CU_TENSOR_MAP_DATA_TYPE_{name}"
+    result = Layout.row_major((64,)).tensor_map((32,), dtype)
+    assert result.data_type == f"CU_TENSOR_MAP_DATA_TYPE_{name}"
 
 
 ROWS = Layout.row_major((64, 64))
@@ -335,9 +335,9 @@ RULES = [
 
 
 def made(changes):
-    given = {"layout": ROWS, "box": (8, 8), "dtype": "float32"} | changes
-    layout = given.pop("layout")
-    return layout.tensor_map(given.pop("box"), given.pop("dtype"), **given)
+    argument = {"layout": ROWS, "box": (8, 8), "dtype": "float32"} | changes
+    layout = argument.pop("layout")
+    return layout.tensor_map(argument.pop("box"), argument.pop("dtype"), **argument)
 
 
 @pytest.mark.parametrize(("broken", "kept", "message"), RULES, ids=[m[:60] for *_, m in RULES])
@@ -389,7 +389,7 @@ def stand_in(answer="CUDA_SUCCESS"):
         CUresult=results,
         cuuint64_t=lambda n: ("64 bits", n),
         cuuint32_t=lambda n: ("32 bits", n),
-        cuTensorMapEncodeTiled=lambda *given: (results[answer], given),
+        cuTensorMapEncodeTiled=lambda *arguments: (results[answer], arguments),
     )
 
 
@@ -411,8 +411,8 @@ def installed(monkeypatch):
 def test_encoding(installed):
     module = stand_in()
     installed(module)
-    found = made({"layout": ROWS.moved(4), "swizzle": "32B", "l2_promotion": "64B"})
-    assert found.encode(2**20) == (
+    result = made({"layout": ROWS.moved(4), "swizzle": "32B", "l2_promotion": "64B"})
+    assert result.encode(2**20) == (
         module.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         2,
         2**20 + 16,
@@ -465,8 +465,8 @@ def test_with_cuda_python():
     driver = pytest.importorskip("cuda.bindings.driver", reason="optional: cuda-bindings")
     for _, kept, _ in RULES:
         with contextlib.suppress(RuntimeError):
-            found = made(kept)
-            found.encode(2**20 - found.byte_offset)
+            result = made(kept)
+            result.encode(2**20 - result.byte_offset)
     kinds = {
         "CUtensorMapInterleave": tensor_map._CHOICES["interleave"],
         "CUtensorMapSwizzle": tensor_map._CHOICES["swizzle"],

@@ -53,19 +53,19 @@ def test_a_roll_keeps_the_order_of_all_tiles():
     layout, array = Layout.parse("(2,16):(2,8*8+2*1)"), numbers(2, 16)
     x = tl.to_layout(tl.asarray(array), layout)
     for shift, axis in ((2, 1), ((2, 4), (1, 0))):
-        found = tl.roll(x, shift, axis=axis)
-        same(found, np.roll(array, shift, axis))
-        assert found.layout == Layout.packed((2, 16), (0, 1))
+        result = tl.roll(x, shift, axis=axis)
+        same(result, np.roll(array, shift, axis))
+        assert result.layout == Layout.packed((2, 16), (0, 1))
 
 
 def test_parts_of_numbers_in_one_tile_alone_have_strides():
     x = tl.to_layout(tl.asarray([[1 + 2j, 3 + 4j], [5 + 6j, 7 + 8j]]), "{1,0:T(4,4)}")
-    for found, text, expected in [
+    for result, text, expected in [
         (tl.real(x), "(2,2):(8,2)", [[1, 3], [5, 7]]),
         (tl.imag(x), "(2,2):(8,2)+1", [[2, 4], [6, 8]]),
     ]:
-        assert (str(found.layout), np.asarray(found).tolist()) == (text, expected)
-        assert shared(found, x)
+        assert (str(result.layout), np.asarray(result).tolist()) == (text, expected)
+        assert shared(result, x)
 
 
 def test_what_only_a_copy_can_hold_is_refused_without_one():

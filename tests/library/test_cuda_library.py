@@ -30,8 +30,8 @@ from tensorlayout.support.array_library import TABLE
 
 @pytest.fixture(scope="module")
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def numbers(dtype, shape, seed=0):
@@ -100,7 +100,7 @@ def test_sums_of_products_are_matrix_products(driver):
     ]
     with enqueued() as log:
         calls["padded"]()
-    assert [each.what for each in log] == ["gemm"]
+    assert [item.what for item in log] == ["gemm"]
 
 
 @needs_compiler
@@ -109,8 +109,8 @@ def test_vectors_of_complex_numbers_are_conjugated(driver):
         a, b = numbers("complex64", shape), numbers("complex64", shape, 1)
         x, y = tl.asarray(a, device="cuda"), tl.asarray(b, device="cuda")
         for u, v, c, d in ((x, y, a, b), (tl.flip(x), y, np.flip(a), b)):
-            found = np.asarray(tl.vecdot(u, v, axis=axis).to_device("cpu"))
-            np.testing.assert_allclose(found, np.sum(c.conj() * d, axis), 1e-5)
+            result = np.asarray(tl.vecdot(u, v, axis=axis).to_device("cpu"))
+            np.testing.assert_allclose(result, np.sum(c.conj() * d, axis), 1e-5)
 
 
 @needs_compiler
@@ -152,9 +152,9 @@ def test_another_device():
     y = tl.astype(x, tl.int16)
     for call in (lambda: linalg.pinv(x), lambda: tl.unique_values(y), lambda: x @ x, lambda: y @ y):
         assert call().device == "cuda:1"
-    found = tl.tensordot(x, x, axes=3)
+    result = tl.tensordot(x, x, axes=3)
     expected = np.asarray(tl.sum(x * x).to_device("cpu"))
-    close(found.to_device("cpu"), expected)
+    close(result.to_device("cpu"), expected)
 
 
 # ---- The table, on NumPy
@@ -212,14 +212,14 @@ def test_cupy_is_asked_on_the_operands_memory(cupy_like):
     x = on_stand_in(a)
     linalg.inv(x)
     cupy_like.calls.clear()
-    found = linalg.inv(x)
+    result = linalg.inv(x)
     assert cupy_like.calls == [("errstate", "raise")]
-    assert (str(found.device), found.layout) == ("cuda:0", tl.Layout.row_major((2, 3, 3)))
+    assert (str(result.device), result.layout) == ("cuda:0", tl.Layout.row_major((2, 3, 3)))
     cupy_like.calls.clear()
-    np.testing.assert_allclose(np.asarray(found.to_device("cpu")), np.linalg.inv(a))
+    np.testing.assert_allclose(np.asarray(result.to_device("cpu")), np.linalg.inv(a))
     for view, expected in ((x[:, ::-1, :], a[:, ::-1]), (x[0].mT, a[0].T)):
-        found = np.asarray(linalg.det(view).to_device("cpu"))
-        np.testing.assert_allclose(found, np.linalg.det(expected))
+        result = np.asarray(linalg.det(view).to_device("cpu"))
+        np.testing.assert_allclose(result, np.linalg.det(expected))
 
 
 SINGULAR, EIGENVALUES = "Singular matrix", "Eigenvalues did not converge"
@@ -283,8 +283,8 @@ def test_without_a_routine_the_host_takes_over(cupy_like, monkeypatch, available
     a = np.array([[0.0, -1.0], [1.0, 0.0]])
     x = on_stand_in(a)
     with tl.trace() as seen:
-        found = linalg.eig(x)
-    values = np.asarray(found.eigenvalues.to_device("cpu")) if not available else None
+        result = linalg.eig(x)
+    values = np.asarray(result.eigenvalues.to_device("cpu")) if not available else None
     steps = [(r.name, r.kind, r.bytes_read, r.bytes_written) for r in seen]
     assert steps[-1][:2] == ("eig", "compute")
     if available:
@@ -349,13 +349,13 @@ def test_gpu_failures_are_raised(gpu):
     with opened(gpu):
         zero = tl.zeros((2, 2), device="cuda")
         stack, nan = tl.zeros((3, 2, 2), device="cuda"), tl.full((2, 2), math.nan, device="cuda")
-        given = {
+        arguments = {
             "inv": (zero, stack),
             "cholesky": (zero, stack, nan),
             "eigh": (nan,),
             "svd": (nan,),
         }
-        for name, matrices in given.items():
+        for name, matrices in arguments.items():
             for x in matrices:
                 with pytest.raises(np.linalg.LinAlgError, match=f"^{name}: "):
                     getattr(linalg, name)(x)

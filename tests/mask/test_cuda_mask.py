@@ -19,8 +19,8 @@ from tensorlayout.cuda.engine.simulator import checking
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def on_cuda(values, dtype=None):
@@ -36,9 +36,9 @@ def mask_of(shape, share=0.5):
 
 
 def written(array, key, value):
-    found = array.copy()
-    found[key] = value
-    return found
+    result = array.copy()
+    result[key] = value
+    return result
 
 
 # --- Reads ---------------------------------------------------------------------------------------
@@ -50,15 +50,15 @@ def written(array, key, value):
 def test_sizes_and_shares(size, share):
     values, mask = np.arange(size, dtype=np.int32), mask_of(size, share)
     with checking("bounds", "initialized", "races"):
-        found = on_cuda(values)[on_cuda(mask)]
-    same(found.to_device("cpu"), values[mask])
+        result = on_cuda(values)[on_cuda(mask)]
+    same(result.to_device("cpu"), values[mask])
 
 
 @needs_compiler
 def test_more_chunks_than_one_step_of_the_sums():
     mask = mask_of(9_000_000, 0.001)
-    found = on_cuda(mask.view(np.uint8))[on_cuda(mask)].to_device("cpu")
-    same(found, np.ones(mask.sum(), np.uint8))
+    result = on_cuda(mask.view(np.uint8))[on_cuda(mask)].to_device("cpu")
+    same(result, np.ones(mask.sum(), np.uint8))
 
 
 @needs_compiler
@@ -138,13 +138,13 @@ def test_accesses_are_coalesced():
     with checking("bounds", "count") as record:
         x[m]
         x[m] = 3.0
-    found = record.of("count_true")
-    assert (found.sector_efficiency_read, found.bytes_per_access > 15) == (1.0, True)
-    found = record.of("select_elements")
-    assert found.sector_efficiency_write >= 0.9
-    assert found.sector_efficiency_read >= 0.9
-    assert found.lane_activity >= 0.9
-    assert found.bank_conflict_ratio <= 1.2
-    found = record.of("store_masked")
-    assert found.sector_efficiency_write == 1.0
-    assert found.sector_efficiency_read == 1.0
+    result = record.of("count_true")
+    assert (result.sector_efficiency_read, result.bytes_per_access > 15) == (1.0, True)
+    result = record.of("select_elements")
+    assert result.sector_efficiency_write >= 0.9
+    assert result.sector_efficiency_read >= 0.9
+    assert result.lane_activity >= 0.9
+    assert result.bank_conflict_ratio <= 1.2
+    result = record.of("store_masked")
+    assert result.sector_efficiency_write == 1.0
+    assert result.sector_efficiency_read == 1.0

@@ -30,8 +30,8 @@ CHECKS = ("bounds", "initialized", "races")
 
 @pytest.fixture(scope="module", autouse=True)
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def numbers(dtype, shape, seed=0):
@@ -52,9 +52,9 @@ def product(a, b):
 
 def check(x, y, expected, message=""):
     """Of two tensors on one device."""
-    found = x @ y
-    assert (found.device, found.layout) == (x.device, ROWS(found.shape)), message
-    close(found.to_device("cpu"), expected, message)
+    result = x @ y
+    assert (result.device, result.layout) == (x.device, ROWS(result.shape)), message
+    close(result.to_device("cpu"), expected, message)
 
 
 def on_cuda(a):
@@ -142,7 +142,7 @@ COPIED = {
 def test_operands_that_blas_takes_as_they_lie(driver, view):
     x = view(on_cuda(numbers("float32", (6, 5))))
     for a, b in ((x, on_cuda(numbers("float32", (x.shape[1], 7)))), (x.mT.copy(), x)):
-        host = [np.asarray(each.to_device("cpu")) for each in (a, b)]
+        host = [np.asarray(operand.to_device("cpu")) for operand in (a, b)]
         check(a, b, product(*host))
         assert copied(lambda a=a, b=b: a @ b) == []
         done = counted(driver, lambda a=a, b=b: a @ b)
@@ -154,13 +154,13 @@ def test_operands_that_blas_takes_as_they_lie(driver, view):
 def test_operands_that_are_copied_first(driver, view):
     x = view(on_cuda(numbers("float32", (6, 5))))
     y = on_cuda(numbers("float32", (x.shape[1], 7), 1))
-    check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
+    check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
     assert copied(lambda: x @ y) == [("matmul", "relayout", x.size * 4)]
     done = counted(driver, lambda: x @ y)
     assert done == Counter(allocations=2, launches=1, library_calls=1)
     with enqueued() as log:
         x @ y
-    assert [each.what.partition("_")[0] for each in log] == ["copy", "gemm"]
+    assert [operand.what.partition("_")[0] for operand in log] == ["copy", "gemm"]
 
 
 STACKS = {
@@ -180,7 +180,7 @@ STACKS = {
 def test_stacks_that_blas_takes_as_they_lie(driver, name, dtype):
     view, shape, times = STACKS[name]
     x, y = view(on_cuda(numbers(dtype, (4, 3, 5)))), on_cuda(numbers(dtype, shape, 1))
-    check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
+    check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
     assert copied(lambda: x @ y) == []
     done = counted(driver, lambda: x @ y)
     assert done == Counter(allocations=1, library_calls=times)
@@ -192,7 +192,7 @@ def test_a_stack_of_too_many_calls_is_copied(driver):
     y = on_cuda(numbers("float32", (19, 18, 3, 2), 1))
     cases = ((x, tl.permute_dims(y, (1, 0, 2, 3)), y.size), (x[:2], y[:, :1][:, 0], 0))
     for left, other, count in cases:
-        arrays = [np.asarray(each.to_device("cpu")) for each in (left, other)]
+        arrays = [np.asarray(item.to_device("cpu")) for item in (left, other)]
         check(left, other, product(*arrays))
         expected = [("matmul", "relayout", 4 * count)] if count else []
         assert copied(lambda a=left, b=other: a @ b) == expected
@@ -204,7 +204,7 @@ def test_integers_are_one_launch_whatever_the_layout(driver):
     for view in (*list(AS_THEY_LIE.values())[::3], *COPIED.values()):
         x = view(on_cuda(numbers("int16", (6, 5))))
         y = on_cuda(numbers("int16", (x.shape[1], 7), 1))
-        check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
+        check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
         assert copied(lambda x=x, y=y: x @ y) == []
         done = counted(driver, lambda x=x, y=y: x @ y)
         assert done == Counter(allocations=1, launches=1)
@@ -276,7 +276,7 @@ class Cublas:
         strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo,
     ):  # fmt: skip
         self.operations, self.pointers, self.leading = (transa, transb), (A, B, C), (lda, ldb, ldc)
-        one, zero = (ctypes.c_float.from_address(each).value for each in (alpha, beta))
+        one, zero = (ctypes.c_float.from_address(item).value for item in (alpha, beta))
         strides = (strideA, strideB, strideC, batchCount)
         self.calls.append(("batched", m, n, k, Atype, Btype, Ctype, *strides, one, zero))
 
@@ -317,7 +317,7 @@ def test_the_calls_of_cublas():
         x = tl.zeros((4, 3, 5), dtype="float32", device="cuda")
         recorder.calls.clear()
         x[0] @ x[1].mT
-        assert [each[0] for each in recorder.calls] == ["alloc"]
+        assert [call[0] for call in recorder.calls] == ["alloc"]
         assert told == [("gemmEx", 3, 3, 5, 1, 0, 5, 5, 3, 68)]
         del told[:]
         x @ tl.matrix_transpose(x)
@@ -333,7 +333,7 @@ def test_cupy_has_what_is_called():
     library = cupy.cuda.cublas
     for name in ("gemmEx", "gemmStridedBatchedEx", "getMathMode", "setMathMode"):
         ours, theirs = getattr(Cublas, name), getattr(library, name).__doc__
-        words = [each.split()[-1] for each in theirs.partition("(")[2].partition(")")[0].split(",")]
+        words = [part.split()[-1] for part in theirs.partition("(")[2].partition(")")[0].split(",")]
         assert list(ours.__code__.co_varnames[1 : ours.__code__.co_argcount]) == words
     for name in dir(Cublas):
         if name.startswith("CUBLAS"):
@@ -376,9 +376,9 @@ def told(first, second):
 
 def test_no_address_is_beyond_the_reach_of_an_index():
     """Strides and sizes have 64 bits, the grid as many blocks as a GPU takes."""
-    made = told(ROWS((2**33, 2**20)), ROWS((2**20, 4)))
-    assert (made.rows, made.depth, made.first_down) == (2**33, 2**20, 2**20)
-    assert made.tiles == 2**33 // 64
+    result = told(ROWS((2**33, 2**20)), ROWS((2**20, 4)))
+    assert (result.rows, result.depth, result.first_down) == (2**33, 2**20, 2**20)
+    assert result.tiles == 2**33 // 64
     stack = told(ROWS((2**34, 1, 1)), ROWS((1, 1)))
     assert (stack.tiles, stack.stack.rank) == (2**34, 1)
 
@@ -394,9 +394,9 @@ def test_more_tiles_than_blocks(monkeypatch):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_compiled_for_a_gpu_without_spills(architecture):
     for kernel in kernels_in("matmul.cu"):
-        found = resources(kernel, architecture)
+        result = resources(kernel, architecture)
         most = 160 if kernel.symbol.endswith("uint64_t") else 128
-        assert (kernel.symbol, found.spilled, found.registers <= most) == (kernel.symbol, 0, True)
+        assert (kernel.symbol, result.spilled, result.registers <= most) == (kernel.symbol, 0, True)
 
 
 # ---- On a GPU, and on what stands for one
@@ -412,4 +412,4 @@ def test_gpu_products(dtype, gpu):
         for view in (*AS_THEY_LIE.values(), *COPIED.values()):
             x = view(on_cuda(numbers(dtype, (6, 5))))
             y = on_cuda(numbers(dtype, (x.shape[1], 7), 1))
-            check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
+            check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))

@@ -11,19 +11,19 @@ from tensorlayout.plan.matrices import fitted
 
 def term(rng, letters):
     """Some letters, and now and then "..."."""
-    found = list(rng.choice(list(letters), rng.choice([0, 1, 2, 2, 3])))
+    result = list(rng.choice(list(letters), rng.choice([0, 1, 2, 2, 3])))
     if rng.random() < 0.35:
-        found.insert(rng.integers(len(found) + 1), "...")
-    return "".join(found)
+        result.insert(rng.integers(len(result) + 1), "...")
+    return "".join(result)
 
 
 def shape_for(rng, text, sizes):
     """Sizes for a term, wrong now and then; "..." is for up to two dimensions, of 2 and 3."""
-    found = []
+    results = []
     for letter in text.replace("...", "."):
-        found += [2, 3][rng.integers(3) :] if letter == "." else [sizes[letter]]
-    found = [rng.choice([n] * 17 + [1, 1, 3]) for n in found] + [2] * (rng.random() < 0.03)
-    return tuple(int(n) for n in found)
+        results += [2, 3][rng.integers(3) :] if letter == "." else [sizes[letter]]
+    results = [rng.choice([n] * 17 + [1, 1, 3]) for n in results] + [2] * (rng.random() < 0.03)
+    return tuple(int(n) for n in results)
 
 
 def drawn(seed):
@@ -37,13 +37,13 @@ def drawn(seed):
         at = rng.integers(len(text) + 1)
         text = text[:at] + rng.choice(list(" .$->1i")) + text[at:]
     sizes = {letter: rng.choice([0, 1, 2, 2, 3, 3]) for letter in "ijk"}
-    return text, tuple(shape_for(rng, each, sizes) for each in terms)
+    return text, tuple(shape_for(rng, item, sizes) for item in terms)
 
 
 def by_numpy(text, arrays):
     """What NumPy computes, or None. It takes sizes of 0 and 1 for one letter of one operand."""
-    for each, a in zip(text.replace(" ", "").partition("->")[0].split(","), arrays, strict=True):
-        front, _, back = each.partition("...")
+    for item, a in zip(text.replace(" ", "").partition("->")[0].split(","), arrays, strict=True):
+        front, _, back = item.partition("...")
         named = [*zip(front, a.shape, strict=False), *zip(back[::-1], a.shape[::-1], strict=False)]
         if len(set(named)) > len(dict(named)):
             return None

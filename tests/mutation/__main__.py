@@ -84,7 +84,7 @@ def places(path: Path) -> dict[tuple[Any, ...], list[Place]]:
 
     tree = get_ast(path.read_text())
     skipped = _not_run(path)
-    found = defaultdict(list)
+    result = defaultdict(list)
     for name in operator_names():
         operator_class = get_operator(name)
         if operator_class.arguments() or name in NOT_DRAWN:
@@ -94,23 +94,23 @@ def places(path: Path) -> dict[tuple[Any, ...], list[Place]]:
             for (line, column), end in operator.mutation_positions(node):
                 place = Place(path, line, name, next(occurrence))
                 if not any(a <= (line, column) < b for a, b in skipped):
-                    found[line, column, end].append(place)
-    return found
+                    result[line, column, end].append(place)
+    return result
 
 
 def _not_run(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """From where to where there are annotations, decorators, defaults and other headers."""
-    found: list[ast.AST] = []
+    results: list[ast.AST] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef):
-            found += [*node.decorator_list, node.args, *filter(None, [node.returns])]
+            results += [*node.decorator_list, node.args, *filter(None, [node.returns])]
         if isinstance(node, ast.ClassDef):
-            found += [n for n in (*node.decorator_list, *node.body) if not hasattr(n, "body")]
+            results += [n for n in (*node.decorator_list, *node.body) if not hasattr(n, "body")]
         if isinstance(node, ast.AnnAssign):
-            found.append(node.annotation)
+            results.append(node.annotation)
         if isinstance(node, ast.Assert | ast.ImportFrom):
-            found.append(node)
-    ends = [n for node in found for n in ast.walk(node) if hasattr(n, "end_lineno")]
+            results.append(node)
+    ends = [n for node in results for n in ast.walk(node) if hasattr(n, "end_lineno")]
     return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in ends]
 
 
@@ -135,20 +135,20 @@ def _lines(source: str, line: int) -> list[int]:
         if isinstance(node, ast.Assign) and node.lineno <= line <= (node.end_lineno or 0):
             names = {n.id for n in node.targets if isinstance(n, ast.Name)}
             uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in names]
-            return [found for n in uses for found in _statement(source, n.lineno)]
+            return [item for n in uses for item in _statement(source, n.lineno)]
     return _statement(source, line)
 
 
 def _statement(source: str, line: int) -> list[int]:
     """The lines of the statement around a line; of one with a body, the lines before that."""
-    found = [line]
+    results = [line]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
             body = getattr(node, "body", None)
             end = max(body[0].lineno - 1, node.lineno) if body else node.end_lineno or 0
             if line <= end:
-                found = list(range(node.lineno, end + 1))
-    return found
+                results = list(range(node.lineno, end + 1))
+    return results
 
 
 def drawn(paths: list[Path], number: int, seed: int) -> Iterator[tuple[int, Mutant]]:
@@ -156,8 +156,8 @@ def drawn(paths: list[Path], number: int, seed: int) -> Iterator[tuple[int, Muta
     draw = random.Random(seed)
     groups = [group for path in paths for group in places(path).values()]
     draw.shuffle(groups)
-    made = filter(None, (mutant(draw.choice(group)) for group in groups))
-    return enumerate(itertools.islice(made, number))
+    result = filter(None, (mutant(draw.choice(group)) for group in groups))
+    return enumerate(itertools.islice(result, number))
 
 
 # --- putting one in place -------------------------------------------------------------------------
@@ -182,24 +182,24 @@ def install(change: Mutant) -> None:
 
 def _codes(module: CodeType) -> dict[str, CodeType]:
     """The code of the functions and methods, not of those inside other functions."""
-    found = {}
+    results = {}
     for code in filter(inspect.iscode, module.co_consts):
         if code.co_flags & inspect.CO_NEWLOCALS and code.co_name != "<lambda>":
-            found[code.co_qualname] = code
+            results[code.co_qualname] = code
         elif not code.co_name.startswith("<"):
-            found |= _codes(code)  # a class
-    return found
+            results |= _codes(code)  # a class
+    return results
 
 
 def _function(module: ModuleType, name: str) -> Any:
     """The function behind properties, caches and the like."""
-    found = inspect.getattr_static(module, name.split(".")[0])
+    result = inspect.getattr_static(module, name.split(".")[0])
     for part in name.split(".")[1:]:
-        found = inspect.getattr_static(found, part)
-    while not inspect.isfunction(found):
+        result = inspect.getattr_static(result, part)
+    while not inspect.isfunction(result):
         inner = ("fget", "func", "__func__", "__wrapped__")
-        found = next(getattr(found, n) for n in inner if hasattr(found, n))
-    return inspect.unwrap(found)
+        result = next(getattr(result, n) for n in inner if hasattr(result, n))
+    return inspect.unwrap(result)
 
 
 def _assign(module: ModuleType, change: Mutant) -> None:
@@ -223,8 +223,8 @@ def _assign(module: ModuleType, change: Mutant) -> None:
 @functools.cache
 def caches() -> list[Any]:
     """All caches of functions of the package."""
-    found = [v for v in gc.get_objects() if isinstance(v, functools._lru_cache_wrapper)]
-    return [v for v in found if v.__module__.startswith("tensorlayout.")]
+    results = [v for v in gc.get_objects() if isinstance(v, functools._lru_cache_wrapper)]
+    return [v for v in results if v.__module__.startswith("tensorlayout.")]
 
 
 def _forget() -> None:
@@ -235,7 +235,7 @@ def _forget() -> None:
     names = [n for base in bases for n, v in vars(base).items() if isinstance(v, kept)]
     for cache in caches():
         cache.cache_clear()
-    held = [each() for each in list(layouts._interned._found.values())]
+    held = [value() for value in list(layouts._interned._found.values())]
     for layout in filter(None, held):
         for name in names:
             layout.__dict__.pop(name, None)
@@ -268,8 +268,8 @@ class Runner:
         draw = random.Random(0)
         items[:] = [
             item
-            for name, found in functions.items()
-            for item in (found if "/ops/" in name else draw.sample(found, min(len(found), MOST)))
+            for name, result in functions.items()
+            for item in (result if "/ops/" in name else draw.sample(result, min(len(result), MOST)))
         ]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -360,12 +360,12 @@ def chosen(change: Mutant, known: dict[str, Any], seconds: float) -> list[str]:
         random.Random(0).shuffle(group)
         group.sort(key=lambda name: took[name] > 0.3)
     turns = itertools.chain.from_iterable(itertools.zip_longest(*files.values()))
-    found, total = [], 0.0
+    results, total = [], 0.0
     for name in filter(None, turns):
         total += took[name]
-        if total < seconds or not found:
-            found.append(name)
-    return found
+        if total < seconds or not results:
+            results.append(name)
+    return results
 
 
 def _forked(work: Any, seconds: float) -> str:
@@ -418,8 +418,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20, help="of tests for each (default: 20)")
     parser.add_argument("--unchanged", action="store_true", help="nothing changed: all survive")
     options = parser.parse_args()
-    given = [PACKAGE / path for path in options.paths]
-    options.paths = [f for p in given for f in (sorted(p.glob("*.py")) if p.is_dir() else [p])]
+    operands = [PACKAGE / path for path in options.paths]
+    options.paths = [f for p in operands for f in (sorted(p.glob("*.py")) if p.is_dir() else [p])]
     return options
 
 

@@ -68,8 +68,8 @@ class Shared:
                 layout = fitting(self.draw, shape, slots, writable=False)
         else:
             layout = fitting(self.draw, shape, slots, writable=False)
-        self.parts[name] = found = Part(layout, dtype, start)
-        return found
+        self.parts[name] = result = Part(layout, dtype, start)
+        return result
 
     def other(self, name, operand):
         """An operand in memory of its own."""
@@ -105,13 +105,13 @@ def _elements(x, check):
     own = np.unique(x.octets())
 
     def compare(got, expected):
-        found = host(got)
-        if found.tobytes() == expected.tobytes():
+        result = host(got)
+        if result.tobytes() == expected.tobytes():
             return
-        check(x.of(found), x.of(expected))
-        for storage in (found := found.copy(), expected := expected.copy()):
+        check(x.of(result), x.of(expected))
+        for storage in (result := result.copy(), expected := expected.copy()):
             storage[own] = 0
-        same(found, expected)
+        same(result, expected)
 
     return compare
 
@@ -139,8 +139,8 @@ def _integer(draw):
 
 def _readable(draw, dtype):
     """A dtype whose values may be written into another."""
-    found = dtype if draw.chance(0.35) else draw.dtype()
-    return dtype if found.startswith("complex") and not dtype.startswith("complex") else found
+    result = dtype if draw.chance(0.35) else draw.dtype()
+    return dtype if result.startswith("complex") and not dtype.startswith("complex") else result
 
 
 def _scalar(draw, dtype):
@@ -244,14 +244,14 @@ def columns(draw):
     dtype = draw.dtype()
     source = _readable(draw, dtype)
     sizes = [as_dtype(d).itemsize for d in (dtype, source)]
-    each = max(sizes)
-    width = each * draw.choice((2, 2, 3))
+    item = max(sizes)
+    width = item * draw.choice((2, 2, 3))
     count = draw.between(1, 40)
     shared = Shared(draw, dtype, shape=(count,))
-    at = draw.random.sample(range(width // each), 2)
+    at = draw.random.sample(range(width // item), 2)
     shared.storage = np.zeros(width * count, np.uint8)
     parts = [
-        Part(Layout((count,), (width // n,), offset=k * each // n), as_dtype(d))
+        Part(Layout((count,), (width // n,), offset=k * item // n), as_dtype(d))
         for d, n, k in zip((dtype, source), sizes, at, strict=True)
     ]
     shared.x = shared.parts["x"] = parts[0]

@@ -24,8 +24,8 @@ def _cumulative(draw, shape):
 
     def expect(x):
         x = np.flip(x, axis) if back else x
-        found = np.cumsum(x, axis, dtype=x.dtype) - (x if exclusive else 0)
-        return np.flip(found, axis) if back else found
+        result = np.cumsum(x, axis, dtype=x.dtype) - (x if exclusive else 0)
+        return np.flip(result, axis) if back else result
 
     text = (
         f"dml.cumulative_summation(x, {axis}, dml.AxisDirection({int(back)}), {exclusive}, out=o)"
@@ -43,14 +43,14 @@ def _slice(draw, shape):
 
 def _tile(draw, shape):
     counts = [draw.between(1, 2) for _ in shape]
-    made = tuple(n * k for n, k in zip(shape, counts, strict=True))
-    return f"dml.tile(x, {counts}, out=o)", lambda x: np.tile(x, counts), made
+    result = tuple(n * k for n, k in zip(shape, counts, strict=True))
+    return f"dml.tile(x, {counts}, out=o)", lambda x: np.tile(x, counts), result
 
 
 def _join(draw, shape):
     axis = draw.between(0, len(shape) - 1)
-    made = tuple(2 * n if d == axis else n for d, n in enumerate(shape))
-    return f"dml.join([x, x], {axis}, out=o)", lambda x: np.concatenate([x, x], axis), made
+    result = tuple(2 * n if d == axis else n for d, n in enumerate(shape))
+    return f"dml.join([x, x], {axis}, out=o)", lambda x: np.concatenate([x, x], axis), result
 
 
 MAKERS = (_identity, _cumulative, _slice, _tile, _join)
@@ -75,8 +75,8 @@ def into_itself(draw):
     """``operator(x, out=o)``; the destination of the case, `o`, is drawn first."""
     dtype = "float32" if draw.few else draw.choice(("float32", "int32", "uint32"))
     shape = draw.shape(1, 3, empty=False)
-    text, function, made = draw.choice(MAKERS)(draw, shape)
-    shared = _shared(draw, dtype, made)
+    text, function, result = draw.choice(MAKERS)(draw, shape)
+    shared = _shared(draw, dtype, result)
     if shared.part("v", dtype, shape) is None:
         shared.other("v", draw.operand(dtype, shape, "mild"))
 
@@ -111,9 +111,9 @@ def scattered(draw):
             shared.other(name, draw.operand(d, wanted, "mild"))
 
     def change(_, arrays):
-        found = np.array(arrays["v"])
-        np.put_along_axis(found, arrays["k"].astype(np.int64), arrays["u"], axis)
-        return found
+        result = np.array(arrays["v"])
+        np.put_along_axis(result, arrays["k"].astype(np.int64), arrays["u"], axis)
+        return result
 
     text = f"dml.scatter(v, k, u, {axis}, out=x)"
     case = shared.case("directml scatter out", text, change, same, traced=False)

@@ -89,14 +89,14 @@ def masked(draw):
         by = to
         chosen = to[1](x.array)
     count = int(np.count_nonzero(chosen))
-    made = {}
+    result = {}
     if draw.chance(0.5):
         text = draw.choice(("True", "False"))
         content = np.asarray(text == "True")
     else:
         dtype = "bool" if draw.few else draw.choice(("bool", "bool", "int8", "float32"))
-        made["v"] = draw.operand(dtype, (count,), "moved")
-        text, content = "v", made["v"].array
+        result["v"] = draw.operand(dtype, (count,), "moved")
+        text, content = "v", result["v"].array
 
     def expect(a, *_):
         mask = np.array(by[1](a))
@@ -104,7 +104,7 @@ def masked(draw):
         return a
 
     line = f"{to[0]}[{by[0]}] = {text}"
-    return Case("x[mask of x] = y", line, {"x": x, **made}, expect, same, writes="x")
+    return Case("x[mask of x] = y", line, {"x": x, **result}, expect, same, writes="x")
 
 
 def _fits(to, by):
@@ -145,13 +145,13 @@ def at_positions(draw):
     n = target.shape[0]
     if not n or x.layout.is_padded or n > 127:
         return assigned(draw)
-    found = [draw.between(-n, n - 1) for _ in range(x.storage.size)]
-    x = draw.over(x.layout, np.array(found, dtype))
+    results = [draw.between(-n, n - 1) for _ in range(x.storage.size)]
+    x = draw.over(x.layout, np.array(results, dtype))
     number = draw.choice((0, 1, 7))
-    made, text = {}, str(number)
+    result, text = {}, str(number)
     if draw.chance(0.4):  # of equal positions, the last value wins
         there = (*by[1](x.array).shape, *target.shape[1:])
-        made, text = {"v": draw.operand(dtype, there, "moved")}, "v"
+        result, text = {"v": draw.operand(dtype, there, "moved")}, "v"
     line = f"{to[0]}[{by[0]}] = {text}"
 
     def expect(a, *values):
@@ -159,7 +159,7 @@ def at_positions(draw):
         to[1](a)[places] = values[0] if values else number
         return a
 
-    return Case("x[positions of x] = y", line, {"x": x, **made}, expect, same, writes="x")
+    return Case("x[positions of x] = y", line, {"x": x, **result}, expect, same, writes="x")
 
 
 def parts(draw):
@@ -173,11 +173,11 @@ def parts(draw):
     whole = draw.chance(0.3)
 
     def expect(a):
-        found = np.array(getattr(a, other)[::-1] if flip else getattr(a, other))
+        result = np.array(getattr(a, other)[::-1] if flip else getattr(a, other))
         if whole:
-            a[...] = found
+            a[...] = result
         else:
-            setattr(a, one, found)
+            setattr(a, one, result)
         return a
 
     line = f"x[...] = {by}" if whole else f"tl.{one}(x)[...] = {by}"

@@ -154,7 +154,7 @@ class DifferenceError(AssertionError):
 def judge(case: Case, traced: bool = False) -> Any:
     """Run a case; `DifferenceError` says what differs. Gives the results, for another look."""
     expected = _expected(case)
-    given, space = _operands(case)
+    argument, space = _operands(case)
     seen = None
     try:
         if traced and case.traced:
@@ -165,31 +165,31 @@ def judge(case: Case, traced: bool = False) -> Any:
     except Exception as error:
         if isinstance(expected, Refused) and isinstance(error, expected.errors):
             # Other devices leave out what is outside, and write the rest.
-            _untouched(case, given, but=case.writes if _on_the_cpu_too(case) else "")
+            _untouched(case, argument, but=case.writes if _on_the_cpu_too(case) else "")
             _refused_on_the_cpu(case, error)
             return None
         if isinstance(error, case.may_refuse) and not MISTAKES.search(str(error)):
-            _untouched(case, given)
+            _untouched(case, argument)
             return None
         msg = f"raised {type(error).__name__}: {error}"
         raise DifferenceError(msg) from error
     if isinstance(expected, Refused):
         raise DifferenceError(f"expected {expected.errors}, got {results!r}")
     if case.writes:
-        _written(case, space, given, expected)
+        _written(case, space, argument, expected)
         return None
     expected = expected if isinstance(expected, tuple) else (expected,)
     if len(results) != len(expected):
         raise DifferenceError(f"{len(results)} results, expected {len(expected)}")
     for result, wanted in zip(results, expected, strict=True):
-        _holds(case, result, wanted, given)
+        _holds(case, result, wanted, argument)
     _laid_out(case, results)
-    if case.view is not None and given:
-        _shares(case, results, next(iter(given.values())))
+    if case.view is not None and argument:
+        _shares(case, results, next(iter(argument.values())))
     if seen is not None:
         _shown(case, results, seen)
-    _untouched(case, given)
-    _as_on_the_cpu(case, results, given)
+    _untouched(case, argument)
+    _as_on_the_cpu(case, results, argument)
     return results
 
 
@@ -199,23 +199,23 @@ def judge_arrays(case: Case) -> bool:
     On the CPU. Methods need a tensor, and NumPy's functions one operand that is.
     """
     expected = _expected(case)
-    given, space = _operands(case)
-    names = [name for name in given if not re.search(rf"\b{name}[.\[]", case.text)]
+    argument, space = _operands(case)
+    names = [name for name in argument if not re.search(rf"\b{name}[.\[]", case.text)]
     if isinstance(expected, Refused) or case.writes or "tl." not in case.text:
         return False
     for name in names:
-        results = _run(case, {**space, name: np.asarray(given[name])})
+        results = _run(case, {**space, name: np.asarray(argument[name])})
         wanted = expected if isinstance(expected, tuple) else (expected,)
         for result, value in zip(results, wanted, strict=True):
-            _holds(case, result, value, given)
+            _holds(case, result, value, argument)
     return bool(names)
 
 
 def _operands(case):
     """The operands on the default device, and the names that the text may use."""
-    given = {name: o.tensor() for name, o in case.operands.items()}
-    space = {"tl": tl, "np": np, "inf": math.inf, "nan": math.nan, **case.names, **given}
-    return given, space
+    arguments = {name: o.tensor() for name, o in case.operands.items()}
+    space = {"tl": tl, "np": np, "inf": math.inf, "nan": math.nan, **case.names, **arguments}
+    return arguments, space
 
 
 def _on_the_cpu_too(case):
@@ -224,7 +224,7 @@ def _on_the_cpu_too(case):
     return device != "cpu" and device.kind not in case.text
 
 
-def _as_on_the_cpu(case, results, given):
+def _as_on_the_cpu(case, results, arguments):
     """What another device gives has the layout, and is the view, that it is on the CPU."""
     if not _on_the_cpu_too(case):
         return
@@ -234,7 +234,7 @@ def _as_on_the_cpu(case, results, given):
             others = _run(case, space)
         except Exception as error:
             raise DifferenceError(f"raised {error!r} on the CPU") from error
-    x, y = (next(iter(g.values()), None) for g in (given, there))
+    x, y = (next(iter(g.values()), None) for g in (arguments, there))
     for result, other in zip(results, others, strict=True):
         if not isinstance(result, tl.Tensor):
             continue
@@ -286,7 +286,7 @@ def _run(case, space):
     return results if isinstance(results, tuple) else (results,)
 
 
-def _holds(case, result, wanted, given):
+def _holds(case, result, wanted, arguments):
     if not isinstance(result, tl.Tensor):
         if type(result) is not type(wanted) or result != wanted:
             raise DifferenceError(f"got {result!r}, expected {wanted!r}")
@@ -314,23 +314,23 @@ def _padded(x, what):
     if bits is None:
         return
     mask = padding_mask(layout)
-    found = tensors.slots_of(x)[: mask.size][mask]
-    if found.tobytes() != np.full(found.shape, bits, x.dtype).tobytes():
-        raise DifferenceError(f"padding of {what}, {layout}, holds {found.tolist()}")
+    result = tensors.slots_of(x)[: mask.size][mask]
+    if result.tobytes() != np.full(result.shape, bits, x.dtype).tobytes():
+        raise DifferenceError(f"padding of {what}, {layout}, holds {result.tolist()}")
 
 
 def _laid_out(case, results):
     if case.layout is None:
         return
-    found = results[0].layout
+    result = results[0].layout
     if isinstance(case.layout, Layout):
-        right = found == case.layout
+        right = result == case.layout
     elif case.layout == "packed":
-        right = found.is_packed and not found.is_padded and found.offset == 0
+        right = result.is_packed and not result.is_padded and result.offset == 0
     else:
-        right = found == Layout.row_major(found.shape)
+        right = result == Layout.row_major(result.shape)
     if not right:
-        raise DifferenceError(f"layout {found}, expected {case.layout}")
+        raise DifferenceError(f"layout {result}, expected {case.layout}")
 
 
 def _span(x):
@@ -358,13 +358,13 @@ def _shown(case, results, seen):
     moved = sum(r.bytes_written for r in seen if r.kind != "view")
     if case.view and moved and len(case.operands) == 1:  # positions of rank 0 are read
         raise DifferenceError(f"a view, but the trace has {moved} bytes written")
-    made = sum(r.nbytes for r in results if isinstance(r, tl.Tensor))
-    if case.view is False and moved < made and not case.name.startswith("empty"):
-        raise DifferenceError(f"{made} bytes are new, and the trace has {moved}")
+    result = sum(r.nbytes for r in results if isinstance(r, tl.Tensor))
+    if case.view is False and moved < result and not case.name.startswith("empty"):
+        raise DifferenceError(f"{result} bytes are new, and the trace has {moved}")
 
 
-def _untouched(case, given, but=""):
-    for name, x in given.items():
+def _untouched(case, arguments, but=""):
+    for name, x in arguments.items():
         operand = case.operands[name]
         if name != but:
             _holds_storage(x, operand.layout, operand.storage, f"operand {name}")
@@ -374,18 +374,18 @@ def _holds_storage(x, layout, storage, what):
     if x.layout is not layout and x.layout != layout:
         raise DifferenceError(f"{what} has layout {x.layout}")
     home = storage[layout.lowest :] if layout.required_size else storage[:0]
-    found = tensors.slots_of(x)
-    wanted = home[: found.size]
-    if found.tobytes() != wanted.tobytes():
+    result = tensors.slots_of(x)
+    wanted = home[: result.size]
+    if result.tobytes() != wanted.tobytes():
         if layout.is_padded and padding_bits(layout, x.dtype) is None:
             mask = ~padding_mask(layout)  # what it holds is nobody's business
-            if found[: mask.size][mask].tobytes() == wanted[: mask.size][mask].tobytes():
+            if result[: mask.size][mask].tobytes() == wanted[: mask.size][mask].tobytes():
                 return
-        raise DifferenceError(f"{what} changed: {found.tolist()}, was {wanted.tolist()}")
+        raise DifferenceError(f"{what} changed: {result.tolist()}, was {wanted.tolist()}")
 
 
-def _written(case, space, given, expected):
-    operand, x = case.operands[case.writes], given[case.writes]
+def _written(case, space, arguments, expected):
+    operand, x = case.operands[case.writes], arguments[case.writes]
     if space[case.writes] is not x:
         raise DifferenceError("the destination is another tensor")
     try:
@@ -396,4 +396,4 @@ def _written(case, space, given, expected):
     storage = operand.storage.copy()
     storage[places(operand.layout)] = tensors.host(x)
     _holds_storage(x, operand.layout, storage, "the destination")
-    _untouched(case, given, but=case.writes)
+    _untouched(case, arguments, but=case.writes)

@@ -65,12 +65,12 @@ def cast(array, name):
         return np.asarray(array != 0)
     if kind(array.dtype) == "f" and dtype.kind in "iu":
         limits, wide = np.iinfo(dtype), array.astype(np.float64)
-        found = np.zeros(array.shape, dtype)
+        result = np.zeros(array.shape, dtype)
         inside = (wide > float(limits.min) - 1) & (wide < float(limits.max + 1))
-        found[inside] = np.trunc(wide[inside]).astype(dtype)
-        found[wide >= float(limits.max + 1)] = limits.max
-        found[wide <= float(limits.min) - 1] = limits.min
-        return found
+        result[inside] = np.trunc(wide[inside]).astype(dtype)
+        result[wide >= float(limits.max + 1)] = limits.max
+        result[wide <= float(limits.min) - 1] = limits.min
+        return result
     if dtype == BFLOAT16 and array.dtype.itemsize >= 4 and kind(array.dtype) in "iuf":
         return _rounded_once(array)
     return array.astype(dtype)
@@ -87,11 +87,11 @@ def _values(array):
 def _contents(array, dtype):
     """Numbers as a narrow type holds them, one by one in exact arithmetic."""
     wide = array if array.dtype.kind in "biu" else array.astype(np.float64)
-    found = [
+    results = [
         narrow_values.content_of(dtype.name, int(n) if wide.dtype.kind in "biu" else n, False)
         for n in wide.ravel().tolist()
     ]
-    return np.array(found, np.uint8).reshape(array.shape).view(dtype)
+    return np.array(results, np.uint8).reshape(array.shape).view(dtype)
 
 
 def _rounded_once(array):

@@ -81,12 +81,12 @@ def fused(function, *args, layout=None):
     """Return the fused result, after comparing it with the unfused one: twice, and with `out=`."""
     expected, fast = function(*args), tl.fuse(function)
     for _ in range(2):
-        found = fast(*args)
-        assert found.layout == expected.layout, f"layout {found.layout}, not {expected.layout}"
-        alike(found, expected)
+        result = fast(*args)
+        assert result.layout == expected.layout, f"layout {result.layout}, not {expected.layout}"
+        alike(result, expected)
     if layout is not None:
         alike(fast(*args, out=out_in(layout, expected)), expected)
-    return found
+    return result
 
 
 def code(value):
@@ -102,9 +102,9 @@ def nan_of(payload):
 def traced_by_value(x, values):
     """Call one fused function with each of the values in turn."""
     fast = tl.fuse(lambda x, value: x * 0 + code(value), static="value")
-    found = [int(tl.max(fast(x, value))) for value in values]
+    results = [int(tl.max(fast(x, value))) for value in values]
     expected = [code(value) for value in values]
-    assert found == expected, f"{found}, not {expected}"
+    assert results == expected, f"{results}, not {expected}"
     return ()
 
 
@@ -146,8 +146,8 @@ def on_both(function, *args):
     there = [x.to_device("cpu") if isinstance(x, tl.Tensor) else x for x in args]
     with tl.using_device("cpu"):
         expected = function(*there)
-    found = function(*args)
-    return alike(found, expected)
+    result = function(*args)
+    return alike(result, expected)
 
 
 def loaded(content, suffix=".npy"):
@@ -156,9 +156,9 @@ def loaded(content, suffix=".npy"):
         path = str(Path(folder) / f"x{suffix}")
         Path(path).write_bytes(content)
         ways = [{}, *[{"mmap_mode": mode} for mode in ("r", "r+", "c") if suffix == ".npy"]]
-        found = [_read(path, way) for way in ways]
-        found.append(_read(io.BytesIO(content), {}))
-    first, *others = found
+        results = [_read(path, way) for way in ways]
+        results.append(_read(io.BytesIO(content), {}))
+    first, *others = results
     for way, other in zip([*ways[1:], "open file"], others, strict=True):
         if "byte order" in str(other):  # which memory cannot have
             continue
@@ -172,9 +172,9 @@ def loaded(content, suffix=".npy"):
 def _read(file, options):
     try:
         with tl.using_device("cpu"):
-            found = tl.load(file, **options)
-        (found,) = found.values() if isinstance(found, dict) else (found,)
-        return found.copy()
+            result = tl.load(file, **options)
+        (result,) = result.values() if isinstance(result, dict) else (result,)
+        return result.copy()
     except (ValueError, TypeError, OSError) as error:
         return error
 

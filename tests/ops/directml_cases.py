@@ -41,19 +41,19 @@ def case(draw, text, expect, layout=None, check=same, **operands):
     the first operand, or row-major if that has another rank.
     """
     name = text.partition("(")[0].replace("dml.", "dml ")
-    found = Case(name, text, operands, expect, check, names={"dml": dml})
+    result = Case(name, text, operands, expect, check, names={"dml": dml})
     with np.errstate(all="ignore"):
         expected = expect(*(o.array for o in operands.values()))
     if isinstance(expected, np.ndarray):
         if draw.chance(0.3):
-            found.operands["out"] = draw.operand(expected.dtype, expected.shape, writable=True)
-            found.text, found.writes = f"{text[:-1]}, out=out)", "out"
-            found.expect = lambda *arrays: expect(*arrays[:-1])
+            result.operands["out"] = draw.operand(expected.dtype, expected.shape, writable=True)
+            result.text, result.writes = f"{text[:-1]}, out=out)", "out"
+            result.expect = lambda *arrays: expect(*arrays[:-1])
         elif layout is not ANY:
-            found.layout = layout or _in_order(expected.shape, *operands.values())
-    if any(o.layout.is_tiled for o in found.operands.values()):  # DirectML knows strides only
-        found.expect = lambda *_: Refused(ValueError)
-    return found
+            result.layout = layout or _in_order(expected.shape, *operands.values())
+    if any(o.layout.is_tiled for o in result.operands.values()):  # DirectML knows strides only
+        result.expect = lambda *_: Refused(ValueError)
+    return result
 
 
 def _in_order(shape, *operands):
@@ -135,8 +135,8 @@ def running(draw, operator, function, combined, unit):
         if exclusive:
             first = np.full(with_size(a.shape, axis, 1), unit, a.dtype)
             a = np.concatenate([first, a], axis).take(range(a.shape[axis]), axis)
-        found = combined(a, axis, dtype=a.dtype)
-        return np.array(np.flip(found, axis) if back else found)
+        result = combined(a, axis, dtype=a.dtype)
+        return np.array(np.flip(result, axis) if back else result)
 
     text = f"{function}(x, {axis}, dml.AxisDirection({int(back)}), {exclusive})"
     return case(draw, text, expect, check=but_signs_of_zeros, x=x)
@@ -224,9 +224,9 @@ def put_back(draw):
     x = draw.operand(data_type(draw, "SLICE_GRAD"), sizes, "mild")
 
     def expect(a):
-        found = np.zeros(shape, a.dtype)
-        found[places] = a
-        return found
+        result = np.zeros(shape, a.dtype)
+        result[places] = a
+        return result
 
     return case(draw, f"dml.slice_grad(x, {shape}, {members})", expect, x=x)
 
@@ -269,12 +269,12 @@ def reversed_parts(draw):
     lengths = draw.holding(np.array(counts, name).reshape(lines))
 
     def expect(a, counts):
-        found = a.copy()
+        result = a.copy()
         for line in np.ndindex(*lines):
             n = min(int(counts[line]), shape[axis])
             begins = (*line[:axis], slice(0, n), *line[axis + 1 :])
-            found[begins] = a[begins][::-1]
-        return found
+            result[begins] = a[begins][::-1]
+        return result
 
     return case(draw, f"dml.reverse_subsequences(x, k, {axis})", expect, x=x, k=lengths)
 
@@ -297,9 +297,9 @@ def taken(draw):
     def expect(a, at):
         at = at.reshape(spread).astype(np.int64)
         at = np.where(at < 0, at + shape[axis], at).clip(0, shape[axis] - 1)
-        found = np.take(a, at, axis)
-        kept = found.shape[max(found.ndim - rank, 0) :]
-        return found.reshape((1,) * (rank - len(kept)) + kept)
+        result = np.take(a, at, axis)
+        kept = result.shape[max(result.ndim - rank, 0) :]
+        return result.reshape((1,) * (rank - len(kept)) + kept)
 
     text = f"dml.gather(x, k, {axis}, {len(spread)})"
     return case(draw, text, expect, ANY, x=x, k=k)
@@ -383,10 +383,10 @@ def at_tuples(draw):
 
     def expect(a, at):
         a = a.reshape(t.source)
-        found = np.empty(t.counted[:-1] + a.shape[t.batch + t.counted[-1] :], a.dtype)
+        result = np.empty(t.counted[:-1] + a.shape[t.batch + t.counted[-1] :], a.dtype)
         for key, place in t.keys(at):
-            found[place] = a[key]
-        return found.reshape(t.read)
+            result[place] = a[key]
+        return result.reshape(t.read)
 
     return case(draw, f"dml.{function}(x, k, {t.arguments}{more})", expect, ANY, x=t.x, k=t.k)
 
@@ -397,15 +397,15 @@ def put_at_tuples(draw):
     duplicates = draw.choice(("last", "last", "error"))
 
     def expect(a, at, new):
-        found = a.reshape(t.source).copy()
-        new = new.reshape(t.counted[:-1] + found.shape[t.counted[-1] :])
+        result = a.reshape(t.source).copy()
+        new = new.reshape(t.counted[:-1] + result.shape[t.counted[-1] :])
         written = set()
         for key, place in t.keys(at):
-            found[key] = new[place]
+            result[key] = new[place]
             written.add(tuple(i % n for i, n in zip(key, t.source, strict=False)))
         if duplicates == "error" and len(written) < math.prod(t.counted[:-1]):
             return Refused(ValueError)
-        return found.reshape(a.shape)
+        return result.reshape(a.shape)
 
     text = f'dml.scatter_nd(x, k, u, {t.arguments}, duplicates="{duplicates}")'
     return case(draw, text, expect, x=t.x, k=t.k, u=updates)
@@ -418,9 +418,9 @@ def unpooled(draw):
     k = positions(draw, x.layout.shape, count, "MAX_UNPOOLING")
 
     def expect(a, at):
-        found = np.zeros(count, a.dtype)
-        found[at.ravel().astype(np.int64)] = a.ravel()
-        return found.reshape(sizes)
+        result = np.zeros(count, a.dtype)
+        result[at.ravel().astype(np.int64)] = a.ravel()
+        return result.reshape(sizes)
 
     return case(draw, f"dml.max_unpooling(x, k, {sizes})", expect, "row-major", x=x, k=k)
 
@@ -575,8 +575,8 @@ def enlarged(draw):
         if mode == "NEAREST_NEIGHBOR":
             return a.repeat(height, -2).repeat(width, -1)
         h, w = a.shape[-2:]
-        found = weights(h, height) @ a.astype(np.float64) @ weights(w, width).T
-        return found.astype(a.dtype)
+        result = weights(h, height) @ a.astype(np.float64) @ weights(w, width).T
+        return result.astype(a.dtype)
 
     check = same
     if mode == "LINEAR":
@@ -625,10 +625,10 @@ def unfolded(draw):
 
     def expect(a):
         framed = np.pad(a, [(0, 0), (0, 0), *zip(p.before, p.after, strict=True)])
-        found = np.empty(p.parts, a.dtype)
+        result = np.empty(p.parts, a.dtype)
         for tap, places in p.taps():
-            found[tap] = framed[places]
-        return found.reshape(p.columns)
+            result[tap] = framed[places]
+        return result.reshape(p.columns)
 
     x = draw.operand(data_type(draw, "UNFOLD"), p.image, "mild")
     return case(draw, f"dml.unfold(x, {p.arguments})", expect, "packed", x=x)
@@ -685,10 +685,10 @@ def found_nonzero(draw):
     width = effective if columns is None else columns
 
     def expect(a):
-        found = np.argwhere(a != 0)[:, len(shape) - width :]
+        result = np.argwhere(a != 0)[:, len(shape) - width :]
         rows = np.full((a.size, width), UNDEFINED, np.uint32)
-        rows[: len(found)] = found
-        count = np.full((1,) * len(shape), len(found), np.uint32)
+        rows[: len(result)] = result
+        count = np.full((1,) * len(shape), len(result), np.uint32)
         return count, rows.reshape((1,) * (len(shape) - 2) + rows.shape)
 
     def check(got, expected):

@@ -101,8 +101,8 @@ def pool(name, kind_of_values):
             values += [complex(a, b) for a in parts for b in parts]
     rng = np.random.default_rng(7)
     with np.errstate(all="ignore"):
-        made = np.array(values).astype(dtype) if letter != "c" else np.array(values, dtype)
-    return made[rng.integers(0, len(made), 4096 + MANY * 4)]
+        result = np.array(values).astype(dtype) if letter != "c" else np.array(values, dtype)
+    return result[rng.integers(0, len(result), 4096 + MANY * 4)]
 
 
 def padding_bits(layout, dtype):
@@ -129,25 +129,25 @@ def _narrow_padding(value, dtype):
     contents = range(2 ** narrow_values.bits_of(dtype.name))
     values = {c: v for c in contents if (v := narrow_values.value_of(dtype.name, c)) == v}
     ones = [c for c, v in values.items() if v == 1]
-    found = {
+    result = {
         PaddingValue.ZERO: 0,
         PaddingValue.ONE: ones[0] if ones else 1,
         PaddingValue.LOWEST: min(values, key=values.__getitem__),
         PaddingValue.HIGHEST: max(values, key=values.__getitem__),
     }[value]
-    return np.uint8(found).view(dtype)
+    return np.uint8(result).view(dtype)
 
 
 def places(layout):
     """The slot of each element, as an array: digits of the indices times strides, all added up."""
-    found = np.array(layout.offset)
+    result = np.array(layout.offset)
     for n, parts in zip(layout.shape, layout.parts, strict=True):
         rest, along = np.arange(n), np.zeros(n, np.int64)
         for extent, stride in reversed(parts[1:]):
             along += rest % extent * stride
             rest = rest // extent
-        found = found[..., None] + along + rest * parts[0][1]
-    return found
+        result = result[..., None] + along + rest * parts[0][1]
+    return result
 
 
 def padding_mask(layout):
@@ -182,8 +182,8 @@ class Operand:
         """An expression that makes it, for `guard.stored`."""
         options = {"fill_padding": self.layout.is_padded, "shift": self.shift}
         options["readonly"] = self.readonly
-        given = "".join(f", {name}={value}" for name, value in options.items() if value)
-        return f'stored({self.listed()}, "{self.layout}"{given})'
+        argument = "".join(f", {name}={value}" for name, value in options.items() if value)
+        return f'stored({self.listed()}, "{self.layout}"{argument})'
 
     def listed(self):
         """An expression of what the slots hold; of bytes, which are many, by their digits."""
@@ -236,25 +236,25 @@ class Draw:
     def shape(self, least=0, most=6, empty=True):
         rank = self.choice([r for r in RANKS if least <= r <= most] or [least])
         sizes = SIZES if empty and self.chance(0.25) else SIZES[1:]
-        found, count = [], 1
+        results, count = [], 1
         for _ in range(rank):
             n = self.choice([n for n in sizes if n * count <= self.most] or [1])
-            found.append(n)
+            results.append(n)
             count *= max(n, 1)
         if self.most > MOST and rank and count and self.chance(0.5):
             at = self.between(0, rank - 1)
-            found[at] = self.between(1, max(1, self.most * found[at] // count))
-        return tuple(found)
+            results[at] = self.between(1, max(1, self.most * results[at] // count))
+        return tuple(results)
 
     def broadcast_with(self, shape):
         """A shape that broadcasts with `shape`, to it or to a larger one."""
         if self.chance(0.35):
             return shape
         cut = self.between(0, len(shape))
-        found = [1 if self.chance(0.25) else n for n in shape[cut:]]
+        results = [1 if self.chance(0.25) else n for n in shape[cut:]]
         if cut == 0 and self.chance(0.15) and len(shape) < 6 and math.prod(shape) < MOST:
-            found = [self.choice((0, 1, 2)), *found]
-        return tuple(found)
+            results = [self.choice((0, 1, 2)), *results]
+        return tuple(results)
 
     def axis(self, rank):
         return self.between(-rank, rank - 1)
@@ -283,26 +283,26 @@ class Draw:
             case "row-major":
                 return Layout.row_major(shape)
             case "packed":
-                found = Layout.packed(shape, self.order(rank))
+                result = Layout.packed(shape, self.order(rank))
             case "padded":
                 block = [n + self.room(rank, (0, 0, 1, 2, 5)) for n in shape]
-                found = Layout.padded(shape, block, self.order(rank), self.padding(dtype))
-                if found.required_size > self.most * 8:
-                    found = Layout.packed(shape, self.order(rank))
+                result = Layout.padded(shape, block, self.order(rank), self.padding(dtype))
+                if result.required_size > self.most * 8:
+                    result = Layout.packed(shape, self.order(rank))
             case "cut":
-                found = self._cut(shape)
+                result = self._cut(shape)
             case "tiled":
-                found = self._tiled(shape, dtype)
+                result = self._tiled(shape, dtype)
             case "broadcast":
                 base = tuple(1 if self.chance(0.5) else n for n in shape)
-                found = Layout.packed(base, self.order(rank)).broadcast_to(shape)
+                result = Layout.packed(base, self.order(rank)).broadcast_to(shape)
             case "overlapping":
                 strides = [self.between(0, 4) for _ in shape]
-                found = Layout(shape, strides)
+                result = Layout(shape, strides)
         if rank and self.chance(0.2):
-            flipped = found.flip(self.random.sample(range(rank), self.between(1, rank)))
-            found = found if flipped is None else flipped
-        return found.moved(self.between(1, 9)) if self.chance(0.15) else found
+            flipped = result.flip(self.random.sample(range(rank), self.between(1, rank)))
+            result = result if flipped is None else flipped
+        return result.moved(self.between(1, 9)) if self.chance(0.15) else result
 
     def padding(self, dtype):
         if dtype.name in PATTERNS and self.chance(0.15):
@@ -333,15 +333,15 @@ class Draw:
             base = Layout.padded(
                 sizes, [n + self.room(rank, (0, 1)) for n in sizes], self.order(rank)
             )
-        found = base.slice(tuple(key))
-        return found if found.required_size <= self.most * 8 else Layout.packed(shape)
+        result = base.slice(tuple(key))
+        return result if result.required_size <= self.most * 8 else Layout.packed(shape)
 
     def _tiled(self, shape, dtype):
         """Tiles, with tails or not, or what is left of larger ones after a view."""
         for _ in range(6):  # not every draw has parts, and more than one of a dimension
-            found = self._in_tiles(shape, dtype)
-            if found is not None and found.is_tiled and found.required_size <= self.most * 16:
-                return found
+            result = self._in_tiles(shape, dtype)
+            if result is not None and result.is_tiled and result.required_size <= self.most * 16:
+                return result
         return Layout.packed(shape, self.order(len(shape)))
 
     def _in_tiles(self, shape, dtype):
@@ -371,12 +371,12 @@ class Draw:
                 key.insert(at, self.between(0, 1))
                 order = self.order(rank + 1)
         try:
-            found = Layout.tiled(sizes, tiles, order, value)
+            result = Layout.tiled(sizes, tiles, order, value)
         except ValueError:  # what no parts describe
             return None
         if seen == "permuted":
-            return found.permute(turned)
-        return found if seen == "whole" else found.slice(tuple(key))
+            return result.permute(turned)
+        return result if seen == "whole" else result.slice(tuple(key))
 
     # --- operands --------------------------------------------------------------------------------
 
@@ -394,8 +394,8 @@ class Draw:
         storage = np.array(self.values(dtype, layout.required_size, how))
         if dtype.kind == "b" and self.chance(0.2):
             storage = self._foreign(storage)
-        found = self.over(layout, storage)
-        return found if writable else self._placed(found)
+        result = self.over(layout, storage)
+        return result if writable else self._placed(result)
 
     def _placed(self, operand):
         """Some begin at odd addresses, and some are read-only."""

@@ -215,8 +215,8 @@ def in_place(name):
             result = _result(name, dtype)
             if "buifc".index(kind(as_dtype(result))) > "buifc".index(kind(as_dtype(first))):
                 return Refused(TypeError)
-            found = two_arrays(name, dtype, a, *(rest or seconds()))
-            return found if result == first or isinstance(found, Refused) else cast(found, first)
+            actual = two_arrays(name, dtype, a, *(rest or seconds()))
+            return actual if result == first or isinstance(actual, Refused) else cast(actual, first)
 
         text = f"x {SIGNS[name]}= {other}"
         check = close(places(name))
@@ -303,34 +303,36 @@ def _bound(bound, dtype):
 def clip(draw):
     dtype = draw.dtype("real numeric")
     shape = draw.shape()
-    operands, bounds, given = {"x": draw.operand(dtype, shape)}, [], []
+    operands, bounds, arguments = {"x": draw.operand(dtype, shape)}, [], []
     for name in ("low", "high"):
         if draw.chance(0.2):
             bounds.append("None")
-            given.append(None)
+            arguments.append(None)
         elif draw.chance(0.5):
             scalar = draw.choice((0, 1, 3, 7))
             bounds.append(str(scalar))
-            given.append(scalar)
+            arguments.append(scalar)
         else:
             other = dtype if draw.few or draw.chance(0.5) else draw.dtype("real numeric")
             operands[name] = draw.operand(other, draw.broadcast_with(shape))
             bounds.append(name)
-            given.append(name)
+            arguments.append(name)
     try:
         result = np.broadcast_shapes(*(o.layout.shape for o in operands.values()))
     except ValueError:
         return clip(draw)
 
     def expect(a, *rest):
-        found, left = a, list(rest)
-        if given[0] is not None:
-            low = _bound(left.pop(0) if given[0] == "low" else np.array(given[0]), a.dtype)
-            found = np.maximum(found, low)
-        if given[1] is not None:
-            high = _bound(left.pop(0) if given[1] == "high" else np.array(given[1]), a.dtype)
-            found = np.minimum(found, high)
-        return np.asarray(found).copy()
+        results, left = a, list(rest)
+        if arguments[0] is not None:
+            low = _bound(left.pop(0) if arguments[0] == "low" else np.array(arguments[0]), a.dtype)
+            results = np.maximum(results, low)
+        if arguments[1] is not None:
+            high = _bound(
+                left.pop(0) if arguments[1] == "high" else np.array(arguments[1]), a.dtype
+            )
+            results = np.minimum(results, high)
+        return np.asarray(results).copy()
 
     text = f"tl.clip(x, {', '.join(bounds)})"
     layout = voted(result, list(operands.values()), dtype)

@@ -22,8 +22,8 @@ def _next_number(x, y):
     bits = np.where(stepped < 0, -32768 - stepped, stepped).astype(np.int16)
     from_zero = np.where(np.signbit(y), np.int16(-32767), np.int16(1))
     bits = np.where((x == 0) & (y != 0), from_zero, bits)
-    found = np.where(x == y, y, bits.view(BFLOAT16))
-    return np.where(np.isnan(x) | np.isnan(y), BFLOAT16.type(np.nan), found)
+    result = np.where(x == y, y, bits.view(BFLOAT16))
+    return np.where(np.isnan(x) | np.isnan(y), BFLOAT16.type(np.nan), result)
 
 
 def power(x, y):
@@ -150,8 +150,8 @@ def oracle(name, *arrays):
     with np.errstate(all="ignore"):
         if arrays[0].dtype != BFLOAT16 or name in IN_NUMPYS_BFLOAT16:
             return host(function(*arrays))
-        found = host(function(*(a.astype(np.float32) for a in arrays)))
-        return found.astype(BFLOAT16) if found.dtype == np.float32 else found
+        result = host(function(*(a.astype(np.float32) for a in arrays)))
+        return result.astype(BFLOAT16) if result.dtype == np.float32 else result
 
 
 OPERATORS = {

@@ -22,11 +22,11 @@ def _numbers(draw, dtype, count):
     """Numbers of one kind that the dtype holds, as a list and as NumPy has them."""
     letter = kind(as_dtype(dtype))
     whole = letter in "iu" or (letter != "b" and draw.chance(0.6))
-    found = INTEGERS if whole else [True, False] if letter == "b" else FLOATS
+    result = INTEGERS if whole else [True, False] if letter == "b" else FLOATS
     if letter in "iu":
         limits = np.iinfo(dtype)
-        found = [n for n in found if limits.min <= n <= limits.max]
-    listed = [draw.choice(found) for _ in range(count)]
+        result = [n for n in result if limits.min <= n <= limits.max]
+    listed = [draw.choice(result) for _ in range(count)]
     plain = np.array(listed, np.int64) if whole and letter != "u" else np.array(listed)
     with np.errstate(all="ignore"):
         return listed, cast(plain, dtype)

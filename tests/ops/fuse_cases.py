@@ -128,8 +128,8 @@ def written_over(function, *args):
     for position, x in enumerate(args):
         if isinstance(x, tl.Tensor) and (x.shape, x.dtype) == (expected.shape, expected.dtype):
             inside = x.copy()
-            given = [*args[:position], inside, *args[position + 1 :]]
-            comparing.alike(tl.fuse(function)(*given, out=inside), expected)
+            arguments = [*args[:position], inside, *args[position + 1 :]]
+            comparing.alike(tl.fuse(function)(*arguments, out=inside), expected)
     return expected
 
 

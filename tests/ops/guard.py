@@ -59,14 +59,14 @@ def stored(values, layout, fill_padding=False, shift=0, readonly=False):
 
 def _anywhere(octets, shift, itemsize, readonly):
     if not shift:
-        found = octets.copy()
+        result = octets.copy()
     else:
         room = np.empty(octets.size + shift + itemsize, np.uint8)
         first = -room.ctypes.data % itemsize + shift
-        found = room[first : first + octets.size]
-        found[...] = octets
-    found.flags.writeable = not readonly
-    return found
+        result = room[first : first + octets.size]
+        result[...] = octets
+    result.flags.writeable = not readonly
+    return result
 
 
 def _beside_a_page(octets, shift, itemsize, readonly):
@@ -76,15 +76,15 @@ def _beside_a_page(octets, shift, itemsize, readonly):
     whole = np.frombuffer(memory, np.uint8)
     at_end = zlib.crc32(octets[:64].tobytes()) % 3 < 2
     first = _PAGE + used - octets.size - (-shift % itemsize) if at_end else _PAGE + shift
-    found = whole[first : first + octets.size]
-    found[...] = octets
+    result = whole[first : first + octets.size]
+    result[...] = octets
     address = whole.ctypes.data
     for start, access in ((0, _NOTHING), (_PAGE + used, _NOTHING)):
         _protect(address + start, _PAGE, access)
     if readonly:
         _protect(address + _PAGE, used, _READ)
-        found.flags.writeable = False
-    return found
+        result.flags.writeable = False
+    return result
 
 
 def _protect(address, count, access):

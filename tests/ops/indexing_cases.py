@@ -24,15 +24,15 @@ INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64")
 def key_for(draw, shape):
     """A key as text, operands by name, and a function that puts NumPy's arrays into it."""
     spread = draw.choice([(2,), (3,), (1,), (5,), (12,), (2, 1), (2, 3), (0,), ()])
-    texts, items, made, dim, dots = [], [], {}, 0, False
+    texts, items, result, dim, dots = [], [], {}, 0, False
 
     def add(text, item):
         texts.append(text)
         items.append(item)
 
     def operand(array):
-        name = f"k{len(made)}"
-        made[name] = draw.holding(array)
+        name = f"k{len(result)}"
+        result[name] = draw.holding(array)
         add(name, name)
 
     while dim < len(shape):
@@ -97,7 +97,7 @@ def key_for(draw, shape):
     def key(arrays):
         return tuple(arrays[i] if isinstance(i, str) else i for i in items)
 
-    return text, made, key
+    return text, result, key
 
 
 def numpys(function):
@@ -109,18 +109,18 @@ def numpys(function):
 
 def read(draw):
     x = anything(draw)
-    text, made, key = key_for(draw, x.layout.shape)
+    text, result, key = key_for(draw, x.layout.shape)
     # A tensor of rank 0 is an integer, unless it is a boolean.
-    data = any(o.array.ndim or o.array.dtype == bool for o in made.values())
+    data = any(o.array.ndim or o.array.dtype == bool for o in result.values())
     data = data or "True" in text or "False" in text
 
     def expect(a, *arrays):
-        return numpys(lambda: np.array(a[key(dict(zip(made, arrays, strict=True)))]))
+        return numpys(lambda: np.array(a[key(dict(zip(result, arrays, strict=True)))]))
 
     return Case(
         "x[…] by data" if data else "x[…]",
         f"x[{text}]",
-        {"x": x, **made},
+        {"x": x, **result},
         expect,
         same,
         "packed" if data else None,
@@ -131,13 +131,13 @@ def read(draw):
 def write(draw):
     dtype = draw.dtype()
     x = draw.operand(dtype, draw.shape(), "moved", writable=True)
-    text, made, key = key_for(draw, x.layout.shape)
-    arrays = {name: o.array for name, o in made.items()}
+    text, result, key = key_for(draw, x.layout.shape)
+    arrays = {name: o.array for name, o in result.items()}
     there = numpys(lambda: np.array(x.array[key(arrays)]))
-    name = "x[…] = y by data" if made else "x[…] = y"
+    name = "x[…] = y by data" if result else "x[…] = y"
     if isinstance(there, Refused):
         value = {}
-        return Case(name, f"x[{text}] = 1", {"x": x, **made}, lambda *_: there, same, writes="x")
+        return Case(name, f"x[{text}] = 1", {"x": x, **result}, lambda *_: there, same, writes="x")
     if draw.chance(0.3):
         number = draw.choice((0, 1, True, *(NEAR_TIES if kind(as_dtype(dtype)) in "fc" else ())))
         value, shown = {}, str(number)
@@ -148,7 +148,7 @@ def write(draw):
             other = dtype
         cut = draw.between(0, there.ndim) if draw.chance(0.3) else 0
         shape = tuple(1 if draw.chance(0.15) else n for n in there.shape[cut:])
-        if there.ndim and not made and draw.chance(0.1):
+        if there.ndim and not result and draw.chance(0.1):
             # Sizes that stand before, of which only 1 fits.
             shape = (2 if there.size and draw.chance(0.3) else 1, *[1] * cut, *shape)
         value, shown = {"y": draw.operand(other, shape, "moved")}, "y"
@@ -156,12 +156,12 @@ def write(draw):
 
     def expect(a, *rest):
         try:
-            a[key(dict(zip(made, rest, strict=False)))] = cast(np.asarray(content), dtype)
+            a[key(dict(zip(result, rest, strict=False)))] = cast(np.asarray(content), dtype)
         except ValueError:
             return Refused(ValueError)
         return a
 
-    return Case(name, f"x[{text}] = {shown}", {"x": x, **made, **value}, expect, same, writes="x")
+    return Case(name, f"x[{text}] = {shown}", {"x": x, **result, **value}, expect, same, writes="x")
 
 
 def overlapping_write(draw):
@@ -285,15 +285,15 @@ def combining(name):
             shown = "y"
 
         def expect(a, i, b=1):
-            found = a.astype(np.float32) if a.dtype == BFLOAT16 else a
+            result = a.astype(np.float32) if a.dtype == BFLOAT16 else a
             if i.ndim == a.ndim > 1:
                 key = list(np.indices(there, sparse=True))
                 key[axis] = np.broadcast_to(i, there)
             else:
                 key = [slice(None)] * (axis % a.ndim) + [i.astype(np.int64)]
             values = np.array(np.broadcast_to(b, there))  # NumPy 2.4 reads on behind shorter ones
-            COMBINING[name].at(found, tuple(key), values.astype(found.dtype))
-            return found.astype(a.dtype)
+            COMBINING[name].at(result, tuple(key), values.astype(result.dtype))
+            return result.astype(a.dtype)
 
         layout = packed(shape, x.layout.minor_to_major)
         text = f"tl.{name}(x, k, {shown}, axis={axis})"
@@ -345,8 +345,8 @@ class FewBits:
     def padding(self):
         """Bits that slots of padding hold; None if they may hold anything."""
         layout = self.layout
-        found = padding_bits(layout, self.dtype) if layout.is_padded else None
-        return found if found is None else found.view(np.uint8)
+        result = padding_bits(layout, self.dtype) if layout.is_padded else None
+        return result if result is None else result.view(np.uint8)
 
     def tensor(self):
         """Return a tensor of these slots on the default device."""
@@ -365,8 +365,8 @@ class FewBits:
         self.tensor()[key] = value
         held = self.storage
         octets = held if isinstance(held, bytearray) else np.asarray(held.to_device("cpu"))
-        found = self.known(slots_in(np.frombuffer(octets, np.uint8), self.bits))
-        return tl.asarray(found, device=tl.default_device())
+        result = self.known(slots_in(np.frombuffer(octets, np.uint8), self.bits))
+        return tl.asarray(result, device=tl.default_device())
 
     def known(self, slots):
         """Return the slots of the storage, with 0 where padding may hold anything."""
@@ -437,19 +437,19 @@ def below_a_byte(draw):
 def read_below_a_byte(draw):
     """A view begins with a whole byte, or is refused."""
     x = FewBits(draw, writable=False)
-    text, made, key = key_for(draw, x.layout.shape)
+    text, result, key = key_for(draw, x.layout.shape)
 
     def expect(*arrays):
-        there = numpys(lambda: x.places[key(dict(zip(made, arrays, strict=True)))])
+        there = numpys(lambda: x.places[key(dict(zip(result, arrays, strict=True)))])
         if isinstance(there, Refused):
             return there
-        if not made and there.size and int(there.min()) * x.bits % 8 and not x.layout.is_tiled:
+        if not result and there.size and int(there.min()) * x.bits % 8 and not x.layout.is_tiled:
             return Refused(ValueError)
         return x.slots[there]
 
-    refusals = (ValueError,) if made or x.layout.is_tiled else ()
+    refusals = (ValueError,) if result or x.layout.is_tiled else ()
     text = f"held(x()[{text}])"
-    return _below_a_byte("x[…]", text, x, expect, made, may_refuse=refusals)
+    return _below_a_byte("x[…]", text, x, expect, result, may_refuse=refusals)
 
 
 def write_below_a_byte(draw):
@@ -469,9 +469,9 @@ def write_below_a_byte(draw):
         if isinstance(there, Refused):
             return there
         new = value["y"].array if value else np.array(x.one).astype(x.dtype)
-        found = x.slots.copy()
-        found[there] = new.view(np.uint8) & (2**x.bits - 1)
-        return x.known(found)
+        result = x.slots.copy()
+        result[there] = new.view(np.uint8) & (2**x.bits - 1)
+        return x.known(result)
 
     text = f"written(np.s_[{text}], {shown})"
     return _below_a_byte("x[…] = y", text, x, expect, {**made, **value})

@@ -121,7 +121,7 @@ def einsum(draw):
     texts += ["ij,kj->ik", "ij,kj,kl->il", "...->...", "...j,...j->..."]
     text = draw.choice(texts)
     left = text.split("->")[0].replace("...", "kl").split(",")
-    made = {
+    result = {
         f"x{n}": draw.operand(dtype, tuple(sizes[c] for c in labels), "mild")
         for n, labels in enumerate(left)
     }
@@ -131,8 +131,8 @@ def einsum(draw):
             return np.array(np.einsum(text, *arrays)).astype(arrays[0].dtype)
         return np.array(np.einsum(text, *(widest(a) for a in arrays))).astype(arrays[0].dtype)
 
-    call = f'tl.einsum("{text}", {", ".join(made)})'
-    return Case("einsum", call, made, expect, tolerance(dtype, 200), "row-major")
+    call = f'tl.einsum("{text}", {", ".join(result)})'
+    return Case("einsum", call, result, expect, tolerance(dtype, 200), "row-major")
 
 
 def isclose(draw):
@@ -161,19 +161,19 @@ def covariances(name):
         values = draw.values(np.dtype("int8"), rows * n, "mild").reshape(rows, n)
         values = values if wide else np.array(values.T)
         x = draw.holding(np.array(values).astype(dtype))
-        operands, given = {"x": x}, {"rowvar": wide}
+        operands, arguments = {"x": x}, {"rowvar": wide}
         if draw.chance(0.3):
             more = draw.values(np.dtype("int8"), n, "mild").astype(np.float64)
             operands["y"] = draw.holding(more if wide else more[:, None])
         if name == "cov" and draw.chance(0.5):
-            given |= draw.choice(({"bias": True}, {"ddof": 2}, {"ddof": 9}))
+            arguments |= draw.choice(({"bias": True}, {"ddof": 2}, {"ddof": 9}))
 
         def expect(a, y=None):
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return np.asarray(getattr(np, name)(a, y, **given))
+                return np.asarray(getattr(np, name)(a, y, **arguments))
 
-        options = ", ".join(f"{key}={value}" for key, value in given.items())
+        options = ", ".join(f"{key}={value}" for key, value in arguments.items())
         text = f"tl.{name}({', '.join(operands)}, {options})"
         return Case(name, text, operands, expect, tolerance("float64", 4), "row-major")
 
@@ -208,11 +208,11 @@ def linear(name, hermitian=False, parts=False):
         options = {"upper": True} if name == "cholesky" and draw.chance(0.5) else {}
 
         def expect(a):
-            found = getattr(np.linalg, name)(widest(a), **options)
+            actual = getattr(np.linalg, name)(widest(a), **options)
             if name == "slogdet":
-                return found[0].astype(a.dtype), found[1].astype(real_of(dtype))
+                return actual[0].astype(a.dtype), actual[1].astype(real_of(dtype))
             result = real_of(dtype) if name in ("eigvalsh", "svdvals") else dtype
-            return np.array(found).astype(as_dtype(result))
+            return np.array(actual).astype(as_dtype(result))
 
         text = f"tl.linalg.{name}(x{', upper=True' if options else ''})"
         check = near(64 * eps, 8 * eps * scale)
@@ -336,8 +336,8 @@ def trace(draw):
     def expect(a):
         whole = kind(a.dtype) in "iu"
         wide = a.astype(np.uint64 if kind(a.dtype) == "u" else np.int64) if whole else widest(a)
-        found = np.array(np.trace(wide, k, -2, -1))
-        return found if whole else found.astype(a.dtype)
+        result = np.array(np.trace(wide, k, -2, -1))
+        return result if whole else result.astype(a.dtype)
 
     text = f"tl.linalg.trace(x, offset={k})"
     return Case("trace", text, {"x": x}, expect, tolerance(dtype, 60), "packed")
@@ -356,12 +356,12 @@ def vector_norm(draw):
     def expect(a):
         a = np.abs(widest(a))
         if order == 0:
-            found = (a != 0).sum(dims, keepdims=keep).astype(float)
+            result = (a != 0).sum(dims, keepdims=keep).astype(float)
         elif np.isinf(order):
-            found = (a.max if order > 0 else a.min)(dims, keepdims=keep)
+            result = (a.max if order > 0 else a.min)(dims, keepdims=keep)
         else:
-            found = (a**order).sum(dims, keepdims=keep) ** (1 / order)
-        return np.array(found).astype(as_dtype(real_of(dtype)))
+            result = (a**order).sum(dims, keepdims=keep) ** (1 / order)
+        return np.array(result).astype(as_dtype(real_of(dtype)))
 
     shown = str(order) if np.isfinite(order) else ("inf" if order > 0 else "-inf")
     eps = float(tl.finfo(dtype).eps)
@@ -378,8 +378,8 @@ def matrix_norm(draw):
 
     def expect(a):
         value = eval(order, {"inf": np.inf})
-        found = np.linalg.norm(widest(a), value, (-2, -1), keep)
-        return np.array(found).astype(as_dtype(real_of(dtype)))
+        result = np.linalg.norm(widest(a), value, (-2, -1), keep)
+        return np.array(result).astype(as_dtype(real_of(dtype)))
 
     eps = float(tl.finfo(dtype).eps)
     text = f"tl.linalg.matrix_norm(x, ord={order}, keepdims={keep})"
@@ -449,26 +449,26 @@ def _orthonormal(columns):
     np.testing.assert_allclose(square, identity, 0, 64 * float(tl.finfo(columns.dtype).eps))
 
 
-def together_qr(found):
-    _orthonormal(found.Q)
-    np.testing.assert_array_equal(_wide(found.R), np.triu(_wide(found.R)))
-    return _tensor(_wide(found.Q) @ _wide(found.R))
+def together_qr(result):
+    _orthonormal(result.Q)
+    np.testing.assert_array_equal(_wide(result.R), np.triu(_wide(result.R)))
+    return _tensor(_wide(result.Q) @ _wide(result.R))
 
 
-def together_svd(found):
-    _orthonormal(found.U)
-    _orthonormal(found.Vh.mT)
-    k = found.S.shape[-1]
+def together_svd(result):
+    _orthonormal(result.U)
+    _orthonormal(result.Vh.mT)
+    k = result.S.shape[-1]
     return _tensor(
-        _wide(found.U)[..., :k] @ (_wide(found.S)[..., None] * _wide(found.Vh)[..., :k, :])
+        _wide(result.U)[..., :k] @ (_wide(result.S)[..., None] * _wide(result.Vh)[..., :k, :])
     )
 
 
-def together_eigh(found):
-    _orthonormal(found.eigenvectors)
-    vectors = _wide(found.eigenvectors)
+def together_eigh(result):
+    _orthonormal(result.eigenvectors)
+    vectors = _wide(result.eigenvectors)
     back = np.swapaxes(vectors, -1, -2).conj()
-    return _tensor(vectors @ (_wide(found.eigenvalues)[..., None] * back))
+    return _tensor(vectors @ (_wide(result.eigenvalues)[..., None] * back))
 
 
 TOGETHER = {
@@ -497,18 +497,20 @@ def transform(name):
             s = tuple(draw.between(least, 7) for _ in axes) if draw.chance(0.4) else None
             if s is None and real_result and shape[axes[-1]] < 2:
                 s = (3,) * len(axes)
-            given, options = (s, axes), f"s={s}, axes={axes}"
+            arguments, options = (s, axes), f"s={s}, axes={axes}"
         else:
             axis = draw.axis(len(shape))
             n = draw.between(1, 12) if draw.chance(0.5) else None
             if n is None and real_result and shape[axis] < 2:
                 n = 4
-            given, options = (n, axis), f"n={n}, axis={axis}"
+            arguments, options = (n, axis), f"n={n}, axis={axis}"
         double = dtype in ("float64", "complex128")
         result = real_of(dtype) if real_result else "complex128" if double else "complex64"
 
         def expect(a):
-            return np.array(getattr(np.fft, name)(widest(a), *given, norm)).astype(as_dtype(result))
+            return np.array(getattr(np.fft, name)(widest(a), *arguments, norm)).astype(
+                as_dtype(result)
+            )
 
         eps = float(tl.finfo(result).eps)
         most = 20.0 * max(1, x.layout.size)

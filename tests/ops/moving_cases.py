@@ -179,11 +179,11 @@ def several(draw, shapes, dtypes=None):
     """Operands x0, x1, … of these shapes, and the text of a list of them."""
     first = draw.dtype()
     names = dtypes or [first if draw.few or draw.chance(0.8) else draw.dtype() for _ in shapes]
-    made = {
+    result = {
         f"x{k}": draw.operand(d, s, "moved")
         for k, (d, s) in enumerate(zip(names, shapes, strict=True))
     }
-    return made, promoted(*names), f"[{', '.join(made)}]"
+    return result, promoted(*names), f"[{', '.join(result)}]"
 
 
 def concat(draw):
@@ -191,11 +191,11 @@ def concat(draw):
     count = draw.between(1, 4)
     if draw.chance(0.15):
         shapes = [draw.shape(0, 3) for _ in range(count)]
-        made, dtype, listed = several(draw, shapes)
+        result, dtype, listed = several(draw, shapes)
         return Case(
             "concat",
             f"tl.concat({listed}, axis=None)",
-            made,
+            result,
             lambda *arrays: np.concatenate([cast(a, dtype).ravel() for a in arrays]),
             same,
             "packed",
@@ -206,30 +206,30 @@ def concat(draw):
         sizes = list(shape)
         sizes[axis] = draw.choice((0, 1, 1, 2, 3, shape[axis]))
         shapes.append(tuple(sizes))
-    made, dtype, listed = several(draw, shapes)
+    result, dtype, listed = several(draw, shapes)
     total = list(shape)
     total[axis] = sum(s[axis] for s in shapes)
     return Case(
         "concat",
         f"tl.concat({listed}, axis={axis})",
-        made,
+        result,
         lambda *arrays: np.concatenate([cast(a, dtype) for a in arrays], axis),
         same,
-        packed(total, made["x0"].layout.minor_to_major),
+        packed(total, result["x0"].layout.minor_to_major),
     )
 
 
 def stack(draw):
     shape = draw.shape(0, 5)
-    made, dtype, listed = several(draw, [shape] * draw.between(1, 3))
+    result, dtype, listed = several(draw, [shape] * draw.between(1, 3))
     axis = draw.axis(len(shape) + 1)
     at = axis % (len(shape) + 1)
-    total = (*shape[:at], len(made), *shape[at:])
-    order = [d + (d >= at) for d in made["x0"].layout.minor_to_major] + [at]
+    total = (*shape[:at], len(result), *shape[at:])
+    order = [d + (d >= at) for d in result["x0"].layout.minor_to_major] + [at]
     return Case(
         "stack",
         f"tl.stack({listed}, axis={axis})",
-        made,
+        result,
         lambda *arrays: np.stack([cast(a, dtype) for a in arrays], axis),
         same,
         packed(total, order),
@@ -238,14 +238,14 @@ def stack(draw):
 
 def sequence(draw):
     """Tensors in lists, and in lists of lists, stacked in row-major order."""
-    made, dtype, _ = several(draw, [draw.shape(0, 3)] * draw.choice((1, 2, 4)))
-    names = list(made)
+    result, dtype, _ = several(draw, [draw.shape(0, 3)] * draw.choice((1, 2, 4)))
+    names = list(result)
     nested = len(names) == 4 and draw.chance(0.5)
     rows = [names[:2], names[2:]] if nested else names
     return Case(
         "asarray of tensors",
         f"tl.asarray({str(rows).replace(chr(39), '')})",
-        made,
+        result,
         lambda *arrays: np.reshape(
             [cast(a, dtype) for a in arrays],
             ((2, 2) if nested else (len(names),)) + arrays[0].shape,
@@ -543,10 +543,10 @@ def serialised(draw):
 
 def dtypes_of_results(draw):
     names = [draw.dtype() for _ in range(draw.between(1, 3))]
-    made = {f"x{k}": draw.operand(name, (2,), "mild") for k, name in enumerate(names)}
+    result = {f"x{k}": draw.operand(name, (2,), "mild") for k, name in enumerate(names)}
     wanted = as_dtype(promoted(*names))
     return Case(
-        "result_type", f"tl.result_type({', '.join(made)})", made, lambda *_: wanted, view=None
+        "result_type", f"tl.result_type({', '.join(result)})", result, lambda *_: wanted, view=None
     )
 
 
@@ -566,14 +566,14 @@ def triangle(draw):
 def meshgrid(draw):
     draw.most = MOST  # what is made grows with the square
     dtype = draw.dtype("numeric")
-    made = {f"x{k}": draw.operand(dtype, draw.shape(1, 1)) for k in range(draw.between(1, 3))}
+    result = {f"x{k}": draw.operand(dtype, draw.shape(1, 1)) for k in range(draw.between(1, 3))}
     way = draw.choice(["xy", "ij"])
-    if math.prod(o.layout.size for o in made.values()) > 20000:
+    if math.prod(o.layout.size for o in result.values()) > 20000:
         return meshgrid(draw)
     return Case(
         "meshgrid",
-        f'tl.meshgrid({", ".join(made)}, indexing="{way}")',
-        made,
+        f'tl.meshgrid({", ".join(result)}, indexing="{way}")',
+        result,
         lambda *a: tuple(np.meshgrid(*a, indexing=way)),
         same,
         "row-major",

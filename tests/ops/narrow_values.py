@@ -105,13 +105,13 @@ def content_of(name, number, saturate):
     if negative and not signed:
         return nan if number else 0
     sizes, middles = steps_of(name)
-    found = bisect.bisect_left(middles, abs(number))
-    if found < len(middles) and abs(number) == middles[found]:
-        found += found % 2 if signed else 1  # a significand of one bit is odd
-    if found == len(sizes):
+    result = bisect.bisect_left(middles, abs(number))
+    if result < len(middles) and abs(number) == middles[result]:
+        result += result % 2 if signed else 1  # a significand of one bit is odd
+    if result == len(sizes):
         largest = saturate or nan is None
         out_of_range = sign if nan == "minus zero" else nan if infinity is None else infinity
-        found = found - 1 if largest else out_of_range
-    if not negative or (nan == "minus zero" and found in (0, sign)):
-        return found
-    return found | sign
+        result = result - 1 if largest else out_of_range
+    if not negative or (nan == "minus zero" and result in (0, sign)):
+        return result
+    return result | sign

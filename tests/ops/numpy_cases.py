@@ -325,10 +325,10 @@ class Arguments:
             dtype = draw.dtype(category)
         if len(shape) > 6:
             layout = tensors.tl.Layout.packed(shape, draw.order(len(shape)))
-            made = draw.operand(dtype, shape, how, writable, layout)
+            result = draw.operand(dtype, shape, how, writable, layout)
         else:
-            made = draw.operand(dtype, shape, how, writable)
-        self.operands[name] = made
+            result = draw.operand(dtype, shape, how, writable)
+        self.operands[name] = result
         return name
 
     @property
@@ -427,8 +427,8 @@ class Arguments:
 
     def widths(self):
         """Widths of borders: of all dimensions, of either end, or of each end of each."""
-        each = [(self.draw.between(0, 2), self.draw.between(0, 2)) for _ in self.shape_of_first]
-        return self.draw.choice((str(each), "(1, 2)", "[(2, 0)]"))
+        items = [(self.draw.between(0, 2), self.draw.between(0, 2)) for _ in self.shape_of_first]
+        return self.draw.choice((str(items), "(1, 2)", "[(2, 0)]"))
 
     def constants(self):
         return self.draw.choice(("3", "(1, 2)", "[(1, 2)]", "p(np.array(6.0))"))
@@ -475,8 +475,8 @@ class Arguments:
 
     def short(self):
         """Positions in integers too short for the size of what they are positions in."""
-        made = [self.draw.between(0, 127) for _ in range(2)]
-        return f"p(np.array({made}, {self.draw.choice(('np.int8', 'np.uint8'))}))"
+        result = [self.draw.between(0, 127) for _ in range(2)]
+        return f"p(np.array({result}, {self.draw.choice(('np.int8', 'np.uint8'))}))"
 
     def special(self):
         return self.draw.choice(("np.inf", "-np.inf", "np.nan", "3.0"))
@@ -496,9 +496,9 @@ class Arguments:
         return self._operand("x", "real floating", (*self.draw.shape(0, 1), n, n), "mild")
 
     def sorted(self):
-        made = sorted(self.draw.between(-4, 9) for _ in range(4))
+        result = sorted(self.draw.between(-4, 9) for _ in range(4))
         kind = self.draw.choice(("np.int64", "np.float64", "np.int8", "np.uint64"))
-        return f"p(np.array({[abs(v) for v in made]}).astype({kind}))"
+        return f"p(np.array({[abs(v) for v in result]}).astype({kind}))"
 
     def y(self):
         return self.number() if self.draw.chance(0.1) else self.tensor()
@@ -545,14 +545,14 @@ class Arguments:
         low = 0 if self.draw.chance(0.5) else -reach
         most = reach if self.draw.chance(0.15) else reach - 1
         count = self.draw.choice((0, 1, 1, 2, 3))
-        made = [self.draw.between(low, max(most, low)) for _ in range(count)]
-        if len(made) == 1 and self.draw.chance(0.4):
-            return str(made[0])
+        result = [self.draw.between(low, max(most, low)) for _ in range(count)]
+        if len(result) == 1 and self.draw.chance(0.4):
+            return str(result[0])
         if self.draw.chance(0.3):
-            return str(made)
-        kinds = ["int64", "int8", "int32"] if max(map(abs, made), default=0) < 128 else ["int64"]
-        kinds += ["uint8"] if min(made, default=0) >= 0 else []
-        return f"p(np.array({made}, np.{self.draw.choice(kinds)}))"
+            return str(result)
+        kinds = ["int64", "int8", "int32"] if max(map(abs, result), default=0) < 128 else ["int64"]
+        kinds += ["uint8"] if min(result, default=0) >= 0 else []
+        return f"p(np.array({result}, np.{self.draw.choice(kinds)}))"
 
     def along(self):
         shape = list(self.shape_of_first) or [1]
@@ -622,10 +622,10 @@ class Arguments:
 def _call(draw, called, template):
     """The text of a call, and its operands."""
     draw.most = MOST  # there are products of all elements with all
-    given = Arguments(draw)
+    argument = Arguments(draw)
     text = re.sub("<(.*?)>", lambda m: m[1] if draw.chance(0.35) else "", template)
-    text = re.sub(r"\{(\w+)\}", lambda m: getattr(given, m[1])(), text)
-    return f"tuple({text})" if called in SEQUENCES else text, given.operands
+    text = re.sub(r"\{(\w+)\}", lambda m: getattr(argument, m[1])(), text)
+    return f"tuple({text})" if called in SEQUENCES else text, argument.operands
 
 
 def _evaluated(text, space):
@@ -645,9 +645,9 @@ CHECKED_FIRST = {"take_along_axis", "put_along_axis", "repeat", "place"}
 
 def _may_refuse(called, text, operands):
     """Return the errors that tensors may raise where NumPy gives a result."""
-    found = BY_DESIGN if "p(" not in text or "inf" in text else BY_DESIGN[:2]
+    result = BY_DESIGN if "p(" not in text or "inf" in text else BY_DESIGN[:2]
     nothing = any(not o.layout.shape or not o.array.size for o in operands.values())
-    return (*found, ValueError, IndexError) if nothing or called in CHECKED_FIRST else found
+    return (*result, ValueError, IndexError) if nothing or called in CHECKED_FIRST else result
 
 
 SPACE = {"np": np, "inf": np.inf, "nan": np.nan}
@@ -666,12 +666,12 @@ def _of_numpy(text, operands, writes):
     def expect(*arrays):
         space = SPACE | dict(zip(operands, arrays, strict=True)) | {"p": lambda array: array}
         try:
-            found = _evaluated(text, space)
+            result = _evaluated(text, space)
         except Exception as error:
             return None if isinstance(error, RuntimeError) else Refused(*_errors_like(error))
         if writes:
             return space["w"]
-        return tuple(found) if isinstance(found, (list, tuple)) else found
+        return tuple(result) if isinstance(result, (list, tuple)) else result
 
     return expect
 
@@ -742,11 +742,11 @@ def _calls():
     for lines, writes in ((LINES, False), (WRITING, True)):
         for names, every in _families(lines):
             for name in names:
-                yield f"numpy.{name}", [(f"np.{name}({given})", writes) for given in every]
+                yield f"numpy.{name}", [(f"np.{name}({item})", writes) for item in every]
     for names, every in _families(METHODS):
         pairs = [[part.strip() for part in rest.split("|")] for rest in every]
         for name in names:
-            templates = [(f"{tensor}.{name}({given})", False) for tensor, given in pairs]
+            templates = [(f"{tensor}.{name}({item})", False) for tensor, item in pairs]
             yield f"method {name}", templates
     for name, count in UFUNCS:
         if name not in OF_THE_STANDARD:

@@ -34,20 +34,20 @@ def library():
         if compiler is None:
             return None
         os.environ[_MADE] = _compiled(compiler)
-    found = ctypes.CDLL(os.environ[_MADE])
-    found.the_handler.restype = ctypes.c_void_p
-    found.fail_after.argtypes = [ctypes.c_long]
-    found.still_left.restype = ctypes.c_long
-    return found
+    result = ctypes.CDLL(os.environ[_MADE])
+    result.the_handler.restype = ctypes.c_void_p
+    result.fail_after.argtypes = [ctypes.c_long]
+    result.still_left.restype = ctypes.c_long
+    return result
 
 
 def _compiled(compiler):
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    made, source = Path(folder, "numpy_memory.so"), Path(__file__).with_suffix(".cpp")
-    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(made), str(source)]
+    result, source = Path(folder, "numpy_memory.so"), Path(__file__).with_suffix(".cpp")
+    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(result), str(source)]
     subprocess.run([compiler, *options], check=True)
-    return str(made)
+    return str(result)
 
 
 @functools.cache

@@ -90,19 +90,19 @@ def views_and_writes(draw):
             new = f"v{len(views)}"
             steps.append(f"{new} = {ours}")
             plain.append(f"{new} = {numpys}")
-            found = eval(numpys, {**space, **views})
-            if not isinstance(found, np.ndarray):  # a scalar of NumPy is no view
+            result = eval(numpys, {**space, **views})
+            if not isinstance(result, np.ndarray):  # a scalar of NumPy is no view
                 steps.pop()
                 plain.pop()
                 continue
-            views[new] = found
+            views[new] = result
         else:
             steps.append(write(draw, views))
             plain.append(steps[-1])
 
     def expect(a):
-        found = {"np": np, "split": split, "v0": a}
-        exec("; ".join(plain), found)
+        results = {"np": np, "split": split, "v0": a}
+        exec("; ".join(plain), results)
         return a
 
     check = same if kind(as_dtype(dtype)) in "iu" else close(8)

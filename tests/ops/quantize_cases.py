@@ -14,8 +14,10 @@ def same_bytes(got, wanted):
     """Equal bit by bit: NaN too, and zeros of both signs."""
     array = host(got)
     assert (array.dtype.itemsize, array.shape) == (wanted.dtype.itemsize, wanted.shape)
-    found, known = (np.ascontiguousarray(a).view(np.uint8) for a in (array.ravel(), wanted.ravel()))
-    np.testing.assert_array_equal(found, known)
+    result, known = (
+        np.ascontiguousarray(a).view(np.uint8) for a in (array.ravel(), wanted.ravel())
+    )
+    np.testing.assert_array_equal(result, known)
 
 
 def _shape(draw):
@@ -30,8 +32,8 @@ def _values(draw, dtype, shape):
     """Any numbers that float32 has, or such as have blocks of several scales without NaN."""
     x = draw.operand(dtype, shape, "wild")
     if x.storage.size and (dtype == "float64" or draw.chance(0.5)):
-        found = mixed(x.storage.size, draw.between(0, 99)).astype(x.dtype)
-        x = draw.over(x.layout, found)
+        result = mixed(x.storage.size, draw.between(0, 99)).astype(x.dtype)
+        x = draw.over(x.layout, result)
     return x
 
 
@@ -40,11 +42,11 @@ def quantized(draw):
     dtype = "float32" if draw.few else draw.dtype("real floating")
     shape = _shape(draw)
     x, axis = _values(draw, dtype, shape), draw.axis(len(shape))
-    options, scaling, given = {}, "floor", 0.25
+    options, scaling, arguments = {}, "floor", 0.25
     if name != "nvfp4" and draw.chance(0.5):
         scaling = options["scaling"] = draw.choice(["floor", "ceil", "even", "rceil"])
     if name == "nvfp4" and (dtype == "float64" or draw.chance(0.5)):
-        options["global_scale"] = given
+        options["global_scale"] = arguments
 
     def expect(a):
         whole = None

@@ -42,10 +42,10 @@ def nearest(sizes, table):
 def codes_of(values, name):
     """The bytes of numbers in units of their scale."""
     table, sign, *_ = TABLES[name]
-    found = nearest(np.abs(values), table)
+    result = nearest(np.abs(values), table)
     if sign is None:
-        return np.where(np.signbit(values), -found, found).astype(np.int8).view(np.uint8)
-    return (found | np.where(np.signbit(values), sign, 0)).astype(np.uint8)
+        return np.where(np.signbit(values), -result, result).astype(np.int8).view(np.uint8)
+    return (result | np.where(np.signbit(values), sign, 0)).astype(np.uint8)
 
 
 def exponent_of(largest, name, scaling):
@@ -97,8 +97,10 @@ def expected(values, name, axis, scaling="floor", whole=None):
     for line in np.ndindex(lines.shape[:-1]):
         for k in range(scales.shape[-1]):
             block = lines[line][k * size : k * size + size]
-            found = of_nvfp4(block, whole) if whole is not None else of_powers(block, name, scaling)
-            data[line][k * size : k * size + size], scales[line][k] = found
+            result = (
+                of_nvfp4(block, whole) if whole is not None else of_powers(block, name, scaling)
+            )
+            data[line][k * size : k * size + size], scales[line][k] = result
     return np.moveaxis(data, -1, axis), np.moveaxis(scales, -1, axis)
 
 
@@ -115,9 +117,9 @@ def numbers_of(data, scales, whole, axis):
 def mixed(count, seed=0):
     """Numbers of many sizes, zeros of both signs, and denormals."""
     rng = np.random.default_rng(seed)
-    found = rng.normal(size=count) * 2.0 ** rng.integers(-12, 12, count)
-    found[rng.random(count) < 0.1] = 0
-    found = found.astype(F32)
-    found[rng.random(count) < 0.05] = -0.0
-    found[rng.random(count) < 0.05] = 1e-40
-    return found
+    result = rng.normal(size=count) * 2.0 ** rng.integers(-12, 12, count)
+    result[rng.random(count) < 0.1] = 0
+    result = result.astype(F32)
+    result[rng.random(count) < 0.05] = -0.0
+    result[rng.random(count) < 0.05] = 1e-40
+    return result

@@ -64,11 +64,11 @@ def many_dimensions(draw):
     def expect(a):
         core = {"tl": tl, "core": asarray(a.reshape(last))}
         try:
-            found = eval(f"{name}{arguments.format('core')}", core)
+            result = eval(f"{name}{arguments.format('core')}", core)
         except (TypeError, ValueError) as error:
             return Refused(type(error))
-        found = found if isinstance(found, (tuple, list)) else (found,)
-        return tuple(host(part) for part in found)
+        result = result if isinstance(result, (tuple, list)) else (result,)
+        return tuple(host(part) for part in result)
 
     def check(got, expected):
         assert got.ndim in (expected.ndim, expected.ndim + rank - 2), f"got rank {got.ndim}"

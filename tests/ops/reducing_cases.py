@@ -64,16 +64,16 @@ def reduction(name):
         more = {}
         if name in ("var", "std"):
             more["correction"] = draw.choice((0.0, 0.0, 1.0, 0.5))
-        given = {"axis": axes, "keepdims": keep}
+        arguments = {"axis": axes, "keepdims": keep}
 
         def expect(a):
             if count == 0 and name in ("min", "max"):
                 empty = a.size == 0 and 0 not in _shape_of(reduced(x, axes, keep))
                 if empty or a.size == 0:
                     return _of_nothing(a, axes, keep, name)
-            return _numpys(name, a, given, more)
+            return _numpys(name, a, arguments, more)
 
-        options = "".join(f", {k}={v}" for k, v in (given | more).items())
+        options = "".join(f", {k}={v}" for k, v in (arguments | more).items())
         check = but_signs_of_zeros if name in ("min", "max") else same
         if accurate and name == "prod":
             check = near(2.0**-20 if dtype not in ("float64", "complex128") else 2.0**-40, 1e-30)
@@ -100,10 +100,10 @@ def _of_nothing(a, axes, keep, name):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = getattr(np, name)(floats(a), axis=axes, keepdims=keep)
+            result = getattr(np, name)(floats(a), axis=axes, keepdims=keep)
     except ValueError:
         return Refused(ValueError)
-    return host(found).astype(a.dtype)
+    return host(result).astype(a.dtype)
 
 
 def _with_specials(draw, dtype, shape):
@@ -123,19 +123,19 @@ def _of_modulus_one(draw, dtype, shape):
     return draw.over(x.layout, storage)
 
 
-def _numpys(name, a, given, more):
+def _numpys(name, a, arguments, more):
     if name in ("var", "std"):
-        given = {**given, "ddof": more["correction"]}
+        arguments = {**arguments, "ddof": more["correction"]}
     if name == "count_nonzero":
-        return host(np.sum(a != 0, dtype=np.int64, **given))
+        return host(np.sum(a != 0, dtype=np.int64, **arguments))
     if name in ("min", "max", "all", "any"):
-        found = host(getattr(np, name)(floats(a), **given))
-        return found.astype(bool if name in ("all", "any") else a.dtype)
+        result = host(getattr(np, name)(floats(a), **arguments))
+        return result.astype(bool if name in ("all", "any") else a.dtype)
     wide = widest(a)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = host(getattr(np, name)(wide, **given))
-    return found.astype(a.dtype if kind(a.dtype) in "fc" else wide.dtype)
+        result = host(getattr(np, name)(wide, **arguments))
+    return result.astype(a.dtype if kind(a.dtype) in "fc" else wide.dtype)
 
 
 def sum_in(draw):
@@ -223,8 +223,8 @@ def nan_reduction(name):
         def expect(a):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = getattr(np, name)(widest(a), axis=axes, keepdims=keep)
-            return host(found).astype(result_dtype(name, a.dtype))
+                result = getattr(np, name)(widest(a), axis=axes, keepdims=keep)
+            return host(result).astype(result_dtype(name, a.dtype))
 
         wide = kind(as_dtype(dtype)) in "fc"
         eps = float(tl.finfo(dtype).eps) if wide else 2.0**-50
@@ -253,9 +253,9 @@ def quantile(draw):
     name = draw.choice(["quantile", "nanquantile"])
 
     def expect(a):
-        found = getattr(np, name)(widest(a), q, axis=axis, method=method, keepdims=keep)
+        result = getattr(np, name)(widest(a), q, axis=axis, method=method, keepdims=keep)
         kept = np.ndim(q) == 0 or method in ("lower", "higher", "nearest")
-        return host(found).astype(a.dtype if kept else np.float64)
+        return host(result).astype(a.dtype if kept else np.float64)
 
     eps = float(tl.finfo(dtype).eps)
     text = f'tl.{name}(x, {q}, axis={axis}, method="{method}", keepdims={keep})'
@@ -344,17 +344,17 @@ def diff(draw):
             more += f", {name}={name}"
 
     def expect(a, *rest):
-        given = dict(zip(list(operands)[1:], rest, strict=True))
-        parts = [p for p in (given.get("prepend"), a, given.get("append")) if p is not None]
-        found = np.concatenate(parts, axis)
+        argument = dict(zip(list(operands)[1:], rest, strict=True))
+        parts = [p for p in (argument.get("prepend"), a, argument.get("append")) if p is not None]
+        result = np.concatenate(parts, axis)
         for _ in range(n):
-            length = found.shape[axis]
+            length = result.shape[axis]
             take = lambda f, s: f[(slice(None),) * (axis % f.ndim) + (s,)]  # noqa: E731
             if length == 0:
                 break
-            high, low = take(found, slice(1, None)), take(found, slice(0, length - 1))
-            found = np.subtract(high, low).astype(a.dtype)
-        return np.array(found)
+            high, low = take(result, slice(1, None)), take(result, slice(0, length - 1))
+            result = np.subtract(high, low).astype(a.dtype)
+        return np.array(result)
 
     text = f"tl.diff(x, axis={axis}, n={n}{more})"
     return Case("diff", text, operands, expect, same, "packed")
@@ -436,10 +436,10 @@ def isin(draw):
     invert = draw.chance(0.3)
 
     def expect(a, b):
-        found = np.zeros(a.shape, bool)
+        result = np.zeros(a.shape, bool)
         for value in np.unique(floats(b)) if b.size else ():
-            found |= floats(a) == value
-        return np.asarray(found != invert)
+            result |= floats(a) == value
+        return np.asarray(result != invert)
 
     text = f"tl.isin(x, y, invert={invert})"
     return Case("isin", text, {"x": x, "y": y}, expect, same, "row-major")

@@ -33,18 +33,18 @@ def result_dtype(name, dtype):
     return dtype if name in ("nanmin", "nanmax") else np.dtype(np.float64)
 
 
-def reduced_by_numpy(name, array, **given):
+def reduced_by_numpy(name, array, **arguments):
     """NumPy's answer, rounded to the dtype of the result at the end."""
     dtype = array.dtype
     if name == "count_nonzero":
-        return host(np.sum(array != 0, dtype=np.int64, **given))
+        return host(np.sum(array != 0, dtype=np.int64, **arguments))
     if name in ("min", "max", "all", "any"):
         floats = array.astype(np.float32) if dtype == BFLOAT16 else array
-        found = REDUCTIONS[name][0](floats, **given)
-        return host(found).astype(bool if name in ("all", "any") else dtype)
+        result = REDUCTIONS[name][0](floats, **arguments)
+        return host(result).astype(bool if name in ("all", "any") else dtype)
     with np.errstate(all="ignore"):
-        found = REDUCTIONS[name][0](array.astype(wide(dtype)), **given)
-        return host(found).astype(dtype if kind(dtype) in "fc" else wide(dtype))
+        result = REDUCTIONS[name][0](array.astype(wide(dtype)), **arguments)
+        return host(result).astype(dtype if kind(dtype) in "fc" else wide(dtype))
 
 
 def scanned_by_numpy(name, array, axis, initial, dtype=None):
@@ -52,8 +52,8 @@ def scanned_by_numpy(name, array, axis, initial, dtype=None):
     ufunc, start = SCANS[name]
     dtype = dtype or (array.dtype if kind(array.dtype) in "fc" else wide(array.dtype))
     with np.errstate(all="ignore"):
-        found = ufunc.accumulate(array.astype(wide(array.dtype)), axis)
+        result = ufunc.accumulate(array.astype(wide(array.dtype)), axis)
         if initial:
             shape = [1 if d == axis % array.ndim else n for d, n in enumerate(array.shape)]
-            found = np.concatenate([np.full_like(found, start, shape=shape), found], axis)
-        return found.astype(dtype)
+            result = np.concatenate([np.full_like(result, start, shape=shape), result], axis)
+        return result.astype(dtype)

@@ -45,10 +45,10 @@ class Part:
 
     def of(self, storage):
         """The elements that bytes hold, copied; of booleans whatever is not 0 is true."""
-        found = np.ascontiguousarray(storage[self.octets()])
+        result = np.ascontiguousarray(storage[self.octets()])
         if self.dtype.kind == "b":
-            return found[..., 0] != 0
-        return found.view(self.dtype)[..., 0]
+            return result[..., 0] != 0
+        return result.view(self.dtype)[..., 0]
 
     def put(self, storage, array):
         """Write elements into bytes."""
@@ -58,8 +58,8 @@ class Part:
 
     def span(self):
         """The bytes from the first to behind the last, gaps included."""
-        found = self.octets()
-        return (int(found.min()), int(found.max()) + 1) if found.size else (0, 0)
+        result = self.octets()
+        return (int(result.min()), int(result.max()) + 1) if result.size else (0, 0)
 
     def meets(self, other):
         (a, b), (c, d) = self.span(), other.span()
@@ -99,12 +99,12 @@ def _strides(draw, shape, writable):
 
 def _placed(draw, shape, strides, free):
     """Some dimensions run backwards; the rest of the slots is divided by luck."""
-    offset, found = draw.between(0, free), []
+    offset, results = draw.between(0, free), []
     for n, s in zip(shape, strides, strict=True):
         back = draw.chance(0.25)
         offset += (n - 1) * s if back else 0
-        found.append(-s if back else s)
-    return Layout(shape, found, offset=offset)
+        results.append(-s if back else s)
+    return Layout(shape, results, offset=offset)
 
 
 def beside(draw, layout, slots):

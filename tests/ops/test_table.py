@@ -44,8 +44,8 @@ def texts():
 
 def functions(namespace, prefix=""):
     """Public functions, each by its own name: NumPy's other names are the same objects."""
-    found = {n: getattr(namespace, n) for n in namespace.__all__}
-    return {prefix + n for n, f in found.items() if type(f) is FunctionType and f.__name__ == n}
+    results = {n: getattr(namespace, n) for n in namespace.__all__}
+    return {prefix + n for n, f in results.items() if type(f) is FunctionType and f.__name__ == n}
 
 
 def test_every_function_is_drawn():

@@ -106,9 +106,9 @@ def devices(draw):
     )
     shape = draw.shape(1, 3, empty=False)
     x, y = (draw.operand(dtype, shape, "wild") for _ in range(2))
-    found = draw.choice([draw.choice(TWO).format("x", "y"), draw.choice(ONE).format("x")])
-    last = draw.choice(LAST if "y" in found and not set("<=>") & set(found) else LAST[:1])
-    text = f"on_both(lambda x, y: {last.format(found)}, x, y)"
+    result = draw.choice([draw.choice(TWO).format("x", "y"), draw.choice(ONE).format("x")])
+    last = draw.choice(LAST if "y" in result and not set("<=>") & set(result) else LAST[:1])
+    text = f"on_both(lambda x, y: {last.format(result)}, x, y)"
     return Case("on both devices", text, {"x": x, "y": y}, anything, view=None, names=NAMES)
 
 

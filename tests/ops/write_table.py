@@ -22,8 +22,8 @@ def _plain(text):
     return text, {}, lambda _: key
 
 
-def _by(text, made):
-    return text, made, lambda arrays: eval(f"np.s_[{text}]", {"np": np, **arrays})
+def _by(text, result):
+    return text, result, lambda arrays: eval(f"np.s_[{text}]", {"np": np, **arrays})
 
 
 def _mask(draw, shape):
@@ -167,8 +167,8 @@ def _listed(draw, dtype, shape):
 
 
 def _array(draw, dtype, shape):
-    found = _tensor()(draw, dtype, shape)
-    return "np.asarray(y.to_device('cpu'))", found[1], found[2]
+    result = _tensor()(draw, dtype, shape)
+    return "np.asarray(y.to_device('cpu'))", result[1], result[2]
 
 
 VALUES = {
@@ -213,11 +213,11 @@ def write(draw):
     operands = {"x": x, **made, **more}
 
     def expect(a, *rest):
-        found = dict(zip(list(operands)[1:], rest, strict=True))
-        content = value(found)
+        result = dict(zip(list(operands)[1:], rest, strict=True))
+        content = value(result)
         if isinstance(content, Refused):
             return content
-        a[key(found)] = content
+        a[key(result)] = content
         return a
 
     case = Case("write table", f"x[{key_text}] = {text}", operands, expect, same, writes="x")

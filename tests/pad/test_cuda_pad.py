@@ -22,8 +22,8 @@ WINDOWS = [(0, 0, 1), (2, 1, 1), (1, 0, 2), (0, 3, -1), (1, 1, -3)]
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def on_cuda(values):

@@ -114,7 +114,7 @@ def test_a_module_knows_only_what_the_picture_allows():
     known = reachable(arrows())
     for path in MODULES:
         piece = piece_of(path)
-        met = {found for name in imported(path) if (found := piece_imported(name))}
+        met = {match for name in imported(path) if (match := piece_imported(name))}
         forbidden = met - known[piece] - {piece}
         assert not forbidden, f"{module_of(path)} must not know {forbidden}"
 
@@ -157,7 +157,7 @@ def test_modules_do_not_import_in_circles():
         return name if name in modules else name.rpartition(".")[0]
 
     edges = {
-        name: {file_of(found) for found in imported(path)} & modules.keys() - {name}
+        name: {file_of(item) for item in imported(path)} & modules.keys() - {name}
         for name, path in modules.items()
     }
     done: set[str] = set()

@@ -48,7 +48,7 @@ def test_a_small_row_is_held_against_the_greater_of_its_limits(ours, numpy, torc
 def test_an_import_is_timed_in_a_fresh_interpreter(monkeypatch):
     monkeypatch.setattr(imports, "STATEMENTS", {"numpy": "import sys", OURS: "import time"})
     wall, process = imports.timings(2)
-    assert [len(each.rounds[OURS]) for each in (wall, process)] == [2, 2]
+    assert [len(item.rounds[OURS]) for item in (wall, process)] == [2, 2]
     assert all(0 < spent < 60 for spent in wall.rounds[OURS])
 
 

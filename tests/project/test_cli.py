@@ -220,7 +220,7 @@ class TestShow:
         for row in LINES.strip().splitlines():
             text, line = row.split(" | ")
             lines = show.described(text, width=100).splitlines()
-            assert line in [" ".join(each.split()) for each in lines], text
+            assert line in [" ".join(item.split()) for item in lines], text
 
     def test_width_is_the_terminals(self, monkeypatch):
         monkeypatch.setenv("COLUMNS", "30")
@@ -285,7 +285,7 @@ class TestCompletion:
         printed = run("--print-completion", "bash", cwd=tmp_path)
         assert (printed.returncode, printed.stderr) == (0, "")
         (tmp_path / "c.bash").write_text(printed.stdout)
-        for words, found in (
+        for words, result in (
             (["d"], "demo"),
             (["demo", "--rep"], "--repeat --report"),
             (["demo", "ph"], "photo.jpg"),
@@ -295,12 +295,12 @@ class TestCompletion:
             script = f"source c.bash; {line}); COMP_CWORD={len(words)}; _shtab_tensorlayout;"
             command = ["bash", "-c", f'{script} echo "${{COMPREPLY[@]}}"']
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-            assert done.stdout.strip() == found
+            assert done.stdout.strip() == result
 
     def test_without_shtab(self, capsys, monkeypatch):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-        found = refusal(capsys, "--print-completion", "bash")
-        assert "pip install 'tensorlayout[completion]'" in found
+        result = refusal(capsys, "--print-completion", "bash")
+        assert "pip install 'tensorlayout[completion]'" in result
 
 
 def test_info_imports_neither_torch_nor_cupy(capsys):

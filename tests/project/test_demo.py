@@ -46,11 +46,11 @@ def saved(path, *size):
 def complaint(capsys, *arguments, status=2):
     """The one line of stderr with which the demo ends."""
     assert main(["demo", *map(str, arguments)]) == status
-    found = capsys.readouterr().err
-    assert found.count("\n") == 1
-    assert "Traceback" not in found
-    assert len(found) <= 2000
-    return found
+    result = capsys.readouterr().err
+    assert result.count("\n") == 1
+    assert "Traceback" not in result
+    assert len(result) <= 2000
+    return result
 
 
 # ---- On the photographs of the package: as users start it, so in CI alone
@@ -136,8 +136,8 @@ class TestPhotographs:
         shown = np.asarray(drawing.resized(rescaled, drawing.scaled(rescaled.shape, 2 * WIDTH)))
         left = drawing.MARGIN + 2 * (drawing.PANEL + drawing.MARGIN)
         top = drawing.TOP + drawing.CAPTION
-        found = decoded(demo[0] / "normalised.png")[top:, left:]
-        np.testing.assert_array_equal(found[: shown.shape[0], : shown.shape[1]], shown)
+        result = decoded(demo[0] / "normalised.png")[top:, left:]
+        np.testing.assert_array_equal(result[: shown.shape[0], : shown.shape[1]], shown)
 
     def test_the_totals_are_the_sums_of_the_columns(self, demo):
         columns = r"^.* (\d+\.\d\d) +~?(\d+) +~?(\d+) +(\d+\.\d\d)$"
@@ -215,10 +215,10 @@ def test_sizes(tmp_path, capsys, size):
 def test_different_sizes_are_cut_from_the_middle(tmp_path):
     sizes = [(9, 20), (12, 11), (10, 30)]
     paths = [saved(tmp_path / f"{n}.png", *size) for n, size in enumerate(sizes)]
-    found, lines = pictures.load(paths)
+    result, lines = pictures.load(paths)
     assert lines[-1] == "the pictures differ in size: cut to 11 x 9, from the middle"
     middles = noise(9, 20, 3)[:, 4:15], noise(12, 11, 3)[1:10], noise(10, 30, 3)[:9, 9:20]
-    np.testing.assert_array_equal(found, middles)
+    np.testing.assert_array_equal(result, middles)
 
 
 def loaded(path):
@@ -279,16 +279,16 @@ class TestFolders:
 
     def named(self, folder):
         """The pictures that are read, and what is said besides."""
-        found, lines = pictures.load([str(folder)])
-        return [line.partition(": ")[0] for line in lines[: len(found)]], lines[len(found) :]
+        result, lines = pictures.load([str(folder)])
+        return [line.partition(": ")[0] for line in lines[: len(result)]], lines[len(result) :]
 
     def test_its_pictures_in_order(self, folder):
         assert self.named(folder) == (["a.JPG", "b.png", "c.gif"], [])
 
     def test_what_cannot_be_read_is_named(self, folder):
         (folder / "b.png").write_bytes(b"broken")
-        found, lines = pictures.load([str(folder)])
-        assert len(found) == 2
+        result, lines = pictures.load([str(folder)])
+        assert len(result) == 2
         assert lines[1].startswith(f"left out: cannot read {folder / 'b.png'}: cannot identify")
 
     def test_nothing_can_be_read(self, folder, capsys, tmp_path):
@@ -401,8 +401,8 @@ def difference(tmp_path, capsys):
 def test_one_wrong_element(tmp_path, capsys, monkeypatch, module, name, title):
     spoil(monkeypatch, module, name)
     number = r"\d+" if name in ("join", "round") else "1"  # JOIN's are joined again
-    found = difference(tmp_path, capsys)
-    assert re.search(rf"\({re.escape(title)}\) differs from NumPy: .*elements: {number} / ", found)
+    result = difference(tmp_path, capsys)
+    assert re.search(rf"\({re.escape(title)}\) differs from NumPy: .*elements: {number} / ", result)
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
 
 
@@ -417,16 +417,16 @@ def test_padding_that_does_not_stay_true(tmp_path, capsys, monkeypatch):
         return x
 
     monkeypatch.setattr(tl, "to_layout", wrong)
-    found = difference(tmp_path, capsys)
-    assert "(planes, rows at 256 bytes) differs from NumPy: " in found
-    assert "Mismatched elements: 1 / 6912 " in found
+    result = difference(tmp_path, capsys)
+    assert "(planes, rows at 256 bytes) differs from NumPy: " in result
+    assert "Mismatched elements: 1 / 6912 " in result
 
 
 def test_view_that_is_a_copy(tmp_path, capsys, monkeypatch):
     true = tl.permute_dims
     monkeypatch.setattr(tl, "permute_dims", lambda x, axes: true(x, axes).copy())
-    found = difference(tmp_path, capsys)
-    assert "(seen as NCHW) must only view, the trace says copy, 459 bytes copied" in found
+    result = difference(tmp_path, capsys)
+    assert "(seen as NCHW) must only view, the trace says copy, 459 bytes copied" in result
 
 
 def test_a_library_that_copies(tmp_path, capsys, monkeypatch):
@@ -506,8 +506,8 @@ def test_how_often_is_timed(monkeypatch):
         clock[0] += seconds
 
     for seconds, repeat, runs in ((1e-3, 7, 7), (0.2, 5, 3), (3.0, 5, 1), (1.0, 0, 0)):
-        found = table.timed(lambda seconds=seconds: call(seconds), repeat)
-        assert found == pytest.approx([seconds] * runs)
+        result = table.timed(lambda seconds=seconds: call(seconds), repeat)
+        assert result == pytest.approx([seconds] * runs)
 
 
 def test_numpy_works_on_the_same_memory():
@@ -542,10 +542,10 @@ def test_memory_of_a_picture_is_drawn_byte_by_byte():
     )
     x = tl.permute_dims(tl.asarray(picture), (2, 0, 1))
     for layout, (octets, channels) in zip(drawing.layouts(x.shape, 16), memories, strict=True):
-        found = drawing.memory_of(x, layout, len(octets))
-        np.testing.assert_array_equal(found[0], octets)
+        result = drawing.memory_of(x, layout, len(octets))
+        np.testing.assert_array_equal(result[0], octets)
         if channels is None:  # zeros are padding, which is striped, and nothing else is
             channels = np.pad(memories[1][1], [(0, 0), (0, 12)])
-            striped = [(drawing._coloured(*found) == c).all(axis=2) for c in drawing.STRIPES]
+            striped = [(drawing._coloured(*result) == c).all(axis=2) for c in drawing.STRIPES]
             np.testing.assert_array_equal(np.logical_or(*striped), channels == 0)
-        np.testing.assert_array_equal(found[1], channels)
+        np.testing.assert_array_equal(result[1], channels)

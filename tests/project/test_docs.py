@@ -97,7 +97,7 @@ def test_languages():
 
 def test_text_blocks_are_the_ones_that_tests_read():
     texts = {page.name: [b for b in blocks_of(page) if b.language == "text"] for page in PAGES}
-    assert {name: len(found) for name, found in texts.items() if found} == {
+    assert {name: len(result) for name, result in texts.items() if result} == {
         "cuda.md": 2,  # test_cuda_page
         "design.md": 1,  # test_architecture
         "larger-than-memory.md": 1,  # test_examples
@@ -183,10 +183,10 @@ def names_of(library: str, column: int) -> set[str]:
 
 def missing_in(library: object, names: set[str]) -> set[str]:
     def has(name: str) -> bool:
-        found = library
+        result = library
         for part in name.split("."):
-            found = getattr(found, part, None)
-        return found is not None
+            result = getattr(result, part, None)
+        return result is not None
 
     return {name for name in names if not has(name)}
 
@@ -435,5 +435,5 @@ def chapter_of(name: str) -> list[str]:
 @on_devices
 def test_quantiles_lead():
     x = tl.ones((2, 3, 4), layout=Layout.padded((2, 3, 4), (3, 3, 4), (0, 1, 2)))
-    found = tl.quantile(x, [0.25, 0.5, 0.75], axis=1)
-    assert found.layout == tl.Layout.packed((3, 2, 4), (1, 2, 0))
+    result = tl.quantile(x, [0.25, 0.5, 0.75], axis=1)
+    assert result.layout == tl.Layout.packed((3, 2, 4), (1, 2, 0))

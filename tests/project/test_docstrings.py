@@ -103,6 +103,6 @@ def test_says_what_a_caller_must_know():
 def test_examples_run_at_a_fresh_prompt():
     log = io.StringIO()
     for name, value in PUBLIC.items():
-        found = doctest.DocTestParser().get_doctest(own_doc(value), {}, name, None, None)
-        doctest.DocTestRunner().run(found, out=log.write)
+        result = doctest.DocTestParser().get_doctest(own_doc(value), {}, name, None, None)
+        doctest.DocTestRunner().run(result, out=log.write)
     assert log.getvalue() == ""

@@ -58,8 +58,8 @@ def space():
 
 def name_of(call):
     """The function that a call names."""
-    found = re.match(r"[\w.]+(?=\()", call)
-    return found and found[0]
+    match = re.match(r"[\w.]+(?=\()", call)
+    return match and match[0]
 
 
 def said_by(call):
@@ -122,11 +122,11 @@ def names(device):
 
 def templates(text):
     """The calls of a text, one a line; of several names before arguments, each makes one."""
-    found = []
+    results = []
     for line in text.split("\n")[1:-1]:
         several = re.fullmatch(r"([\w.]+(?: [\w.]+)+) (\(.*)", line)
-        found += [name + several[2] for name in several[1].split()] if several else [line]
-    return found
+        results += [name + several[2] for name in several[1].split()] if several else [line]
+    return results
 
 
 def refuse(names, calls, cases):
@@ -256,8 +256,8 @@ def test_what_is_no_tensor(names):
         (Foreign(), "Foreign; make it a tensor with asarray() first"),
         ({}, "got dict"),
     ]
-    refuse(names, TENSORS, [(wrong, TypeError, f"…{came}") for wrong, came in cases])
-    refuse(names, BESIDE, [(wrong, TypeError, f"…{came}") for wrong, came in cases[1:]])
+    refuse(names, TENSORS, [(wrong, TypeError, f"…{item}") for wrong, item in cases])
+    refuse(names, BESIDE, [(wrong, TypeError, f"…{item}") for wrong, item in cases[1:]])
 
 
 def test_what_is_no_tensor_where_none_is_needed(names):
@@ -267,7 +267,7 @@ def test_what_is_no_tensor_where_none_is_needed(names):
     for call in calls:
         rule = "sorter must be a tensor, got"
         cases = [([1.0], "list; make it a tensor with asarray() first"), ("text", "str")]
-        refuse(names, [call], [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
+        refuse(names, [call], [(wrong, TypeError, f"{rule} {item}") for wrong, item in cases])
 
 
 AXES = templates("""
@@ -338,7 +338,7 @@ scatter_add(x, zi, 1, axis=@)
 def test_what_is_no_integer(names):
     cases = [(1.0, "1.0"), ("0", "'0'"), (True, "True"), ((0,), "(0,)")]
     rule = "… must be an integer, got"
-    refuse(names, INTEGERS, [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
+    refuse(names, INTEGERS, [(wrong, TypeError, f"{rule} {item}") for wrong, item in cases])
 
 
 SEQUENCES = templates("""
@@ -372,7 +372,7 @@ def test_what_is_no_sequence_of_integers(names):
         (names["s"], "a tensor of float64 and shape ()"),
     ]
     rule = "… must be an integer or a sequence of integers, got"
-    refuse(names, SEQUENCES, [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
+    refuse(names, SEQUENCES, [(wrong, TypeError, f"{rule} {item}") for wrong, item in cases])
 
 
 DTYPES = templates("""
@@ -407,7 +407,7 @@ def test_what_is_no_dtype(names):
         (np.dtype("M8[s]"), "dtype('<M8[s]')"),
     ]
     rule = "…must be a dtype of this namespace, got"
-    refuse(names, DTYPES, [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
+    refuse(names, DTYPES, [(wrong, TypeError, f"{rule} {item}") for wrong, item in cases])
 
 
 DEVICES = templates("""
@@ -488,7 +488,7 @@ def test_what_is_neither_true_nor_false(names):
         argument = re.search(r"(\w+)=@", call)[1]
         rule = f"{argument} must be True or False, got"
         cases = [("no", "'no'"), (1, "1"), (0.0, "0.0"), (None, "None"), ([], "[]")]
-        refuse(names, [call], [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
+        refuse(names, [call], [(wrong, TypeError, f"{rule} {item}") for wrong, item in cases])
 
 
 COPIES = templates("""
@@ -542,8 +542,8 @@ def test_memory_that_cannot_be_had_on_the_device(names):
 
 def faults_of(rows, names):
     """Of calls and words, those that do not agree."""
-    found = [(call, fault(call, words, names)) for call, words in rows]
-    return [f"{call}: {said}" for call, said in found if said]
+    results = [(call, fault(call, words, names)) for call, words in rows]
+    return [f"{call}: {said}" for call, said in results if said]
 
 
 # Rules that several functions share, each with calls that break it.

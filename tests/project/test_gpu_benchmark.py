@@ -41,8 +41,8 @@ def tiny(*texts):
 
 
 def named(name, rows=None):
-    (found,) = [row for row in rows or gpu_rows.tiny_rows() if row.name == name]
-    return found
+    (results,) = [row for row in rows or gpu_rows.tiny_rows() if row.name == name]
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ class TestHarness:
         assert report.left_out == {}
 
     def test_every_library_has_its_rounds(self, bench, report):
-        libraries = {each.name for each in bench.libraries}
+        libraries = {library.name for library in bench.libraries}
         for m in report.measured:
             expected = libraries | ({"copy"} if not m.row.on_host else set())
             expected |= {"flat"} if m.row.group == "mixed layouts" else set()
@@ -391,8 +391,8 @@ def test_the_faster_of_two_libraries_is_the_reference():
 def test_any_position_of_the_greatest_is_right():
     judged = gpu_functions.reduction("argmax", 1, "float32").judged
     x = np.array([[1, 3, 3], [5, 5, 2]], np.float32)
-    for found, right in (([1, 0], True), ([2, 1], True), ([0, 0], False)):
-        at, greatest = judged(np, np.array(found), x)
+    for result, right in (([1, 0], True), ([2, 1], True), ([0, 0], False)):
+        at, greatest = judged(np, np.array(result), x)
         assert (at.tolist() == greatest.tolist()) is right
 
 
@@ -412,9 +412,9 @@ def test_what_misses_its_target():
         (tally(10, 9, 288), tally(2, 1, 64), ["written 0.500"]),
     ]:
         counts = Counts("some", 1, loads=loads, stores=stores)
-        found = sectors.Counted(case, "float32", ("some",), counts)
-        assert (found.short, found.met) == (short, not short)
-        free = dataclasses.replace(found, case=dataclasses.replace(case, held=False))
+        result = sectors.Counted(case, "float32", ("some",), counts)
+        assert (result.short, result.met) == (short, not short)
+        free = dataclasses.replace(result, case=dataclasses.replace(case, held=False))
         assert free.met is None
     counts = Counts("some", 1, shared_loads=tally(12, 10, 320))
     assert sectors.Counted(case, "float32", (), counts).short == ["banks 1.200"]

@@ -37,15 +37,15 @@ def commands():
 
 def after(*program):
     """What follows a program's name, each time that it is called."""
-    found = []
+    results = []
     for words in commands():
         for at in range(len(words)):
             if tuple(words[at : at + len(program)]) == program:
                 rest = words[at + len(program) :]
                 end = [k for k, word in enumerate(rest) if word in ("|", "||", ";")]
-                found.append(rest[: end[0]] if end else rest)
-    assert found, program
-    return found
+                results.append(rest[: end[0]] if end else rest)
+    assert results, program
+    return results
 
 
 def test_every_program_is_known_here():
@@ -54,34 +54,40 @@ def test_every_program_is_known_here():
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("given", [*after("python", "-m", "pytest"), *after("$SEEN/unpooled.py")])
-def test_what_pytest_is_given(given):
+@pytest.mark.parametrize("arguments", [*after("python", "-m", "pytest"), *after("$SEEN/unpooled.py")])
+def test_what_pytest_is_given(arguments):
     pytest.importorskip("xdist", reason="optional: pytest-xdist")
-    files = [word for word in given if word.startswith("tests/")]
+    files = [word for word in arguments if word.startswith("tests/")]
     assert all((ROOT / name).is_file() for name in files)
     # Nothing runs; of the whole suite one file stands for all. Each has tests for a GPU.
     listed = python(
-        "-m", "pytest", *given, *(() if files else ["tests/scan/test_scans.py"]), "--co", cwd=ROOT
+        "-m",
+        "pytest",
+        *arguments,
+        *(() if files else ["tests/scan/test_scans.py"]),
+        "--co",
+        cwd=ROOT,
     )
-    found = set(re.findall(r"^(tests/[\w/]+\.py)::", listed, re.MULTILINE))
-    assert found == set(files or ["tests/scan/test_scans.py"])
+    result = set(re.findall(r"^(tests/[\w/]+\.py)::", listed, re.MULTILINE))
+    assert result == set(files or ["tests/scan/test_scans.py"])
 
 
 @pytest.mark.ci
 def test_what_the_benchmark_is_given():
-    ((_, *given),) = after("python", "-m", "benchmarks")
-    assert given == ["--results", "$SEEN"]
+    ((_, *argument),) = after("python", "-m", "benchmarks")
+    assert argument == ["--results", "$SEEN"]
     assert (
-        python("-m", "benchmarks", "gpu", *given, "--dry-run", "--only", "none", cwd=ROOT) == "\n"
+        python("-m", "benchmarks", "gpu", *argument, "--dry-run", "--only", "none", cwd=ROOT)
+        == "\n"
     )
 
 
 @pytest.mark.ci
 def test_what_the_fuzz_is_given():
-    (given,) = after("python", "tests/fuzz")
+    (argument,) = after("python", "tests/fuzz")
     options = re.findall(r"--[\w-]+", python("tests/fuzz", "--help", cwd=ROOT))
-    assert {word for word in given if word.startswith("--")} <= set(options)
-    assert "--gpu" in given
+    assert {word for word in argument if word.startswith("--")} <= set(options)
+    assert "--gpu" in argument
 
 
 def test_files_that_are_named():
@@ -123,10 +129,10 @@ TABLE = re.findall(r"^\| `(\w+)` \| (\d+), (\d+) \| (\d+) % \| ([\d.]+) % \|", P
 def test_each_kernel_that_is_looked_at_is_launched_once():
     with gpu_plans.without_device():
         uses = gpu_plans.kernels_of(lambda: exec(SCRIPTS["counted.py"], {}))
-    (given,) = after("ncu")
-    chosen = re.compile(given[given.index("--kernel-name") + 1].removeprefix("regex:"))
-    found = [use.kernel.name for use in uses if chosen.search(use.kernel.name)]
-    assert found == [name for name, *_ in TABLE]
+    (argument,) = after("ncu")
+    chosen = re.compile(argument[argument.index("--kernel-name") + 1].removeprefix("regex:"))
+    results = [use.kernel.name for use in uses if chosen.search(use.kernel.name)]
+    assert results == [name for name, *_ in TABLE]
     assert {use.launches for use in uses} == {1}
 
 

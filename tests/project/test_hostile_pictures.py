@@ -99,13 +99,13 @@ def test_pictures_with_wrong_bytes(form, tmp_path):
         for _ in range(draw.choice((1, 3, 10))):
             octets[draw.randrange(min(len(octets), draw.choice((30, 10**6))))] = draw.randrange(256)
         path.write_bytes(octets[: draw.choice((len(octets), draw.randrange(len(octets))))])
-        found, said = [], f"cannot read {path}: "
+        results, said = [], f"cannot read {path}: "
         try:
-            found, _ = pictures.load([str(path)])
+            results, _ = pictures.load([str(path)])
         except CommandError as error:
             said = str(error)
         assert said.startswith(f"cannot read {path}: ")
-        assert all(picture.shape[2:] == (3,) and picture.size for picture in found)
+        assert all(picture.shape[2:] == (3,) and picture.size for picture in results)
 
 
 @pytest.mark.parametrize("size", [(2**16, 1), (1, 2**16), (200, 500)])

@@ -58,13 +58,13 @@ def frames_of_ours(error: BaseException) -> int:
 def words_and_numbers(printed: str) -> list[str | float]:
     """What was printed without brackets and commas, in which the two differ."""
     tokens = re.sub(r"[\[\],()]", " ", printed).split()
-    found: list[str | float] = []
+    results: list[str | float] = []
     for token in tokens:
         try:
-            found.append(float(token))
+            results.append(float(token))
         except ValueError:
-            found.append(token)
-    return found
+            results.append(token)
+    return results
 
 
 def same(a: str | float, b: str | float) -> bool:

@@ -101,5 +101,5 @@ def test_wheel(tmp_path):
     assert moved <= names
     assert not any(name.startswith("tests/") for name in names)
     code = "import tensorlayout.support.kernel_sources as k; print(k.kernel_directory())"
-    found = python("-P", "-c", code, cwd=tmp_path, PYTHONPATH=str(unpacked)).strip()
-    assert found == str(unpacked / "tensorlayout" / "kernels")
+    result = python("-P", "-c", code, cwd=tmp_path, PYTHONPATH=str(unpacked)).strip()
+    assert result == str(unpacked / "tensorlayout" / "kernels")

@@ -119,12 +119,12 @@ def test_every_call_of_the_standard_is_one_here():
         theirs = list(inspect.signature(standard(name)).parameters.values())
         for place, wanted in enumerate(theirs):
             if wanted.kind in (wanted.POSITIONAL_ONLY, wanted.POSITIONAL_OR_KEYWORD):
-                found = places[place]
+                result = places[place]
             else:
-                found = by_name[wanted.name] if wanted.kind is wanted.KEYWORD_ONLY else ours[place]
+                result = by_name[wanted.name] if wanted.kind is wanted.KEYWORD_ONLY else ours[place]
             if wanted.kind is wanted.POSITIONAL_OR_KEYWORD:
-                assert found is by_name[wanted.name], name
-            assert found.default is not found.empty or wanted.default is wanted.empty, name
+                assert result is by_name[wanted.name], name
+            assert result.default is not result.empty or wanted.default is wanted.empty, name
         assert [p.name for p in ours[len(theirs) :] if p.default is p.empty] == [], name
 
 
@@ -141,8 +141,8 @@ def names_in(nodes) -> list[str]:
     """The names of methods that are defined, and those that are said to be like another."""
     nodes = list(nodes)
     methods = [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
-    alike = [each for node in nodes if isinstance(node, ast.Assign) for each in node.targets]
-    return methods + [each.id for each in alike if isinstance(each, ast.Name)]
+    alike = [target for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    return methods + [target.id for target in alike if isinstance(target, ast.Name)]
 
 
 def test_declared_methods_are_bound():

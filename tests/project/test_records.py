@@ -94,7 +94,7 @@ def test_signature():
 def test_replace_copies_and_pickles():
     assert dataclasses.replace(Solid(1, 2), y=7) == Solid(1, 7)
     assert dataclasses.replace(Alone("a"), size=3).size == 3
-    assert [each.name for each in dataclasses.fields(Solid)] == ["x", "y", "notes", "z"]
+    assert [item.name for item in dataclasses.fields(Solid)] == ["x", "y", "notes", "z"]
     solid = Solid(1, 2, ["a"], 4)
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(solid, protocol)) == solid

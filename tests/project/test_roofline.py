@@ -20,14 +20,14 @@ def line(address, text):
 
 def program(text):
     """Instructions with semicolons between, as nvdisasm prints them: labels end with a colon."""
-    address, found = 0, []
-    for each in filter(None, map(str.strip, re.split("[;\n]", text))):
-        if each.endswith(":"):
-            found.append(each)
+    address, results = 0, []
+    for item in filter(None, map(str.strip, re.split("[;\n]", text))):
+        if item.endswith(":"):
+            results.append(item)
         else:
-            found.append(line(address, each))
+            results.append(line(address, item))
             address += 16
-    return parsed("\n".join(found))
+    return parsed("\n".join(results))
 
 
 def ran(text, parameters=b"", blocks=(0,), memory=()):
@@ -63,21 +63,21 @@ def test_warps_issue_what_their_threads_reach():
 
 
 def test_a_loop_is_counted_as_often_as_it_runs():
-    found = ran("""
+    result = ran("""
         IMAD.MOV.U32 R1, RZ, RZ, RZ
         .L_x_0:; VIADD R1, R1, 0x1; ISETP.NE.AND P0, PT, R1, 0x5, PT; @P0 BRA `(.L_x_0); EXIT
     """)
-    assert found.issued.tolist() == [8 * (1 + 5 * 3 + 1)]
+    assert result.issued.tolist() == [8 * (1 + 5 * 3 + 1)]
 
 
 def test_threads_meet_at_barriers():
     """Each reads what its neighbour wrote, in the other order of warps."""
     # Addresses are of 32 bits.
-    found = stored("""
+    result = stored("""
         IMAD.SHL.U32 R5, R0, 0x4, RZ; STS [R5+0x400], R0; BAR.SYNC.DEFER_BLOCKING 0x0
         IADD3 R5, -R5, -0x4, RZ; LDS R4, [R5+0x800]
     """)
-    assert found.tolist() == THREADS[::-1].tolist()
+    assert result.tolist() == THREADS[::-1].tolist()
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_instructions(text, expected):
 
 def test_additions_in_shared_memory():
     """Each of four counters, from 7 on, by 64 threads, and one more by the threads below 40."""
-    found = stored("""
+    result = stored("""
         LOP3.LUT R5, R0, 0x3, RZ, 0xc0, !PT; IMAD.SHL.U32 R5, R5, 0x4, RZ; MOV R4, 0x7
         STS [R5+0x400], R4; BAR.SYNC.DEFER_BLOCKING 0x0; ATOMS.POPC.INC.32 RZ, [R5+0x400]
         ISETP.GE.U32.AND P0, PT, R0, 0x28, PT; @!P0 ATOMS.POPC.INC.32 RZ, [UR4+0x400]
         BAR.SYNC.DEFER_BLOCKING 0x0; LDS R4, [R5+0x400]
     """)
-    assert found.tolist() == [111, 71, 71, 71] * 64
+    assert result.tolist() == [111, 71, 71, 71] * 64
 
 
 def test_the_code_of_one_kernel_of_several():
@@ -129,7 +129,7 @@ def test_the_code_of_one_kernel_of_several():
     )
     for name, expected in (("own", "NOP"), ("own_more", "EXIT")):
         instructions, _ = parsed(roofline.section_of(text, name))
-        assert [each.name for each in instructions] == [expected]
+        assert [instruction.name for instruction in instructions] == [expected]
     with pytest.raises(Unknown, match="0 sections of code of other"):
         roofline.section_of(text, "other")
 
@@ -143,9 +143,9 @@ def test_loads_in_flight():
         LDG.E.64 R6, desc[UR4][R2.64+0x8]; IADD3 R4, R4, R5, R7; STG.E desc[UR4][R2.64], R4; EXIT
     """
     spans = ((begin, memory.nbytes),)
-    found = ran(text, parameters=struct.pack("<Q", begin), memory=spans)
-    assert (found.loads, found.waits) == (3, 1)
-    ((_, values),) = found.stores
+    result = ran(text, parameters=struct.pack("<Q", begin), memory=spans)
+    assert (result.loads, result.waits) == (3, 1)
+    ((_, values),) = result.stores
     assert values.tolist() == [4 * n + 4 * n + 1 + 4 * n + 3 for n in range(256)]
 
 
@@ -185,9 +185,9 @@ def test_a_compiled_kernel_stores_what_the_simulator_does():
                 tl.sort,
                 lambda x: x + x,
             ):
-                with issuing() as found:
+                with issuing() as result:
                     call(x)
-                assert (found.unknown, found.wrong) == ("", 0)
-                assert found.stored
-                assert found.instructions
-                assert found.in_flight >= 1
+                assert (result.unknown, result.wrong) == ("", 0)
+                assert result.stored
+                assert result.instructions
+                assert result.in_flight >= 1

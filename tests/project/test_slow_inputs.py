@@ -37,16 +37,16 @@ class Whole(int):
 class Exporter:
     """An array whose export gives a value, or raises it."""
 
-    def __init__(self, given):
-        self.given = given
+    def __init__(self, arguments):
+        self.arguments = arguments
 
     def __dlpack_device__(self):
         return 1, 0
 
     def __dlpack__(self, **keywords):
-        if isinstance(self.given, Exception):
-            raise self.given
-        return self.given
+        if isinstance(self.arguments, Exception):
+            raise self.arguments
+        return self.arguments
 
 
 NAME = b"n" * 100_000  # lives as long as the capsule
@@ -59,10 +59,10 @@ def capsule():
 
 
 def nested(levels):
-    found = [1]
+    results = [1]
     for _ in range(levels):
-        found = [found]
-    return found
+        results = [results]
+    return results
 
 
 KINDS = {
@@ -159,10 +159,10 @@ CALLS = re.split(r"; |\n", INPUTS.strip())
 
 @pytest.fixture(scope="module")
 def names():
-    found = space()
+    result = space()
     rows = xla.parse_shape("f32[2,3]{1,0}")
-    found |= {"rows": rows, "row": rows.layout, "Exporter": Exporter, "capsule": capsule}
-    return found | {
+    result |= {"rows": rows, "row": rows.layout, "Exporter": Exporter, "capsule": capsule}
+    return result | {
         "formats": tl.formats,
         "xla": xla,
         "directml": directml,

@@ -74,14 +74,14 @@ PLAIN = {"axis": 1, "k": 2, "min": 0.2, "max": 0.5, "repeats": 2, "sections": 2,
 PLAIN |= {"shape": (4, 2, 3), "window_shape": 2, "n": 4}
 
 
-def same(found, expected):
+def same(result, expected):
     if isinstance(expected, (list, tuple)):
-        assert len(found) == len(expected)
-        for pair in zip(found, expected, strict=True):
+        assert len(result) == len(expected)
+        for pair in zip(result, expected, strict=True):
             same(*pair)
     else:
-        found = host(found) if isinstance(found, tl.Tensor) else found
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        result = host(result) if isinstance(result, tl.Tensor) else result
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("device")

@@ -27,10 +27,10 @@ class Wordy:
 
 
 def nested(levels):
-    found = [1]
+    results = [1]
     for _ in range(levels):
-        found = [found]
-    return found
+        results = [results]
+    return results
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ def example():
     """Path, language and text of each block of the example."""
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     section = page.split("\n## Add an operation with a kernel\n")[1].split("\n## ")[0]
-    found = BLOCK.findall(section)
-    assert len(found) == section.count("```") // 2 - 1  # the last block is a command
-    return [(path, *block) for head, *block in found for path in PATH.findall(head)]
+    result = BLOCK.findall(section)
+    assert len(result) == section.count("```") // 2 - 1  # the last block is a command
+    return [(path, *block) for head, *block in result for path in PATH.findall(head)]
 
 
 @pytest.mark.ci

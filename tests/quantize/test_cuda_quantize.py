@@ -14,8 +14,8 @@ F32 = np.dtype("float32")
 
 @pytest.fixture(scope="module", name="driver")
 def _driver():
-    with simulator(1) as found:
-        yield found
+    with simulator(1) as result:
+        yield result
 
 
 def some(*shape):
@@ -25,14 +25,14 @@ def some(*shape):
 def launched(call):
     """The symbols of the kernels of a call, what it counted, and its result."""
     with checking("count") as record:
-        found = call()
-    return [k.symbol for k in record.counts], sum(record.counts.values(), Counts("")), found
+        result = call()
+    return [k.symbol for k in record.counts], sum(record.counts.values(), Counts("")), result
 
 
-def same(found, values, name, **options):
+def same(result, values, name, **options):
     """Whether elements and scales are those of the CPU, whose bytes have an oracle of their own."""
     known = tl.quantize_blocks(tl.asarray(values), name, **options)
-    for one, other in zip(found[:2], known[:2], strict=True):
+    for one, other in zip(result[:2], known[:2], strict=True):
         np.testing.assert_array_equal(
             np.asarray(one.to_device("cpu")).view(np.uint8), np.asarray(other).view(np.uint8)
         )
@@ -56,10 +56,10 @@ CASES = [
 def test_one_launch(driver, shape, axis, order, symbol):
     values = some(*shape)
     x = tl.to_layout(tl.asarray(values, device="cuda"), order)
-    symbols, _, found = launched(lambda: tl.quantize_blocks(x, "mxfp8_e4m3", axis=axis))
+    symbols, _, result = launched(lambda: tl.quantize_blocks(x, "mxfp8_e4m3", axis=axis))
     assert symbols == [symbol]
-    same(found, values, "mxfp8_e4m3", axis=axis)
-    symbols, _, _ = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+    same(result, values, "mxfp8_e4m3", axis=axis)
+    symbols, _, _ = launched(lambda: tl.dequantize_blocks(*result, axis=axis))
     assert len(symbols) == 1
 
 
@@ -67,11 +67,11 @@ def test_one_launch(driver, shape, axis, order, symbol):
 def test_a_global_scale_is_found_by_reductions_unless_it_is_given(driver):
     x = tl.asarray(some(8, 64), device="cuda")
     whole = tl.asarray(0.01, dtype=tl.float32, device="cuda")
-    given, _, _ = launched(lambda: tl.quantize_blocks(x, "nvfp4", global_scale=whole))
-    assert given == ["quantize_rows_2_int32_t_4"]
-    found, _, _ = launched(lambda: tl.quantize_blocks(x, "nvfp4"))
-    assert [symbol for symbol in found if "reduce" in symbol]
-    assert found[-1] == given[0]
+    argument, _, _ = launched(lambda: tl.quantize_blocks(x, "nvfp4", global_scale=whole))
+    assert argument == ["quantize_rows_2_int32_t_4"]
+    result, _, _ = launched(lambda: tl.quantize_blocks(x, "nvfp4"))
+    assert [symbol for symbol in result if "reduce" in symbol]
+    assert result[-1] == argument[0]
 
 
 @needs_compiler
@@ -80,9 +80,9 @@ def test_no_thread_depends_on_another(driver):
         values = some(*shape)
         x = tl.asarray(values, device="cuda")
         with checking("bounds", "races", "barriers", "initialized"):
-            found = tl.quantize_blocks(x, "mxfp8_e4m3", axis=axis)
-            tl.dequantize_blocks(*found, axis=axis)
-        same(found, values, "mxfp8_e4m3", axis=axis)
+            result = tl.quantize_blocks(x, "mxfp8_e4m3", axis=axis)
+            tl.dequantize_blocks(*result, axis=axis)
+        same(result, values, "mxfp8_e4m3", axis=axis)
 
 
 @needs_compiler
@@ -91,12 +91,12 @@ def test_what_is_between_elements_stays(driver):
     gaps = tl.Layout((6, 70), (75, 1))
     x = tl.to_layout(tl.asarray(values, device="cuda"), gaps)
     with checking("bounds", "initialized"):
-        found = tl.quantize_blocks(x, "mxfp8_e4m3", layout=gaps)
-    same(found, values, "mxfp8_e4m3")
+        result = tl.quantize_blocks(x, "mxfp8_e4m3", layout=gaps)
+    same(result, values, "mxfp8_e4m3")
     padded = tl.Layout.padded((6, 70), (6, 80), None, tl.PaddingValue.ONE)
-    found = tl.quantize_blocks(x, "mxfp8_e4m3", layout=padded)
-    same(found, values, "mxfp8_e4m3")
-    rows = plan.base.backend(found.data.device).read(found.data).reshape(6, 80)
+    result = tl.quantize_blocks(x, "mxfp8_e4m3", layout=padded)
+    same(result, values, "mxfp8_e4m3")
+    rows = plan.base.backend(result.data.device).read(result.data).reshape(6, 80)
     assert set(rows[:, 70:].ravel()) == {0x38}  # 1 in e4m3fn
 
 
@@ -110,10 +110,10 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
         plan.run.cache_clear()
         for axis, name in ((5, "rows"), (2, "columns")):
             call = lambda axis=axis: tl.quantize_blocks(x, "mxfp8_e4m3", axis=axis)  # noqa: E731
-            symbols, _, found = launched(call)
+            symbols, _, result = launched(call)
             assert symbols[-1].startswith(f"quantize_{name}_0_{index}")
-            same(found, values, "mxfp8_e4m3", axis=axis)
-            back = tl.dequantize_blocks(*found, axis=axis)
+            same(result, values, "mxfp8_e4m3", axis=axis)
+            back = tl.dequantize_blocks(*result, axis=axis)
             known = tl.quantize_blocks(tl.asarray(values), "mxfp8_e4m3", axis=axis)
             np.testing.assert_array_equal(
                 np.asarray(back.to_device("cpu")), tl.dequantize_blocks(*known, axis=axis)
@@ -154,18 +154,18 @@ def test_one_launch_packs(driver, shape, axis, slots, name, dtype, symbol):
     values = some(*shape).astype(dtype)
     one = {"global_scale": 0.01} if name == "nvfp4" else {}
     x = tl.asarray(values, device="cuda")
-    given = {"axis": axis, "layout": slots or bits_like(shape, name), **one}
-    tl.quantize_blocks(x, name, **given)
+    arguments = {"axis": axis, "layout": slots or bits_like(shape, name), **one}
+    tl.quantize_blocks(x, name, **arguments)
     with checking("bounds", "races", "barriers", "initialized"):
-        tl.quantize_blocks(x, name, **given)
-    symbols, _, found = launched(lambda: tl.quantize_blocks(x, name, **given))
-    assert [each for each in symbols if "fill" not in each] == [symbol]  # and a given scale
-    same(found, values, name, axis=axis, **one)
-    unpacked = (tl.to_layout(found[0], tl.Layout.row_major(shape)), *found[1:])
+        tl.quantize_blocks(x, name, **arguments)
+    symbols, _, result = launched(lambda: tl.quantize_blocks(x, name, **arguments))
+    assert [item for item in symbols if "fill" not in item] == [symbol]  # and a given scale
+    same(result, values, name, axis=axis, **one)
+    unpacked = (tl.to_layout(result[0], tl.Layout.row_major(shape)), *result[1:])
     expected = np.asarray(tl.dequantize_blocks(*unpacked, axis=axis).to_device("cpu"))
     with checking("bounds", "races", "barriers", "initialized"):
-        tl.dequantize_blocks(*found, axis=axis)
-    symbols, _, back = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+        tl.dequantize_blocks(*result, axis=axis)
+    symbols, _, back = launched(lambda: tl.dequantize_blocks(*result, axis=axis))
     assert len(symbols) == 1
     np.testing.assert_array_equal(np.asarray(back.to_device("cpu")), expected)
 
@@ -190,12 +190,12 @@ def test_one_launch_packs(driver, shape, axis, slots, name, dtype, symbol):
 def test_other_bytes_are_copied(driver, shape, axis, layout):
     values = some(*shape)
     x = tl.asarray(values, device="cuda")
-    symbols, _, found = launched(lambda: tl.quantize_blocks(x, "mxfp4", axis=axis, layout=layout))
+    symbols, _, result = launched(lambda: tl.quantize_blocks(x, "mxfp4", axis=axis, layout=layout))
     assert len(symbols) > 1
-    assert found.data.layout == layout
-    same(found, values, "mxfp4", axis=axis)
-    symbols, _, back = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
-    assert len([each for each in symbols if "fill" not in each]) == 1  # padding of the result
+    assert result.data.layout == layout
+    same(result, values, "mxfp4", axis=axis)
+    symbols, _, back = launched(lambda: tl.dequantize_blocks(*result, axis=axis))
+    assert len([symbol for symbol in symbols if "fill" not in symbol]) == 1  # padding of the result
     known = tl.quantize_blocks(tl.asarray(values), "mxfp4", axis=axis)
     np.testing.assert_array_equal(
         np.asarray(back.to_device("cpu")), tl.dequantize_blocks(*known, axis=axis)
@@ -207,10 +207,10 @@ def test_lines_of_packed_elements_begin_inside_bytes(driver):
     values = some(6, 99)
     x = tl.asarray(values, device="cuda")
     for name in ("mxfp4", "mxfp6_e2m3"):
-        found = tl.quantize_blocks(x, name, layout=bits_like((6, 99), name))
+        result = tl.quantize_blocks(x, name, layout=bits_like((6, 99), name))
         known = np.asarray(tl.dequantize_blocks(*tl.quantize_blocks(tl.asarray(values), name)))
         for rows in (slice(4, None), slice(None, None, -1), slice(None, None, -5)):
-            data, scales = found.data[rows], found.scales[rows]
+            data, scales = result.data[rows], result.scales[rows]
             with checking("bounds", "initialized"):
                 back = tl.dequantize_blocks(data, scales)
             np.testing.assert_array_equal(np.asarray(back.to_device("cpu")), known[rows])
@@ -237,14 +237,14 @@ def test_one_launch_writes_scales_in_tiles(driver, shape, axis, name, fills):
     known = tl.quantize_blocks(tl.asarray(values), name, axis=axis, **one)
     placed = tl.Layout.scale_factors(*known.scales.shape)
     x = tl.asarray(values, device="cuda")
-    given = {"axis": axis, "layout": bits_like(shape, name), "scales_layout": placed, **there}
+    arguments = {"axis": axis, "layout": bits_like(shape, name), "scales_layout": placed, **there}
     with checking("bounds", "races", "barriers", "initialized"):
-        tl.quantize_blocks(x, name, **given)
-    symbols, _, found = launched(lambda: tl.quantize_blocks(x, name, **given))
+        tl.quantize_blocks(x, name, **arguments)
+    symbols, _, result = launched(lambda: tl.quantize_blocks(x, name, **arguments))
     assert len(symbols) == 1 + fills
     assert symbols[-1].startswith("quantize")
-    same(found, values, name, axis=axis, **one)
-    slots = plan.base.backend(found.scales.device).read(found.scales)
+    same(result, values, name, axis=axis, **one)
+    slots = plan.base.backend(result.scales.device).read(result.scales)
     expected = np.zeros(placed.required_size, np.uint8)
     for (r, c), scale in np.ndenumerate(np.asarray(known.scales).view(np.uint8)):
         across = -(-known.scales.shape[1] // 4)
@@ -252,8 +252,8 @@ def test_one_launch_writes_scales_in_tiles(driver, shape, axis, name, fills):
         expected[tile + r % 32 * 16 + r % 128 // 32 * 4 + c % 4] = scale
     np.testing.assert_array_equal(slots, expected)
     with checking("bounds", "races", "barriers", "initialized"):
-        tl.dequantize_blocks(*found, axis=axis)
-    symbols, _, back = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+        tl.dequantize_blocks(*result, axis=axis)
+    symbols, _, back = launched(lambda: tl.dequantize_blocks(*result, axis=axis))
     assert len(symbols) == 1
     np.testing.assert_array_equal(
         np.asarray(back.to_device("cpu")), tl.dequantize_blocks(*known, axis=axis)
@@ -270,9 +270,9 @@ def test_tiles_of_any_rank_and_indices_of_64_bits(driver, monkeypatch):
         for order in ((2, 1, 0), (2, 0, 1)):
             x = tl.to_layout(tl.asarray(values, device="cuda"), order)
             call = lambda x=x: tl.quantize_blocks(x, "mxfp8_e4m3", scales_layout=placed)  # noqa: E731
-            symbols, _, found = launched(call)
+            symbols, _, result = launched(call)
             assert symbols == [f"quantize_rows_4_{index}_1"]
-            same(found, values, "mxfp8_e4m3")
+            same(result, values, "mxfp8_e4m3")
     plan.run.cache_clear()
 
 
@@ -286,10 +286,10 @@ def test_sectors(driver, name, bits, axis):
     """The least there are."""
     values = some(256, 1024)
     x = tl.asarray(values, device="cuda")
-    given = {"axis": axis, "layout": bits_like(values.shape, name)}
-    _, counts, found = launched(lambda: tl.quantize_blocks(x, name, **given))
+    arguments = {"axis": axis, "layout": bits_like(values.shape, name)}
+    _, counts, result = launched(lambda: tl.quantize_blocks(x, name, **arguments))
     assert counts.loads.units == 4 * values.size / 32
     assert counts.stores.units == values.size * bits / 8 / 32 + values.size / 32 / 32
     assert counts.bank_conflict_ratio == 1
-    _, counts, _ = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+    _, counts, _ = launched(lambda: tl.dequantize_blocks(*result, axis=axis))
     assert counts.stores.units == 4 * values.size / 32

@@ -27,14 +27,14 @@ def octets(x):
 
 def checked(x, values, name, axis, **options):
     """What is found for a tensor is what the oracle says; gives it."""
-    found = tl.quantize_blocks(x, name, axis=axis, **options)
-    whole = None if name != "nvfp4" else host(found.global_scale)[()]
+    result = tl.quantize_blocks(x, name, axis=axis, **options)
+    whole = None if name != "nvfp4" else host(result.global_scale)[()]
     options.pop("global_scale", None)
     data, scales = expected(values, name, axis % values.ndim, whole=whole, **options)
-    np.testing.assert_array_equal(octets(found.data), data)
-    np.testing.assert_array_equal(octets(found.scales), scales)
-    assert found.data.dtype.name == TABLES[name][3]
-    return found
+    np.testing.assert_array_equal(octets(result.data), data)
+    np.testing.assert_array_equal(octets(result.scales), scales)
+    assert result.data.dtype.name == TABLES[name][3]
+    return result
 
 
 def check_bounds(name, scaling):
@@ -70,18 +70,18 @@ def test_results_where_they_are_asked_for():
     plain = tl.quantize_blocks(x, "mxfp8_e4m3")
     turned = tl.quantize_blocks(tl.permute_dims(x, (1, 0)), "mxfp8_e4m3", axis=0)
     assert turned.scales.layout == tl.Layout.packed((5, 40), (0, 1))
-    found = tl.quantize_blocks(
+    result = tl.quantize_blocks(
         x, "mxfp8_e4m3", layout="{0,1:T(8,16)}", scales_layout=tl.Layout.scale_factors(40, 5)
     )
-    assert found.data.layout == tl.Layout.parse("[40,130]{0,1:T(8,16)}")
-    assert found.scales.layout == tl.Layout.scale_factors(40, 5)
-    for one, other in zip(plain[:2], found[:2], strict=True):
+    assert result.data.layout == tl.Layout.parse("[40,130]{0,1:T(8,16)}")
+    assert result.scales.layout == tl.Layout.scale_factors(40, 5)
+    for one, other in zip(plain[:2], result[:2], strict=True):
         np.testing.assert_array_equal(octets(one), octets(other))
     gaps = tl.Layout((40, 130), (140, 1))
     np.testing.assert_array_equal(
         octets(tl.quantize_blocks(x, "mxfp8_e4m3", layout=gaps).data), octets(plain.data)
     )
-    back = tl.dequantize_blocks(*found, layout="F", dtype=tl.float16)
+    back = tl.dequantize_blocks(*result, layout="F", dtype=tl.float16)
     assert back.strides == (1, 40)
     np.testing.assert_array_equal(
         host(back), numbers_of(*map(host, plain[:2]), None, 1).astype(np.float16)
@@ -93,10 +93,10 @@ def test_elements_packed_below_a_byte():
     values = mixed(6 * 40).reshape(6, 40)
     plain = tl.quantize_blocks(asarray(values), "nvfp4")
     bits = tl.Layout.row_major((6, 40)).with_slot_bits(4)
-    found = tl.quantize_blocks(asarray(values), "nvfp4", layout=bits)
-    assert found.data.layout == bits
-    np.testing.assert_array_equal(octets(found.data), octets(plain.data))
-    back = tl.dequantize_blocks(*found)
+    result = tl.quantize_blocks(asarray(values), "nvfp4", layout=bits)
+    assert result.data.layout == bits
+    np.testing.assert_array_equal(octets(result.data), octets(plain.data))
+    back = tl.dequantize_blocks(*result)
     np.testing.assert_array_equal(host(back), numbers_of(*map(host, plain), 1))
     assert back.layout == tl.Layout.row_major((6, 40))
 
@@ -104,8 +104,8 @@ def test_elements_packed_below_a_byte():
 def test_global_scale():
     values = mixed(48)
     x = asarray(values)
-    found = tl.quantize_blocks(x, "nvfp4")
-    assert host(found.global_scale) == np.abs(values).max() / F32.type(2688)
+    result = tl.quantize_blocks(x, "nvfp4")
+    assert host(result.global_scale) == np.abs(values).max() / F32.type(2688)
     for given_scale in (0.25, tl.asarray([0.25], dtype=tl.float16), tl.asarray(0.25)):
         again = checked(x, values, "nvfp4", 0, global_scale=given_scale)
         assert (host(again.global_scale), again.global_scale.dtype) == (0.25, tl.float32)
@@ -117,8 +117,8 @@ def test_global_scale():
 def test_float64_is_rounded_once():
     """By way of float32, rounded to nearest, it would be a tie."""
     values = np.array([1.0, 1.0625 + 2**-40, 1e300, -1e-300, 448.0])
-    found = tl.quantize_blocks(asarray(values[[0, 1, 3, 4]]), "mxfp8_e4m3")
-    assert host(found.data).astype(float).tolist() == [1.0, 1.125, -0.0, 448.0]
+    result = tl.quantize_blocks(asarray(values[[0, 1, 3, 4]]), "mxfp8_e4m3")
+    assert host(result.data).astype(float).tolist() == [1.0, 1.125, -0.0, 448.0]
     huge = tl.quantize_blocks(asarray(values), "mxfp8_e4m3")
     assert host(huge.data).astype(float)[2] == 448
     assert host(huge.scales).astype(float).tolist() == [2.0**119]
@@ -128,11 +128,11 @@ def test_float64_is_rounded_once():
 def test_nvfp4_is_within_the_rounding_of_the_exact_rule():
     """Three roundings of float32 move an element only beside the middle of two."""
     values = np.random.default_rng(5).normal(size=(64, 256)).astype(F32)
-    found = tl.quantize_blocks(asarray(values), "nvfp4")
-    scale = np.repeat(host(found.scales).astype(np.float64), 16, 1) * float(found.global_scale)
+    result = tl.quantize_blocks(asarray(values), "nvfp4")
+    scale = np.repeat(host(result.scales).astype(np.float64), 16, 1) * float(result.global_scale)
     exact = np.abs(values / scale)
     table = E2M1[0]
-    chosen = table[octets(found.data) & 7]
+    chosen = table[octets(result.data) & 7]
     distance = np.abs(np.minimum(exact, 6)[..., None] - table).min(-1)
     assert (np.abs(np.minimum(exact, 6) - chosen) <= distance + 6 * 2.0**-21).all()
 
@@ -151,17 +151,17 @@ def test_formats_are_ml_dtypes():
 def test_threads_make_no_difference():
     values = mixed(700 * 400).reshape(700, 400)
     for name in ("mxfp6_e3m2", "nvfp4"):
-        found = tl.quantize_blocks(asarray(values), name)
-        part = tl.quantize_blocks(asarray(values[300:301]), name, global_scale=found.global_scale)
-        np.testing.assert_array_equal(octets(found.data)[300:301], octets(part.data))
+        result = tl.quantize_blocks(asarray(values), name)
+        part = tl.quantize_blocks(asarray(values[300:301]), name, global_scale=result.global_scale)
+        np.testing.assert_array_equal(octets(result.data)[300:301], octets(part.data))
         for axis in (0, 1):
             turned = tl.permute_dims(asarray(values), (1, 0))
-            other = tl.quantize_blocks(turned, name, axis=axis, global_scale=found.global_scale)
+            other = tl.quantize_blocks(turned, name, axis=axis, global_scale=result.global_scale)
             again = tl.quantize_blocks(
                 asarray(np.ascontiguousarray(values.T)),
                 name,
                 axis=axis,
-                global_scale=found.global_scale,
+                global_scale=result.global_scale,
             )
             np.testing.assert_array_equal(octets(other.data), octets(again.data))
 

@@ -50,10 +50,10 @@ INPUTS = inputs()
 
 def octets(data, columns):
     """Elements of torch, of which two may be in a byte, the first in its low half."""
-    found = data.view(torch.uint8).numpy()
-    if found.shape[1] == columns:
-        return found
-    return np.stack([found & 15, found >> 4], -1).reshape(len(found), columns)
+    result = data.view(torch.uint8).numpy()
+    if result.shape[1] == columns:
+        return result
+    return np.stack([result & 15, result >> 4], -1).reshape(len(result), columns)
 
 
 @pytest.mark.parametrize("scaling", ["floor", "ceil", "even", "rceil"])
@@ -64,9 +64,9 @@ def test_mx(kind, name, scaling):
     element = getattr(torch, ELEMENTS[name], ELEMENTS[name])
     way = mx_tensor.ScaleCalculationMode[scaling.upper()]
     scales, data = mx_tensor.to_mx(torch.from_numpy(values), element, 32, way)
-    found = tl.quantize_blocks(tl.asarray(values), name, scaling=scaling)
+    result = tl.quantize_blocks(tl.asarray(values), name, scaling=scaling)
     known = scales.view(torch.uint8).numpy()
-    mine = np.asarray(found.scales).view(np.uint8)
+    mine = np.asarray(result.scales).view(np.uint8)
     # RCEIL there has the largest scale for infinity; here infinity counts as 2**128.
     infinite = np.isinf(np.abs(values).reshape(*known.shape, 32).max(-1))
     other = infinite & (scaling == "rceil")
@@ -76,7 +76,7 @@ def test_mx(kind, name, scaling):
     # Beside NaN, what elements are says nothing.
     same = ((mine > 0) & (mine < 255) & ~other).repeat(32, 1)
     np.testing.assert_array_equal(
-        np.asarray(found.data).view(np.uint8)[same], octets(data, values.shape[1])[same]
+        np.asarray(result.data).view(np.uint8)[same], octets(data, values.shape[1])[same]
     )
 
 
@@ -86,23 +86,23 @@ def test_mx_and_back(name):
     element = getattr(torch, ELEMENTS[name], ELEMENTS[name])
     scales, data = mx_tensor.to_mx(torch.from_numpy(values), element, 32)
     known = mx_tensor.to_dtype(data, scales, element, 32, torch.float32)
-    found = tl.dequantize_blocks(*tl.quantize_blocks(tl.asarray(values), name))
-    np.testing.assert_array_equal(np.asarray(found), known.numpy())
+    result = tl.dequantize_blocks(*tl.quantize_blocks(tl.asarray(values), name))
+    np.testing.assert_array_equal(np.asarray(result), known.numpy())
 
 
 @pytest.mark.parametrize("kind", ["normal", "blocks of many sizes", "finite bits", "infinities"])
 def test_nvfp4(kind):
     values = INPUTS[kind]
-    given = torch.from_numpy(values)
+    argument = torch.from_numpy(values)
     whole = torch.tensor(0.001)
     if kind != "infinities":
-        whole = nvfp4_tensor.per_tensor_amax_to_scale(given.abs().amax())
+        whole = nvfp4_tensor.per_tensor_amax_to_scale(argument.abs().amax())
         mine = tl.quantize_blocks(tl.asarray(values), "nvfp4").global_scale
         assert np.asarray(mine) == whole.numpy()
-    scales, data = nvfp4_tensor.nvfp4_quantize(given, 16, whole)
-    found = tl.quantize_blocks(tl.asarray(values), "nvfp4", global_scale=float(whole))
+    scales, data = nvfp4_tensor.nvfp4_quantize(argument, 16, whole)
+    result = tl.quantize_blocks(tl.asarray(values), "nvfp4", global_scale=float(whole))
     known = scales.view(torch.uint8).numpy()
-    mine = np.asarray(found.scales)
+    mine = np.asarray(result.scales)
     # There scales are at least the least normal number, 2**-6.
     same = mine.astype(F32) >= 2.0**-6
     assert same.any()
@@ -110,7 +110,7 @@ def test_nvfp4(kind):
     assert (known[~same].view(mine.dtype).astype(F32) == 2.0**-6).all()
     wide = same.repeat(16, 1)
     np.testing.assert_array_equal(
-        np.asarray(found.data).view(np.uint8)[wide], octets(data, values.shape[1])[wide]
+        np.asarray(result.data).view(np.uint8)[wide], octets(data, values.shape[1])[wide]
     )
 
 
@@ -121,8 +121,8 @@ def test_scales_in_the_order_of_cublas(rows):
 
     values = np.random.default_rng(2).normal(size=(rows, 160)).astype(F32)
     placed = tl.Layout.scale_factors(rows, 10)
-    found = tl.quantize_blocks(tl.asarray(values), "nvfp4", scales_layout=placed)
-    plain = np.asarray(found.scales).view(np.uint8)
+    result = tl.quantize_blocks(tl.asarray(values), "nvfp4", scales_layout=placed)
+    plain = np.asarray(result.scales).view(np.uint8)
     known = to_blocked(torch.from_numpy(plain)).numpy()
-    memory = tl.plan.base.backend(found.scales.device).read(found.scales)
+    memory = tl.plan.base.backend(result.scales.device).read(result.scales)
     np.testing.assert_array_equal(memory, known)

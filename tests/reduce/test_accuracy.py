@@ -59,12 +59,12 @@ def lines(x, axis):
         yield index, rows[index].astype(np.float64)
 
 
-def check(found, exact, magnitude, dtype):
+def check(result, exact, magnitude, dtype):
     """Within the bound, and the one rounding of the result, be it normal or not."""
     error = BOUND["float64" if dtype == "float64" else "float32"] * magnitude
     limits = tl.finfo(dtype)
     rounding = limits.eps / 2 * max(abs(exact), limits.smallest_normal)
-    assert abs(float(found) - exact) <= error + rounding
+    assert abs(float(result) - exact) <= error + rounding
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -90,11 +90,11 @@ def test_sums_of_complex_numbers(text, axis):
         layout = tl.Layout.padded(layout.shape, layout.padded_shape)
     parts = np.random.default_rng(6).random((2, layout.required_size))
     x = tensor_of(layout, (parts[0] - 1j * parts[1]).astype(np.complex64))
-    found = tl.sum(x, axis=axis)
+    result = tl.sum(x, axis=axis)
     for index, real in lines(tl.real(x), axis):
-        check(tl.real(found[index]), math.fsum(real.tolist()), real.sum(), "float32")
+        check(tl.real(result[index]), math.fsum(real.tolist()), real.sum(), "float32")
     for index, imag in lines(tl.imag(x), axis):
-        check(tl.imag(found[index]), math.fsum(imag.tolist()), -imag.sum(), "float32")
+        check(tl.imag(result[index]), math.fsum(imag.tolist()), -imag.sum(), "float32")
 
 
 @pytest.mark.parametrize(("text", "axis"), LONG)
@@ -103,12 +103,12 @@ def test_variances(text, axis):
     numbers = np.random.default_rng(7).random(layout.required_size) + 1
     for dtype in (*NARROW, "float64") if tl.default_device() == "cpu" else ("float32",):
         x = tensor_of(layout, numbers.astype(as_dtype(dtype)))
-        found, roots = tl.var(x, axis=axis), tl.std(x, axis=axis)
+        results, roots = tl.var(x, axis=axis), tl.std(x, axis=axis)
         eps = 40 * 2.0**-24 + float(tl.finfo(dtype).eps)
         for index, line in list(lines(x, axis))[:2]:
             middle = math.fsum(line.tolist()) / line.size
             exact = math.fsum(np.square(line - middle).tolist()) / line.size
-            assert float(found[index]) == pytest.approx(exact, rel=eps, abs=1e-26)
+            assert float(results[index]) == pytest.approx(exact, rel=eps, abs=1e-26)
             assert float(roots[index]) == pytest.approx(math.sqrt(exact), rel=eps, abs=1e-13)
 
 
@@ -119,11 +119,11 @@ def test_variances_that_float32_cannot_hold(axis):
     for middle, distance in [(2.0**24, 2), (1e6, 0.0625), (0, 1e30), (0, 1e-30), (0.1, 0), (7, 0)]:
         array = (np.float32(middle) + signs * np.float32(distance)).astype(np.float32)
         exact = np.std(array.astype(np.float64), axis)
-        found = host(tl.std(asarray(array), axis=axis), np.float64)
-        np.testing.assert_allclose(found, exact, 1e-6, 1e-9 * middle)
+        result = host(tl.std(asarray(array), axis=axis), np.float64)
+        np.testing.assert_allclose(result, exact, 1e-6, 1e-9 * middle)
     noise = np.float32(1e4) + np.random.default_rng(1).random((150, 150)).astype(np.float32)
-    found = host(tl.var(asarray(noise), axis=axis))
-    np.testing.assert_allclose(found, np.var(noise.astype(np.float64), axis), 1e-6)
+    result = host(tl.var(asarray(noise), axis=axis))
+    np.testing.assert_allclose(result, np.var(noise.astype(np.float64), axis), 1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
@@ -162,6 +162,6 @@ def test_ten_million_in_little_memory(dtype, data):
     x = tl.broadcast_to(asarray(values), (1000, 10**4))
     check(tl.sum(x), exact, magnitude, dtype)
     check(tl.sum(tl.permute_dims(x, (1, 0))), exact, magnitude, dtype)
-    found = tl.sum(x, axis=0)
+    result = tl.sum(x, axis=0)
     for k in range(0, 10**4, 997):
-        check(found[k], row[k] * 1000, abs(row[k]) * 1000, dtype)
+        check(result[k], row[k] * 1000, abs(row[k]) * 1000, dtype)

@@ -21,25 +21,25 @@ FRACTIONS = [[0.0, 0.3, 0.5], [0.7, 0.999, 1.0]]
 
 @pytest.fixture(scope="module", name="driver")
 def _driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def numbers(shape, dtype="float32", nan=True):
-    found = np.random.default_rng(0).integers(-99, 99, shape).astype(dtype)
-    found = found + np.asarray(found == 0).astype(dtype)  # sorts may take either of two zeros
-    if nan and found.dtype.kind == "f":
-        found.reshape(-1)[:: max(found.size // 4, 3)] = np.nan
-    return found
+    result = np.random.default_rng(0).integers(-99, 99, shape).astype(dtype)
+    result = result + np.asarray(result == 0).astype(dtype)  # sorts may take either of two zeros
+    if nan and result.dtype.kind == "f":
+        result.reshape(-1)[:: max(result.size // 4, 3)] = np.nan
+    return result
 
 
 def alike(call, x, message=""):
     """The same bits and layout on both devices."""
     expected = call(x)
     with checking("bounds", "initialized", "races"):
-        found = call(placed(x))
-    assert (found.layout, str(found.device)) == (expected.layout, "cuda:0"), message
-    same(found.to_device("cpu"), np.asarray(expected), message)
+        result = call(placed(x))
+    assert (result.layout, str(result.device)) == (expected.layout, "cuda:0"), message
+    same(result.to_device("cpu"), np.asarray(expected), message)
 
 
 @needs_compiler
@@ -89,10 +89,10 @@ def test_indices_of_64_bits(driver, monkeypatch):
     monkeypatch.setattr(reduce, "index_type", lambda count, furthest: "int64_t")
     y = tl.asarray(numbers((300, 7)), device="cuda")
     with checking("bounds", "count") as record:
-        found = tl.nanmedian(y, axis=1)
+        result = tl.nanmedian(y, axis=1)
     assert record.of("read_quantiles").lane_activity > 0.5
     assert "read_quantiles_int64_t" in [kernel.symbol for kernel in record.counts]
-    same(found.to_device("cpu"), np.asarray(tl.nanmedian(tl.asarray(numbers((300, 7))), axis=1)))
+    same(result.to_device("cpu"), np.asarray(tl.nanmedian(tl.asarray(numbers((300, 7))), axis=1)))
 
 
 @needs_compiler
@@ -118,9 +118,9 @@ def test_cost(driver):
 
 
 def test_huge_lines_and_many_fractions():
-    def planned(dtype, shape, *given):
+    def planned(dtype, shape, *arguments):
         lines = TensorSpec(dtype, tl.Layout.row_major(shape), Device("cuda", 0))
-        return reduce.plan_quantiles(lines, *given).launches
+        return reduce.plan_quantiles(lines, *arguments).launches
 
     (one,) = planned(tl.float32, (2, 2**31), tl.float32, (0.5,), "linear", False)
     assert dict(one.kernel.shape)["INDEX"] == "int64_t"
@@ -143,8 +143,8 @@ def test_compiled_for_a_gpu_without_spills(architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     for dtype, result in ((tl.int8, tl.float64), (tl.bfloat16, tl.bfloat16)):
         for kernel in kernels(dtype, result):
-            found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-            assert (kernel, found.stack, found.spilled, found.registers <= 64) == (
+            actual = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+            assert (kernel, actual.stack, actual.spilled, actual.registers <= 64) == (
                 kernel,
                 0,
                 0,
@@ -156,5 +156,5 @@ def test_compiled_for_a_gpu_without_spills(architecture):
 @pytest.mark.parametrize("method", ["lower", "higher", "nearest"])
 def test_large_integers_stay_numbers_of_the_data(driver, method):
     array = 2**53 + np.array([1, 3, 5, 9])
-    found = np.quantile(tl.asarray(array, device="cuda"), [0.2, 0.5, 0.9], method=method)
-    same(found.to_device("cpu"), np.quantile(array, [0.2, 0.5, 0.9], method=method))
+    result = np.quantile(tl.asarray(array, device="cuda"), [0.2, 0.5, 0.9], method=method)
+    same(result.to_device("cpu"), np.quantile(array, [0.2, 0.5, 0.9], method=method))

@@ -29,8 +29,8 @@ from tensorlayout.tensor import TensorSpec
 
 @pytest.fixture(scope="module")
 def driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def number(x):
@@ -52,14 +52,14 @@ def check(name, x, a, axis, *, keepdims=False):
     """A function of a tensor on the device against its oracle."""
     ulps = 16 if name in ("var", "std") else 4
     message = f"{name} of {a.dtype} along {axis} of {x.layout}"
-    found = getattr(tl, name)(x, axis=axis, keepdims=keepdims)
+    result = getattr(tl, name)(x, axis=axis, keepdims=keepdims)
     if name in SKIPPING_NAN:
         expected = np.asarray(SKIPPING_NAN[name].reduce(number(a), axis)).astype(a.dtype)
     else:
         expected = reduced_by_numpy(name, a, axis=axis, keepdims=keepdims)
     dtype = expected.dtype
-    assert str(found.device) == "cuda:0", message
-    got = np.asarray(found.to_device("cpu"))
+    assert str(result.device) == "cuda:0", message
+    got = np.asarray(result.to_device("cpu"))
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
     if dtype.kind in "biu":
         np.testing.assert_array_equal(got, expected, err_msg=message)
@@ -128,8 +128,8 @@ def test_every_kernel_with_every_dtype(driver, dtype):
                 if dtype in DTYPES[words] and name != "prod":
                     check(name, x, a, axis)
         if dtype in DTYPES["real numeric"]:
-            found = tl.argmin(x, axis=0).to_device("cpu")
-            same(found, np.asarray(np.argmin(number(a), axis=0)))
+            result = tl.argmin(x, axis=0).to_device("cpu")
+            same(result, np.asarray(np.argmin(number(a), axis=0)))
 
 
 @needs_compiler
@@ -166,14 +166,14 @@ def test_rows_cut_out_of_longer_ones_are_read_in_whole_sectors(driver, shape):
 def test_the_same_bits_wherever_rows_begin(driver, shape):
     a = numbers((math.prod(shape) + 7,), np.float32)
     y = tl.asarray(a).to_device("cuda")
-    found = []
+    results = []
     for first in (0, 1, 6):
         z = tl.empty(a.shape, dtype=tl.float32, device="cuda")
         z[first : first + math.prod(shape)] = y[: math.prod(shape)]
         x = tl.reshape(z[first : first + math.prod(shape)], shape, copy=False)
-        found.append(np.asarray(tl.sum(x, axis=1).to_device("cpu")))
-    same(found[1], found[0])
-    same(found[2], found[0])
+        results.append(np.asarray(tl.sum(x, axis=1).to_device("cpu")))
+    same(results[1], results[0])
+    same(results[2], results[0])
 
 
 @needs_compiler
@@ -213,9 +213,9 @@ def test_the_first_of_equal_elements_and_of_nan(driver):
         a.ravel()[[17, 40, 1999]] = [1, 1, 1]
         b = a.copy()
         b.ravel()[[41, 1500]] = np.nan
-        for each in (a, b, -a):
+        for operand in (a, b, -a):
             for key in (np.s_[...], np.s_[::-1]):
-                part, x = each[key], tl.asarray(each).to_device("cuda")[key]
+                part, x = operand[key], tl.asarray(operand).to_device("cuda")[key]
                 for axis in (None, *range(part.ndim)):
                     for name in ("argmin", "argmax"):
                         expected = np.asarray(getattr(np, name)(part, axis=axis))
@@ -234,9 +234,9 @@ def test_products_stay_in_range_whatever_the_pieces(driver, dtype):
     ):
         elements, products = wave(dtype, shape, axis)
         with checking("bounds", "barriers", "initialized", *["races"] * (len(shape) > 1)):
-            found = tl.prod(tl.asarray(elements, device="cuda"), axis=axis).to_device("cpu")
+            result = tl.prod(tl.asarray(elements, device="cuda"), axis=axis).to_device("cpu")
         expected = products.take(-1, axis)
-        np.testing.assert_array_equal(np.asarray(found), expected, f"{dtype}, {shape}")
+        np.testing.assert_array_equal(np.asarray(result), expected, f"{dtype}, {shape}")
 
 
 @needs_compiler
@@ -247,8 +247,8 @@ def test_products_with_zeros_and_infinities(driver, first):
             array = np.full(shape, factor)
             array[(slice(None),) * axis + (0,)] = first
             for device in ("cpu", "cuda"):
-                found = tl.prod(tl.asarray(array, device=device), axis=axis).to_device("cpu")
-                same(found, np.full(shape[:axis] + shape[axis + 1 :], first))
+                result = tl.prod(tl.asarray(array, device=device), axis=axis).to_device("cpu")
+                same(result, np.full(shape[:axis] + shape[axis + 1 :], first))
 
 
 # --- memory and launches -----------------------------------------------------------------------
@@ -356,9 +356,9 @@ def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():
 
 def test_one_launch_or_two_cover_a_tebibyte():
     for shape, axis in [((2**40,), None), ((2**20, 2**20), (0,)), ((2**20, 2**20), (1,))]:
-        found = planned(Layout.row_major(shape), axis, np.uint8)
-        assert all(launch.grid < 2**31 for launch in found.launches)
-        assert sum(found.scratch) < 2**34
+        result = planned(Layout.row_major(shape), axis, np.uint8)
+        assert all(launch.grid < 2**31 for launch in result.launches)
+        assert sum(result.scratch) < 2**34
 
 
 @needs_compiler
@@ -390,6 +390,8 @@ def functors_of(dtype):
 def test_every_kernel_compiled_for_a_gpu_without_spills(dtype, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     kind = as_dtype(dtype)
-    for kernel in (each for functor in functors_of(kind) for each in reductions(kind, functor)):
-        found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-        assert (kernel, found.spilled) == (kernel, 0)
+    for kernel in (
+        reduction for functor in functors_of(kind) for reduction in reductions(kind, functor)
+    ):
+        result = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+        assert (kernel, result.spilled) == (kernel, 0)

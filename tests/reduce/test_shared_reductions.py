@@ -22,8 +22,8 @@ def shared_soon(monkeypatch):
 
 
 def numbers(shape, dtype):
-    found = np.random.default_rng(5).integers(-9, 10, shape)
-    return found.astype(as_dtype(dtype)) if dtype != "uint8" else (found + 9).astype(np.uint8)
+    result = np.random.default_rng(5).integers(-9, 10, shape)
+    return result.astype(as_dtype(dtype)) if dtype != "uint8" else (result + 9).astype(np.uint8)
 
 
 def axes_of(ndim):
@@ -43,11 +43,11 @@ def test_the_bits_do_not_depend_on_the_threads(name, dtype, shared_soon, monkeyp
             for axis in axes_of(x.ndim):
                 if name == "argmax" and isinstance(axis, tuple):
                     continue
-                found = set()
+                result = set()
                 for count in (1, 3):
                     monkeypatch.setattr(threads, "_forced", count)
-                    found.add(host(getattr(tl, name)(x, axis=axis)).tobytes())
-                assert len(found) == 1, (shape, axis)
+                    result.add(host(getattr(tl, name)(x, axis=axis)).tobytes())
+                assert len(result) == 1, (shape, axis)
 
 
 def test_overflow_says_nothing_in_any_thread(monkeypatch):

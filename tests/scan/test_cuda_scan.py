@@ -31,8 +31,8 @@ from tensorlayout.tensor import TensorSpec
 
 @pytest.fixture(scope="module", name="driver")
 def _driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 # Elements of a tile of `scan_lines`, of at most 4 bytes.
@@ -46,14 +46,14 @@ def on_host(x):
 
 def scanned_exactly(array, axis, initial=False, **options):
     """Sums of integers, which wrap alike in any order."""
-    found = tl.cumulative_sum(
+    result = tl.cumulative_sum(
         tl.asarray(array, device="cuda", **options),
         axis=axis,
         include_initial=initial,
         dtype="int8",
     )
     same(
-        on_host(found),
+        on_host(result),
         scanned_by_numpy("cumulative_sum", array, axis, initial, np.int8),
         f"{array.shape}",
     )
@@ -137,11 +137,11 @@ def test_lines_that_begin_anywhere(driver, dtypes):
             with checking("bounds", "barriers", "initialized", *["races"] * (number % 4 == 0)):
                 spec = (x.spec, len(shape) - 1, False, False, getattr(tl, result))
                 dispatch.call_into(out, _SUM, spec, (x,))
-            found = np.asarray(on_host(whole))
+            actual = np.asarray(on_host(whole))
             expected = np.cumsum(array, axis=-1, dtype=result).ravel()
-            same(found[to : to + size], expected, f"{shape}, {first}, {to}")
-            assert (found[:to] == 77).all()
-            assert found[-1] == 77
+            same(actual[to : to + size], expected, f"{shape}, {first}, {to}")
+            assert (actual[:to] == 77).all()
+            assert actual[-1] == 77
 
 
 AROUND = (-1, 0, 1)
@@ -173,8 +173,8 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     wide = tl.asarray(array, device="cuda")[:, ::-1, :, ::2]
     with checking("bounds", "initialized", "count") as record:
         for axis in range(7):
-            found = tl.cumulative_sum(wide, axis=axis)
-            same(on_host(found), scanned_by_numpy("cumulative_sum", x, axis, False))
+            result = tl.cumulative_sum(wide, axis=axis)
+            same(on_host(result), scanned_by_numpy("cumulative_sum", x, axis, False))
     assert any("_0_int32_t" in kernel.symbol for kernel in record.counts)
     monkeypatch.setattr(scan, "index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
@@ -199,12 +199,12 @@ def test_products_stay_in_range_whatever_the_pieces(driver, dtype, initial):
         elements, products = wave(dtype, shape, axis)
         checks = ("bounds", "barriers", "initialized", *["races"] * (len(shape) > 1))
         with checking(*checks):
-            found = tl.cumulative_prod(
+            result = tl.cumulative_prod(
                 tl.asarray(elements, device="cuda"), axis=axis, include_initial=initial
             )
         if initial:
             products = np.concatenate([np.ones_like(products.take([0], axis)), products], axis)
-        np.testing.assert_array_equal(np.asarray(on_host(found)), products, f"{dtype}, {shape}")
+        np.testing.assert_array_equal(np.asarray(on_host(result)), products, f"{dtype}, {shape}")
 
 
 @needs_compiler
@@ -215,8 +215,8 @@ def test_products_that_are_no_ordinary_numbers_stay_so(driver, first):
             array = np.full(shape, factor)
             array[(slice(None),) * axis + (0,)] = first
             for device in ("cpu", "cuda"):
-                found = tl.cumulative_prod(tl.asarray(array, device=device), axis=axis)
-                same(found.to_device("cpu"), np.full(shape, first), f"{device}, {shape}")
+                result = tl.cumulative_prod(tl.asarray(array, device=device), axis=axis)
+                same(result.to_device("cpu"), np.full(shape, first), f"{device}, {shape}")
 
 
 @needs_compiler
@@ -225,16 +225,16 @@ def test_products_of_any_numbers(driver):
     half = np.exp(np.random.default_rng(3).uniform(-1, 9, (150, 40)))
     array = np.concatenate([half[:1] * 1e-300, half, 1 / half])
     for x, axis in ((array, 0), (np.ascontiguousarray(array.T), 1), (array[:, :3].copy(), 0)):
-        found = on_host(tl.cumulative_prod(tl.asarray(x, device="cuda"), axis=axis))
+        result = on_host(tl.cumulative_prod(tl.asarray(x, device="cuda"), axis=axis))
         expected = np.cumprod(x.astype(np.longdouble), axis)
         assert (abs(expected) < np.finfo(float).max).all()
-        np.testing.assert_allclose(np.asarray(found), expected.astype(float), 1e-13)
+        np.testing.assert_allclose(np.asarray(result), expected.astype(float), 1e-13)
 
 
 @needs_compiler
 def test_parts_of_complex_products_may_be_far_apart(driver):
     array = np.array([2.0**500 + 2.0**-500 * 1j, 1, 1j, 2.0**-500, 2.0**-1000])
-    found = np.asarray(on_host(tl.cumulative_prod(tl.asarray(array, device="cuda"))))
+    result = np.asarray(on_host(tl.cumulative_prod(tl.asarray(array, device="cuda"))))
     near, far = 2.0**500, 2.0**-500
     expected = [
         near + far * 1j,
@@ -243,7 +243,7 @@ def test_parts_of_complex_products_may_be_far_apart(driver):
         -(2.0**-1000) + 1j,
         2.0**-1000 * 1j,
     ]
-    assert found.tolist() == expected
+    assert result.tolist() == expected
 
 
 @needs_compiler
@@ -344,11 +344,11 @@ def test_lines_with_gaps():
 
 def test_tensors_of_any_size():
     for shape, axis in itertools.product(((2**33,), (2**20, 2**14), (2**14, 2**20)), (0, -1)):
-        found = case(shape, axis % len(shape))
-        for launch in found.launches:
+        result = case(shape, axis % len(shape))
+        for launch in result.launches:
             assert launch.grid < 2**31
             assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
-        assert sum(found.scratch) <= 2**25
+        assert sum(result.scratch) <= 2**25
 
 
 def kernels(dtype, operation="add"):
@@ -373,5 +373,5 @@ COMPILED = itertools.product(
 def test_compiled_for_a_gpu_without_spills(dtype, operation, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     for kernel in kernels(as_dtype(dtype), operation):
-        found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-        assert (kernel, found.spilled, found.registers <= 128) == (kernel, 0, True)
+        result = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+        assert (kernel, result.spilled, result.registers <= 128) == (kernel, 0, True)

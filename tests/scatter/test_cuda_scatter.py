@@ -24,8 +24,8 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def on_cuda(values, dtype=None):
@@ -38,9 +38,9 @@ def rng(seed=0):
 
 def written(array, key, value):
     """What NumPy makes of it, which writes in index order."""
-    found = array.copy()
-    found[key] = value
-    return found
+    result = array.copy()
+    result[key] = value
+    return result
 
 
 def given(key):
@@ -159,11 +159,11 @@ def test_rows_are_coalesced(columns):
     value = tl.ones((1000, columns), dtype=tl.float32, device="cuda")
     with checking("bounds", "count") as record:
         x[i] = value
-    found = record.of("scatter_elements")
-    assert found.sector_efficiency_write >= 0.99
+    result = record.of("scatter_elements")
+    assert result.sector_efficiency_write >= 0.99
     # The table of winners is read at random: a sector for each row.
-    assert found.sector_efficiency_read >= (0.95 if columns == 256 else 0.6)
-    assert found.lane_activity >= 0.9
+    assert result.sector_efficiency_read >= (0.95 if columns == 256 else 0.6)
+    assert result.lane_activity >= 0.9
     kernels = {kernel.name: dict(kernel.shape) for kernel in record.counts}
     assert kernels["scatter_elements"]["WIDTH"] == "16"
 
@@ -175,11 +175,11 @@ def test_64_bits_only_where_offsets_ask_for_it():
         i = TensorSpec(tl.int32, tl.Layout.row_major((5,)), cuda)
         value = TensorSpec(tl.float32, tl.Layout.row_major((5, 16)), cuda)
         plan = Scatter().plan(x, value, (0,), False, i)
-        found = scatter.plan_scatter(plan, (32, 32))
-        names = [each.kernel.name for each in found.launches]
+        result = scatter.plan_scatter(plan, (32, 32))
+        names = [launch.kernel.name for launch in result.launches]
         assert names == ["mark_positions", "mark_positions", "scatter_elements"]
-        assert {dict(each.kernel.shape)["INDEX"] for each in found.launches} == {index}
-        assert found.scratch == (rows * (4 if index == "int32_t" else 8),)
+        assert {dict(launch.kernel.shape)["INDEX"] for launch in result.launches} == {index}
+        assert result.scratch == (rows * (4 if index == "int32_t" else 8),)
 
 
 # --- Few elements of a copy replaced --------------------------------------------------------------
@@ -203,16 +203,16 @@ def by_tuples(out, x, value, dims, *at):
 
 def replaced(array, value, axis, at):
     """NumPy writes in index order, line by line."""
-    found = array.copy()
-    lines, values, places = (np.moveaxis(a, axis, -1) for a in (found, value, at))
+    result = array.copy()
+    lines, values, places = (np.moveaxis(a, axis, -1) for a in (result, value, at))
     for line in np.ndindex(lines.shape[:-1]):
         for k, place in enumerate(places[line]):
             lines[(*line, place)] = values[(*line, k)]
-    return found
+    return result
 
 
-def is_one(found):
-    return [k.name for k in found] == ["replace_elements"]
+def is_one(result):
+    return [k.name for k in result] == ["replace_elements"]
 
 
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
@@ -227,9 +227,9 @@ def test_few_rows_and_elements_by_tuples(index, monkeypatch):
         expected[key] = new
         for order in (None, (1, 3, 0, 2)):
             out = tl.empty(values.shape, dtype="int16", device="cuda", layout=order)
-            found = by_tuples(out, on_cuda(values), on_cuda(new), dims, *map(on_cuda, key))
-            assert is_one(found)
-            assert all(dict(k.shape)["INDEX"] == index for k in found)
+            result = by_tuples(out, on_cuda(values), on_cuda(new), dims, *map(on_cuda, key))
+            assert is_one(result)
+            assert all(dict(k.shape)["INDEX"] == index for k in result)
             same(out.to_device("cpu"), expected)
     tl.plan.run.cache_clear()
 
@@ -251,8 +251,8 @@ def test_positions_that_are_not_evenly_apart_take_a_copy_and_a_scatter():
     large[:2, :2] = on_cuda(at)
     out = on_cuda(np.zeros_like(values))
     new = np.asarray([[-1, -2], [-3, -4]], np.float32)
-    found = by_tuples(out, on_cuda(values), on_cuda(new), (0,), large[:2, :2])
-    assert not is_one(found)
+    result = by_tuples(out, on_cuda(values), on_cuda(new), (0,), large[:2, :2])
+    assert not is_one(result)
     expected = values.copy()
     expected[[3, 7, 59]] = [-4, -2, -3]
     same(out.to_device("cpu"), expected)

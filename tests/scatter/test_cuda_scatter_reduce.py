@@ -17,8 +17,8 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 def on_cuda(values, dtype=None):
@@ -48,9 +48,9 @@ def reduction(plan, operation="add"):
 
 
 def expected(array, key, value, operation="add"):
-    found = array.copy()
-    getattr(np, operation).at(found, key, value)
-    return found
+    result = array.copy()
+    getattr(np, operation).at(result, key, value)
+    return result
 
 
 @pytest.mark.parametrize("places", [16, 200])
@@ -60,9 +60,9 @@ def test_sums_of_floats_are_taken_in_index_order(places):
     array = np.zeros(places, np.float32)
     orders = [{}, {"order": "forward"}, {"order": "reverse"}, {"order": "random", "seed": 1}]
     for order in orders:
-        given = [on_cuda(i, "int16")]
-        found = combine(on_cuda(array), (0,), given, on_cuda(value), **order)
-        same(found.to_device("cpu"), expected(array, (i,), value), f"{order}")
+        arguments = [on_cuda(i, "int16")]
+        result = combine(on_cuda(array), (0,), arguments, on_cuda(value), **order)
+        same(result.to_device("cpu"), expected(array, (i,), value), f"{order}")
 
 
 def test_positions_outside_are_left_out():
@@ -87,9 +87,9 @@ def launched(gpu, call):
 def planned(places, positions):
     """The launches that add values of rank 1 to places of rank 1."""
     spec = TensorSpec(as_dtype("float32"), tl.Layout.row_major((places,)), tl.Device("cuda"))
-    given = TensorSpec(as_dtype("int64"), tl.Layout.row_major((positions,)), tl.Device("cuda"))
+    argument = TensorSpec(as_dtype("int64"), tl.Layout.row_major((positions,)), tl.Device("cuda"))
     plan = Scatter("scatter").plan(
-        spec, TensorSpec(spec.dtype, given.layout, given.device), (0,), False, given
+        spec, TensorSpec(spec.dtype, argument.layout, argument.device), (0,), False, argument
     )
     return plan_scatter_reduce(plan, "add").launches
 
@@ -105,18 +105,18 @@ def planned(places, positions):
     ],
 )
 def test_tensors_of_any_size(places, positions, index, passes):
-    found = planned(places, positions)
-    names = [each.kernel.name for each in found]
+    result = planned(places, positions)
+    names = [item.kernel.name for item in result]
     assert names[0] == "list_places"
     assert names[-1] == "combine_elements"
-    kernels = [each.kernel for each in found if not each.kernel.name.startswith("fill")]
+    kernels = [item.kernel for item in result if not item.kernel.name.startswith("fill")]
     assert {dict(kernel.shape)["INDEX"] for kernel in kernels} == {index}
     assert names.count("sort_tiles") + names.count("scatter_digits") == passes
     # Of 256 values each, of 65536, and so on.
-    assert [each.grid for each in found if each.kernel.name == "fold_runs"] == [
+    assert [item.grid for item in result if item.kernel.name == "fold_runs"] == [
         -(-positions // 256**k // 256) for k in (1, 2, 3) if positions >= 256**k
     ]
-    assert all(each.grid < 2**31 for each in found)
+    assert all(item.grid < 2**31 for item in result)
 
 
 def test_what_is_launched_and_moved(gpu):

@@ -21,8 +21,8 @@ from tensorlayout.tensor import TensorSpec
 
 @pytest.fixture(scope="module", name="driver")
 def _driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 @needs_compiler
@@ -51,9 +51,9 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     assert [kernel.symbol for kernel in record.counts] == ["search_line_1_int64_t_positions"]
     strided = tl.asarray(np.arange(60, dtype=np.float32).reshape(2, 3, 2, 5), device="cuda")
     with checking("bounds", "initialized", "count") as record:
-        found = tl.searchsorted(x, strided[:, ::2, :, ::2]).to_device("cpu")
+        result = tl.searchsorted(x, strided[:, ::2, :, ::2]).to_device("cpu")
     assert [kernel.symbol for kernel in record.counts] == ["search_line_0_int64_t_positions"]
-    same(found, np.searchsorted(line, values))
+    same(result, np.searchsorted(line, values))
 
 
 @needs_compiler

@@ -33,8 +33,8 @@ DIGITS = planning.tile_of(lines_of(1, 1, positions=True))  # what a block sorts 
 
 @pytest.fixture(scope="module", name="driver")
 def _driver():
-    with simulator() as found:
-        yield found
+    with simulator() as result:
+        yield result
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def sorted_well(x, array, axis, descending, message):
     expected = sorted_positions(array, axis, descending)
     order = tl.argsort(x, axis=axis, descending=descending)
     same(on_host(order), expected, message)
-    found = tl.sort(x, axis=axis, descending=descending)
+    result = tl.sort(x, axis=axis, descending=descending)
     wanted = np.take_along_axis(array, expected, axis)
-    assert np.asarray(on_host(found)).tobytes() == wanted.tobytes(), message
+    assert np.asarray(on_host(result)).tobytes() == wanted.tobytes(), message
 
 
 OTHERS = [dtype for dtype in DTYPES["real numeric"] if dtype not in ("float32", "uint8")]
@@ -67,7 +67,7 @@ OTHERS = [dtype for dtype in DTYPES["real numeric"] if dtype not in ("float32", 
 @needs_compiler
 @pytest.mark.usefixtures("by_digits")
 @pytest.mark.parametrize(
-    "dtype", ["float32", "uint8", *[pytest.param(each, marks=pytest.mark.long) for each in OTHERS]]
+    "dtype", ["float32", "uint8", *[pytest.param(item, marks=pytest.mark.long) for item in OTHERS]]
 )
 def test_dtypes_by_digits(driver, dtype):
     array = slots(as_dtype(dtype), 2 * 2500, seed=4).reshape(2, 2500)
@@ -189,8 +189,8 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             monkeypatch.setattr(planning, "by_digits", lambda lines: True)
         with checking("bounds", "initialized", "count") as record:
             checked(shape, 1)
-        assert all("int64_t" in each.symbol for each in record.counts)
-        assert any(kernel in each.symbol for each in record.counts)
+        assert all("int64_t" in item.symbol for item in record.counts)
+        assert any(kernel in item.symbol for item in record.counts)
     plan.run.cache_clear()
 
 
@@ -246,12 +246,12 @@ def test_coalesced_by_digits(driver):
         with checking("bounds", "count") as record:
             function(x)
         for name in ("count_digits", "scan_digits", "scatter_digits"):
-            found = record.of(name)
-            assert found.launches == 4
-            assert found.sector_efficiency_read >= 0.99
+            result = record.of(name)
+            assert result.launches == 4
+            assert result.sector_efficiency_read >= 0.99
             # Runs of equal digits begin and end anywhere; of random digits there are 19 in a tile.
-            assert found.sector_efficiency_write >= (0.6 if name == "scatter_digits" else 0.99)
-            assert found.lane_activity >= 0.8
+            assert result.sector_efficiency_write >= (0.6 if name == "scatter_digits" else 0.99)
+            assert result.lane_activity >= 0.8
 
 
 # ---- Plans
@@ -276,28 +276,28 @@ def test_the_launches_of_each_length():
         ((2**24,), ["count_digits", "scan_digits", "scatter_digits"] * 4),
         ((1000, 4800), ["count_digits", "scatter_digits"] * 4),
     ]:
-        found = planned(shape, len(shape) - 1).launches
-        assert [each.kernel.name for each in found] == launches
+        result = planned(shape, len(shape) - 1).launches
+        assert [item.kernel.name for item in result] == launches
 
 
 def test_tensors_of_any_size():
     for shape in ((2**33,), (2**20, 2**14), (2**32, 2)):
-        found = planned(shape, len(shape) - 1, positions=True)
-        for launch in found.launches:
+        result = planned(shape, len(shape) - 1, positions=True)
+        for launch in result.launches:
             assert launch.grid < 2**31
             assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
 
 
 def test_what_is_sorted_by_digits():
     # One line of floats from 16 tiles on; of many lines, also shorter ones.
-    for size, found in (
+    for size, result in (
         ((1, 16 * TILE), False),
         ((1, 2**16), True),
         ((10, 4800), False),
         ((600, 4800), True),
         ((10**5, TILE + 1), False),  # which would fill less than half of a block
     ):
-        assert planning.by_digits(lines_of(*size)) == found, size
+        assert planning.by_digits(lines_of(*size)) == result, size
     assert planning.by_digits(lines_of(1, TILE + 1, np.uint8, positions=True))
 
 

@@ -23,8 +23,8 @@ DIRECTIONS = {False: "INCREASING", True: "DECREASING"}
 
 @pytest.fixture(scope="module", name="driver")
 def _driver():
-    with simulator(1) as found:
-        yield found
+    with simulator(1) as result:
+        yield result
 
 
 def some(shape, dtype, most=7):
@@ -57,7 +57,7 @@ def checked(array, axis, k, down, *, makes=(_row_major,) * 3, index="uint32"):
     expected = np.take_along_axis(array, order, axis), order.astype(index)
     x, _ = there(array, makes[0])
     outs = [
-        there(np.zeros_like(each), make) for each, make in zip(expected, makes[1:], strict=True)
+        there(np.zeros_like(item), make) for item, make in zip(expected, makes[1:], strict=True)
     ]
     directml.top_k1(x, axis, k, DIRECTIONS[down], out=[out for out, _ in outs])
     for (out, storage), wanted, make in zip(outs, expected, makes[1:], strict=True):
@@ -105,8 +105,8 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
     with checking("bounds", "initialized", "count") as record:
         checked(some((20, 50), "uint8"), 1, 3, False)
         checked(array, 1, 2, False, makes=(_gaps,) * 3)
-    found = {kernel.symbol for kernel in record.counts if kernel.name == "leading_tiles"}
-    assert found == {"leading_tiles_1_int64_t", "leading_tiles_0_int64_t"}
+    results = {kernel.symbol for kernel in record.counts if kernel.name == "leading_tiles"}
+    assert results == {"leading_tiles_1_int64_t", "leading_tiles_0_int64_t"}
     plan.run.cache_clear()
 
 
@@ -142,10 +142,10 @@ def test_coalesced(driver):
             x = tl.asarray(array, device="cuda")
             with checking("bounds", "count") as record:
                 directml.top_k(x, axis, 8)
-            found = record.of("leading_tiles")
-            assert found.sector_efficiency_read == 1.0, (dtype, shape)
-            assert found.sector_efficiency_write >= 0.95, (dtype, shape)
-            assert found.lane_activity >= 0.9
+            result = record.of("leading_tiles")
+            assert result.sector_efficiency_read == 1.0, (dtype, shape)
+            assert result.sector_efficiency_write >= 0.95, (dtype, shape)
+            assert result.lane_activity >= 0.9
 
 
 @needs_compiler
@@ -154,9 +154,9 @@ def test_a_trace_shows_what_is_read_and_written(driver, where):
     x = tl.zeros((4, 10), dtype=tl.float16, device=where)
     with tl.trace() as seen:
         directml.top_k(x, 1, 3, index_data_type="UINT64")
-    (found,) = [each for each in seen if each.name == "TOP_K"]
-    assert (found.kind, found.bytes_read, found.bytes_written) == ("compute", 80, 24 + 96)
-    assert found.inputs == (x.layout,)
+    (results,) = [item for item in seen if item.name == "TOP_K"]
+    assert (results.kind, results.bytes_read, results.bytes_written) == ("compute", 80, 24 + 96)
+    assert results.inputs == (x.layout,)
 
 
 # ---- Plans
@@ -168,8 +168,8 @@ def test_tensors_of_any_size():
         to = tl.Layout.row_major([1 if d == axis else n for d, n in enumerate(shape)])
         device = Device("cuda", 0)
         source, values, positions = (
-            TensorSpec(dtype, each, device)
-            for dtype, each in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
+            TensorSpec(dtype, item, device)
+            for dtype, item in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
         )
         launch = planning.plan_top_k(TopKPlan("TOP_K", values, positions, source, axis, True))
         assert launch.grid < 2**31

@@ -23,8 +23,8 @@ def test_long_lines_with_many_equal_elements(dtype, descending):
         expected = sorted_positions(array, axis, descending)
         x = asarray(array, layout="WH")
         same(tl.argsort(x, axis=axis, descending=descending), expected)
-        found = tl.sort(x, axis=axis, descending=descending)
-        same(found, np.take_along_axis(array, expected, axis))
+        result = tl.sort(x, axis=axis, descending=descending)
+        same(result, np.take_along_axis(array, expected, axis))
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])

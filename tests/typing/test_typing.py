@@ -38,10 +38,10 @@ def errors(*command: str, cwd: Path) -> dict[str, set[int]]:
         check=False,
     )
     assert run.returncode == 1, run.stdout + run.stderr
-    found: dict[str, set[int]] = {RIGHT.name: set(), WRONG.name: set()}
+    results: dict[str, set[int]] = {RIGHT.name: set(), WRONG.name: set()}
     for path, line in re.findall(r"^ *(.+?):(\d+):[\d: -]* error\b", run.stdout, re.MULTILINE):
-        found.get(Path(path).name, set()).add(int(line))  # elsewhere, a caller sees none
-    return found
+        results.get(Path(path).name, set()).add(int(line))  # elsewhere, a caller sees none
+    return results
 
 
 @pytest.mark.ci
@@ -49,8 +49,8 @@ def errors(*command: str, cwd: Path) -> dict[str, set[int]]:
 def test_mypy(pytestconfig, tmp_path):
     cache = getattr(pytestconfig, "cache", None)  # none where pytest keeps nothing
     kept = cache.mkdir("mypy") if cache else tmp_path
-    found = errors("mypy", "--strict", "--config-file=", f"--cache-dir={kept}", cwd=PLACE)
-    assert found == {RIGHT.name: set(), WRONG.name: set(MARKED)}
+    result = errors("mypy", "--strict", "--config-file=", f"--cache-dir={kept}", cwd=PLACE)
+    assert result == {RIGHT.name: set(), WRONG.name: set(MARKED)}
 
 
 @pytest.mark.ci
@@ -58,8 +58,8 @@ def test_mypy(pytestconfig, tmp_path):
 def test_pyright(tmp_path):
     (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}', "utf-8")
     python = ("--pythonpath", sys.executable)
-    found = errors("basedpyright", "--project", str(tmp_path), *python, cwd=tmp_path)
-    assert found == {RIGHT.name: set(), WRONG.name: set(MARKED)}
+    result = errors("basedpyright", "--project", str(tmp_path), *python, cwd=tmp_path)
+    assert result == {RIGHT.name: set(), WRONG.name: set(MARKED)}
 
 
 def test_right_uses_run():

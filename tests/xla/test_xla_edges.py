@@ -242,8 +242,8 @@ class TestBitcasts:
         assert (steps.is_transpose1_identity, steps.is_transpose2_identity) == (True, False)
 
     def test_without_elements_any_order_will_do(self):
-        found = su.align_layouts(parse_shape("f32[0,3]{0,1}"), parse_shape("f32[3,0,2]{0,1,2}"))
-        assert str(found) == "f32[3,0,2]{2,1,0}"
+        result = su.align_layouts(parse_shape("f32[0,3]{0,1}"), parse_shape("f32[3,0,2]{0,1,2}"))
+        assert str(result) == "f32[3,0,2]{2,1,0}"
         assert permutations.common_factors([0, 2], [0, 3]) == [(0, 0), (2, 2)]
         assert permutations.common_factors([2, 0, 3], [2, 3, 0]) == [(0, 0), (1, 1), (3, 3)]
 
@@ -344,8 +344,8 @@ def test_the_other_forms_of_visiting():
 
 
 def test_a_count_of_0_pins_its_dimension():
-    found = su.indices(parse_shape("f32[4,9]"), (1, 2), (0, 3), (1, 2))
-    assert list(found) == [(1, 2), (1, 4)]
+    result = su.indices(parse_shape("f32[4,9]"), (1, 2), (0, 3), (1, 2))
+    assert list(result) == [(1, 2), (1, 4)]
 
 
 def test_shapes_validated_without_layouts():

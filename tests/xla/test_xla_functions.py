@@ -60,8 +60,8 @@ def call_of(entry, args):
         options = {key: args[key] for key in [*args][len(known) :]}
         args = dict(zip(known, args.values(), strict=False))
         function = partial(function, **options)
-    given = {key: READERS.get(known[key], lambda x: x)(value) for key, value in args.items()}
-    return partial(function, **given)
+    arguments = {key: READERS.get(known[key], lambda x: x)(value) for key, value in args.items()}
+    return partial(function, **arguments)
 
 
 def bumped(a):
@@ -124,10 +124,10 @@ def filtered(a):
 
 
 def decomposed(a):
-    found = su.decompose_bitcast(shape_of(a["input"]), shape_of(a["output"]))
-    if isinstance(found, su.ReshapeBitcast):
+    result = su.decompose_bitcast(shape_of(a["input"]), shape_of(a["output"]))
+    if isinstance(result, su.ReshapeBitcast):
         return {"kind": "reshape"}
-    return {"kind": "transpose", "transpose_dims": found.transpose_dims}
+    return {"kind": "transpose", "transpose_dims": result.transpose_dims}
 
 
 def visited(a):
@@ -192,12 +192,12 @@ def test_the_fact(entry, vector):
     args = vector["args"]
     expected = DIFFERENT.get(key_of(entry, vector), expected_of(vector["result"]))
     own = CALLS.get(args.get("function")) or ("function" not in args and CALLS.get(entry["name"]))
-    found = result_of(partial(own, args) if own else call_of(entry, args))
-    if isinstance(expected, dict) and not isinstance(found, dict):
+    result = result_of(partial(own, args) if own else call_of(entry, args))
+    if isinstance(expected, dict) and not isinstance(result, dict):
         fields = list(expected.values())  # by name there, in this order here
-        assert found == (fields if isinstance(found, list) else expected)
+        assert result == (fields if isinstance(result, list) else expected)
     else:
-        assert found == (None if expected == "ok" else expected)
+        assert result == (None if expected == "ok" else expected)
 
 
 def test_every_call_and_every_difference_is_a_vector():
@@ -250,13 +250,17 @@ def test_an_argument_of_a_wrong_class_is_named(module):
     for name in filter(lambda n: inspect.isfunction(getattr(module, n)), module.__all__):
         parameters = inspect.signature(getattr(module, name)).parameters.values()
         kinds = {p.name: p.annotation for p in parameters if p.default is p.empty}
-        given = {key: VALUES.get(kind, print) for key, kind in kinds.items() if key != "properties"}
-        given |= {"tuple_shape": parse_shape("(f32[2], s8[])")} if "tuple_shape" in kinds else {}
+        arguments = {
+            key: VALUES.get(kind, print) for key, kind in kinds.items() if key != "properties"
+        }
+        arguments |= (
+            {"tuple_shape": parse_shape("(f32[2], s8[])")} if "tuple_shape" in kinds else {}
+        )
         for key, kind in kinds.items():
             if kind in KINDS and (name, key) not in ANYTHING:
                 message = rf"^\w+: {key} must be of class {re.escape(kind)}, got 'f32'$"
                 with pytest.raises(TypeError, match=message):
-                    getattr(module, name)(**{**given, key: "f32"})
+                    getattr(module, name)(**{**arguments, key: "f32"})
 
 
 def test_names_for_expressions_say_them():

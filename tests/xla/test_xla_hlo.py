@@ -23,7 +23,7 @@ LINE = re.compile(r" +(ROOT )?%?(\S+) = (.+?) ([a-z][a-z0-9-]*)\((.*)")
 
 def lines_of(text):
     """What each line of a text says, by regular expressions alone."""
-    found, computation = [], None
+    results, computation = [], None
     for line in text.splitlines():
         if line.endswith(" {"):
             computation = line.removeprefix("ENTRY ").split()[0].lstrip("%")
@@ -32,8 +32,8 @@ def lines_of(text):
             plain = opcode in ("constant", "parameter")
             operands = re.sub(r"/\*.*?\*/|\w+\[[^]]*\](\{[^}]*\})? ", "", rest.partition(")")[0])
             names = [] if plain else re.findall(r"[\w.-]+", operands)
-            found.append((computation, name, shape, opcode, tuple(names), bool(root)))
-    return found
+            results.append((computation, name, shape, opcode, tuple(names), bool(root)))
+    return results
 
 
 def held_by(module):
@@ -80,8 +80,8 @@ def test_a_module_as_tpus_have_them():
     assert [p.name for p in module.entry.parameters] == ["big", "some", "which"]
     shapes = ["bf16[99,300]{1,0:T(8,128)(2,1)}", "f32[<=5]{0:T(256)}", "u32[]{:T(128)}"]
     assert list(map(str, module.parameter_shapes)) == shapes
-    found = "(bf16[300,99]{0,1:T(8,128)(2,1)}, (f32[5]{0:T(256)S(5)}, ()))"
-    assert str(module.result_shape) == found
+    result = "(bf16[300,99]{0,1:T(8,128)(2,1)}, (f32[5]{0:T(256)S(5)}, ()))"
+    assert str(module.result_shape) == result
     assert module.attributes["input_output_alias"] == "{ {0}: (0, {}, may-alias) }"
     by_name = module.entry.by_name
     assert by_name["loop"].calls == ("condition", "body")
@@ -98,10 +98,10 @@ def test_a_module_as_tpus_have_them():
 
 
 def test_buffers():
-    found = {b.name: (b.bytes, b.padding_bytes) for b in parse_hlo(TILED).buffers()}
+    results = {b.name: (b.bytes, b.padding_bytes) for b in parse_hlo(TILED).buffers()}
     wide = 8 * 13 * 128 * 3 * 2
     scalars = ("body/one", "body/next", "condition/end", "which", "bare", "count", "total", "index")
-    assert found == {
+    assert results == {
         **dict.fromkeys(scalars, (512, 508)),
         **dict.fromkeys(("right/twice", "some", "five", "pinned"), (1024, 1004)),
         "body/moved": (30 // 8 * 8 * 128 * 4 + 8 * 128 * 4, 32 * 128 * 4 - 64 * 30 * 4),
@@ -120,10 +120,10 @@ def test_buffers():
 
 def test_changes_of_layout():
     changes = parse_hlo(TILED).layout_changes()
-    found = {c.name: (str(c.source), c.bytes_read, c.bytes_written) for c in changes}
+    results = {c.name: (str(c.source), c.bytes_read, c.bytes_written) for c in changes}
     big, turned = "bf16[99,300]{1,0:T(8,128)(2,1)}", "bf16[99,300]{0,1:T(8,128)(2,1)}"
     rows, columns = 104 * 384 * 2, 304 * 128 * 2
-    assert found == {
+    assert results == {
         "body/moved": ("f32[64,30]{1,0:T(8,128)}", 64 * 128 * 4, 32 * 128 * 4),
         "body/back": ("f32[64,30]{0,1:T(8,128)S(1)}", 32 * 128 * 4, 64 * 128 * 4),
         "pinned": ("f32[5]{0:T(256)}", 1024, 1024),
@@ -149,17 +149,17 @@ ENTRY e {
 
 def test_transfers_hold_their_operands_again():
     module = parse_hlo(ASYNC)
-    found = {b.name: b.bytes for b in module.buffers()}
+    results = {b.name: b.bytes for b in module.buffers()}
     sizes = {"x": 32, "y": 16, "c{0}": 32, "c{2}": 4, "g{1}": 32, "a{1}": 16, "a{2}": 4}
-    assert found == sizes
+    assert results == sizes
     (change,) = module.layout_changes()
     assert (change.name, str(change.result)) == ("c", "f32[2,3]{1,0:T(2,2)S(1)}")
     assert (change.bytes_read, change.bytes_written) == (32, 32)
 
 
 def test_copies_of_tuples_are_no_changes_of_layout():
-    made = module_of("x = f32[2] parameter(0)", "t = (f32[2]) tuple(x)", "y = (f32[2]) copy(t)")
-    assert parse_hlo(made).layout_changes() == ()
+    result = module_of("x = f32[2] parameter(0)", "t = (f32[2]) tuple(x)", "y = (f32[2]) copy(t)")
+    assert parse_hlo(result).layout_changes() == ()
 
 
 def module_of(*instructions, head="HloModule m"):

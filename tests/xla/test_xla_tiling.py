@@ -37,10 +37,10 @@ def shape_text(entry):
 
 def positions(shape):
     """The position of each element, as XLA's written rule has it."""
-    found = np.zeros(shape.dimensions, np.int64)
+    result = np.zeros(shape.dimensions, np.int64)
     for index in np.ndindex(*shape.dimensions):
-        found[index] = layout_util.linear_index_for_nested_tiling(shape, index)
-    return found
+        result[index] = layout_util.linear_index_for_nested_tiling(shape, index)
+    return result
 
 
 # --- the facts -----------------------------------------------------------------------------------
@@ -85,10 +85,10 @@ def test_sizes(entry):
 )
 def test_the_function_of_the_first_tile_alone(entry):
     shape = parse_shape(entry["shape_text"])
-    found = np.zeros(shape.dimensions, np.int64)
+    result = np.zeros(shape.dimensions, np.int64)
     for index in np.ndindex(*shape.dimensions):
-        found[index] = layout_util.linear_index(shape, index)
-    assert found.tolist() == entry["linear_index_by_top_level_tile_function"]
+        result[index] = layout_util.linear_index(shape, index)
+    assert result.tolist() == entry["linear_index_by_top_level_tile_function"]
 
 
 UNEVEN = {
@@ -256,9 +256,9 @@ def test_layouts_stand_where_the_positions_are(shape):
 )
 def test_stars_and_odd_tiles_said_as_splits(text, layout):
     shape = parse_shape(text)
-    found = xla.layout_of(shape)
-    assert str(found).split(" ")[0] == layout
-    slots = [found.offset_of(i) for i in np.ndindex(*shape.dimensions)]
+    result = xla.layout_of(shape)
+    assert str(result).split(" ")[0] == layout
+    slots = [result.offset_of(i) for i in np.ndindex(*shape.dimensions)]
     assert slots == positions(shape).ravel().tolist()
 
 
@@ -300,14 +300,14 @@ def test_align_layouts_gives_a_bitcast(data):
     target = data.draw(st.permutations([*sizes, 1])) if data.draw(st.booleans()) else sizes
     shape = Shape.array(F32, sizes, XlaLayout(minor_to_major=order))
     wanted = Shape.array(F32, target)
-    found = shape_util.align_layouts(shape, wanted)
+    result = shape_util.align_layouts(shape, wanted)
     orders = itertools.permutations(range(len(target)))
     free = any(
         shape_util.reshape_is_bitcast(shape, wanted.replace(layout=XlaLayout(minor_to_major=p)))
         for p in orders
     )
-    assert (found is not None) == free
-    assert found is None or shape_util.reshape_is_bitcast(shape, found)
+    assert (result is not None) == free
+    assert result is None or shape_util.reshape_is_bitcast(shape, result)
 
 
 def test_endless_steps_are_refused():
@@ -420,14 +420,14 @@ def test_old_vector(vector):
     if name == "Equal":
         assert (old_of(args["a"]) == old_of(args["b"])) == result
     elif name == "IsPadded":
-        found = args.get("has_layout", True) and old_of(args).is_padded(args["sizes"])
-        assert found == result
+        actual = args.get("has_layout", True) and old_of(args).is_padded(args["sizes"])
+        assert actual == result
     elif name == "ByteSizeOf":
         kind = PrimitiveType.of_text(args["element_type"])
         assert old_of(args).byte_size_of(kind, args["sizes"]) == result
     elif name == "GetDimensionStride":
-        found = old_of(args).get_dimension_stride(args["sizes"], args["dimension"])
-        assert found == result
+        actual = old_of(args).get_dimension_stride(args["sizes"], args["dimension"])
+        assert actual == result
     elif result == "ok":
         old_of(args).validate(args["sizes"])
     else:

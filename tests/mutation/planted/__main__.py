@@ -94,8 +94,8 @@ def run_tests(folder: Path, arguments: list[str], timeout: float) -> dict[str, A
     variables = {**os.environ, "PYTHONPATH": str(folder), "CI": "1"}  # CI: repeatable draws
     begin, log = time.monotonic(), folder / "pytest.log"
     with log.open("w") as text:
-        given: Any = {"cwd": folder, "env": variables, "stdout": text, "stderr": text}
-        pytest = subprocess.Popen([*PYTEST, *arguments], start_new_session=True, **given)
+        results: Any = {"cwd": folder, "env": variables, "stdout": text, "stderr": text}
+        pytest = subprocess.Popen([*PYTEST, *arguments], start_new_session=True, **results)
         try:
             status = pytest.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -123,8 +123,8 @@ def main() -> int:
     print(*misfits, f"{len(faults)} faults, {len(misfits)} do not fit the code", sep="\n")
     if options.check or misfits:
         return bool(misfits)
-    with tempfile.TemporaryDirectory(prefix="planted-") as made:
-        copy_tracked(folder := Path(made))
+    with tempfile.TemporaryDirectory(prefix="planted-") as result:
+        copy_tracked(folder := Path(result))
         for fault in faults:
             with fault.planted(folder):
                 found = run_tests(folder, ["-n", "0", *fault.tests], fault.timeout)

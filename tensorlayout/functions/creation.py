@@ -66,8 +66,9 @@ def created(
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
             if type(dtype) is int:  # as in zeros(2, 3)
+                rule = f"dtype must be a dtype of this namespace, got {arguments.shown(dtype)}"
                 sizes = arguments.shown((shape, dtype))
-                raise TypeError(f"shape is one argument, a tuple of sizes: {sizes}")
+                raise TypeError(f"{rule}; several sizes are one argument, the tuple {sizes}")
             shape = arguments.shape(shape)
             break
     asked = None if layout is None else arguments.layout(layout)

@@ -1,4 +1,4 @@
-"""What is done with a checkout: `nox -s NAME`, or `nox` for lint and tests.
+"""Tasks for a checkout: `nox -s NAME`, or `nox` for lint and tests.
 
 What follows ``--`` goes to the command. `.ci/run` does all that CI does, without nox.
 """

@@ -1,4 +1,4 @@
-"""What is timed on the CPU, and how long it may take."""
+"""Rows of the CPU benchmark and the time that each may take."""
 
 from __future__ import annotations
 

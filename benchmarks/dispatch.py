@@ -1,4 +1,4 @@
-"""What a small call costs the host: from the function to the launch, the launch itself left out.
+"""Host time of small calls, from the function to the launch, without the launch itself.
 
 On CUDA two drivers take part, neither with a GPU: CuPy's, on the stand-in of
 ``tests/harness/fake_cupy.py`` with calls that do nothing in place of CuPy's, and the simulator with

@@ -49,11 +49,11 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What `--only` looks at."""
+        """Name that `--only` matches."""
         return f"{self.function}, {self.dtype}, {self.layout}"
 
     def above(self, ratios: Mapping[str, float]) -> list[str]:
-        """What ours takes longer than it may."""
+        """Return the peers against which our ratio exceeds the limit."""
         limits = {"numpy": self.limit, ROW_MAJOR: OF_ROW_MAJOR}
         return [peer for peer, ratio in ratios.items() if ratio > limits[peer]]
 
@@ -273,7 +273,7 @@ def _family(name: str, expression: Expression, nbytes: int) -> Iterator[Case]:
 
 
 def floors() -> Mapping[str, Mapping[str, Call]]:
-    """What no function can beat: moving the bytes, and one call."""
+    """Return lower bounds for every function: the time to move its bytes, and one call."""
     x, there = np.ones(NBYTES, np.uint8), np.zeros(NBYTES, np.uint8)
     from_, to = tl.asarray(x, copy=False), tl.asarray(there, copy=False)
     few = np.ones(8, np.float32)

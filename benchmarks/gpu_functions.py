@@ -58,7 +58,7 @@ def reduction(name: str, axis: Axes, dtype: str) -> Operation:
 
 
 def _greatest(axis: Axes) -> Any:
-    """What says whether positions are those of a greatest element: any will do."""
+    """Return a check that positions belong to a greatest element; any of several may be chosen."""
 
     def judged(xp: Any, result: Any, x: Any) -> Any:
         if axis is None:

@@ -1,4 +1,4 @@
-"""Where the arrays of the benchmark are: on a GPU, or in the host's memory beside the simulator."""
+"""Memory of the benchmark's arrays: on a GPU, or on the host for the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is timed on a GPU, in the words of each library.
+"""Operations that are timed on a GPU, spelled for each library.
 
 Each function of an `Operation` gets the module, where the library is given by one, then the memory
 for the result, then the operands. Where a library can write into memory that is there, it does;

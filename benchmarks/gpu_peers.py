@@ -229,7 +229,7 @@ def libraries(space: Space) -> tuple[list[Library], list[str]]:
 
 
 def difference(space: Space, row: Row, blocks: Sequence[Array], result: Array) -> str:
-    """What is wrong about a result, against CuPy (on small rows NumPy); "" if nothing is.
+    """Describe how a result differs from CuPy's (for small rows NumPy's); "" if it does not.
 
     A part at a time, so that the reference takes little memory.
     """

@@ -36,7 +36,7 @@ class KernelUse:
 
 
 def kernels_of(call: Call) -> tuple[KernelUse, ...]:
-    """What a call of ours launches, found by a call."""
+    """Return the kernels that a call launches, by calling it once."""
     with launch_log() as log:
         call()
     return tuple(KernelUse(kernel, counts.launches) for kernel, counts in log.items())

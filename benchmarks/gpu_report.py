@@ -1,4 +1,4 @@
-"""What was measured on a GPU: a page of tables, and the same as JSON."""
+"""GPU results as a page of tables and as JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Measured:
 
     @property
     def reference(self) -> str:
-        """What it is held against: of several libraries, the one that is fastest here."""
+        """Peer to compare with: of several libraries, the fastest in this row."""
         there = [n for n in self.timing.rounds if n in ("cupy", "numpy", "torch")]
         if self.row.reference != FASTEST or not there:
             return self.row.reference
@@ -63,7 +63,7 @@ class Measured:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the target is met; None without one."""
+        """True if the target is met; None without a target."""
         if self.row.target is None or self.share is None:
             return None
         return self.share >= self.row.target
@@ -107,7 +107,7 @@ class Report:
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong in ours."""
+        """Faults of our results."""
         return [f"{m.row.name}: {m.failed[OURS]}" for m in self.measured if OURS in m.failed]
 
     def save(self, as_json: Path, as_markdown: Path) -> None:
@@ -155,7 +155,7 @@ class Report:
         return "\n".join([*lines, ""])
 
     def summary(self) -> list[str]:
-        """How many targets are met, and which are not; where another library is faster."""
+        """Return how many targets are met, which are missed, and where a peer is faster."""
         count = len(self.measured)
         faults = [f"- FAILED: {fault}" for fault in self.faults]
         end = f"{len(self.faults)} of {count} rows of ours failed; {len(self.left_out)} left out."

@@ -124,7 +124,7 @@ class Turns:
 
 
 def clock_of(library: Library, events: Clock | None, *, on_host: bool) -> Clock:
-    """How a library's calls are timed; `events` is None where there are none."""
+    """Return the clock for a library's calls; `events` is None if the device has no events."""
     if on_host:
         return HostClock(library.wait, alone=True)
     if events is None or library.own_stream:

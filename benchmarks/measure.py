@@ -37,7 +37,7 @@ class Timing:
         return median(self.rounds[peer])
 
     def ratio(self, ours: str, peer: str) -> Ratio:
-        """How long ours took for each unit of the peer's time."""
+        """Return our time divided by the peer's."""
         pairs = zip(self.rounds[ours], self.rounds[peer], strict=True)
         ratios = [a / b for a, b in pairs]
         return Ratio(median(ratios), min(ratios), max(ratios))
@@ -64,13 +64,13 @@ def measure(
 
 
 def rounds_within(calls: Mapping[str, Call], seconds: float, least: int, most: int) -> int:
-    """How many rounds, none warmed up, take about so many seconds, by one call of each."""
+    """Return how many rounds fit into `seconds`, estimated from one cold call of each."""
     one = sum(_turn(call, 1) for call in calls.values())
     return min(max(least, int(seconds / one)), most)
 
 
 def python_calls(call: Call) -> int:
-    """How many functions in Python a warm call enters: what noise cannot move."""
+    """Count the Python functions that a warm call enters, a figure without noise."""
     entered = 0
 
     def seen(frame: FrameType, event: str, argument: object) -> None:

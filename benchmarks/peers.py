@@ -41,7 +41,7 @@ def share(array: Array) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """What takes part, by version."""
+    """Return the versions of the libraries that take part."""
     numbers = {"numpy": np.__version__, OURS: tl.__version__}
     if strict is not None:
         numbers["array-api-strict"] = strict.__version__

@@ -46,7 +46,7 @@ def summary(results: Sequence[Result], columns: Sequence[str] = COLUMNS) -> str:
 
 
 def machine() -> list[str]:
-    """Where and with what this was measured; no names of machines, no paths."""
+    """Describe machine and versions, without host names or paths."""
     cores = os.cpu_count()
     return [
         f"{datetime.now(UTC):%Y-%m-%d}, {_processor()}, {cores} cores, {platform.system()}",

@@ -70,7 +70,7 @@ _PROPERTIES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a thread of a kernel takes, and a block of shared memory; all but registers in bytes.
+    """Registers of a thread, and local and shared memory in bytes, of one kernel.
 
     `spilled`: moved to local memory and back for want of registers. `stack` holds that too, and
     arrays with computed indices.
@@ -95,7 +95,7 @@ class Compiled:
 
 
 def compiled(kernel: Kernel, architecture: int) -> Compiled:
-    """What `nvrtc.compiled` gives, and what that takes of a GPU."""
+    """Compile a kernel with NVRTC and return its resources."""
     cubin, log = nvrtc.compiled(kernel, architecture)
     lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
     return Compiled(cubin, _resources_in(log), "\n".join(lines).strip("\n\0 "))
@@ -112,7 +112,7 @@ Found = dict[tuple[str, str, int], list[Resources]]
 
 
 def known() -> Iterator[Kernel]:
-    """What is measured."""
+    """Return the kernels that are measured."""
     yield from warm_up.known()
     for name, functors in _REDUCTIONS.items():
         for functor in functors:

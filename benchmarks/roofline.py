@@ -1,4 +1,4 @@
-"""What the instructions of kernels allow on an H100, by their machine code; no GPU is needed.
+"""Upper bounds of kernel speed on an H100 from their machine code; no GPU is needed.
 
 A kernel that the simulator launches is compiled by NVRTC for sm_90 and disassembled, and some of
 its blocks are run by `benchmarks.sass` first.
@@ -46,7 +46,7 @@ class Code:
 
     @property
     def blocks(self) -> int:
-        """How many a multiprocessor has at once."""
+        """Return how many blocks one multiprocessor holds at once."""
         warps = THREADS // _LANES
         of_warp = -(-self.resources.registers * _LANES // 256) * 256
         shared = (_SHARED + _RESERVED) // (self.resources.shared + _RESERVED)
@@ -55,7 +55,7 @@ class Code:
 
 @dataclass(eq=False)
 class Issued:
-    """What the launches of a call issue.
+    """Instructions that the launches of a call issue.
 
     Attributes:
         instructions: of warps, over all blocks, by those that were run.
@@ -91,7 +91,7 @@ UNKNOWN = Issued(unknown="not counted")
 
 
 def available() -> bool:
-    """Whether there are CuPy and nvdisasm."""
+    """Return True if CuPy and nvdisasm are installed."""
     return util.find_spec("cupy_backends") is not None and _disassembler() is not None
 
 
@@ -141,7 +141,7 @@ def section_of(text: str, name: str) -> str:
 
 @contextmanager
 def issuing() -> Iterator[Issued]:
-    """What the launches in the block issue, on the simulator."""
+    """Record what launches inside the block issue, on the simulator."""
     issued = Issued(unknown="" if available() else "CuPy or nvdisasm is missing")
     kind: Any = simulator.SimulatedLauncher
     plain = kind.__call__
@@ -200,7 +200,7 @@ def _memory() -> list[tuple[int, int]]:
 
 
 def _differing(address: Values, values: Values) -> int:
-    """How many of these are not in memory at these addresses."""
+    """Count the values that differ from memory at these addresses."""
     begins, sizes = np.array(_memory(), np.uint64).reshape(-1, 2).T
     at = np.searchsorted(begins, address, "right") - 1
     there = (at >= 0) & (address + np.uint64(values.itemsize) <= begins[at] + sizes[at])

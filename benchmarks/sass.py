@@ -58,7 +58,7 @@ class Instruction:
 
     @cached_property
     def registers(self) -> frozenset[str]:
-        """Those that operands name, of threads."""
+        """Names of the registers of threads among the operands."""
         return frozenset(re.findall(r"\bR\d+", " ".join(self.operands)))
 
 
@@ -100,7 +100,7 @@ def sections(cubin: bytes) -> dict[str, bytes]:
 
 @dataclass
 class Ran:
-    """What came of some blocks.
+    """Counts of the blocks that were run.
 
     Attributes:
         issued: by warps, of each block.
@@ -640,7 +640,7 @@ class Machine:
         return pieces
 
     def _shared(self, address: Values, which: Values) -> Values:
-        """Where in the memory of all blocks this is, for these threads."""
+        """Return offsets into the shared memory of all blocks for these threads."""
         address = address & _LOW  # of 32 bits, so that registers may be negative
         if address.size and (address.min() < _SHARED or address.max() >= _SHARED_BYTES):
             raise Unknown("shared memory outside of a block's")

@@ -58,7 +58,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Counted:
-    """What came of a case with one dtype.
+    """Counts of one case with one dtype.
 
     Attributes:
         elements: by which instructions are divided.
@@ -81,7 +81,7 @@ class Counted:
 
     @property
     def short(self) -> list[str]:
-        """What misses its target."""
+        """Counts that miss their target."""
         c = self.counts
         parts = {
             "read": (c.sector_efficiency_read, self._counts(c.loads)),
@@ -101,7 +101,7 @@ class Counted:
 
     @property
     def met(self) -> bool | None:
-        """Whether every target is; None without any."""
+        """True if all targets are met; None without targets."""
         return not self.short if self.case.held else None
 
 

@@ -44,7 +44,7 @@ class SmallResult:
 
     @property
     def missed(self) -> bool:
-        """Whether our least time is above the target."""
+        """Return True if our shortest time exceeds the target."""
         return self.least(OURS) > self.target
 
 
@@ -62,7 +62,7 @@ class _Operands:
 
 
 def _common(a: _Operands, xp: Any) -> Calls:
-    """What every library spells alike."""
+    """Calls that every library spells alike."""
     x, y, written, mask, indices, scalar = a.x, a.y, a.written, a.mask, a.indices, a.scalar
     return {
         "`x[1]`": lambda: x[1],
@@ -108,7 +108,7 @@ def _common(a: _Operands, xp: Any) -> Calls:
 
 
 def _standard(a: _Operands, xp: Any) -> Calls:
-    """What the standard has one name for, and PyTorch another."""
+    """Calls that PyTorch spells differently from the standard."""
     x, y, indices, plane = a.x, a.y, a.indices, a.plane
     return _common(a, xp) | {
         "permute_dims": lambda: xp.permute_dims(plane, (2, 0, 1)),

@@ -43,7 +43,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """What the rows are chosen by."""
+        """Name by which rows are chosen."""
         return f"{self.group}, {' x '.join(map(str, self.shape))}, {self.dtype}"
 
     @property
@@ -78,13 +78,13 @@ def _side(nbytes: int, itemsize: int, rank: int) -> int:
 
 
 def _images(nbytes: int) -> tuple[int, int]:
-    """How many float32 images of 3 channels, and their side: 224, or less for a single one."""
+    """Return the number of float32 images with 3 channels, and their side of at most 224 pixels."""
     count = round(nbytes / (3 * 224 * 224 * 4))
     return (count, 224) if count else (1, _side(nbytes // 3, 4, 2))
 
 
 def over_sizes() -> Iterator[Change]:
-    """What the picture shows."""
+    """Return the rows that the picture shows."""
     for nbytes in SIZES:
         side, wide, cube = (_side(nbytes, *ratio) for ratio in ((4, 2), (8, 2), (4, 3)))
         count, pixels = _images(nbytes)
@@ -99,7 +99,7 @@ def over_sizes() -> Iterator[Change]:
 
 
 def at_sizes() -> Iterator[Change]:
-    """What tables alone show: widths of elements, permutations, images of other shapes."""
+    """Return the rows of the tables: element widths, permutations, other image shapes."""
     for side in (1000, 1001, 1024, 4096):
         for dtype in TYPES.values():
             yield Change("2-D, by side and type", (side, side), (1, 0), dtype)

@@ -36,7 +36,7 @@ class Format:
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """What peers move: bfloat16, which PyTorch does not take from NumPy, as its bits."""
+        """dtype that peers move: PyTorch takes no bfloat16 from NumPy, so its bits are moved."""
         kind = xla.parse_shape(self.text).element_type.dtype
         return np.dtype(np.uint16) if kind == np.dtype(ml_dtypes.bfloat16) else kind
 

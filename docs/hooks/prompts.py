@@ -11,7 +11,7 @@ _BARE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """What MkDocs calls for each page."""
+    """Hook that MkDocs calls for each page."""
     return _DIRECTIVE.sub("", _FENCE.sub("```pycon\n", markdown))
 
 
@@ -19,7 +19,7 @@ class Examples(Extension):
     """Puts the examples of docstrings, which stand bare there, between fences."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
-        """What Griffe calls for each object."""
+        """Hook that Griffe calls for each object."""
         if obj.docstring:
             fenced = _BARE.sub(r"```pycon\n\g<0>\n```", obj.docstring.value)
             obj.docstring.value = _DIRECTIVE.sub("", fenced)

@@ -25,7 +25,7 @@ def names_of(listed: list[str]) -> Iterator[str]:
 
 
 def value_of(name: str) -> Any:
-    """What a dotted name of this package stands for."""
+    """Return the object that a dotted name of this package denotes."""
     space, _, last = name.rpartition(".")
     if space and hasattr(value_of(space), last):
         return getattr(value_of(space), last)
@@ -44,7 +44,7 @@ def members_of(kind: type) -> Iterator[str]:
 
 
 def is_documented(value: Any) -> bool:
-    """Whether it has a docstring of its own, as constants and dtypes have not."""
+    """Return True for objects with a docstring of their own; constants and dtypes have none."""
     return callable(value) and not isinstance(value, np.dtype)
 
 
@@ -70,7 +70,7 @@ def entry_of(name: str) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """What MkDocs calls for each page."""
+    """Hook that MkDocs calls for each page."""
     listed = page.meta.get("names")
     if not listed:
         return markdown

@@ -41,7 +41,7 @@ def frame(kind: str, left: float, row: int, column: int, side: int) -> str:
 
 
 def shown(step: float, until: float, last: bool, content: str) -> str:
-    """What is there from one time to another, in steps; without motion, at the end alone."""
+    """Show an element between two times, in steps; without motion, at the end only."""
     return (
         f'<g opacity="{int(last)}">{content}<animate attributeName="opacity" calcMode="discrete" '
         f'dur="{SECONDS * len(TILES)}s" repeatCount="indefinite" '

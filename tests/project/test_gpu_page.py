@@ -54,16 +54,16 @@ def test_every_program_is_known_here():
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("arguments", [*after("python", "-m", "pytest"), *after("$SEEN/unpooled.py")])
-def test_what_pytest_is_given(arguments):
+@pytest.mark.parametrize("words", [*after("python", "-m", "pytest"), *after("$SEEN/unpooled.py")])
+def test_files_of_pytest_commands_have_gpu_tests(words):
     pytest.importorskip("xdist", reason="optional: pytest-xdist")
-    files = [word for word in arguments if word.startswith("tests/")]
+    files = [word for word in words if word.startswith("tests/")]
     assert all((ROOT / name).is_file() for name in files)
     # Nothing runs; of the whole suite one file stands for all. Each has tests for a GPU.
     listed = python(
         "-m",
         "pytest",
-        *arguments,
+        *words,
         *(() if files else ["tests/scan/test_scans.py"]),
         "--co",
         cwd=ROOT,

@@ -211,7 +211,7 @@ class Bench:
         return Measured(row, timing, kernels, sets, self._in_cache(row), failed)
 
     def _wrong(self, library: Library, row: Row, blocks: Sequence[Array], out: Array) -> str:
-        """Describe what is wrong with the result, written into poisoned memory; "" if nothing is."""
+        """Describe what is wrong with the result, written into poisoned memory, or return ""."""
         gpu_memory.poison(out)
         if not row.operation.into:  # what the pool gives next is poisoned too
             gpu_memory.poisoned(self.space, row.out)

@@ -19,7 +19,7 @@ import tensorlayout as tl
 from benchmarks.measure import Call
 from benchmarks.peers import OURS, Array
 from tensorlayout import dtypes
-from tensorlayout.cpu.elementwise.functions import function_of
+from tensorlayout.cpu.elementwise.functions import elementwise_function
 from tensorlayout.functions import elementwise
 
 NBYTES = 16 << 20
@@ -128,13 +128,13 @@ def _elementwise(name: str, nbytes: int) -> Iterator[Case]:
     operation = getattr(function, "operation", elementwise._CLIP)
     takes = inspect.signature(function).parameters
     count = 3 if name == "clip" else 2 if "x2" in takes else 1
-    taken = [t for t in TYPES if dtypes.in_category(np.dtype(t), operation.dtypes)]
+    taken = [t for t in TYPES if dtypes.is_in_category(np.dtype(t), operation.dtypes)]
     if name in ("real", "imag"):
         taken = ["complex64"]  # of real arrays NumPy gives views
     expression = EXPRESSIONS.get(name, partial(_call, name))
     make = partial(_values, name, count)
     for dtype in taken:
-        repaired = dtype in function_of(operation.function).fixes
+        repaired = dtype in elementwise_function(operation.function).fixes
         limit = REPAIRED if repaired else PLAIN
         for layout in (ROW_MAJOR, *LAYOUTS) if dtype == taken[0] else (ROW_MAJOR,):
             calls = partial(_calls, expression, make, dtype, layout, nbytes)

@@ -57,7 +57,13 @@ def reopened(simulator: str) -> Iterator[None]:
     """A driver of its own for the block: with "1" that of the simulator, with "0" CuPy's."""
     from tensorlayout import devices, plan
 
-    kept = seam.driver, devices.available, devices._cuda, devices._named_by_the_variable, plan.run
+    kept = (
+        seam.driver,
+        devices.available_devices,
+        devices._detect_cuda_devices,
+        devices._device_from_environment,
+        plan.run,
+    )
     for launcher in kept:
         launcher.cache_clear()
     try:

@@ -163,7 +163,7 @@ class OnCubed:
         from cubed.diagnostics.tqdm import TqdmProgressBar
         from cubed.runtime.types import Callback
 
-        peaks = self.peaks = [0]
+        peaks = self.measured_peaks = [0]
 
         class Peaks(Callback):  # type: ignore[misc]
             def on_task_end(self, event: Any) -> None:
@@ -207,7 +207,7 @@ class OnCubed:
 
     def peaks(self) -> list[int]:
         """Bytes, of the worker that had the most."""
-        return [max(self.peaks)]
+        return [max(self.measured_peaks)]
 
     def close(self) -> None:
         """Its processes have ended."""

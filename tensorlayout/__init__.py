@@ -63,7 +63,7 @@ from tensorlayout.functions.selecting import *
 from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
-from tensorlayout.support.lazy_imports import loaded as _loaded
+from tensorlayout.support.lazy_imports import import_lazily as _loaded
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import explain, no_copies, trace
 
@@ -196,22 +196,22 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
-def _late(name: str) -> _Any:
+def _import_lazy_attribute(name: str) -> _Any:
     """Import at first use: `bfloat16` and the narrow types, and namespaces."""
-    if name in _dtypes.LATE:
+    if name in _dtypes.LAZY_DTYPES:
         return getattr(_dtypes, name)
     if name in ("directml", "fft", "formats", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):
         module = "refusals" if name == "CopyWarning" else "traces"
         return getattr(_loaded(f"tensorlayout.tracing.{module}"), name)
-    return _absent(name)
+    return _raise_missing_attribute(name)
 
 
-_absent = _spellings.of_module(__name__, __all__)
-_errors.guard(globals(), __all__)
+_raise_missing_attribute = _spellings.of_module(__name__, __all__)
+_errors.wrap_public_functions(globals(), __all__)
 _interchange.bind()
 del tensor  # type: ignore[name-defined] # noqa: F821 # the module, so that tl.tensor is explained
 
 if not TYPE_CHECKING:  # for which any name would exist
-    __getattr__ = _late
+    __getattr__ = _import_lazy_attribute

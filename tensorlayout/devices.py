@@ -6,13 +6,13 @@ import functools
 import os
 from typing import Any
 
-from tensorlayout.errors import refuse, shown
-from tensorlayout.support.context_blocks import Block, Scope
-from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.errors import raise_named_error, short_repr
+from tensorlayout.support.context_blocks import Scope, ScopeContext
+from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
-@frozen
+@frozen_dataclass
 class Device:
     """A place where tensors live; compares equal to its name.
 
@@ -26,8 +26,8 @@ class Device:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not isinstance(self.number, int):
-            came = f"{shown(self.kind)} and {shown(self.number)}"
-            refuse("Device", f"must be a kind and a number, got {came}", TypeError)
+            received = f"{short_repr(self.kind)} and {short_repr(self.number)}"
+            raise_named_error("Device", f"must be a kind and a number, got {received}", TypeError)
 
     def __str__(self) -> str:
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.number}"
@@ -54,13 +54,13 @@ _SIMULATE = "TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one"
 
 
 @functools.cache
-def available() -> tuple[Device, ...]:
+def available_devices() -> tuple[Device, ...]:
     """The devices of this machine, the CPU first."""
-    return (CPU, *_cuda()[0])
+    return (CPU, *_detect_cuda_devices()[0])
 
 
 @functools.cache
-def _cuda() -> tuple[tuple[Device, ...], str]:
+def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
     """The CUDA devices, or why there are none; the driver is imported here, when asked for."""
     from importlib.util import find_spec
 
@@ -68,18 +68,18 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
     if not simulated and find_spec("cupy") is None:
         return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
-        count = loaded("tensorlayout.cuda.engine.driver").driver().device_count()
+        count = import_lazily("tensorlayout.cuda.engine.driver").driver().device_count()
     except Exception as error:  # whatever a driver raises, there are no devices
-        found = str(error).removeprefix("cuda: ").partition("\n")[0]
-        told = simulated or "pip install" in found
-        return (), f"cuda: {found}" + ("" if told else f" ({_INSTALL}, and an NVIDIA GPU)")
+        reason = str(error).removeprefix("cuda: ").partition("\n")[0]
+        has_advice = simulated or "pip install" in reason
+        return (), f"cuda: {reason}" + ("" if has_advice else f" ({_INSTALL}, and an NVIDIA GPU)")
     devices = tuple(Device("cuda", number) for number in range(count))
     return devices, "" if devices else f"cuda finds no NVIDIA GPU ({_INSTALL})"
 
 
-def why_no_cuda() -> str:
+def cuda_unavailable_reason() -> str:
     """Return why no CUDA device is here, and what would help; empty where there is one."""
-    return _cuda()[1]
+    return _detect_cuda_devices()[1]
 
 
 def as_device(device: Any, argument: str = "device:") -> Device:
@@ -90,20 +90,29 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     """
     if device is None:
         return default_device()
-    known = isinstance(device, (str, Device))
-    if device is CPU or (known and device == CPU):
+    is_name_or_device = isinstance(device, (str, Device))
+    if device is CPU or (is_name_or_device and device == CPU):
         return CPU
-    found = next((d for d in available() if known and (d == device or d.kind == device)), None)
-    if found is None:
-        have = ", ".join(map(str, available()))
-        came = shown(device) if known else type(device).__name__
-        why = why_no_cuda() if known and str(device).startswith("cuda") else ""
-        msg = f"{argument} must be one of those available ({have}), got {came}"
-        raise (ValueError if known else TypeError)(f"{msg}; {why}" if why else msg)
-    return found
+    match = next(
+        (d for d in available_devices() if is_name_or_device and (d == device or d.kind == device)),
+        None,
+    )
+    if match is None:
+        available_names = ", ".join(map(str, available_devices()))
+        received = short_repr(device) if is_name_or_device else type(device).__name__
+        reason = (
+            cuda_unavailable_reason()
+            if is_name_or_device and str(device).startswith("cuda")
+            else ""
+        )
+        msg = f"{argument} must be one of those available ({available_names}), got {received}"
+        raise (ValueError if is_name_or_device else TypeError)(
+            f"{msg}; {reason}" if reason else msg
+        )
+    return match
 
 
-_using: Scope[Device] = Scope("using", lasting=True)
+_device_scope: Scope[Device] = Scope("using", outlives_block=True)
 _process_default: Device | None = None
 
 
@@ -121,11 +130,11 @@ def default_device() -> Device:
     ...     tl.default_device()
     Device('cpu')
     """
-    return _using.get() or _process_default or _named_by_the_variable()
+    return _device_scope.innermost_value() or _process_default or _device_from_environment()
 
 
 @functools.cache
-def _named_by_the_variable() -> Device:
+def _device_from_environment() -> Device:
     return as_device(os.environ.get(VARIABLE) or CPU, VARIABLE)
 
 
@@ -144,7 +153,7 @@ def set_default_device(device: Device | str | None) -> None:
     _process_default = None if device is None else as_device(device, "set_default_device: device")
 
 
-def using_device(device: Device | str) -> Block[Device, Device]:
+def using_device(device: Device | str) -> ScopeContext[Device, Device]:
     """Make `device` the default inside the block: of this thread, and of tasks begun in it.
 
     ValueError for a device that is not here.
@@ -155,5 +164,7 @@ def using_device(device: Device | str) -> Block[Device, Device]:
     cpu
     """
     if device is None:
-        refuse("using_device", "device must be a device or its name, got None", TypeError)
-    return _using.saying(as_device(device, "using_device: device"))
+        raise_named_error(
+            "using_device", "device must be a device or its name, got None", TypeError
+        )
+    return _device_scope.scope_with_value(as_device(device, "using_device: device"))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.errors import shown
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.errors import short_repr
+from tensorlayout.support.lazy_imports import import_lazily
 
 DType = np.dtype[Any]
 
@@ -83,7 +83,7 @@ _KINDS = {
 
 # NumPy's of ours, by themselves: its other names of one type, such as "longlong", are equal to it.
 # What is not here is none of them, whatever its kind: ml_dtypes has an "f" of 8 bits.
-_OURS: dict[DType, DType] = {dtype: dtype for dtype in (*STANDARD, float16)}
+_SUPPORTED: dict[DType, DType] = {dtype: dtype for dtype in (*STANDARD, float16)}
 
 # What is handed to NumPy as a name. It takes programs of dtypes, too ("2T", "i4,i4", "(2,)f4"), of
 # any length, and not all of them end well.
@@ -103,19 +103,22 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 
 @functools.cache
-def _of_ml_dtypes(name: str) -> DType:
-    return np.dtype(getattr(loaded("ml_dtypes"), name))
+def _ml_dtypes_dtype(name: str) -> DType:
+    return np.dtype(getattr(import_lazily("ml_dtypes"), name))
 
 
-LATE = ("bfloat16", *NARROW)  # made at first use: importing ml_dtypes costs several milliseconds
+LAZY_DTYPES = (
+    "bfloat16",
+    *NARROW,
+)  # made at first use: importing ml_dtypes costs several milliseconds
 
 
-def _late(name: str) -> Any:
+def _lazy_dtype(name: str) -> Any:
     """A dtype of ml_dtypes."""
-    if name not in LATE:
+    if name not in LAZY_DTYPES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = _of_ml_dtypes(name)
-    return found
+    dtype = globals()[name] = _ml_dtypes_dtype(name)
+    return dtype
 
 
 if TYPE_CHECKING:  # for which, with `__getattr__`, any name would exist
@@ -138,7 +141,7 @@ if TYPE_CHECKING:  # for which, with `__getattr__`, any name would exist
     uint2: DType
     uint4: DType
 else:
-    __getattr__ = _late
+    __getattr__ = _lazy_dtype
 
 
 def is_bfloat16(dtype: DType) -> Any:
@@ -146,54 +149,54 @@ def is_bfloat16(dtype: DType) -> Any:
     return dtype.kind == "V" and dtype.name == "bfloat16"
 
 
-def is_narrow(dtype: DType) -> Any:
+def is_narrow_dtype(dtype: DType) -> Any:
     """Return whether a dtype of ours is narrow, without importing ml_dtypes."""
     return dtype.itemsize == 1 and dtype.kind in "Vf"
 
 
-def is_numpys(dtype: DType) -> Any:
+def is_numpy_dtype(dtype: DType) -> Any:
     """Return whether NumPy itself has a dtype of ours, in any byte order."""
-    return dtype.kind != "V" and not is_narrow(dtype)
+    return dtype.kind != "V" and not is_narrow_dtype(dtype)
 
 
-def wider(dtype: DType) -> DType:
+def widened_dtype(dtype: DType) -> DType:
     """The least dtype to compute with that holds all values of a narrow one."""
-    if not in_category(dtype, "narrow integer"):
+    if not is_in_category(dtype, "narrow integer"):
         return float32
     return uint8 if dtype.name.startswith("u") else int8
 
 
-def bits_of(dtype: DType) -> int:
+def value_bits(dtype: DType) -> int:
     """The bits of a value of a dtype of ours: 8 for bool, 4 for int4."""
-    return NARROW[dtype.name].bits if is_narrow(dtype) else 8 * dtype.itemsize
+    return NARROW[dtype.name].bits if is_narrow_dtype(dtype) else 8 * dtype.itemsize
 
 
-def kind_of(dtype: DType) -> str:
+def dtype_kind(dtype: DType) -> str:
     """The kind of a dtype in the standard's words. TypeError for one that we do not have."""
-    return _KINDS[_letter(dtype)]
+    return _KINDS[_kind_letter(dtype)]
 
 
-def _letter(dtype: DType) -> str:
-    if dtype in _OURS:
+def _kind_letter(dtype: DType) -> str:
+    if dtype in _SUPPORTED:
         return dtype.kind
     if is_bfloat16(dtype):
         return "f"
-    if is_narrow(dtype) and dtype.name in NARROW:
+    if is_narrow_dtype(dtype) and dtype.name in NARROW:
         return "y" if "int" in dtype.name else "x"
-    raise TypeError(f"dtype: must be one of this namespace, got {shown(dtype)}")
+    raise TypeError(f"dtype: must be one of this namespace, got {short_repr(dtype)}")
 
 
 @functools.cache
-def in_category(dtype: DType, category: str) -> Any:
+def is_in_category(dtype: DType, category: str) -> Any:
     """Return whether `dtype` belongs to a category such as ``"real numeric"``."""
-    return _letter(dtype) in _CATEGORIES[category]
+    return _kind_letter(dtype) in _CATEGORIES[category]
 
 
 @functools.cache
-def limits(dtype: DType) -> tuple[int, int]:
+def integer_limits(dtype: DType) -> tuple[int, int]:
     """The least and the greatest integer of an integer dtype, a narrow one too."""
-    found = loaded("ml_dtypes").iinfo(dtype) if is_narrow(dtype) else np.iinfo(dtype)
-    return int(found.min), int(found.max)
+    info = import_lazily("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
@@ -202,85 +205,89 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     TypeError for types that are not ours, and for other byte orders than the machine's.
     `argument`: what errors call it, such as ``"zeros: dtype"``.
     """
-    if isinstance(dtype, np.dtype) and is_standard(dtype):
-        return _OURS[dtype]
-    found = _found(dtype)
-    ours = None if found is None else _ours(found)
-    if ours is not None:
-        return ours
-    if found is not None and (native := in_native_order(found)) is not None:
-        rule = f"must have the byte order of this machine, got {_shown(dtype)}"
+    if isinstance(dtype, np.dtype) and is_standard_dtype(dtype):
+        return _SUPPORTED[dtype]
+    numpy_dtype = _parse_numpy_dtype(dtype)
+    supported = None if numpy_dtype is None else _supported_dtype(numpy_dtype)
+    if supported is not None:
+        return supported
+    if numpy_dtype is not None and (native := native_order_dtype(numpy_dtype)) is not None:
+        rule = f"must have the byte order of this machine, got {_format_argument(dtype)}"
         fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
         raise TypeError(f"{argument} {rule}; {fix}")
-    names = f"; they are {', '.join(_names())}" if isinstance(dtype, str) else ""
-    raise TypeError(f"{argument} must be a dtype of this namespace, got {_shown(dtype)}{names}")
+    name_list = (
+        f"; they are {', '.join(_supported_dtype_names())}" if isinstance(dtype, str) else ""
+    )
+    raise TypeError(
+        f"{argument} must be a dtype of this namespace, got {_format_argument(dtype)}{name_list}"
+    )
 
 
-def _found(dtype: Any) -> DType | None:
+def _parse_numpy_dtype(dtype: Any) -> DType | None:
     """Return the dtype of NumPy of that name or type; None for all that names none."""
     if isinstance(dtype, np.dtype):
         return dtype
     if isinstance(dtype, str):
-        if dtype in LATE:
-            return _of_ml_dtypes(dtype)
+        if dtype in LAZY_DTYPES:
+            return _ml_dtypes_dtype(dtype)
         if not _NAME.fullmatch(dtype):
             return None
     elif not isinstance(dtype, type):  # NumPy takes whatever has a dtype
         return None
     elif not issubclass(dtype, np.generic):
-        return next((default_of(scalar) for scalar in SCALARS if dtype is scalar), None)
+        return next((default_scalar_dtype(scalar) for scalar in SCALARS if dtype is scalar), None)
     try:
-        found: DType = np.dtype(dtype)
+        numpy_dtype: DType = np.dtype(dtype)
     except (TypeError, ValueError, Warning):  # Warning, where filters make errors of them
         return None
-    return found
+    return numpy_dtype
 
 
-def _ours(dtype: DType) -> DType | None:
+def _supported_dtype(dtype: DType) -> DType | None:
     """The dtype of ours that is equal to `dtype`, if there is one."""
-    if is_standard(dtype):
-        return _OURS[dtype]
-    return dtype if dtype.name in LATE and dtype == _of_ml_dtypes(dtype.name) else None
+    if is_standard_dtype(dtype):
+        return _SUPPORTED[dtype]
+    return dtype if dtype.name in LAZY_DTYPES and dtype == _ml_dtypes_dtype(dtype.name) else None
 
 
-def is_standard(dtype: DType) -> builtins.bool:
+def is_standard_dtype(dtype: DType) -> builtins.bool:
     """Return whether a dtype is the standard's, or float16, in the byte order of this machine."""
-    return dtype.kind in _KINDS and dtype in _OURS
+    return dtype.kind in _KINDS and dtype in _SUPPORTED
 
 
-def in_native_order(dtype: DType) -> DType | None:
+def native_order_dtype(dtype: DType) -> DType | None:
     """Ours of a dtype in another byte order than the machine's; None for any other dtype."""
     if dtype.kind not in _KINDS or dtype.isnative:
         return None
-    return _ours(dtype.newbyteorder("="))
+    return _supported_dtype(dtype.newbyteorder("="))
 
 
-def _names() -> list[str]:
+def _supported_dtype_names() -> list[str]:
     """The names of ours, in the order of the standard's and by width; of narrow ones, examples."""
-    standard = sorted(_OURS, key=lambda d: ("biufc".index(d.kind), d.itemsize))
+    standard = sorted(_SUPPORTED, key=lambda d: ("biufc".index(d.kind), d.itemsize))
     return [*map(str, standard), "bfloat16", "and narrow ones such as float8_e4m3fn and int4"]
 
 
-def _shown(dtype: Any) -> str:
+def _format_argument(dtype: Any) -> str:
     """Return an argument as errors repeat it: arrays and sequences by their kind alone."""
-    known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
-    return shown(dtype) if known else type(dtype).__name__
+    is_short = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
+    return short_repr(dtype) if is_short else type(dtype).__name__
 
 
-def misfit(number: int, dtype: DType) -> OverflowError:
+def integer_overflow_error(number: int, dtype: DType) -> OverflowError:
     """Return the error of a Python integer that does not fit; long ones are not written out."""
     bits = number.bit_length()
-    came = str(number) if bits <= 128 else f"of {bits} bits"
-    return OverflowError(f"the Python integer {came} does not fit {dtype}")
+    description = str(number) if bits <= 128 else f"of {bits} bits"
+    return OverflowError(f"the Python integer {description} does not fit {dtype}")
 
 
-def default_of(scalar: type) -> DType:
+def default_scalar_dtype(scalar: type) -> DType:
     """The default dtype of a kind of Python scalar."""
     return {0: bool, 1: int64, 2: float64, 3: complex128}[_SCALAR_RANK[scalar]]
 
 
 @functools.cache
-def promote(first: DType, second: DType) -> DType:
+def promote_dtypes(first: DType, second: DType) -> DType:
     """The dtype that two dtypes promote to (standard: "Type promotion rules").
 
     Where the standard leaves it open: integers with floating-point types promote as in NumPy,
@@ -289,7 +296,7 @@ def promote(first: DType, second: DType) -> DType:
     """
     if first == second:
         return first
-    if is_narrow(first) or is_narrow(second):
+    if is_narrow_dtype(first) or is_narrow_dtype(second):
         msg = f"{first} and {second} promote to no dtype; astype() one of them to the other's first"
         raise TypeError(msg)
     for half, other in ((first, second), (second, first)):
@@ -300,52 +307,52 @@ def promote(first: DType, second: DType) -> DType:
     return np.promote_types(first, second)
 
 
-def same_kind(source: DType, target: DType) -> Any:
+def is_same_kind_cast(source: DType, target: DType) -> Any:
     """Return whether `source` may become `target` by NumPy's rule ``same_kind``: of no lesser kind.
 
     A narrow type only becomes itself.
     """
-    if is_narrow(source) or is_narrow(target):
+    if is_narrow_dtype(source) or is_narrow_dtype(target):
         return source == target
     order = "buifc".index
-    return order(_letter(source)) <= order(_letter(target))
+    return order(_kind_letter(source)) <= order(_kind_letter(target))
 
 
-def promote_scalar(dtype: DType, scalar: type) -> DType:
+def promote_with_scalar(dtype: DType, scalar: type) -> DType:
     """The dtype of an operation between a tensor and a Python scalar (weakly typed).
 
     The tensor's dtype if the scalar's kind fits it; otherwise the tensor's width decides as far as
     it can: float32 with ``complex`` gives complex64, integers with ``float`` the default float64.
     """
-    have, want = _RANK[_letter(dtype)], _SCALAR_RANK[scalar]
-    if want <= have:
+    tensor_rank, scalar_rank = _RANK[_kind_letter(dtype)], _SCALAR_RANK[scalar]
+    if scalar_rank <= tensor_rank:
         return dtype
-    if is_narrow(dtype):
+    if is_narrow_dtype(dtype):
         msg = f"{dtype} and a Python {scalar.__name__} promote to no dtype; astype() first"
         raise TypeError(msg)
-    if want == 3 and have == 2:
+    if scalar_rank == 3 and tensor_rank == 2:
         return complex128 if dtype == float64 else complex64
-    return default_of(scalar)
+    return default_scalar_dtype(scalar)
 
 
 @functools.cache
-def accumulated(dtype: DType) -> DType:
+def sum_dtype(dtype: DType) -> DType:
     """The dtype of sums: integers and bool become the default integer of their sign."""
-    if in_category(dtype, "integer or boolean"):
+    if is_in_category(dtype, "integer or boolean"):
         return uint64 if dtype.kind == "u" else int64
     return dtype
 
 
-def real_of(dtype: DType) -> DType:
+def real_part_dtype(dtype: DType) -> DType:
     """The dtype of the parts of a complex dtype; any other dtype itself."""
     if dtype.kind != "c":
         return dtype
     return float32 if dtype == complex64 else float64
 
 
-def extreme(dtype: DType, sign: int) -> Any:
+def extreme_value(dtype: DType, sign: int) -> Any:
     """The least (`sign` -1) or greatest value of a dtype, infinities included; None for complex."""
-    letter = _letter(dtype)
+    letter = _kind_letter(dtype)
     if letter == "c":
         return None
     infinity = sign * float("inf")
@@ -353,6 +360,6 @@ def extreme(dtype: DType, sign: int) -> Any:
         return infinity
     if letter == "b":
         return sign > 0
-    found = loaded("ml_dtypes").finfo(dtype) if letter == "x" else None
-    least, most = (found.min, found.max) if found else limits(dtype)
-    return most if sign > 0 else least
+    info = import_lazily("ml_dtypes").finfo(dtype) if letter == "x" else None
+    lowest, highest = (info.min, info.max) if info else integer_limits(dtype)
+    return highest if sign > 0 else lowest

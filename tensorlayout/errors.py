@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 VARIABLE = "TENSORLAYOUT_TRACEBACKS"
 
 # Set by the variable: "full" keeps the frames inside the package.
-_full = os.environ.get(VARIABLE) == "full"
+_keep_all_frames = os.environ.get(VARIABLE) == "full"
 # Files whose frames are no user's; the cached_property of `functools` calls the package's code.
 _OURS = os.path.join(os.path.dirname(__file__), ""), functools.__file__
 
@@ -49,7 +49,7 @@ REFUSALS = (
     *(BufferError, MemoryError, CopyError),
 )
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 _Error = TypeVar("_Error", bound=Exception)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -61,52 +61,60 @@ _BITS = 128  # of an integer that is written out: Python itself refuses 4300 dig
 _LEVELS = 3  # of sequences in sequences
 
 
-def shown(x: Any, most: int = _LETTERS) -> str:
+def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
     """`x` as an error repeats it: as it is where that is short, else its begin, or its kind.
 
     Of a text `most` letters are repeated, of a sequence the first items and how many there are.
 
-    >>> shown(10**5000), shown((0,) * 32000)[:13], shown("word")
+    >>> short_repr(10**5000), short_repr((0,) * 32000)[:13], short_repr("word")
     ('an integer of 16610 bits', '(0, 0, 0, 0, ', "'word'")
     """
-    return _shown(x, most, 0)
+    return _short_repr_at_level(x, max_letters, 0)
 
 
-def cut(text: Any, most: int = _ROOM) -> str:
+def truncate(text: Any, max_letters: int = _ROOM) -> str:
     """The text of `text`, such as a layout's, without quotes: the first `most` letters of it."""
-    found = str(text)
-    return found if len(found) <= most else f"{found[:most]}…"
+    whole = str(text)
+    return whole if len(whole) <= max_letters else f"{whole[:max_letters]}…"
 
 
-def kind_of(x: Any) -> str:
+def qualified_type_name(x: Any) -> str:
     """The name of a type, with the library that it is from."""
-    kind = type(x)
-    where = "" if kind.__module__ == "builtins" else f"{kind.__module__.split('.')[0]}."
-    return cut(f"{where}{kind.__name__}", _LETTERS)
+    value_type = type(x)
+    module_prefix = (
+        "" if value_type.__module__ == "builtins" else f"{value_type.__module__.split('.')[0]}."
+    )
+    return truncate(f"{module_prefix}{value_type.__name__}", _LETTERS)
 
 
-def _shown(x: Any, most: int, level: int) -> str:
+def _short_repr_at_level(x: Any, max_letters: int, level: int) -> str:
     if issubclass(type(x), int) and (bits := int.bit_length(x)) > _BITS:
         return f"an integer of {bits} bits"
     if type(x) is str:
-        return cut(repr(cut(x, most)), 2 * most)  # what cannot be printed takes more letters
+        return truncate(
+            repr(truncate(x, max_letters)), 2 * max_letters
+        )  # what cannot be printed takes more letters
     if type(x) in (tuple, list):
-        return _sequence(x, most, level) if level < _LEVELS else kind_of(x)
+        return (
+            _short_sequence_repr(x, max_letters, level)
+            if level < _LEVELS
+            else qualified_type_name(x)
+        )
     try:
         text = repr(x)
     except Exception:  # whatever the repr of a stranger raises
-        return kind_of(x)
-    return kind_of(x) if len(text) > most or " at 0x" in text else text
+        return qualified_type_name(x)
+    return qualified_type_name(x) if len(text) > max_letters or " at 0x" in text else text
 
 
-def _sequence(x: Any, most: int, level: int) -> str:
+def _short_sequence_repr(x: Any, max_letters: int, level: int) -> str:
     """The items of a tuple or a list, as many as there is room for."""
     texts: list[str] = []
-    room = _ROOM
+    letters_left = _ROOM
     for item in islice(x, _ROOM):
-        text = _shown(item, most, level + 1)
-        room -= len(text) + 2
-        if room < 0:
+        text = _short_repr_at_level(item, max_letters, level + 1)
+        letters_left -= len(text) + 2
+        if letters_left < 0:
             break
         texts.append(text)
     if len(texts) < len(x):
@@ -120,7 +128,7 @@ def _sequence(x: Any, most: int, level: int) -> str:
 # --- names ---------------------------------------------------------------------------------------
 
 
-def named(name: str, error: _Error) -> _Error:
+def prefix_operation_name(name: str, error: _Error) -> _Error:
     """`error`, with the name of an operation before what it says, if it has none.
 
     Whoever finds a fault knows no names; who puts one there raises the same error again.
@@ -131,42 +139,48 @@ def named(name: str, error: _Error) -> _Error:
     return error
 
 
-def refuse(name: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
+def raise_named_error(name: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
     """Raise an error in the name of an operation."""
-    raise named(name, error(text))
+    raise prefix_operation_name(name, error(text))
 
 
-def under(name: str, function: Callable[..., _Found], *args: Any, **options: Any) -> _Found:
+def call_with_error_name(
+    name: str, function: Callable[..., _Result], *args: Any, **options: Any
+) -> _Result:
     """Call `function`; its errors have this name, in place of one that they have."""
     try:
         return function(*args, **options)
     except REFUSALS as error:
-        raise leaving(error, name) from error.__cause__
+        raise finalize_public_error(error, name) from error.__cause__
 
 
-def leaving(error: _Error, name: str = "") -> _Error:
+def finalize_public_error(error: _Error, name: str = "") -> _Error:
     """Return `error` as it leaves the package: under the name of the call, without our frames.
 
     `name`: of the function that the user called, which takes the place of a name that a function
     inside has put there. Errors that passed through a user's own code, or come from another
     library's, stay as they are.
     """
-    if not _ours(error):
+    if not _is_raised_in_package(error):
         return error
     if name:
-        said = vars(error).setdefault("said", str(error))
-        called, ends, _ = said.partition("() ")  # Python's errors of calls name what was called
-        is_named = bool(ends) and called.endswith(name) and " " not in called
-        error.args = (said if is_named or said.startswith(f"{name}: ") else f"{name}: {said}",)
-    return bare(error)
+        message = vars(error).setdefault("said", str(error))
+        called, separator, _ = message.partition(
+            "() "
+        )  # Python's errors of calls name what was called
+        is_named = bool(separator) and called.endswith(name) and " " not in called
+        error.args = (
+            message if is_named or message.startswith(f"{name}: ") else f"{name}: {message}",
+        )
+    return strip_package_frames(error)
 
 
-def bare(error: _Error) -> _Error:
+def strip_package_frames(error: _Error) -> _Error:
     """Return `error` without the frames of the package."""
-    return error if _full else error.with_traceback(None)
+    return error if _keep_all_frames else error.with_traceback(None)
 
 
-def _ours(error: Exception) -> bool:
+def _is_raised_in_package(error: Exception) -> bool:
     """Return whether all frames between the call and the fault are the package's."""
     trace = error.__traceback__
     while trace is not None:
@@ -180,53 +194,55 @@ def _ours(error: Exception) -> bool:
 
 
 @functools.cache  # one for all the namespaces that have the function
-def guarded(function: _Function, name: str = "") -> _Function:
+def wrap_public_function(function: _Function, name: str = "") -> _Function:
     """`function` for users: a wrong call is told in our words, errors show few frames of ours."""
-    within, name = function.__module__, name or function.__name__
-    if within.startswith(_FORMATS):
-        name = f"{within.removeprefix(_FORMATS)}.{name}"
+    module_name, name = function.__module__, name or function.__name__
+    if module_name.startswith(_FORMATS):
+        name = f"{module_name.removeprefix(_FORMATS)}.{name}"
 
-    def public(*args: Any, **options: Any) -> Any:
+    def checked_call(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
         except TypeError as error:
             trace = error.__traceback__
             if trace is None or trace.tb_next is None:  # raised here: the call does not fit
-                raise misfit(function, args, options) from None
-            raise leaving(error, name) from error.__cause__
+                raise call_mismatch_error(function, args, options) from None
+            raise finalize_public_error(error, name) from error.__cause__
         except REFUSALS as error:
-            raise leaving(error, name) from error.__cause__
+            raise finalize_public_error(error, name) from error.__cause__
 
-    public.__module__ = "tensorlayout" if within.startswith(_CHAPTERS) else within
-    public.__name__, public.__qualname__ = function.__name__, function.__qualname__
-    public.__doc__, public.__annotations__ = function.__doc__, function.__annotations__
-    vars(public)["__wrapped__"] = function  # for signatures
-    return public  # type: ignore[return-value]
+    checked_call.__module__ = "tensorlayout" if module_name.startswith(_CHAPTERS) else module_name
+    checked_call.__name__, checked_call.__qualname__ = function.__name__, function.__qualname__
+    checked_call.__doc__, checked_call.__annotations__ = function.__doc__, function.__annotations__
+    vars(checked_call)["__wrapped__"] = function  # for signatures
+    return checked_call  # type: ignore[return-value]
 
 
 _CHAPTERS = ("tensorlayout.files", "tensorlayout.functions.")
 _FORMATS = "tensorlayout.formats."
 
 
-def guard(space: dict[str, Any], names: Iterable[str]) -> None:
+def wrap_public_functions(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Put the guard around a namespace's functions; elementwise ones look after themselves."""
     for name in names:
-        function = space.get(name)
+        function = namespace.get(name)
         if name == "explain":  # errors of the call that it runs keep their name
             continue
         if inspect.isfunction(function) and function.__module__.startswith(_GUARDED):
-            space[name] = guarded(function)
+            namespace[name] = wrap_public_function(function)
 
 
 _SPACES = ("fft", "formats", "linalg", "tracing")
 _GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 
 
-def misfit(
+def call_mismatch_error(
     function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> TypeError:
     """The error of a call whose arguments do not fit the parameters of `function`."""
-    return named(function.__name__, TypeError(_misfit(function, args, options)))
+    return prefix_operation_name(
+        function.__name__, TypeError(_describe_call_mismatch(function, args, options))
+    )
 
 
 # Keywords of other libraries, by what they are called here.
@@ -255,23 +271,29 @@ _MORE = {
 }
 
 
-def _misfit(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> str:
+def _describe_call_mismatch(
+    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+) -> str:
     """Return what does not fit, and how the function is called."""
     signature = inspect.signature(function)
     name, parameters = function.__name__, list(signature.parameters.values())
-    call = _written(name, parameters) + _MORE.get(name, "")
-    takes = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
-    places = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    for given in options:
-        if given not in takes:
-            return _unknown(given, takes, set(places), call)
-    if len(args) > len(places) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
-        if places and places[-1] == "arrays":
+    call = _format_signature(name, parameters) + _MORE.get(name, "")
+    accepted = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    for keyword in options:
+        if keyword not in accepted:
+            return _describe_unknown_keyword(keyword, accepted, set(positional), call)
+    if len(args) > len(positional) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
+        if positional and positional[-1] == "arrays":
             return f"arrays are one argument, a tuple or list: {name}([x, y])"
-        if places[-1:] in (["shape"], ["axes"], ["repetitions"]):
-            sizes = shown(tuple(args[len(places) - 1 :]))
-            return f"{places[-1]} is one argument: {name}({', '.join([*places[:-1], sizes])})"
-        return f"takes {len(places)} positional arguments, got {len(args)}: {call}"
+        if positional[-1:] in (["shape"], ["axes"], ["repetitions"]):
+            sizes = short_repr(tuple(args[len(positional) - 1 :]))
+            return (
+                f"{positional[-1]} is one argument: {name}({', '.join([*positional[:-1], sizes])})"
+            )
+        return f"takes {len(positional)} positional arguments, got {len(args)}: {call}"
     try:
         signature.bind(*args, **options)
     except TypeError as error:
@@ -279,29 +301,31 @@ def _misfit(function: Callable[..., Any], args: Sequence[Any], options: Mapping[
     return call
 
 
-def _unknown(given: str, takes: set[str], places: set[str], call: str) -> str:
-    if given in places:
-        return f"{given} is given by position: {call}"
-    here = _KEYWORDS.get(given)
-    if here in takes | places:
-        by_place = "" if here in takes else ", and given by position"
-        return f"{given} is called {here} here{by_place}: {call}"
-    if given in _FIXES:
-        return f"there is no {given}=; {_FIXES[given].format(call=call)}"
+def _describe_unknown_keyword(
+    keyword: str, accepted: set[str], positional: set[str], usage: str
+) -> str:
+    if keyword in positional:
+        return f"{keyword} is given by position: {usage}"
+    own_name = _KEYWORDS.get(keyword)
+    if own_name in accepted | positional:
+        positional_hint = "" if own_name in accepted else ", and given by position"
+        return f"{keyword} is called {own_name} here{positional_hint}: {usage}"
+    if keyword in _FIXES:
+        return f"there is no {keyword}=; {_FIXES[keyword].format(call=usage)}"
     import difflib  # only for errors
 
-    close = difflib.get_close_matches(given, sorted(takes), 1)
-    return f"there is no {given}={f'; did you mean {close[0]}=?' if close else ''}: {call}"
+    close = difflib.get_close_matches(keyword, sorted(accepted), 1)
+    return f"there is no {keyword}={f'; did you mean {close[0]}=?' if close else ''}: {usage}"
 
 
-def _written(name: str, parameters: Sequence[inspect.Parameter]) -> str:
+def _format_signature(name: str, parameters: Sequence[inspect.Parameter]) -> str:
     """Return a call of a function as text: operands, then options with their defaults."""
-    parts = []
+    arguments = []
     for p in parameters:
         if p.kind is p.VAR_POSITIONAL:
-            parts.append(f"*{p.name}")
+            arguments.append(f"*{p.name}")
         elif p.default is p.empty:
-            parts.append(p.name if p.kind is not p.KEYWORD_ONLY else f"{p.name}=…")
+            arguments.append(p.name if p.kind is not p.KEYWORD_ONLY else f"{p.name}=…")
         elif p.kind is not p.VAR_KEYWORD:
-            parts.append(f"{p.name}={shown(p.default)}")
-    return f"{name}({', '.join(parts)})"
+            arguments.append(f"{p.name}={short_repr(p.default)}")
+    return f"{name}({', '.join(arguments)})"

@@ -18,7 +18,7 @@ from tensorlayout.functions import basics as xp
 from tensorlayout.functions.creation import created
 from tensorlayout.functions.operands import floating
 from tensorlayout.functions.outputs import given
-from tensorlayout.plan import Create, Library, Results, Shape, complex_of
+from tensorlayout.plan import Create, Library, Results, Shape, complex_dtype_for
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
 
@@ -61,7 +61,11 @@ def _rule(kind: Callable[[DType], DType], half: bool = False) -> Callable[..., R
     return results
 
 
-_complex, _half, _real = _rule(complex_of), _rule(complex_of, half=True), _rule(dtypes.real_of)
+_complex, _half, _real = (
+    _rule(complex_dtype_for),
+    _rule(complex_dtype_for, half=True),
+    _rule(dtypes.real_part_dtype),
+)
 
 # --- the table ---------------------------------------------------------------------------------
 
@@ -439,7 +443,7 @@ def _shifted(x: Any, axes: Any, sign: int) -> Tensor:
     return xp.roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)
 
 
-errors.guard(globals(), __all__)
+errors.wrap_public_functions(globals(), __all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = spellings.of_module(__name__, __all__)

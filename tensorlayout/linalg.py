@@ -74,25 +74,25 @@ _SINGULAR = _FAILS | {"failure": "Singular matrix"}
 _EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converge"}
 _SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
 
-_CHOLESKY = Library("cholesky", _FLOATS, matrices.like, 2, **_INDEFINITE)
-_DET = Library("det", _FLOATS, matrices.number, 2)
-_EIG = Library("eig", _FLOATS, matrices.general, 2, **_EIGENVALUES)
-_EIGH = Library("eigh", _FLOATS, matrices.hermitian, 2, **_EIGENVALUES)
-_EIGVALS = Library("eigvals", _FLOATS, matrices.complex_values, 2, **_EIGENVALUES)
-_EIGVALSH = Library("eigvalsh", _FLOATS, matrices.real_values, 2, **_EIGENVALUES)
-_INV = Library("inv", _FLOATS, matrices.like, 2, **_SINGULAR)
-_MATRIX_NORM = Library("matrix_norm", _FLOATS, matrices.normed, 2)
+_CHOLESKY = Library("cholesky", _FLOATS, matrices.same_square_shapes, 2, **_INDEFINITE)
+_DET = Library("det", _FLOATS, matrices.scalar_per_matrix, 2)
+_EIG = Library("eig", _FLOATS, matrices.eig_results, 2, **_EIGENVALUES)
+_EIGH = Library("eigh", _FLOATS, matrices.eigh_results, 2, **_EIGENVALUES)
+_EIGVALS = Library("eigvals", _FLOATS, matrices.complex_eigenvalues_result, 2, **_EIGENVALUES)
+_EIGVALSH = Library("eigvalsh", _FLOATS, matrices.real_eigenvalues_result, 2, **_EIGENVALUES)
+_INV = Library("inv", _FLOATS, matrices.same_square_shapes, 2, **_SINGULAR)
+_MATRIX_NORM = Library("matrix_norm", _FLOATS, matrices.matrix_norm_result, 2)
 _SPECTRAL_NORM = replace(_MATRIX_NORM, **_SINGULAR_VALUES)
-_MATRIX_POWER = Library("matrix_power", _FLOATS, matrices.like, 2, **_SINGULAR)
-_MATRIX_RANK = Library("matrix_rank", _FLOATS, matrices.rank, 2, **_SINGULAR_VALUES)
-_PINV = Library("pinv", _FLOATS, matrices.transposed, 2, **_SINGULAR_VALUES)
-_QR = Library("qr", _FLOATS, matrices.factors, 2)
-_SLOGDET = Library("slogdet", _FLOATS, matrices.sign_and_logarithm, 2)
-_SOLVE = Library("solve", _FLOATS, matrices.solution, 2, **_SINGULAR)
-_SVD = Library("svd", _FLOATS, matrices.singular, 2, **_SINGULAR_VALUES)
-_SVDVALS = Library("svdvals", _FLOATS, matrices.singular_values, 2, **_SINGULAR_VALUES)
+_MATRIX_POWER = Library("matrix_power", _FLOATS, matrices.same_square_shapes, 2, **_SINGULAR)
+_MATRIX_RANK = Library("matrix_rank", _FLOATS, matrices.rank_per_matrix, 2, **_SINGULAR_VALUES)
+_PINV = Library("pinv", _FLOATS, matrices.transposed_result, 2, **_SINGULAR_VALUES)
+_QR = Library("qr", _FLOATS, matrices.qr_results, 2)
+_SLOGDET = Library("slogdet", _FLOATS, matrices.slogdet_results, 2)
+_SOLVE = Library("solve", _FLOATS, matrices.solve_result, 2, **_SINGULAR)
+_SVD = Library("svd", _FLOATS, matrices.svd_results, 2, **_SINGULAR_VALUES)
+_SVDVALS = Library("svdvals", _FLOATS, matrices.singular_values_result, 2, **_SINGULAR_VALUES)
 _TRACE = Reduce("trace", "any", "sum", "sum")
-_VECTOR_NORM = Library("vector_norm", _FLOATS, matrices.length)
+_VECTOR_NORM = Library("vector_norm", _FLOATS, matrices.vector_norm_result)
 
 
 class EigResult(NamedTuple):
@@ -348,7 +348,7 @@ def _matrix(x: Any) -> Tensor:
 
 def _tolerance(x: Tensor, rtol: Any) -> Tensor:
     """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
-    real = dtypes.real_of(x.dtype)
+    real = dtypes.real_part_dtype(x.dtype)
     if isinstance(rtol, (Tensor, np.ndarray, list)):
         return xp.astype(beside(rtol, x), real, copy=False)
     if rtol is None:
@@ -589,7 +589,7 @@ def norm(
     return xp.expand_dims(found, dims) if keepdims else found
 
 
-errors.guard(globals(), __all__)
+errors.wrap_public_functions(globals(), __all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = spellings.of_module(__name__, __all__)

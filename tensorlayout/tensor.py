@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, bits_of
-from tensorlayout.errors import cut
+from tensorlayout.dtypes import DType, value_bits
+from tensorlayout.errors import truncate
 from tensorlayout.layout import Layout
 from tensorlayout.support.interning import Interned
 from tensorlayout.typing import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # nothing above is imported when the package runs
 else:
     Bound = object
 
-_interned: Interned[TensorSpec] = Interned()
+_interned_specs: Interned[TensorSpec] = Interned()
 
 
 class TensorSpec:
@@ -52,14 +52,14 @@ class TensorSpec:
         if layout._span[0]:
             layout = layout.at_origin
         key = (dtype, layout, device.kind, device.number)
-        found = _interned.find(key)
-        spec = None if found is None else found()
+        reference = _interned_specs.find_reference(key)
+        spec = None if reference is None else reference()
         if spec is None:
             if layout.slot_bits is not None:
                 check_slot_bits(layout, dtype)
-            made = object.__new__(cls)
-            made.dtype, made.layout, made.device = dtype, layout, device
-            spec = _interned.entered(key, made)
+            new_spec = object.__new__(cls)
+            new_spec.dtype, new_spec.layout, new_spec.device = dtype, layout, device
+            spec = _interned_specs.intern(key, new_spec)
         return spec
 
     def __repr__(self) -> str:
@@ -75,9 +75,9 @@ class SlotBitsError(ValueError):
 
 def check_slot_bits(layout: Layout, dtype: DType) -> None:
     """SlotBitsError where a layout of slots below a byte has not the bits of a dtype."""
-    if layout.slot_bits != bits_of(dtype):
-        rule = f"slots of {layout.slot_bits} bits hold no {dtype}, which has {bits_of(dtype)}"
-        raise SlotBitsError(f"{rule}; layout {cut(layout)}, use its with_slot_bits(None)")
+    if layout.slot_bits != value_bits(dtype):
+        rule = f"slots of {layout.slot_bits} bits hold no {dtype}, which has {value_bits(dtype)}"
+        raise SlotBitsError(f"{rule}; layout {truncate(layout)}, use its with_slot_bits(None)")
 
 
 # Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses. On the CPU
@@ -87,7 +87,7 @@ def check_slot_bits(layout: Layout, dtype: DType) -> None:
 Home = tuple[Any, int]
 
 
-class _Listed(type):
+class _PublicDirMeta(type):
     """The class of `Tensor`: `dir` and completion leave out what only this package uses."""
 
     def __dir__(cls) -> list[str]:
@@ -97,7 +97,7 @@ class _Listed(type):
 _INTERNAL = ("home", "memory", "spec")
 
 
-class Tensor(Bound, metaclass=_Listed):
+class Tensor(Bound, metaclass=_PublicDirMeta):
     """An array of the array API standard that knows where each of its elements is.
 
     Made by functions only: `asarray`, `zeros`, `from_storage`, ….
@@ -123,7 +123,7 @@ class Tensor(Bound, metaclass=_Listed):
         raise TypeError(msg)
 
     @classmethod
-    def _new(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
+    def _from_memory(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
         """The only door: memory that is known to fit the spec."""
         tensor = object.__new__(cls)
         tensor.memory = memory
@@ -175,7 +175,7 @@ class Tensor(Bound, metaclass=_Listed):
     @property
     def nbytes(self) -> int:
         """The **bytes** of the elements, padding and gaps not counted."""
-        return self.spec.layout._bytes_of(self.size, self.itemsize)
+        return self.spec.layout._slots_to_bytes(self.size, self.itemsize)
 
     def __dir__(self) -> list[str]:
         return dir(type(self))

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tensorlayout._version import __version__
-from tensorlayout.cli.answers import CommandError, refuse
+from tensorlayout.cli.answers import CommandError, raise_show_error
 from tensorlayout.devices import as_device
-from tensorlayout.errors import cut, shown
+from tensorlayout.errors import short_repr, truncate
 
 _DEMO = """a pipeline on photographs: NHWC memory; NumPy code called with tensors, whose trace names
 the line that copied; copies refused; functions fused; DirectML's operators, XLA's tiles and
@@ -43,14 +43,14 @@ size, or the name of a file of HLO that ends in .hlo or .txt (- reads one from t
 with its buffers, and what changes of layout cost."""
 
 # What the shell completes, by the name of the argument.
-_FILES, _FOLDERS = {"images", "json", "layout", "svg"}, {"out", "report"}
+_FILE_ARGUMENTS, _FOLDER_ARGUMENTS = {"images", "json", "layout", "svg"}, {"out", "report"}
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {cut(message, 1000)} (see --help)\n")
+        self.exit(2, f"{self.prog}: error: {truncate(message, 1000)} (see --help)\n")
 
 
 class _PrintCompletion(argparse.Action):
@@ -65,28 +65,28 @@ class _PrintCompletion(argparse.Action):
         commands = [each.choices for each in parser._actions if isinstance(each.choices, dict)]
         for command in commands[0].values():
             for action in command._actions:
-                if action.dest in _FILES:
+                if action.dest in _FILE_ARGUMENTS:
                     action.complete = shtab.FILE
-                elif action.dest in _FOLDERS:
+                elif action.dest in _FOLDER_ARGUMENTS:
                     action.complete = shtab.DIRECTORY
         parser.prog = "tensorlayout"
         print(shtab.complete(parser, shell))
         parser.exit()
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """Return the arguments of the command line."""
-    called = Path(sys.argv[0]).stem if sys.argv else ""
-    prog = "tensorlayout" if called == "tensorlayout" else "python -m tensorlayout"
-    top = _Parser(prog=prog, description="Tensors that know their layout.")
-    top.add_argument("--version", action="version", version=f"tensorlayout {__version__}")
-    top.add_argument(
+    command_name = Path(sys.argv[0]).stem if sys.argv else ""
+    prog = "tensorlayout" if command_name == "tensorlayout" else "python -m tensorlayout"
+    root_parser = _Parser(prog=prog, description="Tensors that know their layout.")
+    root_parser.add_argument("--version", action="version", version=f"tensorlayout {__version__}")
+    root_parser.add_argument(
         "--print-completion",
         action=_PrintCompletion,
         choices=("bash", "zsh", "fish", "tcsh"),
         help=_COMPLETION,
     )
-    commands = top.add_subparsers(dest="command", required=True, metavar="demo|show|info")
+    commands = root_parser.add_subparsers(dest="command", required=True, metavar="demo|show|info")
     demo = commands.add_parser(
         "demo", help="photographs as tensors, each step checked", description=_DEMO
     )
@@ -122,25 +122,25 @@ def parser() -> argparse.ArgumentParser:
         " FILE ends with .png; with -, an SVG to the standard output, and nothing else there",
     )
     info = commands.add_parser("info", help="versions and devices", description=_INFO)
-    for command, run in ((demo, _demo), (show, _show), (info, _info)):
-        command.set_defaults(run=run)
-    return top
+    for command, handler in ((demo, _run_demo), (show, _run_show), (info, _run_info)):
+        command.set_defaults(run=handler)
+    return root_parser
 
 
-def _info(_: argparse.Namespace) -> None:
-    from tensorlayout.cli.info import report
+def _run_info(_: argparse.Namespace) -> None:
+    from tensorlayout.cli.info import version_report
 
-    print(report())
+    print(version_report())
 
 
-def _show(arguments: argparse.Namespace) -> None:
-    from tensorlayout.cli.show import described, layout_of
+def _run_show(arguments: argparse.Namespace) -> None:
+    from tensorlayout.cli.show import describe_layout_text, parse_layout_text
 
     if arguments.svg != "-":
-        print(described(arguments.layout, arguments.shape))
+        print(describe_layout_text(arguments.layout, arguments.shape))
         if arguments.svg is None:
             return
-    picture = layout_of(arguments.layout, arguments.shape).draw()
+    picture = parse_layout_text(arguments.layout, arguments.shape).draw()
     if arguments.svg == "-":
         # Letters beyond ASCII as references: the output may be in another encoding than the text.
         print(picture.svg.encode("ascii", "xmlcharrefreplace").decode(), end="")
@@ -148,13 +148,13 @@ def _show(arguments: argparse.Namespace) -> None:
     try:
         picture.save(arguments.svg)
     except ValueError as error:
-        refuse(str(error))
+        raise_show_error(str(error))
     except (OSError, ModuleNotFoundError) as error:
         fix = "; pip install 'tensorlayout[demo]'" * isinstance(error, ImportError)
-        refuse(f"cannot write {shown(arguments.svg)}: {error}{fix}")
+        raise_show_error(f"cannot write {short_repr(arguments.svg)}: {error}{fix}")
 
 
-def _demo(arguments: argparse.Namespace) -> None:
+def _run_demo(arguments: argparse.Namespace) -> None:
     if importlib.util.find_spec("PIL") is None:
         msg = "the demo reads and writes pictures with Pillow: pip install 'tensorlayout[demo]'"
         raise CommandError(msg)
@@ -167,31 +167,31 @@ def _demo(arguments: argparse.Namespace) -> None:
     # The picture in `--json a.jpg` is not to be overwritten.
     if arguments.json not in (None, "-") and not arguments.json.endswith(".json"):
         raise CommandError(
-            f"demo: the file of --json must end with .json, got {shown(arguments.json)};"
+            f"demo: the file of --json must end with .json, got {short_repr(arguments.json)};"
             " for the standard output write --json after the pictures, or --json=-"
         )
-    from tensorlayout.cli.demo import run
+    from tensorlayout.cli.demo import run_demo
 
-    run(arguments)
+    run_demo(arguments)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
-    arguments = parser().parse_args(argv)
+    arguments = make_parser().parse_args(argv)
     try:
         arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        return _complain(error.status, str(error))
+        return _print_error(error.status, str(error))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader has seen enough, as in ``… | head``
-        _say_no_more()
+        _discard_output()
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        _say_no_more()
-        return _complain(1, f"cannot write what was found: {error.strerror}")
+        _discard_output()
+        return _print_error(1, f"cannot write what was found: {error.strerror}")
     return 0
 
 
@@ -203,11 +203,11 @@ def entry() -> int:
     return main()
 
 
-def _say_no_more() -> None:
+def _discard_output() -> None:
     """Let what is still to be written vanish, which would fail again when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(status: int, message: str) -> int:
-    print(f"tensorlayout: error: {' '.join(cut(message, 1500).split())}", file=sys.stderr)
+def _print_error(status: int, message: str) -> int:
+    print(f"tensorlayout: error: {' '.join(truncate(message, 1500).split())}", file=sys.stderr)
     return status

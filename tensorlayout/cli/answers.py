@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from tensorlayout.layout import letters
-from tensorlayout.layout.drawing.content import count_of
+from tensorlayout.layout import spreadsheet_label
+from tensorlayout.layout.drawing.content import format_count
 
 Facts = list[tuple[str, str]]
 
-MOST_SLOTS = 512  # of the memory table; beyond, only the first part is shown
-FIRST_SLOTS = 96
+MAX_SLOTS_SHOWN = 512  # of the memory table; beyond, only the first part is shown
+LEADING_SLOTS = 96
 
 
 class CommandError(Exception):
@@ -22,26 +22,31 @@ class CommandError(Exception):
         self.status = status
 
 
-def refuse(text: str) -> NoReturn:
+def raise_show_error(text: str) -> NoReturn:
     """Raise a CommandError of ``show``."""
     raise CommandError(f"show: {text}")
 
 
-def told(facts: Facts) -> list[str]:
+def format_facts(facts: Facts) -> list[str]:
     """A line for each fact, its name first."""
     return [f"{name:<14} {value}" for name, value in facts]
 
 
-def element_name(index: Sequence[int], shape: Sequence[int]) -> str:
+def element_letters(index: Sequence[int], shape: Sequence[int]) -> str:
     """The letters of an element, by its row-major number."""
     number = 0
     for i, n in zip(index, shape, strict=True):
         number = number * n + i
-    return letters(number)
+    return spreadsheet_label(number)
 
 
 def memory_table(
-    slots: int, value: Callable[[int], str], width: int, notes: dict[str, str], *, whole: bool
+    slots: int,
+    slot_text: Callable[[int], str],
+    width: int,
+    notes: dict[str, str],
+    *,
+    show_all: bool,
 ) -> list[str]:
     """The contents of the slots, all or the first, under their numbers, in lines of `width`.
 
@@ -49,15 +54,17 @@ def memory_table(
     """
     if slots == 0:
         return ["memory: no slots"]
-    values = list(map(value, range(slots if whole else min(slots, FIRST_SLOTS))))
-    part = "" if len(values) == slots else f"the first {len(values)} of "
-    head = f"memory, {part}{count_of(slots, 'slot')} (A is the first element):"
-    heads = "Offset:", "Value: "
-    lines, (above, below) = [head], heads
-    for slot, word in enumerate(values):
-        room = max(len(str(slot)), len(word))
-        if len(above) + 1 + room > width and above not in heads:  # one column may be wider
+    values = list(map(slot_text, range(slots if show_all else min(slots, LEADING_SLOTS))))
+    scope_text = "" if len(values) == slots else f"the first {len(values)} of "
+    title = f"memory, {scope_text}{format_count(slots, 'slot')} (A is the first element):"
+    empty_lines = "Offset:", "Value: "
+    lines, (above, below) = [title], empty_lines
+    for slot, value in enumerate(values):
+        column_width = max(len(str(slot)), len(value))
+        if (
+            len(above) + 1 + column_width > width and above not in empty_lines
+        ):  # one column may be wider
             lines += [above, below]
-            above, below = heads
-        above, below = f"{above} {slot:>{room}}", f"{below} {word:>{room}}"
+            above, below = empty_lines
+        above, below = f"{above} {slot:>{column_width}}", f"{below} {value:>{column_width}}"
     return [*lines, above, below, *(f"{sign}: {n}" for sign, n in notes.items() if sign in values)]

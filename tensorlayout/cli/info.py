@@ -6,28 +6,35 @@ import platform
 from importlib import metadata
 
 import tensorlayout as tl
-from tensorlayout.devices import available, default_device, why_no_cuda
+from tensorlayout.devices import available_devices, cuda_unavailable_reason, default_device
 from tensorlayout.plan import cache_info
 
 REQUIRED = ("numpy", "ml_dtypes")
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
 
 
-def report() -> str:
+def version_report() -> str:
     """Return a line for each thing worth knowing in a report of a problem."""
     facts = [("tensorlayout", tl.__version__), ("Python", platform.python_version())]
-    facts += [(name, version(name) or "not installed") for name in REQUIRED]
-    facts += [(name, f"{found} (optional)") for name in OPTIONAL if (found := version(name))]
+    facts += [(name, installed_version(name) or "not installed") for name in REQUIRED]
+    facts += [
+        (name, f"{cache_text} (optional)")
+        for name in OPTIONAL
+        if (cache_text := installed_version(name))
+    ]
     facts += [("array API", tl.__array_api_version__), ("platform", platform.platform())]
-    facts += [("devices", ", ".join(map(str, available()))), ("CUDA", _cuda())]
+    facts += [
+        ("devices", ", ".join(map(str, available_devices()))),
+        ("CUDA", _describe_cuda_driver()),
+    ]
     cache = cache_info()
     plans = f"{cache.currsize} of at most {cache.maxsize} plans in this process"
-    found = f"{plans}, {cache.hits} hits, {cache.misses} misses"
-    facts += [("default device", _default()), ("plan cache", found)]
+    cache_text = f"{plans}, {cache.hits} hits, {cache.misses} misses"
+    facts += [("default device", _describe_default_device()), ("plan cache", cache_text)]
     return "\n".join(f"{name:<17} {value}" for name, value in facts)
 
 
-def version(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
     """Return the version of an installed distribution, which is not imported; None without it."""
     try:
         return metadata.version(distribution)
@@ -35,16 +42,16 @@ def version(distribution: str) -> str | None:
         return None
 
 
-def _cuda() -> str:
+def _describe_cuda_driver() -> str:
     """Name the driver of CUDA, or say why there is none."""
-    if reason := why_no_cuda():
+    if reason := cuda_unavailable_reason():
         return f"none; {reason}"
     from tensorlayout.cuda.engine.driver import driver
 
     return {"simulator": "the simulator", "cupy": "CuPy"}[driver().name]
 
 
-def _default() -> str:
+def _describe_default_device() -> str:
     try:
         return str(default_device())
     except ValueError as error:  # what the variable names is not here

@@ -10,92 +10,103 @@ import sys
 from pathlib import Path
 
 from tensorlayout import xla
-from tensorlayout.cli.answers import MOST_SLOTS, Facts, element_name, memory_table, refuse, told
-from tensorlayout.errors import cut, shown
+from tensorlayout.cli.answers import (
+    MAX_SLOTS_SHOWN,
+    Facts,
+    element_letters,
+    format_facts,
+    memory_table,
+    raise_show_error,
+)
+from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import Layout
-from tensorlayout.layout.drawing.content import count_of, grid
+from tensorlayout.layout.drawing.content import format_count, format_slot_grid
 from tensorlayout.xla import HloModule, Shape
-from tensorlayout.xla.tiles import expanded
+from tensorlayout.xla.tiles import tiled_sizes
 
-_MOST_TILES = 8  # each slot of the memory table takes steps for each of them
-_MOST_ROWS = 100  # of a table; the largest are shown
-_MOST_LETTERS = 40  # of a name or an opcode
+_MAX_TILES = 8  # each slot of the memory table takes steps for each of them
+_MAX_ROWS = 100  # of a table; the largest are shown
+_MAX_LETTERS = 40  # of a name or an opcode
 
 Row = tuple[str, ...]
 
 
-def described_shape(text: str, width: int) -> str:
+def describe_shape_text(text: str, width: int) -> str:
     """Return the answer to ``show`` for shape text; CommandError if it is none, or not valid."""
     try:
         shape = xla.parse_shape(text)
         shape.validate()
-        found = _facts(shape)
-        table = ["", *_memory(shape, width)] if _has_memory(shape) else []
+        facts = _shape_facts(shape)
+        table = ["", *_shape_memory_table(shape, width)] if _has_memory(shape) else []
     except (ValueError, TypeError) as error:
-        refuse(str(error).splitlines()[0])
-    layout = _layout(shape) if table and len(shape.dimensions) == 2 else ""
-    matrix = ["", *grid(layout, width)] if isinstance(layout, Layout) else []
-    return "\n".join([*told(found), *matrix, *table])
+        raise_show_error(str(error).splitlines()[0])
+    layout = _layout_or_reason(shape) if table and len(shape.dimensions) == 2 else ""
+    matrix = ["", *format_slot_grid(layout, width)] if isinstance(layout, Layout) else []
+    return "\n".join([*format_facts(facts), *matrix, *table])
 
 
-def layout_of_shape(text: str) -> Layout:
+def layout_of_shape_text(text: str) -> Layout:
     """Return the layout of shape text; CommandError where there is none."""
     try:
         return xla.layout_of(xla.parse_shape(text))
     except (ValueError, TypeError) as error:
-        refuse(str(error).splitlines()[0])
+        raise_show_error(str(error).splitlines()[0])
 
 
 def _has_memory(shape: Shape) -> bool:
     return shape.is_array and not shape.is_unbounded_dynamic
 
 
-def _facts(shape: Shape) -> Facts:
+def _shape_facts(shape: Shape) -> Facts:
     if not shape.is_tuple:
-        return [("shape", str(shape)), *_facts_of_array(shape)]
+        return [("shape", str(shape)), *_array_facts(shape)]
     leaves, total = shape.leaves(), 0
-    found = [("tuple", count_of(len(leaves), "part"))]
-    for at, leaf in leaves:
+    facts = [("tuple", format_count(len(leaves), "part"))]
+    for path, leaf in leaves:
         text = str(leaf)
         if _has_memory(leaf):
-            text += f", {count_of(leaf.physical_byte_size, 'byte')}"
+            text += f", {format_count(leaf.physical_byte_size, 'byte')}"
             total += leaf.physical_byte_size
-        found.append((f"part {','.join(map(str, at))}", text))
-    return [*found, ("bytes", f"{total} in arrays")]
+        facts.append((f"part {','.join(map(str, path))}", text))
+    return [*facts, ("bytes", f"{total} in arrays")]
 
 
-def _facts_of_array(shape: Shape) -> Facts:
+def _array_facts(shape: Shape) -> Facts:
     if not _has_memory(shape):
         return []
     layout, kind = shape.layout or xla.XlaLayout(), shape.element_type
     order = layout.minor_to_major
-    known = kind.numpy_name or f"ml_dtypes.{kind.ml_dtypes_name}"
-    stored = count_of(shape.element_bits, "bit")
-    elements = count_of(shape.size, "element")
-    found = [
-        ("element type", f"{kind.text}, {known.rstrip('_')}, stored in {stored}"),
+    dtype_name = kind.numpy_name or f"ml_dtypes.{kind.ml_dtypes_name}"
+    bits_text = format_count(shape.element_bits, "bit")
+    elements = format_count(shape.size, "element")
+    facts = [
+        ("element type", f"{kind.text}, {dtype_name.rstrip('_')}, stored in {bits_text}"),
         ("sizes", f"{shape.dimensions}, {elements}"),
         ("order", f"minor to major {order}; in JAX major_to_minor={order[::-1]}"),
     ]
     if layout.tiles:
         physical, _ = shape.physical()
         tiles = "".join(map(str, layout.tiles))
-        found.append(("tiles", f"{tiles} on {physical} make {expanded(physical, layout.tiles)}"))
+        facts.append(("tiles", f"{tiles} on {physical} make {tiled_sizes(physical, layout.tiles)}"))
     if layout.tail_padding_alignment != 1:
-        found.append(("tail", f"slots up to a multiple of {layout.tail_padding_alignment}"))
+        facts.append(("tail", f"slots up to a multiple of {layout.tail_padding_alignment}"))
     if layout.memory_space:
-        found.append(("memory space", str(layout.memory_space)))
-    slots, whole, bare = shape.physical_size, shape.physical_byte_size, shape.byte_size
-    times = f"{whole / bare if bare else 1:.3g} times"
+        facts.append(("memory space", str(layout.memory_space)))
+    slots, buffer_bytes, element_bytes = (
+        shape.physical_size,
+        shape.physical_byte_size,
+        shape.byte_size,
+    )
+    growth = f"{buffer_bytes / element_bytes if element_bytes else 1:.3g} times"
     return [
-        *found,
+        *facts,
         ("slots", f"{slots}, of which {slots - shape.size} padding"),
-        ("bytes", f"{whole}; the elements alone {bare}: {times}"),
-        ("layout", str(_layout(shape))),
+        ("bytes", f"{buffer_bytes}; the elements alone {element_bytes}: {growth}"),
+        ("layout", str(_layout_or_reason(shape))),
     ]
 
 
-def _layout(shape: Shape) -> Layout | str:
+def _layout_or_reason(shape: Shape) -> Layout | str:
     """The layout of an array, or why there is none."""
     try:
         return xla.layout_of(shape)
@@ -103,95 +114,115 @@ def _layout(shape: Shape) -> Layout | str:
         return f"none: {str(error).removeprefix('layout_of: ')}"
 
 
-def _memory(shape: Shape, width: int) -> list[str]:
+def _shape_memory_table(shape: Shape, width: int) -> list[str]:
     """The memory table; of a large buffer only the first part."""
     slots, layout = shape.physical_size, shape.layout or xla.XlaLayout()
-    if slots and len(layout.tiles) > _MOST_TILES:
-        return [f"memory: not shown for more than {_MOST_TILES} tiles"]
-    tail = shape.replace(layout=layout.replace(tail_padding_alignment=1)).physical_size
+    if slots and len(layout.tiles) > _MAX_TILES:
+        return [f"memory: not shown for more than {_MAX_TILES} tiles"]
+    untailed_slots = shape.replace(layout=layout.replace(tail_padding_alignment=1)).physical_size
 
-    def value(slot: int) -> str:
-        at = shape.element_at(slot) if slot < tail else None
-        return "x" if at is None else element_name(at, shape.dimensions)
+    def slot_text(slot: int) -> str:
+        index = shape.element_at(slot) if slot < untailed_slots else None
+        return "x" if index is None else element_letters(index, shape.dimensions)
 
     notes = {"x": "padding, which holds anything"}
-    return memory_table(slots, value, width, notes, whole=slots <= MOST_SLOTS)
+    return memory_table(slots, slot_text, width, notes, show_all=slots <= MAX_SLOTS_SHOWN)
 
 
 # --- HLO ---
 
 
-def described_file(path: str, width: int) -> str:
+def describe_hlo_file(path: str, width: int) -> str:
     """Return the answer to ``show`` for a file, or ``-``, in lines of `width` where that can be.
 
     CommandError for a file that cannot be read or is no HLO, and for arrays of unbounded size.
     """
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
-        return described_module(xla.parse_hlo(text), width)
+        return describe_hlo_module(xla.parse_hlo(text), width)
     except OSError as error:
-        refuse(f"cannot read {shown(path)}: {error.strerror or error}")
+        raise_show_error(f"cannot read {short_repr(path)}: {error.strerror or error}")
     except ValueError as error:
-        refuse(f"{cut(path)}: {str(error).splitlines()[0]}")
+        raise_show_error(f"{truncate(path)}: {str(error).splitlines()[0]}")
 
 
-def described_module(module: HloModule, width: int) -> str:
+def describe_hlo_module(module: HloModule, width: int) -> str:
     """Return the facts of a module and its two tables, each the largest first, with a total."""
-    computations = count_of(len(module.computations), "computation")
-    instructions = count_of(sum(len(c.instructions) for c in module.computations), "instruction")
-    taken = ", ".join(map(str, module.parameter_shapes))
+    computations = format_count(len(module.computations), "computation")
+    instructions = format_count(
+        sum(len(c.instructions) for c in module.computations), "instruction"
+    )
+    parameter_list = ", ".join(map(str, module.parameter_shapes))
     facts = [
         ("module", f"{module.name}: {computations}, {instructions}"),
-        ("entry", f"{module.entry.name}: ({taken}) -> {module.result_shape}"),
+        ("entry", f"{module.entry.name}: ({parameter_list}) -> {module.result_shape}"),
     ]
-    lines = [*(cut(line, width - 1) for line in told(facts)), "", *_buffers(module, width)]
-    return "\n".join([*lines, "", *_changes(module, width)])
+    lines = [
+        *(truncate(line, width - 1) for line in format_facts(facts)),
+        "",
+        *_buffer_table(module, width),
+    ]
+    return "\n".join([*lines, "", *_layout_change_table(module, width)])
 
 
-def _buffers(module: HloModule, width: int) -> list[str]:
-    found = sorted(module.buffers(), key=lambda b: -b.bytes)
+def _buffer_table(module: HloModule, width: int) -> list[str]:
+    buffers = sorted(module.buffers(), key=lambda b: -b.bytes)
     rows: list[Row] = [
-        (str(b.bytes), _share(b.padding_bytes, b.bytes), b.name, b.instruction.opcode, str(b.shape))
-        for b in found[:_MOST_ROWS]
+        (
+            str(b.bytes),
+            _format_percentage(b.padding_bytes, b.bytes),
+            b.name,
+            b.instruction.opcode,
+            str(b.shape),
+        )
+        for b in buffers[:_MAX_ROWS]
     ]
-    bytes_in_all, padding = sum(b.bytes for b in found), sum(b.padding_bytes for b in found)
-    total = (str(bytes_in_all), _share(padding, bytes_in_all))
-    head = ("bytes", "padding", "name", "opcode", "shape")
-    return ["buffers, the largest first:", *_table(head, rows, total, len(found), "buffer", width)]
+    bytes_in_all, padding = sum(b.bytes for b in buffers), sum(b.padding_bytes for b in buffers)
+    total = (str(bytes_in_all), _format_percentage(padding, bytes_in_all))
+    header = ("bytes", "padding", "name", "opcode", "shape")
+    return [
+        "buffers, the largest first:",
+        *_format_table(header, rows, total, len(buffers), "buffer", width),
+    ]
 
 
-def _share(part: int, whole: int) -> str:
+def _format_percentage(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "0.0%"
 
 
-def _changes(module: HloModule, width: int) -> list[str]:
-    found = sorted(module.layout_changes(), key=lambda c: -c.bytes_read - c.bytes_written)
-    if not found:
+def _layout_change_table(module: HloModule, width: int) -> list[str]:
+    changes = sorted(module.layout_changes(), key=lambda c: -c.bytes_read - c.bytes_written)
+    if not changes:
         return ["no instruction only copies or changes a layout"]
     rows: list[Row] = []
-    for c in found[:_MOST_ROWS]:
-        moved, names = (c.bytes_read, c.bytes_written), (c.name, c.instruction.opcode)
-        rows.append((*map(str, moved), *names, str(c.source), str(c.result)))
-    total = (str(sum(c.bytes_read for c in found)), str(sum(c.bytes_written for c in found)))
-    head = ("read", "written", "name", "opcode", "from", "to")
+    for c in changes[:_MAX_ROWS]:
+        byte_counts, names = (c.bytes_read, c.bytes_written), (c.name, c.instruction.opcode)
+        rows.append((*map(str, byte_counts), *names, str(c.source), str(c.result)))
+    total = (str(sum(c.bytes_read for c in changes)), str(sum(c.bytes_written for c in changes)))
+    header = ("read", "written", "name", "opcode", "from", "to")
     title = "instructions that only copy or change a layout, bytes each time they run:"
-    return [title, *_table(head, rows, total, len(found), "instruction", width)]
+    return [title, *_format_table(header, rows, total, len(changes), "instruction", width)]
 
 
-def _table(head: Row, rows: list[Row], total: Row, number: int, what: str, width: int) -> list[str]:
+def _format_table(
+    header: Row, rows: list[Row], total: Row, row_count: int, row_kind: str, width: int
+) -> list[str]:
     """Rows under a head, two columns of numbers first; the total is of all `number` rows."""
-    rows = [(*row[:2], *(cut(word, _MOST_LETTERS) for word in row[2:4]), *row[4:]) for row in rows]
-    longest = [
-        max(len(row[at]) for row in [head, *rows, *[total] * (at < 2)]) for at in range(len(head))
+    rows = [
+        (*row[:2], *(truncate(word, _MAX_LETTERS) for word in row[2:4]), *row[4:]) for row in rows
     ]
-    lines = [_line(row, longest) for row in [head, *rows]]
-    if number > len(rows):
-        lines.append(f"… and {number - len(rows)} smaller")
-    lines.append(f"{_line(total, longest)}  in {count_of(number, what)}")
-    return [cut(line, width - 1) if len(line) > width else line for line in lines]
+    column_widths = [
+        max(len(row[column]) for row in [header, *rows, *[total] * (column < 2)])
+        for column in range(len(header))
+    ]
+    lines = [_format_row(row, column_widths) for row in [header, *rows]]
+    if row_count > len(rows):
+        lines.append(f"… and {row_count - len(rows)} smaller")
+    lines.append(f"{_format_row(total, column_widths)}  in {format_count(row_count, row_kind)}")
+    return [truncate(line, width - 1) if len(line) > width else line for line in lines]
 
 
-def _line(row: Row, longest: list[int]) -> str:
-    pairs = zip(row, longest, strict=False)
-    words = [f"{w:>{n}}" if at < 2 else f"{w:<{n}}" for at, (w, n) in enumerate(pairs)]
+def _format_row(row: Row, column_widths: list[int]) -> str:
+    pairs = zip(row, column_widths, strict=False)
+    words = [f"{w:>{n}}" if column < 2 else f"{w:<{n}}" for column, (w, n) in enumerate(pairs)]
     return "  ".join(words).rstrip()

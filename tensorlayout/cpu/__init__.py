@@ -14,108 +14,112 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.elementwise.writing import is_one_ufunc
-from tensorlayout.cpu.engine.borrowed import borrowed as borrowed
-from tensorlayout.cpu.engine.borrowed import borrowed_slots as borrowed_slots
+from tensorlayout.cpu.engine.borrowed import wrap_external as wrap_external
+from tensorlayout.cpu.engine.borrowed import wrap_external_slots as wrap_external_slots
 from tensorlayout.cpu.engine.memory import current_stream as current_stream
-from tensorlayout.cpu.engine.memory import exposed as exposed
-from tensorlayout.cpu.engine.memory import new_tensors as new_tensors
-from tensorlayout.cpu.engine.memory import read as read
-from tensorlayout.cpu.engine.memory import ready as ready
-from tensorlayout.plan import ANY_LAYOUT, CreatePlan, Disturbs, ElementwisePlan, Plan, Run
+from tensorlayout.cpu.engine.memory import export_info as export_info
+from tensorlayout.cpu.engine.memory import make_stream_wait as make_stream_wait
+from tensorlayout.cpu.engine.memory import read_bytes as read_bytes
+from tensorlayout.cpu.engine.memory import tensor_allocator as tensor_allocator
+from tensorlayout.plan import ANY_LAYOUT, CreatePlan, ElementwisePlan, OverlapTest, Plan, Run
 from tensorlayout.plan.fuse import FusePlan
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 # What carries out a plan, by its kind: see `Plan.makes`. Families are imported at first use.
-CARRY_OUT = {
-    "assign": "copy.copy.write_assign",
-    "col2im": "image.write_col2im",
-    "copy": "copy.copy.write_copy",
-    "copy_scatter": "scatter.write_copy_scatter",
-    "create": "fill.write_create",
-    "dequantize": "quantize.write_dequantize",
-    "diagonals": "fill.write_diagonals",
-    "elementwise": "elementwise.writing.write",
-    "fuse": "fuse.write",
-    "gather": "gather.write_gather",
-    "join": "join.write_join",
-    "library": "library.prepare",
-    "masked": "mask.write_masked",
-    "matmul": "matmul.write_matmul",
-    "nonzero": "mask.prepare_nonzero",
-    "one_hot": "fill.write_one_hot",
-    "pad": "pad.write_pad",
-    "part": "view.prepare_part",
-    "quantize": "quantize.write_quantize",
-    "reinterpret": "view.prepare_reinterpret",
-    "reduce": "reduce.write_reduce",
-    "reverse_sequence": "image.write_reverse_sequence",
-    "row": "view.prepare_row",
-    "same": "view.prepare_same",
-    "scan": "scan.write_scan",
-    "scatter": "scatter.write_scatter",
-    "scatter_reduce": "scatter.write_scatter_reduce",
-    "select": "mask.prepare_select",
-    "slice_grad": "pad.write_slice_grad",
-    "sort": "sort.write_sort",
-    "split": "join.write_split",
-    "top_k": "sort.write_top_k",
-    "triangle": "fill.write_triangle",
-    "upsample": "image.write_upsample",
-    "view": "view.prepare_view",
+PLAN_COMPILERS = {
+    "assign": "copy.copy.compile_assign",
+    "col2im": "image.compile_col2im",
+    "copy": "copy.copy.compile_copy",
+    "copy_scatter": "scatter.compile_copy_scatter",
+    "create": "fill.compile_create",
+    "dequantize": "quantize.compile_dequantize",
+    "diagonals": "fill.compile_diagonals",
+    "elementwise": "elementwise.writing.compile_elementwise",
+    "fuse": "fuse.compile_fuse",
+    "gather": "gather.compile_gather",
+    "join": "join.compile_join",
+    "library": "library.compile_library_call",
+    "masked": "mask.compile_masked",
+    "matmul": "matmul.compile_matmul",
+    "nonzero": "mask.compile_nonzero",
+    "one_hot": "fill.compile_one_hot",
+    "pad": "pad.compile_pad",
+    "part": "view.compile_part",
+    "quantize": "quantize.compile_quantize",
+    "reinterpret": "view.compile_reinterpret",
+    "reduce": "reduce.compile_reduce",
+    "reverse_sequence": "image.compile_reverse_sequence",
+    "row": "view.compile_row",
+    "same": "view.compile_same",
+    "scan": "scan.compile_scan",
+    "scatter": "scatter.compile_scatter",
+    "scatter_reduce": "scatter.compile_scatter_reduce",
+    "select": "mask.compile_select",
+    "slice_grad": "pad.compile_slice_grad",
+    "sort": "sort.compile_sort",
+    "split": "join.compile_split",
+    "top_k": "sort.compile_top_k",
+    "triangle": "fill.compile_triangle",
+    "upsample": "image.compile_upsample",
+    "view": "view.compile_view",
 }
 
 # What makes the result in memory of its own, where that is faster than to write into a new tensor.
-DIRECT = {
-    "copy": "copy.copy.direct",
-    "create": "fill.direct",
-    "elementwise": "elementwise.writing.direct",
-    "fuse": "fuse.direct",
-    "gather": "gather.take",
-    "join": "join.direct",
-    "scan": "scan.direct",
-    "transfer": "copy.copy.prepare_transfer",
+ALLOCATING_COMPILERS = {
+    "copy": "copy.copy.compile_allocating",
+    "create": "fill.compile_allocating",
+    "elementwise": "elementwise.writing.compile_allocating",
+    "fuse": "fuse.compile_allocating",
+    "gather": "gather.compile_take",
+    "join": "join.compile_allocating",
+    "scan": "scan.compile_allocating",
+    "transfer": "copy.copy.compile_transfer",
 }
 
 
-def carry_out(plan: Plan) -> Any:
+def compile_plan(plan: Plan) -> Any:
     """Return what carries out a plan, as its `makes` says."""
-    return _function(CARRY_OUT[plan.kind])(plan)
+    return _import_compiler(PLAN_COMPILERS[plan.kind])(plan)
 
 
-def direct(plan: Plan) -> Run | None:
+def compile_allocating(plan: Plan) -> Run | None:
     """Return what makes the result of a plan in memory of its own, where that is faster."""
-    found = DIRECT.get(plan.kind) if not plan.destinations or plan.kind == "elementwise" else None
-    return _function(found)(plan) if found else None
+    compiler_path = (
+        ALLOCATING_COMPILERS.get(plan.kind)
+        if not plan.destinations or plan.kind == "elementwise"
+        else None
+    )
+    return _import_compiler(compiler_path)(plan) if compiler_path else None
 
 
 @functools.cache
-def _function(name: str) -> Any:
-    module, _, function = name.rpartition(".")
-    return getattr(loaded(f"tensorlayout.cpu.{module}"), function)
+def _import_compiler(compiler_path: str) -> Any:
+    module, _, function = compiler_path.rpartition(".")
+    return getattr(import_lazily(f"tensorlayout.cpu.{module}"), function)
 
 
-def accepts(plan: Plan, below_a_byte: bool) -> bool:
+def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
     """Return whether a plan is carried out in its layouts, of which some have no strides."""
     if plan.kind in ANY_LAYOUT:
         return True
     if below_a_byte:
         return isinstance(plan, CreatePlan) and plan.operation.values in ("nothing", "value")
     if isinstance(plan, (ElementwisePlan, FusePlan)):
-        return plan.is_one_run
+        return plan.is_contiguous_loop
     return plan.kind in ("create", "part")
 
 
-def disturbs(plan: Any) -> Disturbs | None:
+def overlap_test(plan: Any) -> OverlapTest | None:
     """Return what tells the operands that a write disturbs before they are read, by addresses."""
     if plan.kind == "elementwise" and is_one_ufunc(plan):
         return None  # NumPy sees to it
     if plan.partial:
         return lambda x, y: np.may_share_memory(x.memory, y.memory)
-    return _meet_elsewhere if plan.in_place else None
+    return _overlap_at_other_elements if plan.in_place else None
 
 
-def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
+def _overlap_at_other_elements(x: Tensor, y: Tensor) -> bool:
     """Return whether memory is shared, unless each element stands in its own place."""
     if x is y or not np.may_share_memory(x.memory, y.memory):
         return False

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy.copy import by_boxes
-from tensorlayout.cpu.copy.packed import number_writer
-from tensorlayout.cpu.engine.casting import converted, rounded, scalar_in
+from tensorlayout.cpu.copy.copy import compile_box_move
+from tensorlayout.cpu.copy.packed import make_number_writer
+from tensorlayout.cpu.engine.casting import convert_array, round_before_bfloat16, scalar_as_array
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
     Array,
+    call_quietly,
     fill_padding,
-    new_array,
-    new_tensors,
-    quietly,
+    make_array_allocator,
+    tensor_allocator,
 )
-from tensorlayout.dtypes import SCALARS, int64, is_narrow
+from tensorlayout.dtypes import SCALARS, int64, is_narrow_dtype
 from tensorlayout.layout import Layout
 from tensorlayout.plan import (
     CreatePlan,
@@ -29,7 +29,7 @@ from tensorlayout.plan import (
     Run,
     TrianglePlan,
     Write,
-    allocating,
+    allocate_then_write,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -37,89 +37,91 @@ from tensorlayout.tensor import Tensor, TensorSpec
 _CALL = 1024
 
 
-def direct(plan: CreatePlan) -> Run | None:
+def compile_allocating(plan: CreatePlan) -> Run | None:
     """A row-major tensor of one value, or of some consecutive integers; else None."""
     spec, layout, values = plan.result, plan.result.layout, plan.operation.values
     whole = layout.is_row_major and not layout.is_padded and layout.form is layout
     if not whole or layout.nbytes(spec.dtype) > sys.maxsize:
         return None
     if values == "arange" and spec.dtype == int64 and layout.ndim == 1 and layout.size <= _ROW:
-        return _count_directly(plan)
+        return _compile_small_arange(plan)
     # Of numbers of narrow types NumPy makes others than we do.
-    if values != "value" or is_narrow(spec.dtype):
+    if values != "value" or is_narrow_dtype(spec.dtype):
         return None
     new, zeros = object.__new__, plan.operation.name in ("zeros", "zeros_like")
-    allocate = new_array(spec, layout.shape, zeros=zeros)
+    allocate = make_array_allocator(spec, layout.shape, zeros=zeros)
 
     def create(value: Any) -> Tensor:
-        made = new(Tensor)
+        tensor = new(Tensor)
         memory = allocate()
         if not zeros:
             memory[...] = value
-        made.memory, made.spec, made.home = memory, spec, None
-        return made
+        tensor.memory, tensor.spec, tensor.home = memory, spec, None
+        return tensor
 
     return create
 
 
-def write_create(plan: CreatePlan) -> Write:
+def compile_create(plan: CreatePlan) -> Write:
     """The function of a tensor and the operation's values."""
     spec, name, values = plan.result, plan.operation.name, plan.operation.values
-    fill = _FILL[values]
+    fill = _FILLERS[values]
     if spec.layout.slot_bits is not None:
         if values == "nothing":
             return lambda out: None
-        read = functools.partial(scalar_in, name, spec.dtype)
-        return number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
-    if is_narrow(spec.dtype) and values == "value":
+        read = functools.partial(scalar_as_array, name, spec.dtype)
+        return make_number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
+    if is_narrow_dtype(spec.dtype) and values == "value":
         fill = functools.partial(_fill_narrow, name)
     if not spec.layout.is_tiled:
-        return lambda out, *given: quietly(fill, out.memory, *given)
+        return lambda out, *arguments: call_quietly(fill, out.memory, *arguments)
     if values in ("nothing", "value") and not plan.destinations:
 
-        def write_flat(out: Tensor, *given: Any) -> None:
-            quietly(fill, out.memory, *given)
+        def fill_tiled(out: Tensor, *arguments: Any) -> None:
+            call_quietly(fill, out.memory, *arguments)
             fill_padding(out)
 
-        return write_flat
+        return fill_tiled
     strided = TensorSpec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
-    copy = by_boxes(strided, spec)
+    copy = compile_box_move(strided, spec)
 
-    def write(out: Tensor, *given: Any) -> None:
-        made = new_tensors(strided)()
-        quietly(fill, made.memory, *given)
-        copy(out, made)
+    def write(out: Tensor, *arguments: Any) -> None:
+        row_major = tensor_allocator(strided)()
+        call_quietly(fill, row_major.memory, *arguments)
+        copy(out, row_major)
 
     return write
 
 
-def _count_directly(plan: CreatePlan) -> Run:
+def _compile_small_arange(plan: CreatePlan) -> Run:
     """By NumPy's own function, but where it counts beyond its integers."""
-    spec, count, new = plan.result, plan.result.layout.size, new_tensors(plan.result)
-    beyond = allocating(new, write_create(plan))
+    spec, count, new = plan.result, plan.result.layout.size, tensor_allocator(plan.result)
+    exact_fallback = allocate_then_write(new, compile_create(plan))
 
     def arange(start: int, step: int) -> Tensor:
         stop = start + count * step
         if not (-_EXACT <= start <= _EXACT and -_EXACT <= stop <= _EXACT):
-            return beyond(start, step)
+            return exact_fallback(start, step)
         numbers = np.arange(start, stop, step, dtype=int64)
         if numbers.nbytes <= UNALIGNED:
-            return Tensor._new(numbers, spec)
-        made = new()
-        made.memory[...] = numbers
-        return made
+            return Tensor._from_memory(numbers, spec)
+        tensor = new()
+        tensor.memory[...] = numbers
+        return tensor
 
     return arange
 
 
 def _fill_narrow(name: str, out: Array, value: Any) -> None:
     """Fill with a Python scalar, or an element."""
-    element = scalar_in(name, out.dtype, value) if type(value) in SCALARS else np.asarray(value)
+    element = (
+        scalar_as_array(name, out.dtype, value) if type(value) in SCALARS else np.asarray(value)
+    )
     # As bytes: without memory for a buffer, NumPy ends the process over dtypes not its own.
     out.view(np.uint8)[...] = element.view(np.uint8)
 
 
-def _fill(out: Array, value: Any) -> None:
+def _fill_with_value(out: Array, value: Any) -> None:
     out[...] = value
 
 
@@ -129,10 +131,10 @@ _EXACT = 2**62  # integers that NumPy counts in int64
 _ROW = 1 << 16
 
 
-def _arange(out: Array, start: float, step: float) -> None:
+def _fill_arange(out: Array, start: float, step: float) -> None:
     if out.ndim != 1:
         line = np.empty(out.size, out.dtype)
-        _arange(line, start, step)
+        _fill_arange(line, start, step)
         out[...] = line.reshape(out.shape)
         return
     whole = isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu"
@@ -144,48 +146,50 @@ def _arange(out: Array, start: float, step: float) -> None:
             numbers += np.uint64(start % 2**64)
         else:
             numbers = np.arange(begin, begin + piece.size, dtype=np.float64) * step + start
-        np.copyto(piece, rounded(numbers, out.dtype), "unsafe")
+        np.copyto(piece, round_before_bfloat16(numbers, out.dtype), "unsafe")
 
 
-def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
+def _fill_linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
     wide = np.complex128 if out.dtype.kind == "c" else np.float64  # small floats are rounded once
     numbers = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=wide)
     whole = out.dtype.kind in "iu"
     for begin in range(0, out.size, _ROW):
         piece = slice(begin, begin + _ROW)
-        found = np.floor(numbers[piece]) if whole else rounded(numbers[piece], out.dtype)
-        out[piece] = converted(found, out.dtype) if whole else found
+        values = (
+            np.floor(numbers[piece]) if whole else round_before_bfloat16(numbers[piece], out.dtype)
+        )
+        out[piece] = convert_array(values, out.dtype) if whole else values
 
 
-def _frequencies(out: Any, size: int, spacing: float, negative: bool) -> None:
+def _fill_frequencies(out: Any, size: int, spacing: float, negative: bool) -> None:
     """In float64, rounded once."""
     half = (size + 1) // 2 if negative else size // 2 + 1
     steps = np.arange(out.size, dtype=np.float64)
     steps[half:] -= size
-    out[...] = rounded(steps / (size * spacing), out.dtype)
+    out[...] = round_before_bfloat16(steps / (size * spacing), out.dtype)
 
 
-def _eye(out: Array, k: int) -> None:
+def _fill_eye(out: Array, k: int) -> None:
     out[...] = np.zeros((), out.dtype)
     rows, columns = out.shape
     first, last = max(0, -k), min(rows, columns - k)
     if last > first:
-        at = np.arange(first, last)
-        out[at, at + k] = 1
+        indices = np.arange(first, last)
+        out[indices, indices + k] = 1
 
 
-_FILL: dict[str, Callable[..., None]] = {
-    "arange": _arange,
-    "array": _fill,
-    "eye": _eye,
-    "frequencies": _frequencies,
-    "linspace": _linspace,
+_FILLERS: dict[str, Callable[..., None]] = {
+    "arange": _fill_arange,
+    "array": _fill_with_value,
+    "eye": _fill_eye,
+    "frequencies": _fill_frequencies,
+    "linspace": _fill_linspace,
     "nothing": lambda out: None,
-    "value": _fill,
+    "value": _fill_with_value,
 }
 
 
-def write_triangle(plan: TrianglePlan) -> Write:
+def compile_triangle(plan: TrianglePlan) -> Write:
     """A copy, then zeros line by line: 2048 x 2048 float32 2.8 ms, by way of a mask 6.7."""
     lower = plan.name == "tril"
 
@@ -193,14 +197,14 @@ def write_triangle(plan: TrianglePlan) -> Write:
         memory = out.memory
         np.copyto(memory, x.memory)
         if lower:
-            _clear_above(memory, k)
+            _zero_above_diagonal(memory, k)
         else:  # the lower triangle of the transposes
-            _clear_above(memory.swapaxes(-1, -2), -k)
+            _zero_above_diagonal(memory.swapaxes(-1, -2), -k)
 
     return triangle
 
 
-def _clear_above(out: Array, k: int) -> None:
+def _zero_above_diagonal(out: Array, k: int) -> None:
     """Zeros at columns beyond row + k, by rows or by columns: those that lie in memory, if few."""
     rows, columns = out.shape[-2:]
     by_rows, zero = abs(out.strides[-2]) >= abs(out.strides[-1]), np.zeros((), out.dtype)
@@ -214,7 +218,7 @@ def _clear_above(out: Array, k: int) -> None:
             out[..., : min(rows, column - k), column] = zero
 
 
-def write_one_hot(plan: OneHotPlan) -> Write:
+def compile_one_hot(plan: OneHotPlan) -> Write:
     """The function of the result, the indices, the cold and the hot value."""
     shape, dtype = plan.result.layout.shape, plan.indices.dtype
     size = shape[plan.dim]
@@ -222,23 +226,23 @@ def write_one_hot(plan: OneHotPlan) -> Write:
     place = np.arange(size).astype(dtype).reshape(line)
 
     def write(out: Tensor, indices: Tensor, cold: Tensor, hot: Tensor) -> None:
-        found = place == indices.memory
+        is_hot = place == indices.memory
         if dtype.kind == "i":
-            found |= place - dtype.type(size) == indices.memory
+            is_hot |= place - dtype.type(size) == indices.memory
         out.memory[...] = cold.memory
-        np.copyto(out.memory, hot.memory, where=found)
+        np.copyto(out.memory, hot.memory, where=is_hot)
 
     return write
 
 
-def write_diagonals(plan: DiagonalsPlan) -> Write:
+def compile_diagonals(plan: DiagonalsPlan) -> Write:
     """The function of the result, the others, if there are any, and the value."""
     height, width = plan.result.layout.shape[-2:]
     number = np.arange(width) - np.arange(height)[:, None]
     filled = ((plan.begin <= number) & (number < plan.end)) == plan.inside
 
-    def write(out: Tensor, *given: Any) -> None:
-        *others, value = given
+    def write(out: Tensor, *operands: Any) -> None:
+        *others, value = operands
         out.memory[...] = others[0].memory if others else np.zeros((), out.dtype)
         np.copyto(out.memory, np.asarray(value, out.dtype), where=filled)
 

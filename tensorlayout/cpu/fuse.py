@@ -13,24 +13,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.copy.choose import Tuning, choose_copy, view_of
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy, make_axis_view
 from tensorlayout.cpu.elementwise.functions import has_one_result
-from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
-from tensorlayout.cpu.engine.casting import WHOLE, converter, is_half, scalar_in
+from tensorlayout.cpu.elementwise.writing import BlockCall, make_block_call, standalone_ufunc
+from tensorlayout.cpu.engine.casting import WHOLE, is_half_float, make_converter, scalar_as_array
 from tensorlayout.cpu.engine.memory import (
     ALIGNMENT,
     Array,
-    home_of,
-    padding_filler,
+    make_padding_filler,
+    padded_slots,
     quiet,
-    run_of,
-    taken_from,
+    storage_and_slot,
+    take_buffer,
     unbuffered,
 )
-from tensorlayout.cpu.engine.sharing import pieces_of_several
-from tensorlayout.cpu.engine.threads import possible_threads, share
+from tensorlayout.cpu.engine.sharing import axis_slices_of_several
+from tensorlayout.cpu.engine.threads import available_threads, run_in_threads
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Axis, Layout, merged
+from tensorlayout.layout import Axis, Layout, merge_axes
 from tensorlayout.plan import (
     AssignPlan,
     CopyPlan,
@@ -40,12 +40,12 @@ from tensorlayout.plan import (
     Run,
     Step,
     Write,
-    carried_out,
-    compiled,
-    getter,
-    schedule,
+    assign_value_places,
+    compile_plan,
+    compile_program,
+    make_items_getter,
 )
-from tensorlayout.plan.fuse import FusePlan, write_call_by_call
+from tensorlayout.plan.fuse import FusePlan, compile_call_by_call
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Blocks pay from so many bytes on that steps one by one would write and read again. In one thread,
@@ -70,26 +70,37 @@ _LINES = 128
 _RUN = 128
 
 
-def direct(plan: FusePlan) -> Run | None:
+def compile_allocating(plan: FusePlan) -> Run | None:
     """What works a small result out step by step, or reduces; None for the rest."""
-    if plan.has_tiles and not plan.is_one_run:
+    if plan.has_tiles and not plan.is_contiguous_loop:
         return None
     if plan.reduction is not None:
-        values, reduce = carried_out(plan.unreduced), carried_out(plan.reduction)
+        values, reduce = compile_plan(plan.plan_before_reduction), compile_plan(plan.reduction)
         return lambda *operands: reduce(values(*operands))
-    return None if _in_blocks(plan) else _at_once(plan) or _step_by_step(plan)
+    return (
+        None
+        if _should_run_in_blocks(plan)
+        else _compile_ufunc_chain(plan) or _compile_step_by_step(plan)
+    )
 
 
-def _at_once(plan: FusePlan) -> Run | None:
+def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
     """Memory from one ufunc to the next, where they alone do it: no tensors between."""
     plans: list[Any] = [step.plan for step in plan.steps]
-    steps: list[Any] = [isinstance(step, ElementwisePlan) and alone(step) for step in plans]
+    steps: list[Any] = [
+        isinstance(step, ElementwisePlan) and standalone_ufunc(step) for step in plans
+    ]
     if len(steps) < 2 or not all(steps):
         return None
     count = len(plan.operands)
-    takes, places, room = schedule([step.reads for step in plan.steps], count)
-    rows, empty = list(zip(steps, takes, places, strict=True)), [None] * (room - count)
-    spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, _step_by_step(plan)
+    takes, places, room = assign_value_places([step.reads for step in plan.steps], count)
+    step_rows, empty = list(zip(steps, takes, places, strict=True)), [None] * (room - count)
+    spec, copy, new, one_by_one = (
+        plan.result,
+        quiet.copy,
+        object.__new__,
+        _compile_step_by_step(plan),
+    )
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def run(*operands: Any) -> Tensor:
@@ -107,83 +118,95 @@ def _at_once(plan: FusePlan) -> Run | None:
         return result
 
     def compute(values: list[Any]) -> Any:
-        for function, take, place in rows:
+        for function, take, place in step_rows:
             values[place] = function(*take(values))
         return values[places[-1]]
 
     return run
 
 
-def write(plan: FusePlan) -> Write:
+def compile_fuse(plan: FusePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
-    if plan.has_tiles and not plan.is_one_run:
-        return write_call_by_call(plan)
-    if _in_blocks(plan):
-        return _Blocks(plan).write
-    return _step_by_step(plan)
+    if plan.has_tiles and not plan.is_contiguous_loop:
+        return compile_call_by_call(plan)
+    if _should_run_in_blocks(plan):
+        return _BlockLoop(plan).run_blocks
+    return _compile_step_by_step(plan)
 
 
-def _step_by_step(plan: FusePlan) -> Run:
+def _compile_step_by_step(plan: FusePlan) -> Run:
     """Return what gives each step a result of its own; a destination, if there is one, comes first.
 
     A step writes over what no later step reads, if that gives the same bits.
     """
-    count, first, values = len(plan.operands), plan.destinations, plan.values
-    found = Program(first + count)
+    count, first, values = len(plan.operands), plan.destinations, plan.all_value_specs
+    program = Program(first + count)
     last_use = {v: i for i, (_, reads, *_) in enumerate(plan.steps) for v in reads}
     for i, (step, reads, *_) in enumerate(plan.steps):
-        dying = [v for v in reads if v >= count and last_use[v] == i and values[v] is step.result]
-        if dying and not first and _writes_over(step):
-            step, reads = step.into(step.result), (dying[0], *reads)
-        found.add(step, [v + first for v in reads])
+        expiring = [
+            v for v in reads if v >= count and last_use[v] == i and values[v] is step.result
+        ]
+        if expiring and not first and _may_overwrite_operand(step):
+            step, reads = step.with_destination(step.result), (expiring[0], *reads)
+        program.append_step(step, [v + first for v in reads])
     if first:  # what reads an operand may write before it has read, and elsewhere round otherwise
-        (last, reads, *_), result = found.steps[-1], plan.result
-        elementwise = isinstance(last, ElementwisePlan) and min(reads) >= found.count
+        (last, reads, *_), result = program.steps[-1], plan.result
+        elementwise = isinstance(last, ElementwisePlan) and min(reads) >= program.count
         if elementwise and last.result.layout.same_placement(result.layout):
-            found.steps[-1] = Step(last.into(result), (0, *reads))
+            program.steps[-1] = Step(last.with_destination(result), (0, *reads))
         else:
-            found.add(AssignPlan(plan.operation.name, last.result, result), (0, found.result))
-    return compiled(found)
+            program.append_step(
+                AssignPlan(plan.operation.name, last.result, result), (0, program.result)
+            )
+    return compile_program(program)
 
 
-def _writes_over(step: Plan) -> bool:
+def _may_overwrite_operand(step: Plan) -> bool:
     """Return whether a step gives the same bits where its result takes the place of an operand."""
-    return isinstance(step, ElementwisePlan) and _is_sure(step) and block_call(step).exact
+    return (
+        isinstance(step, ElementwisePlan)
+        and _has_exact_result(step)
+        and make_block_call(step).may_overwrite
+    )
 
 
-def _in_blocks(plan: FusePlan) -> bool:
+def _should_run_in_blocks(plan: FusePlan) -> bool:
     """Return whether the steps work on blocks, and give there what they give by themselves."""
     shape = plan.result.layout.shape
     steps = [step.plan for step in plan.steps]
     full = [step for step in steps if step.result.layout.shape == shape]
-    kept = sum([step.result.layout.size * step.result.dtype.itemsize for step in full[:-1]])
+    intermediate_bytes = sum(
+        [step.result.layout.size * step.result.dtype.itemsize for step in full[:-1]]
+    )
     return (
         len(full) > 1 < plan.result.layout.size
-        and kept >= LEAST
-        and all(_is_steady(step, plan.result.layout) for step in full)
+        and intermediate_bytes >= LEAST
+        and all(_is_position_independent(step, plan.result.layout) for step in full)
     )
 
 
-def _is_steady(step: Plan, result: Layout) -> bool:
+def _is_position_independent(step: Plan, result: Layout) -> bool:
     """Whether a step gives the same bits wherever its operands are, in blocks of `result`."""
-    if _is_sure(step):
+    if _has_exact_result(step):
         return True
     assert isinstance(step, ElementwisePlan), "copies are sure"
     layouts = [o.layout for o in step.operands if isinstance(o, TensorSpec) and o.layout.size > 1]
     if any(s < 0 for layout in layouts if not layout.is_tiled for s in layout.strides):
         return False
-    return not any(d.kind == "c" or is_half(d) for d in step.inputs) or all(
-        layout.is_packed if layout.shape != result.shape else _is_in_order(layout, result)
+    return not any(d.kind == "c" or is_half_float(d) for d in step.inputs) or all(
+        layout.is_packed
+        if layout.shape != result.shape
+        else _is_contiguous_in_order(layout, result)
         for layout in (*layouts, step.result.layout)
     )
 
 
-def _is_sure(step: Any) -> bool:
+def _has_exact_result(step: Any) -> bool:
     """Return whether a step has one right result, which all of NumPy's loops give."""
     return isinstance(step, CopyPlan) or has_one_result(step.operation.function, step.inputs)
 
 
-def _is_in_order(layout: Layout, result: Layout) -> bool:
+def _is_contiguous_in_order(layout: Layout, result: Layout) -> bool:
     """Return whether elements of `layout` stand side by side, in the order of `result`."""
     order = layout.minor_to_major
     if layout.is_tiled or order != result.minor_to_major:
@@ -197,61 +220,63 @@ def _is_in_order(layout: Layout, result: Layout) -> bool:
 Box = tuple[slice, ...]
 
 
-def _shape(box: Box) -> tuple[int, ...]:
+def _box_shape(box: Box) -> tuple[int, ...]:
     return tuple([cut.stop - cut.start for cut in box])
 
 
-def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> tuple[int, ...]:
+def _box_extents(
+    sizes: tuple[int, ...], reordered_strides: list[tuple[int, ...]], max_elements: int
+) -> tuple[int, ...]:
     """The sizes of a box of about `room` elements: long along the fastest axes of the result.
 
     If operands are `away`, four times as large, and some lines of theirs wide. 2048 x 2048 float32,
     ``(x + y.T) * 2 - x``: boxes of 256 x 256 11.9 ms, 256 x 1024 9.1, 128 x 2048 6.6.
     """
     extents = [1] * len(sizes)
-    for strides in away:
+    for strides in reordered_strides:
         fastest = min([k for k, s in enumerate(strides) if s], key=lambda k: abs(strides[k]))
         extents[fastest] = min(sizes[fastest], _LINES)
-    room = max(4 * room if away else room, prod(extents))
+    max_elements = max(4 * max_elements if reordered_strides else max_elements, prod(extents))
     for k in reversed(range(len(sizes))):
-        extents[k] = max(extents[k], min(sizes[k], extents[k] * room // prod(extents)))
+        extents[k] = max(extents[k], min(sizes[k], extents[k] * max_elements // prod(extents)))
         if extents[k] < sizes[k]:
             break
     return tuple(extents)
 
 
-def _is_short(strides: Sequence[int], extents: Sequence[int]) -> bool:
+def _has_short_runs(strides: Sequence[int], extents: Sequence[int]) -> bool:
     """Return whether NumPy would walk a box of an array in many short runs."""
-    axes = merged([Axis(n, (stride,)) for n, stride in zip(extents, strides, strict=True)])
+    axes = merge_axes([Axis(n, (stride,)) for n, stride in zip(extents, strides, strict=True)])
     return len(axes) > 1 and axes[-1].size < _RUN
 
 
-class _Buffer(NamedTuple):
+class _BlockBuffer(NamedTuple):
     """A slot: memory of a block's size, as it is seen in a dtype."""
 
     number: int
     dtype: DType
 
 
-class _Standing(NamedTuple):
+class _ConstantSlot(NamedTuple):
     """A slot that is the same in all boxes: a tensor of rank 0, or a number as a step takes it."""
 
     value: int
     dtype: DType | None = None
     name: str = ""  # of the step, for errors
 
-    def of(self, values: Sequence[Any]) -> Array:
+    def array_from_call(self, values: Sequence[Any]) -> Array:
         """The memory, from all values of a call."""
         value = values[self.value]
         if self.dtype is None:
             return value.memory
-        return scalar_in(self.name, self.dtype, value)
+        return scalar_as_array(self.name, self.dtype, value)
 
 
 # Memory fresh from the system costs its page faults.
 _buffers: list[Array] = []
 
 
-class _Blocks:
+class _BlockLoop:
     """The boxes of a result one after the other, each taken through all steps.
 
     Steps read and write *slots*: first come the boxes of what moves, the result last of these; then
@@ -259,169 +284,208 @@ class _Blocks:
     """
 
     def __init__(self, plan: FusePlan) -> None:
-        spec, self.values = plan.result, plan.values
+        spec, self.values = plan.result, plan.all_value_specs
         shape, steps = spec.layout.shape, dict(enumerate(plan.steps, len(plan.operands)))
         full = {v: step for v, step in steps.items() if self.values[v].layout.shape == shape}
         rest = [(v, step) for v, step in steps.items() if v not in full]
-        self.early = [(carried_out(step.plan), getter(step.reads), v) for v, step in rest]
+        self.early_steps = [
+            (compile_plan(step.plan), make_items_getter(step.reads), v) for v, step in rest
+        ]
         read = dict.fromkeys([v for step in full.values() for v in step.reads if v not in full])
         tensors = [v for v in read if isinstance(self.values[v], TensorSpec)]
-        self.moving = [v for v in tensors if self.values[v].layout.shape]
-        width = max([self.values[v].dtype.itemsize for v in (*full, *self.moving)])
-        self.threads = possible_threads() if spec.layout.size * width >= THREADS else 1
-        self.fill = padding_filler(spec) if spec.layout.is_tiled else None
-        self._cut(spec.layout, width)
-        self.slots = {value: slot for slot, value in enumerate(self.moving)}
-        self.more: list[_Buffer | _Standing] = []
-        self.calls: list[tuple[BlockCall, int, Any, int]] = []
+        self.moving_values = [v for v in tensors if self.values[v].layout.shape]
+        width = max([self.values[v].dtype.itemsize for v in (*full, *self.moving_values)])
+        self.threads = available_threads() if spec.layout.size * width >= THREADS else 1
+        self.fill_padding = make_padding_filler(spec) if spec.layout.is_tiled else None
+        self._cut_into_boxes(spec.layout, width)
+        self.slots = {value: slot for slot, value in enumerate(self.moving_values)}
+        self.extra_slots: list[_BlockBuffer | _ConstantSlot] = []
+        self.step_calls: list[tuple[BlockCall, int, Any, int]] = []
         # Bytes of a buffer, and their number: the first hold boxes of what is in another order.
-        self.octets = -(-prod(_shape(self.boxes[0])) * width // ALIGNMENT) * ALIGNMENT
-        self.buffers = len(self.away)
-        self._add(plan, full)
+        self.buffer_bytes = -(-prod(_box_shape(self.boxes[0])) * width // ALIGNMENT) * ALIGNMENT
+        self.buffer_count = len(self.reordered_values)
+        self._add_steps(plan, full)
 
-    def _cut(self, layout: Layout, width: int) -> None:
+    def _cut_into_boxes(self, layout: Layout, width: int) -> None:
         """Cut the result into boxes, along axes with the slowest first, with all that moves.
 
         `width`: **bytes** of the widest value.
         """
-        self.array: Callable[[Tensor], Array] = run_of  # gives the memory of a tensor these axes
-        self.away: list[int] = []  # what is in another order than the result
+        self.reordered_array: Callable[[Tensor], Array] = (
+            padded_slots  # gives the memory of a tensor these axes
+        )
+        self.reordered_values: list[int] = []  # what is in another order than the result
         if layout.is_tiled:
-            axes = [Axis(layout.required_size, (1,) * (len(self.moving) + 1))]
+            axes = [Axis(layout.required_size, (1,) * (len(self.moving_values) + 1))]
         else:
-            specs = [self.values[v] for v in self.moving]
+            specs = [self.values[v] for v in self.moving_values]
             layouts = [*[s.layout.broadcast_to(layout.shape) for s in specs], layout]
             order = tuple(reversed(layout.minor_to_major))
-            rows = list(zip(*[each.strides for each in layouts], strict=True))
-            axes = merged([Axis(layout.shape[d], rows[d]) for d in order])
-            see = view_of(layout.shape, [False], order, tuple([axis.size for axis in axes]))
+            rows = list(zip(*[item.strides for item in layouts], strict=True))
+            axes = merge_axes([Axis(layout.shape[d], rows[d]) for d in order])
+            view_axes = make_axis_view(
+                layout.shape, [False], order, tuple([axis.size for axis in axes])
+            )
 
-            def array(x: Tensor) -> Array:
+            def reordered_array(x: Tensor) -> Array:
                 same = x.memory.shape == layout.shape
-                return see(x.memory if same else np.broadcast_to(x.memory, layout.shape))
+                return view_axes(x.memory if same else np.broadcast_to(x.memory, layout.shape))
 
-            self.array = array
+            self.reordered_array = reordered_array
             for i, s in enumerate(specs):
                 steps = layout.strides, layouts[i].strides
                 if choose_copy(layout.shape, *steps, s.dtype.itemsize).case == "tiles":
-                    self.away.append(i)
+                    self.reordered_values.append(i)
         sizes = tuple([axis.size for axis in axes])
         self.strides = list(zip(*[axis.strides for axis in axes], strict=True))
         room = max(1, BLOCK // width, layout.size // _MOST)
-        extents = _extents(sizes, [self.strides[i] for i in self.away], room)
-        self.boxes = list(product(*map(pieces_of_several, sizes, extents)))  # the largest first
-        extents = _shape(self.boxes[0])
+        extents = _box_extents(sizes, [self.strides[i] for i in self.reordered_values], room)
+        self.boxes = list(
+            product(*map(axis_slices_of_several, sizes, extents))
+        )  # the largest first
+        extents = _box_shape(self.boxes[0])
         split = [k for k, size in enumerate(sizes) if extents[k] != size]
-        long = [i in self.away or not _is_short(s, extents) for i, s in enumerate(self.strides)]
+        long = [
+            i in self.reordered_values or not _has_short_runs(s, extents)
+            for i, s in enumerate(self.strides)
+        ]
         # What is the same in each box, in short runs, is made long once.
         same = [not any(strides[k] for k in split) for strides in self.strides[:-1]]
-        self.widened = [i for i, each in enumerate(same) if each and not long[i]]
-        self.in_runs = len(self.widened) == long.count(False)
-        row_major = {shape: Layout.row_major(shape).strides for shape in map(_shape, self.boxes)}
-        away = [(self.strides[i], self.values[self.moving[i]].dtype.itemsize) for i in self.away]
+        self.widened_arrays = [i for i, item in enumerate(same) if item and not long[i]]
+        self.has_long_runs = len(self.widened_arrays) == long.count(False)
+        row_major = {
+            shape: Layout.row_major(shape).strides for shape in map(_box_shape, self.boxes)
+        }
+        away = [
+            (self.strides[i], self.values[self.moving_values[i]].dtype.itemsize)
+            for i in self.reordered_values
+        ]
         self.copiers = {  # what brings boxes of a shape in order
-            shape: [choose_copy(shape, strides, *each, _ALONE).run for each in away]
+            shape: [choose_copy(shape, strides, *item, _ALONE).run for item in away]
             for shape, strides in row_major.items()
         }
 
-    def _add(self, plan: FusePlan, full: dict[int, Step]) -> None:
+    def _add_steps(self, plan: FusePlan, full: dict[int, Step]) -> None:
         """Add these steps, by the numbers of their values, each with a buffer."""
-        out = place = len(self.moving)
+        out = place = len(self.moving_values)
         strides = self.strides[-1]
-        forwards = self.in_runs and strides[-1] == 1 and min(strides) >= 0
+        forwards = self.has_long_runs and strides[-1] == 1 and min(strides) >= 0
         last_use = {v: i for i, (_, reads, *_) in enumerate(full.values()) for v in reads}
-        held: dict[int, _Buffer] = {}  # those of values that are still needed
+        live_buffers: dict[int, _BlockBuffer] = {}  # those of values that are still needed
         free: list[int] = []
         for i, (value, (step, reads, *_)) in enumerate(full.items()):
-            call = block_call(step) if isinstance(step, ElementwisePlan) else _conversion(step)
-            take = getter(tuple([self._read(plan, step, n, v) for n, v in enumerate(reads)]))
-            apart = call.exact or not plan.destinations or all(v in full for v in reads)
-            if i == len(full) - 1 and apart and (forwards or _is_sure(step)):
+            call = (
+                make_block_call(step)
+                if isinstance(step, ElementwisePlan)
+                else _make_conversion_call(step)
+            )
+            take = make_items_getter(
+                tuple([self._operand_slot(plan, step, n, v) for n, v in enumerate(reads)])
+            )
+            apart = call.may_overwrite or not plan.destinations or all(v in full for v in reads)
+            if i == len(full) - 1 and apart and (forwards or _has_exact_result(step)):
                 place = out
             else:
-                dying = [held.pop(v) for v in {*reads} if v in held and last_use[v] == i]
+                dying = [
+                    live_buffers.pop(v) for v in {*reads} if v in live_buffers and last_use[v] == i
+                ]
                 dtype = step.result.dtype
-                fits = [b for b, d in dying if call.exact and d.itemsize == dtype.itemsize] + free
-                buffer = fits[0] if fits else self.buffers
-                self.buffers += not fits
+                fits = [
+                    b for b, d in dying if call.may_overwrite and d.itemsize == dtype.itemsize
+                ] + free
+                buffer = fits[0] if fits else self.buffer_count
+                self.buffer_count += not fits
                 free = [b for b in (*free, *[b for b, _ in dying]) if b != buffer]
-                held[value] = _Buffer(buffer, dtype)
-                place = self._slot(held[value])
+                live_buffers[value] = _BlockBuffer(buffer, dtype)
+                place = self._slot_number(live_buffers[value])
             self.slots[value] = place
-            self.calls.append((call, reads[-1], take, place))
+            self.step_calls.append((call, reads[-1], take, place))
         if place != out:
-            self.calls.append((_copying(np.copyto), 0, getter((place,)), out))
+            self.step_calls.append(
+                (_make_copy_call(np.copyto), 0, make_items_getter((place,)), out)
+            )
 
-    def _read(self, plan: FusePlan, step: Any, n: int, value: int) -> int:
+    def _operand_slot(self, plan: FusePlan, step: Any, n: int, value: int) -> int:
         """The slot of operand `n` of a step, which is this value."""
         if value in self.slots:
             return self.slots[value]
-        if isinstance(plan.values[value], type):
-            return self._slot(_Standing(value, step.inputs[n], step.operation.name))
-        return self._slot(_Standing(value))
+        if isinstance(plan.all_value_specs[value], type):
+            return self._slot_number(_ConstantSlot(value, step.inputs[n], step.operation.name))
+        return self._slot_number(_ConstantSlot(value))
 
-    def _slot(self, what: _Buffer | _Standing) -> int:
-        if what not in self.more:
-            self.more.append(what)
-        return len(self.moving) + 1 + self.more.index(what)
+    def _slot_number(self, slot: _BlockBuffer | _ConstantSlot) -> int:
+        if slot not in self.extra_slots:
+            self.extra_slots.append(slot)
+        return len(self.moving_values) + 1 + self.extra_slots.index(slot)
 
-    def write(self, out: Tensor, *operands: Any) -> None:
+    def run_blocks(self, out: Tensor, *operands: Any) -> None:
         """Write into `out` what comes of the operands."""
         values = [*operands, *[None] * (len(self.values) - len(operands)), out]
-        for run, take, value in self.early:
+        for run, take, value in self.early_steps:
             values[value] = run(*take(values))
-        arrays = [self.array(values[value]) for value in (*self.moving, -1)]
-        context: Any = unbuffered if self.in_runs else quiet
-        work = context.copy().run(self._worker, arrays, values)
-        share(lambda boxes: context.copy().run(work, boxes), self.boxes, self.threads)
-        if self.fill is not None:
-            self.fill(*home_of(out))
+        arrays = [self.reordered_array(values[value]) for value in (*self.moving_values, -1)]
+        context: Any = unbuffered if self.has_long_runs else quiet
+        work = context.copy().run(self._make_box_worker, arrays, values)
+        run_in_threads(lambda boxes: context.copy().run(work, boxes), self.boxes, self.threads)
+        if self.fill_padding is not None:
+            self.fill_padding(*storage_and_slot(out))
 
-    def _worker(
+    def _make_box_worker(
         self, arrays: list[Array], values: Sequence[Any]
     ) -> Callable[[Iterator[Box]], None]:
         """``work(boxes)`` for the arrays of one call, that of the result last."""
         wide = {}
-        for i in self.widened:
-            wide[i] = np.empty(_shape(self.boxes[0]), arrays[i].dtype)
+        for i in self.widened_arrays:
+            wide[i] = np.empty(_box_shape(self.boxes[0]), arrays[i].dtype)
             wide[i][...] = arrays[i][self.boxes[0]]
-        more = [x.of(values) if isinstance(x, _Standing) else x for x in self.more]
+        more = [
+            x.array_from_call(values) if isinstance(x, _ConstantSlot) else x
+            for x in self.extra_slots
+        ]
         calls = [
-            (call.common if call.usual is None or call.usual(values[last]) else call.rare, *rest)
-            for call, last, *rest in self.calls
+            (
+                call.common
+                if call.is_usual_scalar is None or call.is_usual_scalar(values[last])
+                else call.rare,
+                *rest,
+            )
+            for call, last, *rest in self.step_calls
         ]
 
-        def work(boxes: Iterator[Box]) -> None:
-            memory = taken_from(_buffers, self.octets * self.buffers)
+        def run_boxes(boxes: Iterator[Box]) -> None:
+            memory = take_buffer(_buffers, self.buffer_bytes * self.buffer_count)
             try:
-                work_in(memory, boxes)
+                run_boxes_in_buffer(memory, boxes)
             finally:
                 _buffers.append(memory)
 
-        def work_in(memory: Array, boxes: Iterator[Box]) -> None:
-            def block(number: int, dtype: DType) -> Array:
-                return np.ndarray(shape, dtype, memory, number * self.octets)
+        def run_boxes_in_buffer(memory: Array, boxes: Iterator[Box]) -> None:
+            def block_buffer(number: int, dtype: DType) -> Array:
+                return np.ndarray(shape, dtype, memory, number * self.buffer_bytes)
 
             shape: Any = None
             for box in boxes:
-                extents = _shape(box)
+                extents = _box_shape(box)
                 if extents != shape:
                     shape = extents
                     start = tuple([slice(0, n) for n in shape])
-                    ready = {i: array[start] for i, array in wide.items()}
-                    ready |= {i: block(n, arrays[i].dtype) for n, i in enumerate(self.away)}
-                    tail = [block(*x) if isinstance(x, _Buffer) else x for x in more]
-                for i, move in zip(self.away, self.copiers[shape], strict=True):
+                    ready = {i: array_of[start] for i, array_of in wide.items()}
+                    ready |= {
+                        i: block_buffer(n, arrays[i].dtype)
+                        for n, i in enumerate(self.reordered_values)
+                    }
+                    tail = [block_buffer(*x) if isinstance(x, _BlockBuffer) else x for x in more]
+                for i, move in zip(self.reordered_values, self.copiers[shape], strict=True):
                     move(ready[i], arrays[i][box])
                 slots = [ready[i] if i in ready else a[box] for i, a in enumerate(arrays)]
                 slots += tail
-                for function, take, to in calls:
-                    function(*take(slots), out=slots[to])
+                for function, take, target_slot in calls:
+                    function(*take(slots), out=slots[target_slot])
 
-        return work
+        return run_boxes
 
 
-def _copying(copy: Callable[[Array, Array], object]) -> BlockCall:
+def _make_copy_call(copy: Callable[[Array, Array], object]) -> BlockCall:
     """The function of a block that copies it."""
 
     def call(source: Array, out: Array) -> None:
@@ -430,5 +494,7 @@ def _copying(copy: Callable[[Array, Array], object]) -> BlockCall:
     return BlockCall(call, call, None, False)
 
 
-def _conversion(plan: Any) -> BlockCall:
-    return _copying(converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto)
+def _make_conversion_call(plan: Any) -> BlockCall:
+    return _make_copy_call(
+        make_converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto
+    )

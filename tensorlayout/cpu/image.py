@@ -15,32 +15,36 @@ from tensorlayout.plan import (
     ReverseSequencePlan,
     UpsamplePlan,
     Write,
-    carried_out,
+    compile_plan,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
-def write_col2im(plan: Col2ImPlan) -> Write:
+def compile_col2im(plan: Col2ImPlan) -> Write:
     """An element of all windows at a time, which is a strided part of the image."""
     windows = plan.windows
     batch, channels, *spatial = plan.result.layout.shape
-    apart = (batch, channels, *(w.size for w in windows), *(w.count for w in windows))
-    wide = np.dtype(np.float32) if plan.result.dtype == np.float16 else plan.result.dtype
-    rows = list(zip(windows, spatial, strict=True))
-    reached = [w.dilation * (w.size - 1) + w.step * (w.count - 1) + 1 for w in windows]
-    framed = [max(r, w.before + n) for (w, n), r in zip(rows, reached, strict=True)]
-    inside: Any = (..., *(slice(w.before, w.before + n) for w, n in rows))
+    window_shape = (batch, channels, *(w.size for w in windows), *(w.count for w in windows))
+    sum_dtype = np.dtype(np.float32) if plan.result.dtype == np.float16 else plan.result.dtype
+    window_sizes = list(zip(windows, spatial, strict=True))
+    reached_sizes = [w.dilation * (w.size - 1) + w.step * (w.count - 1) + 1 for w in windows]
+    padded_sizes = [
+        max(r, w.before + n) for (w, n), r in zip(window_sizes, reached_sizes, strict=True)
+    ]
+    inside: Any = (..., *(slice(w.before, w.before + n) for w, n in window_sizes))
     taps: list[tuple[Any, Any]] = []
     for tap in product(*(range(w.size) for w in windows)):
         starts = zip(
-            (at * w.dilation for at, w in zip(tap, windows, strict=True)), windows, strict=True
+            (tap_index * w.dilation for tap_index, w in zip(tap, windows, strict=True)),
+            windows,
+            strict=True,
         )
         cut = (slice(start, start + w.step * (w.count - 1) + 1, w.step) for start, w in starts)
         taps.append(((..., *cut), (slice(None), slice(None), *tap)))
 
     def col2im(result: Tensor, x: Tensor) -> None:
-        columns = x.memory.reshape(apart)
-        image = np.zeros((batch, channels, *framed), wide)
+        columns = x.memory.reshape(window_shape)
+        image = np.zeros((batch, channels, *padded_sizes), sum_dtype)
         with np.errstate(all="ignore"):
             for cut, tap in taps:
                 image[cut] += columns[tap]
@@ -49,7 +53,7 @@ def write_col2im(plan: Col2ImPlan) -> Write:
     return col2im
 
 
-def write_upsample(plan: UpsamplePlan) -> Write:
+def compile_upsample(plan: UpsamplePlan) -> Write:
     """The function of the result and the tensor, a dimension, a phase at a time."""
     order = plan.source.layout.minor_to_major[::-1]
     rank, (height, width) = len(order), plan.scales
@@ -58,15 +62,15 @@ def write_upsample(plan: UpsamplePlan) -> Write:
         with np.errstate(all="ignore"):
             wide = x.memory.astype(np.float32, copy=False)
             if height > 1:
-                wide = _enlarged(wide, rank - 2, height, order)
+                wide = _upsample_dim(wide, rank - 2, height, order)
             if width > 1:
-                wide = _enlarged(wide, rank - 1, width, order)
+                wide = _upsample_dim(wide, rank - 1, width, order)
             result.memory[...] = wide
 
     return upsample
 
 
-def _enlarged(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
+def _upsample_dim(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
     """One dimension of `x` enlarged, in memory of an order, slowest first."""
     n = x.shape[dim]
     sizes = [m * scale if d == dim else m for d, m in enumerate(x.shape)]
@@ -87,18 +91,18 @@ def _enlarged(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
     return result
 
 
-def write_reverse_sequence(plan: ReverseSequencePlan) -> Write:
+def compile_reverse_sequence(plan: ReverseSequencePlan) -> Write:
     """Positions are worked out, and elements read at them."""
     shape, dim = plan.source.layout.shape, plan.dim
     size = shape[dim]
     place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])
     positions = TensorSpec(np.dtype(np.int64), Layout.row_major(shape), plan.source.device)
     gather = Gather(plan.name).plan(plan.source, (dim,), None, positions)
-    read = carried_out(gather.into(plan.result))
+    read = compile_plan(gather.with_destination(plan.result))
 
     def reverse(result: Tensor, x: Tensor, lengths: Tensor) -> None:
         length = np.minimum(lengths.memory, size).astype(np.int64)
         source = np.where(place < length, length - 1 - place, place)
-        read(result, x, Tensor._new(source, positions))
+        read(result, x, Tensor._from_memory(source, positions))
 
     return reverse

@@ -6,9 +6,9 @@ from operator import attrgetter
 
 import numpy as np
 
-from tensorlayout.cpu.copy.choose import several
-from tensorlayout.cpu.copy.copy import mover
-from tensorlayout.plan import JoinPlan, Run, SplitPlan, Write, cuts_of, part_of
+from tensorlayout.cpu.copy.choose import make_combined_copy
+from tensorlayout.cpu.copy.copy import choose_converting_copy
+from tensorlayout.plan import JoinPlan, Run, SplitPlan, Write, part_slices, slice_layout
 from tensorlayout.tensor import Tensor
 
 _FEW = 1024  # elements that a call takes longer than
@@ -16,15 +16,16 @@ _FEW = 1024  # elements that a call takes longer than
 _MEMORY = attrgetter("memory")
 
 
-def write_join(plan: JoinPlan) -> Write:
+def compile_join(plan: JoinPlan) -> Write:
     """Each operand moved into its part of the result."""
     spec = plan.result
-    cuts = cuts_of(plan.sources, plan.axis)
-    parts = [part_of(spec.layout, cut) for cut in cuts]
+    cuts = part_slices(plan.sources, plan.axis)
+    parts = [slice_layout(spec.layout, cut) for cut in cuts]
     copies = [
-        mover(s.layout, s.dtype, p, spec.dtype) for s, p in zip(plan.sources, parts, strict=True)
+        choose_converting_copy(s.layout, s.dtype, p, spec.dtype)
+        for s, p in zip(plan.sources, parts, strict=True)
     ]
-    move = several(copies, [part.size * spec.dtype.itemsize for part in parts])
+    move = make_combined_copy(copies, [part.size * spec.dtype.itemsize for part in parts])
 
     def join(out: Tensor, *operands: Tensor) -> None:
         move(map(out.memory.__getitem__, cuts), map(_MEMORY, operands))
@@ -32,7 +33,7 @@ def write_join(plan: JoinPlan) -> Write:
     return join
 
 
-def direct(plan: JoinPlan) -> Run | None:
+def compile_allocating(plan: JoinPlan) -> Run | None:
     """What joins few row-major elements of one dtype in one call of NumPy's; None for the rest."""
     spec, axis, new = plan.result, plan.axis, object.__new__
     alike = all(s.dtype == spec.dtype and s.layout.is_row_major for s in plan.sources)
@@ -40,23 +41,26 @@ def direct(plan: JoinPlan) -> Run | None:
         return None
 
     def join(*operands: Tensor) -> Tensor:
-        made = new(Tensor)
-        made.memory = np.concatenate(tuple(map(_MEMORY, operands)), axis)
-        made.spec, made.home = spec, None
-        return made
+        tensor = new(Tensor)
+        tensor.memory = np.concatenate(tuple(map(_MEMORY, operands)), axis)
+        tensor.spec, tensor.home = spec, None
+        return tensor
 
     return join
 
 
-def write_split(plan: SplitPlan) -> Write:
+def compile_split(plan: SplitPlan) -> Write:
     """Each part moved into its tensor."""
     source, results = plan.source, plan.results
-    cuts = cuts_of(results, plan.axis)
-    parts = [part_of(source.layout, cut) for cut in cuts]
+    cuts = part_slices(results, plan.axis)
+    parts = [slice_layout(source.layout, cut) for cut in cuts]
     copies = [
-        mover(p, source.dtype, r.layout, r.dtype) for p, r in zip(parts, results, strict=True)
+        choose_converting_copy(p, source.dtype, r.layout, r.dtype)
+        for p, r in zip(parts, results, strict=True)
     ]
-    move = several(copies, [result.layout.size * result.dtype.itemsize for result in results])
+    move = make_combined_copy(
+        copies, [result.layout.size * result.dtype.itemsize for result in results]
+    )
 
     def split(*tensors: Tensor) -> None:
         *outs, x = tensors

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.engine.casting import rounded
-from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
-from tensorlayout.cpu.matmul import converted, multiply
+from tensorlayout.cpu.engine.casting import round_before_bfloat16
+from tensorlayout.cpu.engine.memory import Array, call_quietly, tensor_over_array
+from tensorlayout.cpu.matmul import convert_unrepeated, multiply_matrices
 from tensorlayout.dtypes import DType
-from tensorlayout.plan import LibraryPlan, Run, working
+from tensorlayout.plan import LibraryPlan, Run, compute_dtype
 from tensorlayout.support import array_library as array_functions
 from tensorlayout.tensor import Tensor
 
 
-def prepare(plan: LibraryPlan) -> Run:
+def compile_library_call(plan: LibraryPlan) -> Run:
     """The library gets strided arrays; each array that it gives becomes a row-major tensor.
 
     16-bit floats go in as float32, and what comes out is rounded once to the operands' dtype.
@@ -29,66 +29,69 @@ def prepare(plan: LibraryPlan) -> Run:
     operation, options = plan.operation, dict(plan.options)
     function = FUNCTIONS[operation.name]
     dtype, specs = plan.dtype, plan.results
-    work = working(dtype)
+    work = compute_dtype(dtype)
 
-    def call(*operands: Tensor) -> Any:
-        arrays = [converted(x.memory, work) for x in operands]
-        found = operation.ask(np, function, *arrays, **options)
-        several = found if isinstance(found, tuple) else (found,)
+    def call_numpy(*operands: Tensor) -> Any:
+        arrays = [convert_unrepeated(x.memory, work) for x in operands]
+        result = operation.call_library(np, function, *arrays, **options)
+        arrays_found = result if isinstance(result, tuple) else (result,)
         tensors: list[Any]
         if specs is None:
             # Values that it worked out get the operands' dtype.
-            kinds = [dtype if array.dtype == work else array.dtype for array in several]
-            tensors = [tensor_over(_row_major(a, k)) for a, k in zip(several, kinds, strict=True)]
+            kinds = [dtype if array.dtype == work else array.dtype for array in arrays_found]
+            tensors = [
+                tensor_over_array(_as_row_major(a, k))
+                for a, k in zip(arrays_found, kinds, strict=True)
+            ]
         else:
-            pairs = zip(several, specs, strict=True)
-            tensors = [Tensor._new(_row_major(array, s.dtype), s) for array, s in pairs]
-        return tuple(tensors) if isinstance(found, tuple) else tensors[0]
+            pairs = zip(arrays_found, specs, strict=True)
+            tensors = [Tensor._from_memory(_as_row_major(array, s.dtype), s) for array, s in pairs]
+        return tuple(tensors) if isinstance(result, tuple) else tensors[0]
 
-    return partial(quietly, call)
+    return partial(call_quietly, call_numpy)
 
 
-def _row_major(found: Any, dtype: DType) -> Array:
-    return np.array(rounded(np.asarray(found), dtype), dtype, order="C", copy=None)
+def _as_row_major(array: Any, dtype: DType) -> Array:
+    return np.array(round_before_bfloat16(np.asarray(array), dtype), dtype, order="C", copy=None)
 
 
 # --- integers of a narrow range ----------------------------------------------------------------
 
 
-class _Table(NamedTuple):
+class _IntegerTable(NamedTuple):
     """A place for each of the integers, `size` of them, from `least` on."""
 
     least: int
     size: int
 
-    def places(self, x: Array) -> Array:
+    def table_positions(self, x: Array) -> Array:
         """The place of each element."""
-        places: Array = x.view(f"u{x.itemsize}") - self._first(x.dtype)
+        places: Array = x.view(f"u{x.itemsize}") - self._unsigned_least(x.dtype)
         return places.view(np.int64) if x.itemsize == 8 else places  # as np.bincount takes it
 
-    def values(self, places: Array, dtype: DType) -> Array:
+    def values_at(self, places: Array, dtype: DType) -> Array:
         """The inverse of `places`."""
-        values: Array = places.astype(f"u{dtype.itemsize}") + self._first(dtype)
+        values: Array = places.astype(f"u{dtype.itemsize}") + self._unsigned_least(dtype)
         return values.view(dtype)
 
-    def _first(self, dtype: DType) -> Any:
+    def _unsigned_least(self, dtype: DType) -> Any:
         """`least` as unsigned numbers have it, whose sums and differences go round."""
         return np.asarray(self.least % (1 << (8 * dtype.itemsize)), f"u{dtype.itemsize}")
 
 
-def _every(dtype: DType) -> _Table | None:
+def _whole_dtype_table(dtype: DType) -> _IntegerTable | None:
     """The table of all values of a dtype, if that is small: bool, and integers of 8 and 16 bits."""
     if dtype.kind not in "biu" or dtype.itemsize > 2:
         return None
-    return _Table(np.iinfo(dtype).min if dtype.kind == "i" else 0, 1 << (8 * dtype.itemsize))
+    return _IntegerTable(np.iinfo(dtype).min if dtype.kind == "i" else 0, 1 << (8 * dtype.itemsize))
 
 
-def _table(x: Array) -> _Table | None:
+def _counting_table(x: Array) -> _IntegerTable | None:
     """A table in which to count the elements, where that beats sorting them."""
-    every = _every(x.dtype)
+    every = _whole_dtype_table(x.dtype)
     if every is None and x.dtype.kind in "iu" and x.size:
         least, most = int(x.min()), int(x.max())
-        every = _Table(least, most - least + 1)
+        every = _IntegerTable(least, most - least + 1)
     return every if every is not None and every.size <= x.size else None
 
 
@@ -97,68 +100,68 @@ def _table(x: Array) -> _Table | None:
 
 def unique_all(x: Array) -> tuple[Array, ...]:
     """Values, first indices, inverse, counts."""
-    table = _table(x)
+    table = _counting_table(x)
     if table is None:
         return np.unique_all(x)
-    places = table.places(x).reshape(-1)
+    places = table.table_positions(x).reshape(-1)
     first = np.empty(table.size, np.int64)
     first[places[::-1]] = np.arange(x.size - 1, -1, -1)  # of equal places the last one stays
-    values, inverse, counts = _count(x, table)
-    return values, first[table.places(values)], inverse, counts
+    values, inverse, counts = _unique_by_table(x, table)
+    return values, first[table.table_positions(values)], inverse, counts
 
 
 def unique_counts(x: Array) -> tuple[Array, ...]:
     """Values and counts. 16 MB of uint8: 32 ms, np.unique 520."""
-    table = _table(x)
+    table = _counting_table(x)
     if table is None:
         return np.unique_counts(x)
-    counts = np.bincount(table.places(x).reshape(-1))
-    there = np.flatnonzero(counts)
-    return table.values(there, x.dtype), counts[there]
+    counts = np.bincount(table.table_positions(x).reshape(-1))
+    occurring = np.flatnonzero(counts)
+    return table.values_at(occurring, x.dtype), counts[occurring]
 
 
 def unique_inverse(x: Array) -> tuple[Array, ...]:
     """Values and, for each element, the position of its value."""
-    table = _table(x)
-    return np.unique_inverse(x) if table is None else _count(x, table)[:2]
+    table = _counting_table(x)
+    return np.unique_inverse(x) if table is None else _unique_by_table(x, table)[:2]
 
 
 def unique_values(x: Array) -> Array:
     """The distinct values, sorted: 4 M of int32 160 ms, np.unique with its hash table 3400."""
-    if _table(x) is not None:
+    if _counting_table(x) is not None:
         return unique_counts(x)[0]
     line = np.sort(x, axis=None)
-    new = np.ones(line.size, np.bool_)
-    np.not_equal(line[1:], line[:-1], out=new[1:])  # every NaN is distinct
-    return line[new]
+    is_new = np.ones(line.size, np.bool_)
+    np.not_equal(line[1:], line[:-1], out=is_new[1:])  # every NaN is distinct
+    return line[is_new]
 
 
-def _count(x: Array, table: _Table) -> tuple[Array, Array, Array]:
+def _unique_by_table(x: Array, table: _IntegerTable) -> tuple[Array, Array, Array]:
     """Values, inverse and counts by way of the table. 16 MB of uint8: 70 ms, np.unique 1800."""
-    places = table.places(x)
+    places = table.table_positions(x)
     counts = np.bincount(places.reshape(-1), minlength=table.size)
-    there = np.flatnonzero(counts)
+    occurring = np.flatnonzero(counts)
     position = np.empty(counts.size, np.int64)
-    position[there] = np.arange(there.size)
-    return table.values(there, x.dtype), position[places], counts[there]
+    position[occurring] = np.arange(occurring.size)
+    return table.values_at(occurring, x.dtype), position[places], counts[occurring]
 
 
-def isin(x: Array, of: Array, invert: bool) -> Array:
+def isin(x: Array, test_values: Array, invert: bool) -> Array:
     """Return whether each element occurs in `of`; NaN never does."""
-    every = _every(x.dtype)
+    every = _whole_dtype_table(x.dtype)
     if every is not None:  # int16: 13 ms, np.isin 1150, which fears that a range might overflow
-        there = np.full(every.size, invert)
-        there[every.places(of).reshape(-1)] = not invert
-        return there[every.places(x)]
+        is_member = np.full(every.size, invert)
+        is_member[every.table_positions(test_values).reshape(-1)] = not invert
+        return is_member[every.table_positions(x)]
     # NumPy compares with each of a few, has a good way for integers, and sorts `x` too for others:
     # 4 million of float32 in 1000 take it 640 ms, and 260 so; in a million, 700 and 980.
-    if x.dtype.kind in "iu" or not 100 <= of.size <= x.size // 16:
-        return np.isin(x, of, invert=invert)
-    line = np.sort(of, axis=None)
-    at = np.searchsorted(line, x)
-    at[at == line.size] = 0
-    found = line[at] != x if invert else line[at] == x
-    return np.asarray(found)
+    if x.dtype.kind in "iu" or not 100 <= test_values.size <= x.size // 16:
+        return np.isin(x, test_values, invert=invert)
+    line = np.sort(test_values, axis=None)
+    indices = np.searchsorted(line, x)
+    indices[indices == line.size] = 0
+    is_match = line[indices] != x if invert else line[indices] == x
+    return np.asarray(is_match)
 
 
 # --- products and norms ------------------------------------------------------------------------
@@ -169,9 +172,9 @@ def einsum(*arrays: Array, subscripts: str) -> Array:
 
     By way of matrix products: `ij,jk->ik` of 512 x 512 float32 1.4 ms, 13 without.
     """
-    found = np.asarray(np.einsum(subscripts, *arrays, optimize=True))
-    shared = any(np.may_share_memory(found, array) for array in arrays)
-    return found.copy(order="C") if shared else found
+    result = np.asarray(np.einsum(subscripts, *arrays, optimize=True))
+    shared = any(np.may_share_memory(result, array) for array in arrays)
+    return result.copy(order="C") if shared else result
 
 
 def tensordot(x: Array, y: Array, axes: tuple[tuple[int, ...], tuple[int, ...]]) -> Array:
@@ -183,9 +186,9 @@ def tensordot(x: Array, y: Array, axes: tuple[tuple[int, ...], tuple[int, ...]])
     count = math.prod(x.shape[d] for d in first)
     a = x.transpose(*rows, *first).reshape(math.prod(shape[: len(rows)]), count)
     b = y.transpose(*second, *columns).reshape(count, math.prod(shape[len(rows) :]))
-    found = np.empty((a.shape[0], b.shape[1]), x.dtype)
-    multiply(a, b, found)
-    return found.reshape(shape)
+    product = np.empty((a.shape[0], b.shape[1]), x.dtype)
+    multiply_matrices(a, b, product)
+    return product.reshape(shape)
 
 
 def vecdot(x: Array, y: Array, axis: int) -> Any:
@@ -204,40 +207,40 @@ _BLOCK = 1 << 16  # elements that are worked on at a time
 _UFUNCS: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
 
-def _reduced(what: str, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
+def _reduce_in_float64(reduction: str, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
     """`function` of each element, reduced along `axis` in float64.
 
     By blocks that stay in the cache: the norm of 2048 × 2048 float32 along axis 0, 3.6 ms instead
     of 12.9. NumPy's own, 1.9 ms, adds up in float32: squares overflow from 1.8e19 on.
     """
     if not x.ndim:
-        return _reduced(what, function, x[None], (0,))
-    ufunc = _UFUNCS[what]
+        return _reduce_in_float64(reduction, function, x[None], (0,))
+    ufunc = _UFUNCS[reduction]
     initial = np.inf if ufunc is np.minimum else 0
     if x.size <= _BLOCK:
         return ufunc.reduce(function(x), axis, np.float64, None, False, initial)
     order = sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))  # as it lies in memory
     dims = tuple(order.index(d) for d in axis)
     x = x.transpose(order)
-    found = np.full([1 if d in dims else n for d, n in enumerate(x.shape)], initial, np.float64)
+    totals = np.full([1 if d in dims else n for d, n in enumerate(x.shape)], initial, np.float64)
     rows = max(1, _BLOCK * x.shape[0] // x.size)
     for start in range(0, x.shape[0], rows):
         block = slice(start, start + rows)
         part = ufunc.reduce(function(x[block]), dims, np.float64, None, True, initial)
-        into = found if 0 in dims else found[block]
-        ufunc(into, part, out=into)
+        target = totals if 0 in dims else totals[block]
+        ufunc(target, part, out=target)
     back = [order.index(d) for d in range(x.ndim)]
-    return np.squeeze(found.transpose(back), axis)
+    return np.squeeze(totals.transpose(back), axis)
 
 
 # --- the table ---------------------------------------------------------------------------------
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: partial(function, np) for name, function in array_functions.TABLE.items()},
+    **{name: partial(function, np) for name, function in array_functions.ARRAY_FUNCTIONS.items()},
     "cholesky": np.linalg.cholesky,
     "einsum": einsum,
     "isin": isin,
-    "matrix_norm": partial(array_functions.matrix_norm, np, reduced=_reduced),
+    "matrix_norm": partial(array_functions.matrix_norm, np, reducer=_reduce_in_float64),
     "repeat": lambda counts: np.repeat(np.arange(counts.size), counts),
     "searchsorted": np.searchsorted,
     "solve": np.linalg.solve,
@@ -247,5 +250,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "unique_inverse": unique_inverse,
     "unique_values": unique_values,
     "vecdot": vecdot,
-    "vector_norm": partial(array_functions.vector_norm, np, reduced=_reduced),
+    "vector_norm": partial(array_functions.vector_norm, np, reducer=_reduce_in_float64),
 }

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.casting import converted, truths
-from tensorlayout.cpu.engine.memory import Array, new_tensors, quietly
-from tensorlayout.cpu.gather import Positions, Runs, contiguous, reader, shared
-from tensorlayout.cpu.scatter import broadcast, value_in, writer
+from tensorlayout.cpu.engine.casting import convert_array, normalize_bools
+from tensorlayout.cpu.engine.memory import Array, call_quietly, tensor_allocator
+from tensorlayout.cpu.gather import IndexRuns, Positions, as_contiguous, choose_reader, share_parts
+from tensorlayout.cpu.scatter import broadcast_value, choose_writer, value_as_array
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
@@ -23,9 +23,9 @@ from tensorlayout.plan import (
     Run,
     SelectPlan,
     Write,
-    check_fits,
+    check_value_broadcasts,
+    compute_dtype,
     selected_spec,
-    working,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -41,124 +41,131 @@ _FEW = 1024
 _BLOCK = 256 * 1024
 
 
-def prepare_select(plan: SelectPlan) -> Run:
+def compile_select(plan: SelectPlan) -> Run:
     """Count and read; the elements come in row-major index order of the mask."""
-    seen, index_map = plan.seen, plan.index_map
-    layout = seen.layout
-    read = reader(Runs(layout, index_map))
+    viewed_spec, index_map = plan.seen, plan.index_map
+    layout = viewed_spec.layout
+    read = choose_reader(IndexRuns(layout, index_map))
     alone, staged = layout.ndim == 1, len(index_map.dims) == layout.ndim
-    few = alone and layout.size <= _FEW
-    spec_of = functools.lru_cache(functools.partial(selected_spec, seen, index_map))
+    is_small = alone and layout.size <= _FEW
+    spec_of = functools.lru_cache(functools.partial(selected_spec, viewed_spec, index_map))
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
-        chosen = truths(mask.memory)
+        chosen = normalize_bools(mask.memory)
         memory = x.memory.reshape(layout.shape)
-        count = 0 if few else int(np.count_nonzero(chosen))
-        if few or (alone and count > _DENSE * layout.size):
-            found = memory[chosen.reshape(-1)]
-            return Tensor._new(found, spec_of(found.size))
-        result = new_tensors(spec_of(count))()
+        count = 0 if is_small else int(np.count_nonzero(chosen))
+        if is_small or (alone and count > _DENSE * layout.size):
+            elements = memory[chosen.reshape(-1)]
+            return Tensor._from_memory(elements, spec_of(elements.size))
+        result = tensor_allocator(spec_of(count))()
         if result.size and staged:
-            _read_staged(memory, chosen.reshape(layout.shape), result.memory)
+            _read_masked_blocks(memory, chosen.reshape(layout.shape), result.memory)
         elif result.size:
-            read(memory, _true(chosen, index_map), result.memory)
+            read(memory, _true_positions(chosen, index_map), result.memory)
         return result
 
     return select
 
 
-def write_masked(plan: MaskedPlan) -> Write:
+def compile_masked(plan: MaskedPlan) -> Write:
     """Write where the mask is true; value and mask lie apart from what is written."""
     layout, index_map, spread = plan.seen.layout, plan.index_map, plan.spread
-    write = writer(Runs(layout, index_map))
+    write = choose_writer(IndexRuns(layout, index_map))
     alone = layout.ndim == 1
     everything = len(index_map.dims) == layout.ndim > 1
 
     def masked(x: Tensor, value: Any, mask: Tensor) -> None:
-        source, chosen = value_in(plan.name, x, value), truths(mask.memory)
+        source, chosen = value_as_array(plan.name, x, value), normalize_bools(mask.memory)
         count = int(np.count_nonzero(chosen))
-        shape = index_map.shape(layout, (count,))
-        check_fits(plan.value, shape)
+        shape = index_map.result_shape(layout, (count,))
+        check_value_broadcasts(plan.value, shape)
         dense = count > _DENSE * chosen.size
         if 0 in shape:
             return
         if source.size == 1 and spread is not None and (dense or not alone):
             np.copyto(x.memory, source.reshape(()), where=chosen.reshape(spread))
         elif (alone and dense) or everything:
-            x.memory[chosen] = broadcast(source, shape)
+            x.memory[chosen] = broadcast_value(source, shape)
         else:
             memory = x.memory.reshape(layout.shape)
-            write(memory, _true(chosen, index_map), broadcast(source, shape))
+            write(memory, _true_positions(chosen, index_map), broadcast_value(source, shape))
 
     return masked
 
 
-def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
+def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     """By a mask and positions in it: 2048 × 2048 float32, one in a hundred, 1.8 ms, NumPy 23."""
     source = plan.result
-    shape, dtype = source.layout.shape, working(source.dtype)
+    shape, dtype = source.layout.shape, compute_dtype(source.dtype)
     if source.layout.size <= _FEW and dtype == source.dtype:
-        return _nonzero_of_few(source)
+        return _compile_small_nonzero(source)
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         values = x.memory
         if dtype == np.bool_:
-            chosen = truths(values)
+            chosen = normalize_bools(values)
         else:
-            chosen = quietly(np.not_equal, converted(values, dtype), 0)
+            chosen = call_quietly(np.not_equal, convert_array(values, dtype), 0)
         flat = chosen.reshape(-1)
-        spec = _spec_of(int(np.count_nonzero(flat)))
-        tensors = [new_tensors(spec)() for _ in shape]
-        found = [each.memory for each in tensors]
+        spec = _positions_spec(int(np.count_nonzero(flat)))
+        tensors = [tensor_allocator(spec)() for _ in shape]
+        coordinates = [tensor.memory for tensor in tensors]
 
-        def find(begin: int, end: int, block: slice) -> None:
+        def write_positions(begin: int, end: int, block: slice) -> None:
             places = np.flatnonzero(flat[block])
             places += block.start
             for d in range(len(shape) - 1, 0, -1):
-                np.divmod(places, shape[d], out=(places, found[d][begin:end]))
-            found[0][begin:end] = places
+                np.divmod(places, shape[d], out=(places, coordinates[d][begin:end]))
+            coordinates[0][begin:end] = places
 
         if flat.size:
-            _by_blocks(flat, _BLOCK, find)
+            _share_mask_blocks(flat, _BLOCK, write_positions)
         return tuple(tensors)
 
     return nonzero
 
 
-def _nonzero_of_few(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
+def _compile_small_nonzero(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
     """By NumPy's own function, which takes bytes of bool for 0 and 1: it is given numbers."""
-    new, kind = Tensor._new, np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype
+    new, kind = (
+        Tensor._from_memory,
+        np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype,
+    )
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-        found = x.memory.view(kind).nonzero()
-        spec = _spec_of(found[0].size)
-        return tuple([new(each.copy(), spec) for each in found])
+        coordinates = x.memory.view(kind).nonzero()
+        spec = _positions_spec(coordinates[0].size)
+        return tuple([new(indices.copy(), spec) for indices in coordinates])
 
     return nonzero
 
 
 @functools.lru_cache(maxsize=256)
-def _spec_of(count: int) -> TensorSpec:
+def _positions_spec(count: int) -> TensorSpec:
     return TensorSpec(int64, Layout.row_major((count,)), CPU)
 
 
-def _true(mask: Array, index_map: IndexMap) -> Positions:
+def _true_positions(mask: Array, index_map: IndexMap) -> Positions:
     """The positions where a mask is true, in row-major index order, one array a dimension."""
     return [np.flatnonzero(mask)] if len(index_map.dims) == 1 else np.nonzero(mask)
 
 
-def _read_staged(memory: Array, mask: Array, out: Array) -> None:
+def _read_masked_blocks(memory: Array, mask: Array, out: Array) -> None:
     """Row-major order block by block: half of 2048 x 2048 float32 in columns 28 ms, by slots 54."""
 
-    def read(begin: int, end: int, rows: slice) -> None:
-        block = contiguous(memory[rows]).reshape(-1)
+    def copy_chosen(begin: int, end: int, rows: slice) -> None:
+        block = as_contiguous(memory[rows]).reshape(-1)
         np.take(block, np.flatnonzero(mask[rows]), out=out[begin:end], mode="wrap")
 
-    _by_blocks(mask, max(1, _BLOCK * memory.shape[0] // memory.nbytes), read)
+    _share_mask_blocks(mask, max(1, _BLOCK * memory.shape[0] // memory.nbytes), copy_chosen)
 
 
-def _by_blocks(mask: Array, rows: int, move: Callable[[int, int, slice], None]) -> None:
+def _share_mask_blocks(
+    mask: Array, rows_per_block: int, move_block: Callable[[int, int, slice], None]
+) -> None:
     """``move(begin, end, rows)`` for blocks of a mask: which of its true elements are in which."""
-    blocks = [slice(k, k + rows) for k in range(0, mask.shape[0], rows)]
+    blocks = [slice(k, k + rows_per_block) for k in range(0, mask.shape[0], rows_per_block)]
     ends = [0, *accumulate([int(np.count_nonzero(mask[block])) for block in blocks])]
-    shared(zip(ends, ends[1:], blocks, strict=False), lambda piece: move(*piece), mask.size)
+    share_parts(
+        zip(ends, ends[1:], blocks, strict=False), lambda piece: move_block(*piece), mask.size
+    )

@@ -9,47 +9,47 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy.copy import mover
-from tensorlayout.cpu.engine.casting import scalar_in
-from tensorlayout.plan import PadPlan, SliceGradPlan, Write, part_of
+from tensorlayout.cpu.copy.copy import choose_converting_copy
+from tensorlayout.cpu.engine.casting import scalar_as_array
+from tensorlayout.plan import PadPlan, SliceGradPlan, Write, slice_layout
 from tensorlayout.tensor import Tensor
 
 # Where to, and where from: slices of one dimension of the result.
 Part = tuple[slice, slice]
 
 
-def write_pad(plan: PadPlan) -> Write:
+def compile_pad(plan: PadPlan) -> Write:
     """The function of the result, the tensor, and the value of a constant."""
     sizes = plan.source.layout.shape
-    rows = list(zip(sizes, plan.borders, strict=True))
-    inside = tuple(slice(before, before + n) for n, (before, _) in rows)
-    source, part = plan.source, part_of(plan.result.layout, inside)
-    move = mover(source.layout, source.dtype, part, plan.result.dtype).run
+    dim_borders = list(zip(sizes, plan.borders, strict=True))
+    inside = tuple(slice(before, before + n) for n, (before, _) in dim_borders)
+    source, part = plan.source, slice_layout(plan.result.layout, inside)
+    move = choose_converting_copy(source.layout, source.dtype, part, plan.result.dtype).run
     parts = []
-    for d, (n, border) in enumerate(rows):
+    for d, (n, border) in enumerate(dim_borders):
         head, tail = (slice(None),) * d, inside[d + 1 :]
-        for to, from_ in _parts(plan.mode, n, *border):
-            parts.append(((*head, to, *tail), (*head, from_, *tail)))
+        for target, origin in _border_copies(plan.mode, n, *border):
+            parts.append(((*head, target, *tail), (*head, origin, *tail)))
     name, constant = plan.name, plan.mode == "constant"
 
     def write(out: Tensor, x: Tensor, value: Any) -> None:
         memory = out.memory
-        number = scalar_in(name, out.dtype, value) if constant else None
+        number = scalar_as_array(name, out.dtype, value) if constant else None
         move(memory[(..., *inside)], x.memory)  # of rank 0 no number
-        for to, from_ in parts:
-            memory[to] = number if constant else memory[from_]
+        for target, origin in parts:
+            memory[target] = number if constant else memory[origin]
 
     return write
 
 
-def write_slice_grad(plan: SliceGradPlan) -> Write:
+def compile_slice_grad(plan: SliceGradPlan) -> Write:
     """The function of the result and the tensor."""
     source = plan.source
     rows = zip(plan.window, source.layout.shape, strict=True)
     ends = [(first, first + n * step, step) for (first, step), n in rows]
     key = tuple(slice(first, None if end < 0 else end, step) for first, end, step in ends)
-    part = part_of(plan.result.layout, key)
-    move = mover(source.layout, source.dtype, part, plan.result.dtype).run
+    part = slice_layout(plan.result.layout, key)
+    move = choose_converting_copy(source.layout, source.dtype, part, plan.result.dtype).run
 
     def write(out: Tensor, x: Tensor) -> None:
         out.memory[...] = np.zeros((), out.dtype)
@@ -58,23 +58,29 @@ def write_slice_grad(plan: SliceGradPlan) -> Write:
     return write
 
 
-def _parts(mode: str, n: int, before: int, after: int) -> list[Part]:
+def _border_copies(mode: str, n: int, pad_before: int, pad_after: int) -> list[Part]:
     """Return what of the border equals what inside; a mirrored one may be several parts."""
     if mode in ("constant", "edge") or n == 1:
-        left, right = slice(before, before + 1), slice(before + n - 1, before + n)
-        sides = (slice(0, before), left), (slice(before + n, before + n + after), right)
-        return [(to, source) for to, source in sides if to.stop > to.start]
+        first_element, last_element = (
+            slice(pad_before, pad_before + 1),
+            slice(pad_before + n - 1, pad_before + n),
+        )
+        sides = (
+            (slice(0, pad_before), first_element),
+            (slice(pad_before + n, pad_before + n + pad_after), last_element),
+        )
+        return [(target, source) for target, source in sides if target.stop > target.start]
     period = n - 1 if mode == "reflection" else n  # after which a mirrored border turns
-    found = []
-    for at, stop in ((-before, 0), (n, n + after)):
-        while at < stop:
-            turns, place = divmod(at, period)
-            count = min(period - place, stop - at)
+    copies = []
+    for position, stop in ((-pad_before, 0), (n, n + pad_after)):
+        while position < stop:
+            turns, place = divmod(position, period)
+            count = min(period - place, stop - position)
             if mode in ("reflection", "symmetric") and turns % 2:
-                first = before + n - 1 - place
+                first = pad_before + n - 1 - place
                 source = slice(first, first - count if first >= count else None, -1)
             else:
-                source = slice(before + place, before + place + count)
-            found.append((slice(before + at, before + at + count), source))
-            at += count
-    return found
+                source = slice(pad_before + place, pad_before + place + count)
+            copies.append((slice(pad_before + position, pad_before + position + count), source))
+            position += count
+    return copies

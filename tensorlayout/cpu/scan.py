@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.casting import is_half, rounded, widened
-from tensorlayout.cpu.engine.memory import UNALIGNED, Array, quiet, quietly
+from tensorlayout.cpu.engine.casting import is_half_float, round_before_bfloat16, widen_to_float32
+from tensorlayout.cpu.engine.memory import UNALIGNED, Array, call_quietly, quiet
 from tensorlayout.cpu.engine.sharing import share_pieces
 from tensorlayout.cpu.engine.threads import get_num_threads
-from tensorlayout.cpu.reduce.fold import BLOCK, SMALL, accumulator, blocks
+from tensorlayout.cpu.reduce.fold import BLOCK, SMALL, accumulator_dtype, block_boxes
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import Run, ScanPlan, Write
 from tensorlayout.tensor import Tensor
@@ -31,18 +31,18 @@ _LONG = 1 << 15
 _ROW = 4096
 
 
-def write_scan(plan: ScanPlan) -> Write:
+def compile_scan(plan: ScanPlan) -> Write:
     """Each line from its first element to its last, floats in float64 and rounded once."""
     layout, initial = plan.source.layout, plan.initial
     ufunc, start = _FUNCTIONS[plan.operation.function]
     minor = layout.minor_to_major
     side_by_side = math.prod(layout.shape[d] for d in minor[: minor.index(plan.dim)])
     rows = side_by_side >= _SIDE_BY_SIDE and layout.size >= _ROWS * layout.shape[plan.dim]
-    scan = _by_rows if rows else _by_lines
-    wide = accumulator(plan.result.dtype)
+    scan = _scan_by_rows if rows else _scan_by_lines
+    wide = accumulator_dtype(plan.result.dtype)
     order = (*[d for d in reversed(minor) if d != plan.dim], plan.dim)
 
-    def work(out: Array, x: Array) -> None:
+    def scan_arrays(out: Array, x: Array) -> None:
         if initial:
             out[..., :1] = start
             out = out[..., 1:]
@@ -52,18 +52,18 @@ def write_scan(plan: ScanPlan) -> Write:
 
     def write(out: Tensor, x: Tensor) -> None:
         if out.size:
-            quietly(work, out.memory.transpose(order), x.memory.transpose(order))
+            call_quietly(scan_arrays, out.memory.transpose(order), x.memory.transpose(order))
 
     return write
 
 
-def direct(plan: ScanPlan) -> Run | None:
+def compile_allocating(plan: ScanPlan) -> Run | None:
     """What scans few row-major elements by NumPy's own function; None for the rest."""
     layout, spec, copy, new = plan.source.layout, plan.result, quiet.copy, object.__new__
-    dtype, wide, dim = spec.dtype, accumulator(spec.dtype), plan.dim
+    dtype, wide, dim = spec.dtype, accumulator_dtype(spec.dtype), plan.dim
     few = 0 < layout.size <= SMALL and spec.layout.nbytes(dtype) <= UNALIGNED
     plain = layout.is_row_major and not plan.initial
-    if not (few and plain) or is_half(plan.source.dtype) or is_half(dtype):
+    if not (few and plain) or is_half_float(plan.source.dtype) or is_half_float(dtype):
         return None
     accumulate = _FUNCTIONS[plan.operation.function][0].accumulate
 
@@ -71,9 +71,9 @@ def direct(plan: ScanPlan) -> Run | None:
         return accumulate(x, dim, wide).astype(dtype, copy=False)
 
     def run(x: Tensor) -> Tensor:
-        made = new(Tensor)
-        made.memory, made.spec, made.home = copy().run(scan, x.memory), spec, None
-        return made
+        tensor = new(Tensor)
+        tensor.memory, tensor.spec, tensor.home = copy().run(scan, x.memory), spec, None
+        return tensor
 
     return run
 
@@ -82,56 +82,56 @@ def direct(plan: ScanPlan) -> Run | None:
 _FUNCTIONS: dict[str, tuple[Any, int]] = {"prod": (np.multiply, 1), "sum": (np.add, 0)}
 
 
-def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
+def _scan_by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
     """NumPy's own scan of some lines after the other, which threads share."""
     plain = lambda ufunc, x, out, wide: ufunc.accumulate(x, -1, wide, out)  # noqa: E731
-    some = plain if wide == out.dtype else _converted_lines
+    scan_lines = plain if wide == out.dtype else _scan_converted_lines
     lines, n = x.shape[:-1], x.shape[-1]
     room = max(_UNLOCKED if get_num_threads() > 1 else _SIDE_BY_SIDE, BLOCK // n)
-    keys: Any = np.ndindex(lines) if n >= _LONG else blocks(lines, room)
-    share_pieces(keys, lambda key: some(ufunc, x[key], out[key], wide))
+    keys: Any = np.ndindex(lines) if n >= _LONG else block_boxes(lines, room)
+    share_pieces(keys, lambda key: scan_lines(ufunc, x[key], out[key], wide))
 
 
-def _converted_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
+def _scan_converted_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
     """Of another dtype than the result's: a piece at a time."""
     n = x.shape[-1]
-    before: Array | None = None
+    previous_total: Array | None = None
     step = max(1, BLOCK * n // x.size)
     for start in range(0, n, step):
         piece = (..., slice(start, start + step))
-        values = _wide(x[piece], wide)
-        if before is not None:
-            values[..., :1] = ufunc(before, values[..., :1])
-        found = ufunc.accumulate(values, -1)
-        before = found[..., -1:]
-        out[piece] = rounded(found, out.dtype)
+        values = _widen_row_major(x[piece], wide)
+        if previous_total is not None:
+            values[..., :1] = ufunc(previous_total, values[..., :1])
+        totals = ufunc.accumulate(values, -1)
+        previous_total = totals[..., -1:]
+        out[piece] = round_before_bfloat16(totals, out.dtype)
 
 
-def _by_rows(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
+def _scan_by_rows(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
     """All lines at once, one position after the other."""
     x, out = np.moveaxis(x, -1, 0), np.moveaxis(out, -1, 0)
-    for key in blocks(x.shape[1:], _ROW):
+    for key in block_boxes(x.shape[1:], _ROW):
         rows, results = x[(slice(None), *key)], out[(slice(None), *key)]
         if wide == out.dtype:
-            _add_rows(ufunc, rows, results)
+            _accumulate_rows(ufunc, rows, results)
             continue
-        before: Array | None = None
+        previous_row: Array | None = None
         step = max(1, BLOCK * len(rows) // rows.size)
         for start in range(0, len(rows), step):
-            values = _wide(rows[start : start + step], wide)
-            if before is not None:
-                values[0] = ufunc(before, values[0])
-            _add_rows(ufunc, values, values)
-            before = values[-1]
-            results[start : start + step] = rounded(values, out.dtype)
+            values = _widen_row_major(rows[start : start + step], wide)
+            if previous_row is not None:
+                values[0] = ufunc(previous_row, values[0])
+            _accumulate_rows(ufunc, values, values)
+            previous_row = values[-1]
+            results[start : start + step] = round_before_bfloat16(values, out.dtype)
 
 
-def _add_rows(ufunc: Any, x: Array, out: Array) -> None:
+def _accumulate_rows(ufunc: Any, x: Array, out: Array) -> None:
     out[0] = x[0]
     for k in range(1, len(x)):
         ufunc(out[k - 1], x[k], out[k], dtype=out.dtype, casting="unsafe")
 
 
-def _wide(x: Array, wide: DType) -> Array:
+def _widen_row_major(x: Array, wide: DType) -> Array:
     """A row-major copy in the wide dtype."""
-    return (widened(x) if is_half(x.dtype) else x).astype(wide, order="C")
+    return (widen_to_float32(x) if is_half_float(x.dtype) else x).astype(wide, order="C")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of
+from tensorlayout.cpu.engine.memory import Array, array_of_layout, byte_strides, storage_and_slot
 from tensorlayout.plan import (
     PartPlan,
     ReinterpretPlan,
@@ -12,87 +12,91 @@ from tensorlayout.plan import (
     Run,
     SamePlan,
     ViewPlan,
-    outside,
-    rows,
-    whole_items,
+    byte_item_offset,
+    compile_row_view,
+    index_out_of_bounds_error,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
-def prepare_view(plan: ViewPlan) -> Run:
+def compile_view(plan: ViewPlan) -> Run:
     """Another array over the storage of the operand."""
     spec, shift = plan.result, plan.shift
     layout, dtype = spec.layout, spec.dtype
     if not layout.size:  # which begins anywhere
-        return lambda x, first=0: _placed(spec, *home_of(x), 0)
+        return lambda x, first=0: _tensor_at_slot(spec, *storage_and_slot(x), 0)
     if not layout.is_strided:
-        return lambda x, first=shift + layout.offset: _placed(
-            spec, *home_of(x), first - layout.offset
+        return lambda x, first=shift + layout.offset: _tensor_at_slot(
+            spec, *storage_and_slot(x), first - layout.offset
         )
     shape, strides, itemsize = layout.shape, byte_strides(layout, dtype.itemsize), dtype.itemsize
     lowest, new, over = layout.offset, object.__new__, np.ndarray
 
     def view(x: Tensor, first: int = shift + layout.offset) -> Tensor:
-        storage, slot = x.home or home_of(x)
-        made = new(Tensor)
-        made.memory = over(shape, dtype, storage, (slot + first) * itemsize, strides)
-        made.spec, made.home = spec, (storage, slot + first - lowest)
-        return made
+        storage, slot = x.home or storage_and_slot(x)
+        tensor = new(Tensor)
+        tensor.memory = over(shape, dtype, storage, (slot + first) * itemsize, strides)
+        tensor.spec, tensor.home = spec, (storage, slot + first - lowest)
+        return tensor
 
     return view
 
 
-def _placed(spec: TensorSpec, storage: Array, slot: int, up: int) -> Tensor:
+def _tensor_at_slot(spec: TensorSpec, storage: Array, slot: int, slot_shift: int) -> Tensor:
     """A tensor over a storage, its lowest slot so many `up` from the given one."""
-    placed = spec.layout.moved(slot + up)
-    return Tensor._new(array_over(storage, spec.dtype, placed), spec, (storage, slot + up))
+    layout = spec.layout.moved(slot + slot_shift)
+    return Tensor._from_memory(
+        array_of_layout(storage, spec.dtype, layout), spec, (storage, slot + slot_shift)
+    )
 
 
-def prepare_part(plan: PartPlan) -> Run:
+def compile_part(plan: PartPlan) -> Run:
     """One half of every complex number: of the slots of that size there are twice as many."""
     spec, which = plan.result, plan.which
     if plan.source.layout.is_tiled:  # its parts may lie in no tile: they own no tails
-        return lambda x: _placed(spec, home_of(x)[0], 2 * home_of(x)[1], which)
+        return lambda x: _tensor_at_slot(
+            spec, storage_and_slot(x)[0], 2 * storage_and_slot(x)[1], which
+        )
 
     def part(x: Tensor) -> Tensor:
-        storage, slot = home_of(x)
+        storage, slot = storage_and_slot(x)
         memory = x.memory.imag if which else x.memory.real
-        return Tensor._new(memory, spec, (storage, 2 * slot + which))
+        return Tensor._from_memory(memory, spec, (storage, 2 * slot + which))
 
     return part
 
 
-def prepare_reinterpret(plan: ReinterpretPlan) -> Run:
+def compile_reinterpret(plan: ReinterpretPlan) -> Run:
     """Another array over the storage of the operand, in items of another dtype."""
     spec, have, want = plan.result, plan.source.dtype.itemsize, plan.result.dtype.itemsize
 
     def reinterpret(x: Tensor) -> Tensor:
-        storage, slot = home_of(x)
-        return _placed(spec, storage, whole_items(slot * have, want), 0)
+        storage, slot = storage_and_slot(x)
+        return _tensor_at_slot(spec, storage, byte_item_offset(slot * have, want), 0)
 
     return reinterpret
 
 
-def prepare_same(plan: SamePlan) -> Run:
+def compile_same(plan: SamePlan) -> Run:
     """The operand itself."""
     return lambda x: x
 
 
-def prepare_row(plan: RowPlan) -> Run:
+def compile_row(plan: RowPlan) -> Run:
     """One slice along the first dimension; the commonest by NumPy's shortest way."""
     spec, layout = plan.result, plan.view.source.layout
     if not layout.is_strided or not spec.layout.shape or not spec.layout.size:
-        return rows(plan, prepare_view(plan.view))
+        return compile_row_view(plan, compile_view(plan.view))
     shape, size, stride = layout.shape, layout.shape[0], layout.strides[0]
-    up, new = layout.offset - spec.layout.offset, object.__new__
+    slot_shift, new = layout.offset - spec.layout.offset, object.__new__
 
-    def row(x: Tensor, at: int) -> Tensor:
-        if not -size <= at < size:
-            raise outside(at, 0, shape)
-        storage, slot = x.home or home_of(x)
-        made = new(Tensor)
-        made.memory, made.spec = x.memory[at], spec
-        made.home = (storage, slot + at % size * stride + up)
-        return made
+    def row(x: Tensor, index: int) -> Tensor:
+        if not -size <= index < size:
+            raise index_out_of_bounds_error(index, 0, shape)
+        storage, slot = x.home or storage_and_slot(x)
+        tensor = new(Tensor)
+        tensor.memory, tensor.spec = x.memory[index], spec
+        tensor.home = (storage, slot + index % size * stride + slot_shift)
+        return tensor
 
     return row

@@ -14,39 +14,39 @@ import functools
 from typing import Any
 
 from tensorlayout.cuda.engine import (
-    borrowed,
-    borrowed_slots,
     current_stream,
     device_at,
-    disturbs,
+    export_info,
     exported_stream,
-    exposed,
     keeping,
-    new_tensors,
-    read,
-    ready,
+    make_stream_wait,
+    overlap_test,
+    read_bytes,
+    tensor_allocator,
     wait_for,
+    wrap_external,
+    wrap_external_slots,
     writer,
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.lazy_imports import import_lazily
 
 __all__ = [
-    "accepts",
-    "borrowed",
-    "borrowed_slots",
-    "carry_out",
+    "accepts_layouts",
+    "wrap_external",
+    "wrap_external_slots",
+    "compile_plan",
     "current_stream",
     "device_at",
-    "direct",
-    "disturbs",
+    "compile_allocating",
+    "overlap_test",
     "exported_stream",
-    "exposed",
-    "new_tensors",
-    "read",
-    "ready",
+    "export_info",
+    "tensor_allocator",
+    "read_bytes",
+    "make_stream_wait",
     "set_strict_indexing",
     "strict_indexing",
     "wait_for",
@@ -55,54 +55,54 @@ __all__ = [
 
 # What carries out a plan, by its kind: see `Plan.makes`. Families are imported at first use. A
 # function called ``plan_…`` gives launches, for the alignments of all tensors.
-CARRY_OUT = {
-    "assign": "copy.write_assign",
+PLAN_COMPILERS = {
+    "assign": "copy.compile_assign",
     "col2im": "image.plan_col2im",
-    "copy": "copy.write_copy",
-    "copy_scatter": "scatter.write_copy_scatter",
-    "create": "fill.create.write_create",
+    "copy": "copy.compile_copy",
+    "copy_scatter": "scatter.compile_copy_scatter",
+    "create": "fill.create.compile_create",
     "dequantize": "quantize.plan_dequantize",
-    "diagonals": "fill.diagonals.write_diagonals",
-    "elementwise": "elementwise.write_elementwise",
-    "fuse": "fuse.write_fuse",
-    "gather": "gather.write_gather",
-    "join": "join.write_join",
-    "library": "library.prepare",
-    "masked": "mask.write_masked",
-    "matmul": "matmul.write_matmul",
-    "nonzero": "mask.prepare_nonzero",
+    "diagonals": "fill.diagonals.compile_diagonals",
+    "elementwise": "elementwise.compile_elementwise",
+    "fuse": "fuse.compile_fuse",
+    "gather": "gather.compile_gather",
+    "join": "join.compile_join",
+    "library": "library.compile_library_call",
+    "masked": "mask.compile_masked",
+    "matmul": "matmul.compile_matmul",
+    "nonzero": "mask.compile_nonzero",
     "one_hot": "fill.create.plan_one_hot",
-    "pad": "pad.write_pad",
-    "part": "view.prepare_part",
+    "pad": "pad.compile_pad",
+    "part": "view.compile_part",
     "quantize": "quantize.plan_quantize",
-    "reinterpret": "view.prepare_reinterpret",
-    "reduce": "reduce.write_reduce",
+    "reinterpret": "view.compile_reinterpret",
+    "reduce": "reduce.compile_reduce",
     "reverse_sequence": "image.plan_reverse_sequence",
-    "row": "view.prepare_row",
-    "same": "view.prepare_same",
+    "row": "view.compile_row",
+    "same": "view.compile_same",
     "scan": "scan.plan_scan",
-    "scatter": "scatter.write_scatter",
-    "scatter_reduce": "scatter.write_scatter_reduce",
-    "select": "mask.prepare_select",
+    "scatter": "scatter.compile_scatter",
+    "scatter_reduce": "scatter.compile_scatter_reduce",
+    "select": "mask.compile_select",
     "slice_grad": "pad.plan_slice_grad",
-    "sort": "sort.write_sort",
-    "split": "join.write_split",
-    "top_k": "sort.write_top_k",
-    "transfer": "copy.write_transfer",
-    "triangle": "fill.diagonals.write_triangle",
+    "sort": "sort.compile_sort",
+    "split": "join.compile_split",
+    "top_k": "sort.compile_top_k",
+    "transfer": "copy.compile_transfer",
+    "triangle": "fill.diagonals.compile_triangle",
     "upsample": "image.plan_upsample",
-    "view": "view.prepare_view",
+    "view": "view.compile_view",
 }
 
-# Kinds of plans whose module has a function `takes_tiles`, which tells such plans apart: those with
-# elements below a byte among their layouts, and those with tiles.
+# Kinds of plans whose module decides with its function `accepts_tiles`: plans with elements below a
+# byte among their layouts, and plans with tiles.
 _SOME_BELOW_A_BYTE = ("create", "dequantize", "quantize")
 _SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
 
 
-def carry_out(plan: Plan) -> Any:
+def compile_plan(plan: Plan) -> Any:
     """Return what carries out a plan, as its `makes` says."""
-    name = CARRY_OUT[plan.kind]
+    name = PLAN_COMPILERS[plan.kind]
     function = _function(name)
     if ".plan_" in name:
         found = writer(plan.result.device.number, functools.partial(function, plan))
@@ -111,22 +111,22 @@ def carry_out(plan: Plan) -> Any:
     return keeping(found) if plan.destinations else found
 
 
-def direct(plan: Plan) -> Run | None:
+def compile_allocating(plan: Plan) -> Run | None:
     """Return None: every result is allocated by who runs the plan."""
     return None
 
 
-def accepts(plan: Plan, below_a_byte: bool) -> bool:
+def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
     """Return whether a plan is carried out in its layouts, of which some have no strides."""
     if plan.kind in ANY_LAYOUT:
         return True
     if plan.kind in (_SOME_BELOW_A_BYTE if below_a_byte else _SOME_TILED):
-        module = CARRY_OUT[plan.kind].rpartition(".")[0]
-        return bool(_function(f"{module}.takes_tiles")(plan))
+        module = PLAN_COMPILERS[plan.kind].rpartition(".")[0]
+        return bool(_function(f"{module}.accepts_tiles")(plan))
     return not below_a_byte and plan.kind in ("create", "join", "part")
 
 
 @functools.cache
 def _function(name: str) -> Any:
     module, _, function = name.rpartition(".")
-    return getattr(loaded(f"tensorlayout.cuda.{module}"), function)
+    return getattr(import_lazily(f"tensorlayout.cuda.{module}"), function)

@@ -40,24 +40,32 @@ from tensorlayout.cuda.engine import (
     writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.fill import Beside, bits_of, padding_beside, padding_struct
-from tensorlayout.dtypes import DType, is_narrow, uint8
-from tensorlayout.layout import Axis, Layout, Loop, index_type
-from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, written_sizes
+from tensorlayout.cuda.fill import (
+    PaddingWrite,
+    padding_struct_and_blocks,
+    pattern_bits,
+    plan_padding_write,
+)
+from tensorlayout.dtypes import DType, is_narrow_dtype, uint8
+from tensorlayout.layout import Axis, Layout, Loop, narrowest_index_type
+from tensorlayout.layout.digits import TiledLoop, is_tiled, make_tiled_loop, sizes_to_write
 from tensorlayout.plan import ElementwisePlan, Write
 from tensorlayout.tensor import TensorSpec
 
 
-def write_elementwise(plan: ElementwisePlan) -> Write:
+def compile_elementwise(plan: ElementwisePlan) -> Write:
     """The function of the result and the operands, which lie apart from it, or exactly there."""
-    number, padding = plan.result.device.number, _padding(plan)
-    content, planned = scalars_of(plan), partial(plan_elementwise, plan, padding=padding)
-    if content is None:
-        return writer(number, planned)
-    return mixed_writer(number, lambda alignments: (planned(alignments), content))
+    number, padding = plan.result.device.number, _padding_to_write(plan)
+    pack_scalars, plan_launches = (
+        make_scalar_packer(plan),
+        partial(plan_elementwise, plan, padding=padding),
+    )
+    if pack_scalars is None:
+        return writer(number, plan_launches)
+    return mixed_writer(number, lambda alignments: (plan_launches(alignments), pack_scalars))
 
 
-def scalars_of(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
+def make_scalar_packer(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
     """Return a function that packs the numbers among the operands of a call; None without any."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
@@ -80,11 +88,14 @@ def plan_elementwise(
     pairs = zip(plan.operands, plan.inputs, strict=True)
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
     function, compute = plan.operation.function, compute_type(plan)
-    dtypes = [_dtype_of(each) for each in (plan.result, *operands)]
-    if function == "where" and is_narrow(plan.result.dtype):  # bits are moved
-        compute, dtypes = c_type(uint8), [uint8 if is_narrow(each) else each for each in dtypes]
-    computed = _by_functor(function, compute, *map(c_type, dtypes))
-    return plan_loops(computed, plan.result, operands, alignments, padding)
+    dtypes = [_operand_dtype(item) for item in (plan.result, *operands)]
+    if function == "where" and is_narrow_dtype(plan.result.dtype):  # bits are moved
+        compute, dtypes = (
+            c_type(uint8),
+            [uint8 if is_narrow_dtype(item) else item for item in dtypes],
+        )
+    computed = _functor_computation(function, compute, *map(c_type, dtypes))
+    return plan_computation(computed, plan.result, operands, alignments, padding)
 
 
 def plan_conversion(
@@ -96,8 +107,8 @@ def plan_conversion(
 ) -> Launches:
     """The copy into another dtype; `saturate`: what is beyond a narrow one becomes its limit."""
     kind = c_type(result.dtype, saturate)
-    computed = _by_functor("positive", kind, kind, c_type(source.dtype))
-    return plan_loops(computed, result, [source], alignments, padding)
+    computed = _functor_computation("positive", kind, kind, c_type(source.dtype))
+    return plan_computation(computed, result, [source], alignments, padding)
 
 
 def compute_type(plan: ElementwisePlan) -> str:
@@ -111,44 +122,52 @@ def compute_type(plan: ElementwisePlan) -> str:
 Operand = TensorSpec | DType  # a tensor, or a scalar
 
 
-def _dtype_of(operand: Operand) -> DType:
+def _operand_dtype(operand: Operand) -> DType:
     return operand.dtype if isinstance(operand, TensorSpec) else operand
 
 
-def _by_functor(functor: str, compute: str, result: str, *operands: str) -> Computed:
-    macros = zip(("FIRST", "SECOND", "THIRD"), operands, strict=False)
-    kinds = (*macros, ("COMPUTE", compute), ("RESULT", result))
-    return Computed("elementwise", kinds, functor)
+def _functor_computation(
+    functor: str, compute_type_name: str, result_type_name: str, *operand_type_names: str
+) -> Computation:
+    macros = zip(("FIRST", "SECOND", "THIRD"), operand_type_names, strict=False)
+    kinds = (*macros, ("COMPUTE", compute_type_name), ("RESULT", result_type_name))
+    return Computation("elementwise", kinds, functor)
 
 
-def plan_loops(
-    computed: Computed,
+def plan_computation(
+    computation: Computation,
     result: TensorSpec,
     operands: Sequence[Operand],
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> Launches:
     """The cheapest way to compute a result of broadcast operands; as `plan_elementwise`."""
-    layout, digits = result.layout, None
-    widest = max(result.dtype.itemsize, *[_dtype_of(operand).itemsize for operand in operands])
+    layout, tiled = result.layout, None
+    widest = max(result.dtype.itemsize, *[_operand_dtype(operand).itemsize for operand in operands])
     memories = [o if isinstance(o, TensorSpec) else None for o in (result, *operands)]
     layouts = tuple([None if o is None else o.layout.broadcast_to(layout.shape) for o in memories])
     widths = tuple([0 if o is None else o.dtype.itemsize for o in memories])
     if is_tiled(*layouts) and (layout.size or padding is not None):
-        digits = _digits(layouts, widths, alignments, padding)
-        assert digits is not None, "tiles that no kernel walks together are copied before"
-    beside, apart = padding_beside(layout, widths[0], alignments[0], padding, digits)
-    given = Operands(computed, len(operands), widest, alignments[0], beside)
-    loop: Loop | None = digits
+        tiled = _common_tiled_loop(layouts, widths, alignments, padding)
+        assert tiled is not None, "tiles that no kernel walks together are copied before"
+    padding_write, padding_launches = plan_padding_write(
+        layout, widths[0], alignments[0], padding, tiled
+    )
+    kernel_operands = KernelOperands(
+        computation, len(operands), widest, alignments[0], padding_write
+    )
+    loop: Loop | None = tiled
     if loop is None and layout.size:
-        loop = Loop.over(layouts, widths, alignments)
+        loop = Loop.over_layouts(layouts, widths, alignments)
     if loop is not None and loop.count:
-        case, launch = _cheapest(given, loop)
-        return Launches((launch, *apart), case)
-    if beside[0] is None or not beside[0].regions:
-        return Launches(apart, "empty")
-    nothing = (0,) * given.count
-    return Launches((flat(given, 0, 1, nothing, (0, *nothing)), *apart), "empty")
+        case, launch = _cheapest_launch(kernel_operands, loop)
+        return Launches((launch, *padding_launches), case)
+    if padding_write[0] is None or not padding_write[0].regions:
+        return Launches(padding_launches, "empty")
+    nothing = (0,) * kernel_operands.operand_count
+    return Launches(
+        (flat_launch(kernel_operands, 0, 1, nothing, (0, *nothing)), *padding_launches), "empty"
+    )
 
 
 # ---- Which kernel
@@ -157,26 +176,28 @@ def plan_loops(
 _COSTLY = 2.5
 
 
-def takes_tiles(plan: ElementwisePlan) -> bool:
+def accepts_tiles(plan: ElementwisePlan) -> bool:
     """Return whether one launch computes a plan of tiled tensors, and reads all well enough."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
-    return walks_tiles(plan.result, operands, _padding(plan))
+    return can_launch_on_tiles(plan.result, operands, _padding_to_write(plan))
 
 
-def _padding(plan: ElementwisePlan) -> bytes | None:
+def _padding_to_write(plan: ElementwisePlan) -> bytes | None:
     return None if plan.destinations else padding_of(plan.result)
 
 
-def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None) -> bool:
+def can_launch_on_tiles(
+    result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
+) -> bool:
     """The same of any result and operands; `padding` as of `plan_elementwise`."""
     shape = result.layout.shape
     layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]
     widths = [result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
-    loop = _digits(layouts, widths, [SECTOR] * len(widths), padding)
-    return loop is not None and (not loop.bounds or reads_well(loop))
+    loop = _common_tiled_loop(layouts, widths, [SECTOR] * len(widths), padding)
+    return loop is not None and (not loop.bounds or reads_tiles_efficiently(loop))
 
 
-def reads_well(loop: TiledLoop) -> bool:
+def reads_tiles_efficiently(loop: TiledLoop) -> bool:
     """Return whether one launch reads operands in tiles with tails well enough."""
     return all(
         loop.count * width < SMALL_BYTES or in_order_cost(loop, memory) <= _COSTLY
@@ -184,7 +205,7 @@ def reads_well(loop: TiledLoop) -> bool:
     )
 
 
-def _digits(
+def _common_tiled_loop(
     layouts: Sequence[Layout | None],
     widths: Sequence[int],
     alignments: Sequence[int],
@@ -192,37 +213,37 @@ def _digits(
 ) -> TiledLoop | None:
     """The digits of the result and of the operands; None where no kernel walks them together."""
     assert layouts[0] is not None, "the result is no scalar"
-    loop = tiled_loop(layouts, widths, alignments, written_sizes(layouts[0], padding))
+    loop = make_tiled_loop(layouts, widths, alignments, sizes_to_write(layouts[0], padding))
     return None if loop is None or (loop.bounds and not fits_a_walk(loop)) else loop
 
 
-def _cheapest(given: Operands, loop: Loop) -> tuple[str, Launch]:
+def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, Launch]:
     if isinstance(loop, TiledLoop) and loop.bounds:
-        return "bounded", masked_tail(given, loop)
+        return "bounded", tiled_tail_launch(kernel_operands, loop)
     if loop.count == 1:
-        loop = replace(loop, axes=(Axis(1, (1,) + (0,) * given.count),))
+        loop = replace(loop, axes=(Axis(1, (1,) + (0,) * kernel_operands.operand_count),))
     to, *steps = loop.axes[-1].strides
     # Whether the fastest axis is contiguous in all memories, or repeated in operands.
     rows = to == 1 and all(step in (0, 1) for step in steps)
-    pack = _pack_of(loop, given.widest) if rows else 1
+    pack = _row_pack_length(loop, kernel_operands.widest_itemsize) if rows else 1
     if rows and len(loop.axes) == 1:
-        return "flat", flat(given, loop.count, pack, steps, loop.firsts)
-    box = box_of(loop, given, pack)
+        return "flat", flat_launch(kernel_operands, loop.count, pack, steps, loop.firsts)
+    box = choose_staging_tile(loop, kernel_operands, pack)
     if box is not None:
-        return "tiles", tiles(given, loop, box)
-    return "rows" if rows else "strided", strided(given, loop, pack)
+        return "tiles", shared_tile_launch(kernel_operands, loop, box)
+    return "rows" if rows else "strided", strided_launch(kernel_operands, loop, pack)
 
 
 # Rows of fewer packs are not worth the access that their last elements take.
 _FULL_PACKS = 8
 
 
-def _pack_of(loop: Loop, widest: int) -> int:
+def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
     """Count the elements of rows that move at once. Rows may end with single elements."""
     row, strides = loop.axes[-1][:2]
-    for pack in packs_of(widest):
+    for pack in pack_lengths(widest_itemsize):
         aligned = all(
-            stride == 0 or loop.grain(memory) % (pack * loop.widths[memory]) == 0
+            stride == 0 or loop.row_alignment(memory) % (pack * loop.widths[memory]) == 0
             for memory, stride in enumerate(strides)
         )
         whole = len(loop.axes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
@@ -238,97 +259,117 @@ class TooManyAxesError(Exception):
     """No kernel of so many operands walks so many axes."""
 
 
-def packs_of(widest: int) -> list[int]:
+def pack_lengths(widest_itemsize: int) -> list[int]:
     """Return sizes of packs, in elements: 16 and 4 bytes of the widest type."""
-    return [width // widest for width in (16, 4) if width > widest]
+    return [width // widest_itemsize for width in (16, 4) if width > widest_itemsize]
 
 
-class Computed(NamedTuple):
+class Computation(NamedTuple):
     """The function that makes elements of the result."""
 
-    kernels: str  # name of their file, and with what their names begin
-    types: tuple[tuple[str, str], ...]  # macros that say what is computed from which types
+    kernel_family: str  # name of their file, and with what their names begin
+    type_macros: tuple[tuple[str, str], ...]  # macros that say what is computed from which types
     functor: str = ""  # of kernels/functions.cuh
-    numbers: int = 0  # how many scalars it is given beside the operands
+    scalar_count: int = 0  # how many scalars it is given beside the operands
 
 
 @dataclass(frozen=True, slots=True)
-class Operands:
+class KernelOperands:
     """The result and the operands, as kernels see them."""
 
-    computed: Computed  # what makes elements of the one from those of the others
-    count: int  # how many operands there are
-    widest: int  # bytes of the widest type, of scalars too
+    computation: Computation  # what makes elements of the one from those of the others
+    operand_count: int  # how many operands there are
+    widest_itemsize: int  # bytes of the widest type, of scalars too
     alignment: int  # of the result: a power of two that divides the address of the lowest slot
-    beside: Beside  # padding that is written in the same launch; of a tiled result, in its tails
+    padding_write: (
+        PaddingWrite  # padding that is written in the same launch; of a tiled result, in its tails
+    )
 
     @property
-    def counts(self) -> dict[str, int]:
+    def struct_counts(self) -> dict[str, int]:
         """Return the arguments of kernels for operands and numbers."""
-        return {"OPERANDS": self.count, "NUMBERS": self.computed.numbers}
+        return {"OPERANDS": self.operand_count, "NUMBERS": self.computation.scalar_count}
 
-    def ready(
-        self, name: str, blocks: int, steps: Sequence[int], **shape: Any
+    def prepare_kernel(
+        self, kernel_name: str, blocks: int, steps: Sequence[int], **shape: Any
     ) -> tuple[Kernel, Any, int]:
         """A kernel, its struct, and how many blocks it takes; `steps`: of operands along a pack."""
-        kernels, types, functor, _ = self.computed
-        types = (*types, ("WIDEST", str(self.widest)))
-        found = kernel(f"{kernels}.cu", f"{kernels}_{name}", types, functor, **shape)
-        made = parameters(found, **self.counts)()
-        made.memories.padding, more = padding_struct(self.beside, blocks, self.alignment)
-        made.memories.step[:] = steps
-        return found, made, blocks + more
+        kernels, types, functor, _ = self.computation
+        types = (*types, ("WIDEST", str(self.widest_itemsize)))
+        selected_kernel = kernel(
+            f"{kernels}.cu", f"{kernels}_{kernel_name}", types, functor, **shape
+        )
+        params = parameters(selected_kernel, **self.struct_counts)()
+        params.memories.padding, more = padding_struct_and_blocks(
+            self.padding_write, blocks, self.alignment
+        )
+        params.memories.step[:] = steps
+        return selected_kernel, params, blocks + more
 
-    def blocks(self, threads: int, pack: int) -> int:
+    def block_count(self, threads: int, pack: int) -> int:
         """Return the blocks of `threads` in all, each with several turns where packs are small."""
-        return -(-threads // (THREADS * self.constant(f"PACKS<{pack}>")))
+        return -(-threads // (THREADS * self.kernel_constant(f"PACKS<{pack}>")))
 
-    def constant(self, name: str) -> int:
+    def kernel_constant(self, name: str) -> int:
         """One of kernels/include/elementwise.cuh, for so many operands."""
-        return constant("include/elementwise.cuh", name, **self.counts)
+        return constant("include/elementwise.cuh", name, **self.struct_counts)
 
 
-def flat(
-    given: Operands, count: int, pack: int, steps: Sequence[int], firsts: tuple[int, ...]
+def flat_launch(
+    kernel_operands: KernelOperands,
+    count: int,
+    pack_length: int,
+    steps: Sequence[int],
+    firsts: tuple[int, ...],
 ) -> Launch:
     """One run."""
-    blocks = given.blocks(count // pack + count % pack, pack)
-    found, made, blocks = given.ready("flat", blocks, steps, PACK=pack)
-    made.count = count
-    return Launch(found, blocks, bytes(made), firsts)
+    blocks = kernel_operands.block_count(count // pack_length + count % pack_length, pack_length)
+    selected_kernel, params, blocks = kernel_operands.prepare_kernel(
+        "flat", blocks, steps, PACK=pack_length
+    )
+    params.count = count
+    return Launch(selected_kernel, blocks, bytes(params), firsts)
 
 
-def strided(given: Operands, loop: Loop, pack: int) -> Launch:
+def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int) -> Launch:
     """Rows of packs, where `pack` is more than 1; else elements one by one, with any strides."""
-    *slower, last = loop.in_packs(pack, ()).axes
-    packs, rest = last.size, loop.sizes[-1] % pack
+    *slower, last = loop.loop_over_packs(pack_length, ()).axes
+    packs, rest = last.size, loop.sizes[-1] % pack_length
     rows, rank = prod([axis.size for axis in slower]), len(loop.axes)
     count = rows * (packs + rest)
-    blocks = given.blocks(count, pack)
-    if rank > given.constant("MOST_WALKED"):
+    blocks = kernel_operands.block_count(count, pack_length)
+    if rank > kernel_operands.kernel_constant("MOST_WALKED"):
         raise TooManyAxesError
-    index = index_type(count, loop.furthest)
-    steps = loop.axes[-1].strides[1:] if pack > 1 else (0,) * given.count
-    name = "rows" if pack > 1 else "strided"
-    shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack} if pack > 1 else {})
-    found, made, blocks = given.ready(name, blocks, steps, **shape)
-    made.threads, made.pack_threads, made.packs = count, rows * packs, packs
-    made.rest = divisor(index, rest or 1)
-    pack_axes(made.walk, [*slower, last])
-    return Launch(found, blocks, bytes(made), loop.firsts)
+    index = narrowest_index_type(count, loop.max_offset)
+    steps = loop.axes[-1].strides[1:] if pack_length > 1 else (0,) * kernel_operands.operand_count
+    name = "rows" if pack_length > 1 else "strided"
+    shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack_length} if pack_length > 1 else {})
+    selected_kernel, params, blocks = kernel_operands.prepare_kernel(name, blocks, steps, **shape)
+    params.threads, params.pack_threads, params.packs = count, rows * packs, packs
+    params.rest = divisor(index, rest or 1)
+    pack_axes(params.walk, [*slower, last])
+    return Launch(selected_kernel, blocks, bytes(params), loop.firsts)
 
 
-def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
+def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launch:
     """Tiles with tails, in the result's order."""
-    most = loop.pack(WIDEST)
-    pack = max([pack for pack in packs_of(given.widest) if pack <= most], default=1)
+    max_pack = loop.max_pack_size(WIDEST)
+    pack = max(
+        [pack for pack in pack_lengths(kernel_operands.widest_itemsize) if pack <= max_pack],
+        default=1,
+    )
     threads, moves = loop.count // pack, loop.axes[-1].strides[1:]
-    steps, blocks = moves if pack > 1 else [0] * len(moves), given.blocks(threads, pack)
-    shape = {"INDEX": loop.index, "BOUNDED": pack}
-    found, made, blocks = given.ready("bounded", blocks, steps, **shape)
-    made.threads, made.bits[:] = threads, bits_of(given.beside[1])
-    made.walk = walk_struct(loop, (), pack)
-    return Launch(found, blocks, bytes(made), loop.firsts)
+    steps, blocks = (
+        moves if pack > 1 else [0] * len(moves),
+        kernel_operands.block_count(threads, pack),
+    )
+    shape = {"INDEX": loop.index_type, "BOUNDED": pack}
+    selected_kernel, params, blocks = kernel_operands.prepare_kernel(
+        "bounded", blocks, steps, **shape
+    )
+    params.threads, params.bits[:] = threads, pattern_bits(kernel_operands.padding_write[1])
+    params.walk = walk_struct(loop, (), pack)
+    return Launch(selected_kernel, blocks, bytes(params), loop.firsts)
 
 
 # ---- Boxes in shared memory
@@ -337,7 +378,9 @@ def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
 _AXES = 3
 
 
-def box_of(loop: Loop, given: Operands, pack: int) -> SharedTile | None:
+def choose_staging_tile(
+    loop: Loop, kernel_operands: KernelOperands, pack: int
+) -> SharedTile | None:
     """The box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
@@ -349,60 +392,66 @@ def box_of(loop: Loop, given: Operands, pack: int) -> SharedTile | None:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
     sectors = {memory: in_order_cost(loop, memory, pack) for memory in tensors}
-    staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m])])
+    staged = tuple([m for m in tensors if m and _is_worth_staging(loop, m, sectors[m])])
     if not staged:
         return None
-    beside = tuple(m for m in tensors if m and m not in staged)
-    pack_in_box = max(1, 4 // given.widest)  # as `tiles_in` of kernels/include/elementwise.cuh
-    followers = tuple(sorted((*staged, *beside)))
-    problem = TileProblem.over(loop, staged, beside, pack_in_box, followers)
+    unstaged = tuple(m for m in tensors if m and m not in staged)
+    pack_in_box = max(
+        1, 4 // kernel_operands.widest_itemsize
+    )  # as `tiles_in` of kernels/include/elementwise.cuh
+    followers = tuple(sorted((*staged, *unstaged)))
+    problem = TileProblem.over(loop, staged, unstaged, pack_in_box, followers)
     box = choose_tile(problem, _AXES)
-    if box is None or len(loop.axes) > given.constant("MOST_OUTER") + len(box.axes):
+    if box is None or len(loop.axes) > kernel_operands.kernel_constant("MOST_OUTER") + len(
+        box.axes
+    ):
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
     unit = box.sides[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * shared_tiles.THROUGH_TILE for m in staged])
     for m in tensors:
-        aside = m not in box.sides
-        cost = sectors[m] + narrowness(widths[m] * unit) if aside else box.side_cost(m)
+        is_unstaged = m not in box.sides
+        cost = sectors[m] + narrowness(widths[m] * unit) if is_unstaged else box.side_cost(m)
         after += widths[m] * cost
     return box if after < before else None
 
 
-def _is_staged(loop: Loop, memory: int, sectors: float) -> bool:
+def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
     strides, width = loop.strides[memory], loop.widths[memory]
     if strides == loop.strides[WRITE]:
         return False
     if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
-        return sectors + narrowness(width) > shared_tiles.STAGED_FROM
+        return sector_cost + narrowness(width) > shared_tiles.STAGED_FROM
     # One row for all, say, stays in the caches.
     distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
-    return distinct * width >= shared_tiles.SMALL_BYTES and sectors > shared_tiles.STAGED_FROM
+    return distinct * width >= shared_tiles.SMALL_BYTES and sector_cost > shared_tiles.STAGED_FROM
 
 
-def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
+def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:
     """One block for each box."""
     side = box.sides[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
     shape = {"PACKED": int(packed), "ROOM": box.room}
-    found, made, blocks = given.ready("tiles", box.blocks, steps, **shape)
-    box.pack_boxes(made.boxes)
-    made.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
+    selected_kernel, params, blocks = kernel_operands.prepare_kernel(
+        "tiles", box.blocks, steps, **shape
+    )
+    box.pack_boxes(params.boxes)
+    params.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
     begins, period = box.places.tiles, box.period(WRITE)
     last = side.order[side.run - 1]
     periods = max(1, period // box.inner(side.order, side.run))
-    for n in range(given.count):
-        memory, follower = n + 1, made.followers[n]
-        made.tile[n] = begins.get(memory, -1)
-        strides: Sequence[int] = made.boxes.stride[memory]
+    for n in range(kernel_operands.operand_count):
+        memory, follower = n + 1, params.followers[n]
+        params.tile[n] = begins.get(memory, -1)
+        strides: Sequence[int] = params.boxes.stride[memory]
         if memory in begins:
             strides = box.pitches[memory]
-            made.read[n] = box.side_struct(memory, strides, _AXES)
-            made.narrow[n] = box.sides[memory].unit < 4
+            params.read[n] = box.side_struct(memory, strides, _AXES)
+            params.narrow[n] = box.sides[memory].unit < 4
         if memory in box.places.followers:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]
             follower.step = strides[last] * periods
             follower.rows, follower.places = box.places.followers[memory]
-    return Launch(found, blocks, bytes(made), loop.firsts)
+    return Launch(selected_kernel, blocks, bytes(params), loop.firsts)

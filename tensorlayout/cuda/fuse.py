@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from tensorlayout.cuda import reduce
 from tensorlayout.cuda.elementwise import (
-    Computed,
+    Computation,
     TooManyAxesError,
+    can_launch_on_tiles,
     compute_type,
-    plan_loops,
-    walks_tiles,
+    plan_computation,
 )
 from tensorlayout.cuda.engine import (
     RANKS,
@@ -32,8 +32,8 @@ from tensorlayout.cuda.engine import (
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, Loop
-from tensorlayout.plan import ElementwisePlan, ReducePlan, Write, carried_out
-from tensorlayout.plan.fuse import FusePlan, write_call_by_call
+from tensorlayout.plan import ElementwisePlan, ReducePlan, Write, compile_plan
+from tensorlayout.plan.fuse import FusePlan, compile_call_by_call
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds
@@ -45,17 +45,17 @@ MOST_TENSORS = (12, 4)
 MOST_BYTES, MOST_ELEMENTS = 64, 16
 
 # A function of the operands of a call that packs the numbers among them.
-Content = Callable[[Sequence[Any]], bytes]
+ScalarPacker = Callable[[Sequence[Any]], bytes]
 
 
-class Number(NamedTuple):
+class TypedScalar(NamedTuple):
     """A Python scalar, as an element of a dtype."""
 
     value: int
     dtype: DType
 
 
-class Chain:
+class FusedChain:
     """Some steps of a plan, as one kernel carries them out; the last of them is written.
 
     Attributes:
@@ -70,118 +70,127 @@ class Chain:
 
     def __init__(self, plan: FusePlan, steps: Sequence[int]) -> None:
         self.plan, self.steps, count = plan, steps, len(plan.operands)
-        found = dict.fromkeys([each for k in steps for each in self._read_by(k)])
-        inside, specs = {count + k for k in steps}, [*plan.values[:-1], plan.result]
-        self.tensors = [v for v in found if isinstance(v, int) and v not in inside]
-        self.numbers = [each for each in found if isinstance(each, Number)]
+        operands = dict.fromkeys([operand for k in steps for operand in self._step_operands(k)])
+        computed_values, specs = (
+            {count + k for k in steps},
+            [*plan.all_value_specs[:-1], plan.result],
+        )
+        self.tensors = [v for v in operands if isinstance(v, int) and v not in computed_values]
+        self.numbers = [operand for operand in operands if isinstance(operand, TypedScalar)]
         self.value = count + steps[-1]
-        self.reads: list[TensorSpec] = [specs[tensor] for tensor in self.tensors]
+        self.read_specs: list[TensorSpec] = [specs[tensor] for tensor in self.tensors]
         self.result: TensorSpec = specs[self.value]
 
-    def _read_by(self, k: int) -> list[int | Number]:
+    def _step_operands(self, step_index: int) -> list[int | TypedScalar]:
         """Return the operands of a step: values of the plan, and numbers."""
-        step, reads, *_ = self.plan.steps[k]
+        step, reads, *_ = self.plan.steps[step_index]
         if not isinstance(step, ElementwisePlan):
             return [*reads]
         return [
-            Number(value, dtype) if isinstance(operand, type) else value
+            TypedScalar(value, dtype) if isinstance(operand, type) else value
             for value, operand, dtype in zip(reads, step.operands, step.inputs, strict=True)
         ]
 
     @property
-    def room(self) -> int:
+    def scalar_capacity(self) -> int:
         """How many numbers a struct has room for: C++ has no arrays of none."""
         return max(1, len(self.numbers))
 
     @property
-    def macros(self) -> tuple[tuple[str, str], ...]:
+    def kernel_macros(self) -> tuple[tuple[str, str], ...]:
         """Return the macros that describe the chain to a kernel."""
-        types = [c_type(each.dtype) for each in self.reads]
+        types = [c_type(spec.dtype) for spec in self.read_specs]
         return (
             ("OPERANDS", str(len(types))),
-            ("NUMBERS", str(self.room)),
+            ("NUMBERS", str(self.scalar_capacity)),
             ("ELEMENTS", ", ".join(types)),
-            ("CHAIN", self._text(types)),
+            ("CHAIN", self._chain_function_source(types)),
         )
 
-    def _text(self, types: Sequence[str]) -> str:
+    def _chain_function_source(self, c_types: Sequence[str]) -> str:
         """The function of one element of each tensor; steps have the type that they would store."""
-        names: dict[int | Number, str] = {}
+        names: dict[int | TypedScalar, str] = {}
         lines: list[str] = []
 
-        def define(of: int | Number, kind: str, value: str) -> None:
-            names[of] = f"v{len(names)}"
-            lines.append(f"const {kind} {names[of]}({value});")
+        def define_variable(operand: int | TypedScalar, type_name: str, expression: str) -> None:
+            names[operand] = f"v{len(names)}"
+            lines.append(f"const {type_name} {names[operand]}({expression});")
 
         for value in self.tensors:
             names[value] = f"v{len(names)}"
-        given = [f"{kind} {name}" for kind, name in zip(types, names.values(), strict=True)]
+        parameters = [f"{kind} {name}" for kind, name in zip(c_types, names.values(), strict=True)]
         for n, number in enumerate(self.numbers):
             kind = c_type(number.dtype)
-            define(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
+            define_variable(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
         for k in self.steps:
             step: Any = self.plan.steps[k].plan
-            text, kind = ", ".join([names[v] for v in self._read_by(k)]), c_type(step.result.dtype)
+            text, kind = (
+                ", ".join([names[v] for v in self._step_operands(k)]),
+                c_type(step.result.dtype),
+            )
             if isinstance(step, ElementwisePlan):
                 text = f"call<functions::{step.operation.function}, {compute_type(step)}>({text})"
             elif step.source.dtype != step.result.dtype:  # a copy in the same dtype keeps the bits
                 text = f"convert<{c_type(step.result.dtype, step.saturate)}>({text})"
-            define(len(self.plan.operands) + k, kind, text)
-        takes = ", ".join(["[[maybe_unused]] const Scalar* numbers", *given])
+            define_variable(len(self.plan.operands) + k, kind, text)
+        takes = ", ".join(["[[maybe_unused]] const Scalar* numbers", *parameters])
         return f"COMMON {kind} chain({takes}) {{ {' '.join(lines)} return {names[self.value]}; }}"
 
 
-def write_fuse(plan: FusePlan) -> Write:
+def compile_fuse(plan: FusePlan) -> Write:
     """One launch; more for very many steps or operands, and for a reduction in chunks."""
-    if plan.has_tiles and not takes_tiles(plan):
-        return write_call_by_call(plan)
+    if plan.has_tiles and not accepts_tiles(plan):
+        return compile_call_by_call(plan)
     if plan.reduction is not None:
-        return _write_reduced(plan, plan.reduction)
+        return _compile_fused_reduction(plan, plan.reduction)
     padding = None if plan.destinations else padding_of(plan.result)
     return mixed_writer(plan.result.device.number, partial(plan_fuse, plan, padding=padding))
 
 
-def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
+def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
     """A reduction of values that are worked out as they are read, or else written before."""
-    values = plan.unreduced
-    made, write_result = carried_out(values), reduce.write_reduce(reduction)
+    values = plan.plan_before_reduction
+    compute_values, write_result = compile_plan(values), reduce.compile_reduce(reduction)
 
-    def write_apart(out: Tensor, *operands: Any) -> None:
-        write_result(out, made(*operands))
+    def write_in_two_steps(out: Tensor, *operands: Any) -> None:
+        write_result(out, compute_values(*operands))
 
-    chain, *others = chains(values, MOST_TENSORS[0])
-    reads = None if others or not reduce.is_planned(reduction) else _reads(chain)
+    chain, *others = split_into_chains(values, MOST_TENSORS[0])
+    reads = None if others or not reduce.is_reduced_directly(reduction) else _operand_reads(chain)
     if reads is None:
-        return write_apart
-    planned = _plan_reduced(plan, reduction, chain, reads), _content(plan, chain.numbers)
-    write_at_once = mixed_writer(plan.result.device.number, lambda alignments: planned)
+        return write_in_two_steps
+    planned = (
+        _plan_fused_reduction(plan, reduction, chain, reads),
+        _make_scalar_packer(plan, chain.numbers),
+    )
+    write_in_one_launch = mixed_writer(plan.result.device.number, lambda alignments: planned)
     longest = WIDEST // values.result.dtype.itemsize
     aligned = [
         (value, min(WIDEST, longest * o.dtype.itemsize))
-        for value, o, how in zip(chain.tensors, chain.reads, reads.how, strict=True)
+        for value, o, how in zip(chain.tensors, chain.read_specs, reads.modes, strict=True)
         if how in ("SAME_SLOT", "WHOLE_PACKS")
     ]
 
     def write(out: Tensor, *operands: Any) -> None:
-        at_once = not any(operands[value].memory.address % n for value, n in aligned)
-        (write_at_once if at_once else write_apart)(out, *operands)
+        is_aligned = not any(operands[value].memory.address % n for value, n in aligned)
+        (write_in_one_launch if is_aligned else write_in_two_steps)(out, *operands)
 
     return write
 
 
-def _content(plan: FusePlan, numbers: Sequence[Number]) -> Content:
+def _make_scalar_packer(plan: FusePlan, numbers: Sequence[TypedScalar]) -> ScalarPacker:
     return octets_of_numbers(plan.operation.name, [(value + 1, dtype) for value, dtype in numbers])
 
 
-def takes_tiles(plan: FusePlan) -> bool:
+def accepts_tiles(plan: FusePlan) -> bool:
     """Return whether a plan of tiled tensors is carried out without copies out of their tiles."""
     if plan.reduction is not None:
         return False
     padding = None if plan.destinations else padding_of(plan.result)
     return all(
-        walks_tiles(chain.result, chain.reads, padding)
-        for most in MOST_TENSORS
-        for chain in chains(plan, most)
+        can_launch_on_tiles(chain.result, chain.read_specs, padding)
+        for max_tensors in MOST_TENSORS
+        for chain in split_into_chains(plan, max_tensors)
     )
 
 
@@ -190,130 +199,151 @@ def takes_tiles(plan: FusePlan) -> bool:
 
 def plan_fuse(
     plan: FusePlan, alignments: Sequence[int], padding: bytes | None = None
-) -> tuple[Launches, Content]:
+) -> tuple[Launches, ScalarPacker]:
     """Plan the launches of a fusion without a reduction, and what packs its numbers."""
-    many, few = (chains(plan, most) for most in MOST_TENSORS)
+    many, few = (split_into_chains(plan, max_tensors) for max_tensors in MOST_TENSORS)
     try:
-        return _planned(plan, many, alignments, padding)
+        return _plan_chains(plan, many, alignments, padding)
     except TooManyAxesError:
-        return _planned(plan, few, alignments, padding)
+        return _plan_chains(plan, few, alignments, padding)
 
 
-def _planned(
-    plan: FusePlan, parts: Sequence[Chain], alignments: Sequence[int], padding: bytes | None
-) -> tuple[Launches, Content]:
+def _plan_chains(
+    plan: FusePlan,
+    fused_chains: Sequence[FusedChain],
+    alignments: Sequence[int],
+    padding: bytes | None,
+) -> tuple[Launches, ScalarPacker]:
     """A launch for each chain; what is in between is in scratch memory."""
     count = len(plan.operands)
-    place = {value: value + 1 for value in range(count)}
-    place |= {chain.value: count + 1 + k for k, chain in enumerate(parts[:-1])}
-    place[parts[-1].value] = 0
-    aligned = [*alignments, *[SECTOR] * (len(parts) - 1)]  # new memory is, of the widest access
+    memory_of_value = {value: value + 1 for value in range(count)}
+    memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}
+    memory_of_value[fused_chains[-1].value] = 0
+    aligned = [
+        *alignments,
+        *[SECTOR] * (len(fused_chains) - 1),
+    ]  # new memory is, of the widest access
     launches: list[Launch] = []
-    numbers: list[Number] = []
+    numbers: list[TypedScalar] = []
     scratch: list[int] = []
-    for chain in parts:
-        result, memories = chain.result, [place[value] for value in (chain.value, *chain.tensors)]
-        types = (*chain.macros, ("RESULT", c_type(result.dtype)))
-        found = plan_loops(
-            Computed("fuse", types, numbers=chain.room),
+    for chain in fused_chains:
+        result, memories = (
+            chain.result,
+            [memory_of_value[value] for value in (chain.value, *chain.tensors)],
+        )
+        types = (*chain.kernel_macros, ("RESULT", c_type(result.dtype)))
+        chain_launches = plan_computation(
+            Computation("fuse", types, scalar_count=chain.scalar_capacity),
             result,
-            chain.reads,
+            chain.read_specs,
             [aligned[memory] for memory in memories],
             None if memories[0] else padding,
         )
-        takes = 16 * len(numbers), 16 * (len(numbers) + len(chain.numbers))
-        at = 8 + 24 * len(chain.reads)  # behind the pointers, and what may stand for each
-        for each in found.launches:
-            placed = each.placed(memories)
-            if each.takes[1] is None:  # no launch for padding alone
-                placed = replace(placed, scalars_at=at, takes=takes)
-            launches.append(placed)
+        scalar_range = 16 * len(numbers), 16 * (len(numbers) + len(chain.numbers))
+        scalar_offset = 8 + 24 * len(
+            chain.read_specs
+        )  # behind the pointers, and what may stand for each
+        for launch in chain_launches.launches:
+            placed_launch = launch.placed(memories)
+            if launch.takes[1] is None:  # no launch for padding alone
+                placed_launch = replace(placed_launch, scalars_at=scalar_offset, takes=scalar_range)
+            launches.append(placed_launch)
         numbers += chain.numbers
         if memories[0]:
             scratch.append(result.layout.nbytes(result.dtype))
-    return Launches(tuple(launches), found.case, tuple(scratch)), _content(plan, numbers)
+    return Launches(tuple(launches), chain_launches.case, tuple(scratch)), _make_scalar_packer(
+        plan, numbers
+    )
 
 
-class Reads(NamedTuple):
+class OperandReads(NamedTuple):
     """Read modes of the operands of a chain, for the kernels that reduce its result."""
 
-    how: list[str | None]  # a name of `Reads` in ``kernels/include/chained.cuh``; None: not at all
+    modes: list[
+        str | None
+    ]  # a name of `Reads` in ``kernels/include/chained.cuh``; None: not at all
     axes: tuple[Axis, ...]  # with the strides of all, where some are broadcast
     firsts: tuple[int, ...]  # bytes where they begin
 
 
-def _reads(chain: Chain) -> Reads | None:
+def _operand_reads(chain: FusedChain) -> OperandReads | None:
     """Return the read modes of the operands; None for too many, or for operands too far apart."""
-    made, layout = chain.result, chain.result.layout
-    longest = WIDEST // made.dtype.itemsize
-    octets = sum([o.dtype.itemsize for o in chain.reads])
-    if longest * octets > MOST_BYTES or longest * len(chain.reads) > MOST_ELEMENTS:
+    result, layout = chain.result, chain.result.layout
+    longest = WIDEST // result.dtype.itemsize
+    octets = sum([o.dtype.itemsize for o in chain.read_specs])
+    if longest * octets > MOST_BYTES or longest * len(chain.read_specs) > MOST_ELEMENTS:
         return None
-    how = [_how(o.layout, layout) for o in chain.reads]
-    if layout.is_tiled or None in how:
+    modes = [_read_mode(o.layout, layout) for o in chain.read_specs]
+    if layout.is_tiled or None in modes:
         return None
-    if "BROADCAST" not in how:
-        return Reads(how, (), (0,) * len(how))
-    specs = [made, *chain.reads]
+    if "BROADCAST" not in modes:
+        return OperandReads(modes, (), (0,) * len(modes))
+    specs = [result, *chain.read_specs]
     layouts = [o.layout.broadcast_to(layout.shape) for o in specs]
-    loop = Loop.over(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
+    loop = Loop.over_layouts(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
     (*slower, last), firsts = loop.axes, tuple(loop.firsts[1:])
-    for n, each in enumerate(how, 1):
+    for n, mode in enumerate(modes, 1):
         whole = last.size % longest == 0 and last.strides[n] == 1 and not loop.firsts[n]
-        if each == "BROADCAST" and whole and not any(a.strides[n] % longest for a in slower):
-            how[n - 1] = "WHOLE_PACKS"
+        if mode == "BROADCAST" and whole and not any(a.strides[n] % longest for a in slower):
+            modes[n - 1] = "WHOLE_PACKS"
     axes = tuple([axis._replace(strides=axis.strides[1:]) for axis in loop.axes])
-    return Reads(how, axes, firsts) if len(axes) <= RANKS[-1] else None
+    return OperandReads(modes, axes, firsts) if len(axes) <= RANKS[-1] else None
 
 
-def _how(operand: Layout, made: Layout) -> str | None:
+def _read_mode(operand: Layout, result: Layout) -> str | None:
     """Return how an operand is read; in another order only if it is much smaller."""
     if operand.size == 1:
         return "ONE_ELEMENT"
-    if operand.same_placement(made):
+    if operand.same_placement(result):
         return "SAME_SLOT"
-    is_packed = made.size == made.required_size < 2**31 and not operand.is_tiled
-    return "BROADCAST" if is_packed and operand.size * 8 <= made.size else None
+    is_packed = result.size == result.required_size < 2**31 and not operand.is_tiled
+    return "BROADCAST" if is_packed and operand.size * 8 <= result.size else None
 
 
-def _plan_reduced(plan: FusePlan, reduction: ReducePlan, chain: Chain, reads: Reads) -> Launches:
+def _plan_fused_reduction(
+    plan: FusePlan, reduction: ReducePlan, chain: FusedChain, reads: OperandReads
+) -> Launches:
     """How to reduce what a chain makes, as it would be reduced in memory of its own."""
-    macros = (*chain.macros, ("READ", ", ".join(map(str, reads.how))))
-    chained = reduce.Chained(macros, reads.firsts, chain.room, reads.axes)
-    found = reduce.plan_reduce(reduction, SECTOR, chained)
+    macros = (*chain.kernel_macros, ("READ", ", ".join(map(str, reads.modes))))
+    chained = reduce.FusedSource(macros, reads.firsts, chain.scalar_capacity, reads.axes)
+    reduction_launches = reduce.plan_reduce(reduction, SECTOR, chained)
     scratch = len(plan.operands) + 1
-    read, *join = found.launches
+    read, *join = reduction_launches.launches
     memories = [0, *[value + 1 for value in chain.tensors], scratch]
     launches = [read.placed(memories[: len(read.firsts)])]
-    launches += [replace(each.placed([0, 0, scratch]), takes=(0, 0)) for each in join]
-    return replace(found, launches=tuple(launches))
+    launches += [replace(launch.placed([0, 0, scratch]), takes=(0, 0)) for launch in join]
+    return replace(reduction_launches, launches=tuple(launches))
 
 
 # ---- Chains
 
 
-def chains(plan: FusePlan, most: int) -> list[Chain]:
+def split_into_chains(plan: FusePlan, max_tensors: int) -> list[FusedChain]:
     """The kernels of a plan: one, if few enough steps, scalars and at most `most` tensors do all.
 
     Else the longest of the chains that meet in a step is written to memory, and read again. Steps
     that are needed by several chains are carried out in each.
     """
-    made: dict[int, Chain] = {}  # by the value that is written
-    chain_of: dict[int, Chain] = {}
+    chain_by_value: dict[int, FusedChain] = {}  # by the value that is written
+    chain_of: dict[int, FusedChain] = {}
     for k, step in enumerate(plan.steps):
         while True:
-            inner = [chain_of[v] for v in step.reads if v in chain_of and v not in made]
-            chain = Chain(plan, sorted({k, *[n for each in inner for n in each.steps]}))
+            inner = [chain_of[v] for v in step.reads if v in chain_of and v not in chain_by_value]
+            chain = FusedChain(
+                plan, sorted({k, *[n for candidate in inner for n in candidate.steps]})
+            )
             fits = len(chain.steps) <= MOST_STEPS and len(chain.numbers) <= MOST_NUMBERS
-            if fits and len(chain.tensors) <= most:
+            if fits and len(chain.tensors) <= max_tensors:
                 break
-            longest = max(inner, key=lambda each: (len(each.tensors), len(each.steps)))
-            made[longest.value] = longest
+            longest = max(
+                inner, key=lambda candidate: (len(candidate.tensors), len(candidate.steps))
+            )
+            chain_by_value[longest.value] = longest
         chain_of[chain.value] = chain
-    needed, found = [chain], []
+    needed, selected_chains = [chain], []
     while needed:
         chain = needed.pop()
-        if chain not in found:
-            found.append(chain)
-            needed += [made[value] for value in chain.tensors if value in made]
-    return sorted(found, key=lambda each: each.value)
+        if chain not in selected_chains:
+            selected_chains.append(chain)
+            needed += [chain_by_value[value] for value in chain.tensors if value in chain_by_value]
+    return sorted(selected_chains, key=lambda candidate: candidate.value)

@@ -19,26 +19,28 @@ from tensorlayout.cuda.engine import (
     divisor,
     kernel,
 )
-from tensorlayout.layout import Layout, Loop, index_type
+from tensorlayout.layout import Layout, Loop, narrowest_index_type
 from tensorlayout.plan import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
 
 FILE = "image.cu"
 
 # Dimensions of images that have kernels; those with fewer get more of size 1.
 _IMAGE_RANKS = (3, 4, 5, 8)
-_PLAIN = Windows(1, 1, 1, 1, 0)
+_UNIT_WINDOW = Windows(1, 1, 1, 1, 0)
 
 
 def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
     """The launch, for the addresses of result and source."""
     result, source, dtype = plan.result.layout, plan.source.layout, plan.result.dtype
-    rank = next(each for each in _IMAGE_RANKS if each >= result.ndim)
-    windows = (_PLAIN, _PLAIN, *plan.windows)
+    rank = next(kernel_rank for kernel_rank in _IMAGE_RANKS if kernel_rank >= result.ndim)
+    windows = (_UNIT_WINDOW, _UNIT_WINDOW, *plan.windows)
     taps = prod(w.size for w in windows)
     reach = max(w.dilation * w.size + w.step * w.count + w.before for w in windows)
     furthest = sum((n - 1) * abs(s) for n, s in zip(result.shape, result.strides, strict=True))
     spread = sum((n - 1) * abs(s) for n, s in zip(source.shape, source.strides, strict=True))
-    index = index_type(result.size, max(furthest, spread, taps, reach + max(result.shape)))
+    index = narrowest_index_type(
+        result.size, max(furthest, spread, taps, reach + max(result.shape))
+    )
     chosen = kernel(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
     # For each dimension of the image the strides of windows' elements and of windows.
     batch, column, block = source.strides[-3:]
@@ -46,20 +48,20 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
     for d in range(1, len(plan.windows) + 1):
         after = plan.windows[d:]
         strides.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
-    made = arguments(chosen, count=result.size, taps=taps)
+    params = arguments(chosen, count=result.size, taps=taps)
     order = list(result.minor_to_major)
     for d in range(rank):
-        dim, there = made.dims[d], d < result.ndim
-        w = windows[d] if there else _PLAIN
-        n = result.shape[d] if there else 1
-        dim.step, dim.turn = divisor(index, w.step), order.index(d) if there else d
-        dim.stride = result.strides[d] if there else 0
-        dim.tap, dim.block = strides[d] if there else (0, 0)
+        dim, exists = params.dims[d], d < result.ndim
+        w = windows[d] if exists else _UNIT_WINDOW
+        n = result.shape[d] if exists else 1
+        dim.step, dim.turn = divisor(index, w.step), order.index(d) if exists else d
+        dim.stride = result.strides[d] if exists else 0
+        dim.tap, dim.block = strides[d] if exists else (0, 0)
         dim.before, dim.dilation, dim.window = w.before, w.dilation, w.size
         dim.blocks = n if d < 2 else w.count
-        made.turns[dim.turn] = divisor(index, n)
+        params.turns[dim.turn] = divisor(index, n)
     firsts = (result.offset * dtype.itemsize, source.offset * dtype.itemsize)
-    return Launch(chosen, -(-result.size // THREADS), bytes(made), firsts)
+    return Launch(chosen, -(-result.size // THREADS), bytes(params), firsts)
 
 
 def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
@@ -68,18 +70,22 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
     shape, rank = result.shape, result.ndim
     around = Layout(shape, (*source.strides[:-2], 0, 0), offset=source.offset)
     places = [Layout(shape, [int(d == dim) for d in range(rank)]) for dim in (rank - 2, rank - 1)]
-    loop = Loop.numbered((result,), (around, *places), itemsize, (itemsize,)).widened(WIDEST)
-    kept = [abs(s) * (n - 1) for n, s in zip(source.shape, source.strides, strict=True)]
-    index = index_type(loop.count, max(loop.furthest, sum(kept), 4 * max(shape)))
+    loop = Loop.over_elements_and_tables(
+        (result,), (around, *places), itemsize, (itemsize,)
+    ).with_wider_elements(WIDEST)
+    source_reach = [abs(s) * (n - 1) for n, s in zip(source.shape, source.strides, strict=True)]
+    index = narrowest_index_type(
+        loop.count, max(loop.max_offset, sum(source_reach), 4 * max(shape))
+    )
     rank, kind = len(loop.sizes), c_type(plan.result.dtype)
     chosen = kernel(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
-    made = arguments(chosen, count=loop.count, walk=loop.axes)
+    params = arguments(chosen, count=loop.count, walk=loop.axes)
     for k, scale in enumerate(plan.scales):
-        dim = made.dims[k]
+        dim = params.dims[k]
         dim.first, dim.size = loop.firsts[2 + k], source.shape[k - 2]
         dim.step, dim.scale = source.strides[k - 2], divisor(index, scale)
     firsts = (loop.firsts[0], loop.firsts[1] * itemsize)
-    return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(made), firsts)
+    return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(params), firsts)
 
 
 def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch:
@@ -91,8 +97,10 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
     shape, itemsize, size = result.shape, plan.result.dtype.itemsize, result.shape[plan.dim]
     places = Layout(shape, [int(d == plan.dim) for d in range(len(shape))])
     tables = (plan.lengths.layout.broadcast_to(shape), places)
-    loop = Loop.numbered((result, source), tables, itemsize, alignments[:2]).widened(WIDEST)
-    index, rank = index_type(loop.count, max(loop.furthest, 2 * size)), len(loop.sizes)
+    loop = Loop.over_elements_and_tables(
+        (result, source), tables, itemsize, alignments[:2]
+    ).with_wider_elements(WIDEST)
+    index, rank = narrowest_index_type(loop.count, max(loop.max_offset, 2 * size)), len(loop.sizes)
     chosen = kernel(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
     step = source.strides[plan.dim] * itemsize // loop.width
     to, from_, lengths, first = loop.firsts

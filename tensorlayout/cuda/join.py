@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import NamedTuple
 
-from tensorlayout.cuda.copy import plan_copy, write_move
+from tensorlayout.cuda.copy import compile_move, plan_copy
 from tensorlayout.cuda.engine import (
     PER_THREAD,
     SECTOR,
@@ -21,8 +21,16 @@ from tensorlayout.cuda.engine import (
     kernel,
     writer,
 )
-from tensorlayout.layout import Axis, Layout, Loop, Window, furthest, index_type, merged
-from tensorlayout.plan import JoinPlan, SplitPlan, Write, cuts_of, part_of
+from tensorlayout.layout import (
+    Axis,
+    Layout,
+    Loop,
+    Window,
+    max_offset_of_axes,
+    merge_axes,
+    narrowest_index_type,
+)
+from tensorlayout.plan import JoinPlan, SplitPlan, Write, part_slices, slice_layout
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "join.cu"
@@ -31,21 +39,21 @@ FILE = "join.cu"
 RANKS = (1, 2, 3)
 
 
-class _Whole(NamedTuple):
+class _WholeTensor(NamedTuple):
     """What inputs are parts of along an axis."""
 
     layout: Layout
     axis: int
     itemsize: int
     alignment: int
-    number: int  # of its memory, in a split the last
+    memory_number: int  # of its memory, in a split the last
 
 
-class _Input(NamedTuple):
-    number: int  # of its memory
+class _JoinInput(NamedTuple):
+    memory_number: int  # of its memory
     layout: Layout
-    place: int  # the index at which its part starts
-    start: int  # the slot
+    start_index: int  # the index at which its part starts
+    start_slot: int  # the slot
     alignment: int
 
 
@@ -57,7 +65,7 @@ def plan_join(
     itemsize: int,
     alignments: Sequence[int],
     *,
-    splits: bool = False,
+    is_split: bool = False,
 ) -> Launches:
     """How to copy all inputs into their parts of the result, which begin at `starts`.
 
@@ -66,81 +74,99 @@ def plan_join(
     number that the parameters of a launch hold; inputs that a copy takes through tiles are left to
     it. `alignments` of the result and of each source, no less than an element.
     """
-    numbers = range(len(sources)) if splits else range(1, 1 + len(sources))
+    numbers = range(len(sources)) if is_split else range(1, 1 + len(sources))
     slots = [start * result.strides[axis] for start in starts]
     rows = zip(numbers, sources, starts, slots, alignments[1:], strict=True)
-    inputs = [_Input(*row) for row in rows if row[1].size]
-    whole = _Whole(result, axis, itemsize, alignments[0], len(sources) if splits else 0)
-    copies = [_transposed(whole, each) for each in inputs]
-    kept = [each for each, copy in zip(inputs, copies, strict=True) if copy is None]
-    joined = [_launch(whole, group) for group in _groups(whole, kept)]
-    return Launches((*joined, *[copy for copy in copies if copy is not None]))
+    inputs = [_JoinInput(*row) for row in rows if row[1].size]
+    whole = _WholeTensor(result, axis, itemsize, alignments[0], len(sources) if is_split else 0)
+    copies = [_plan_transposed_copy(whole, join_input) for join_input in inputs]
+    direct_inputs = [
+        join_input for join_input, copy in zip(inputs, copies, strict=True) if copy is None
+    ]
+    join_launches = [
+        _plan_group_launch(whole, group) for group in _launch_groups(whole, direct_inputs)
+    ]
+    return Launches((*join_launches, *[copy for copy in copies if copy is not None]))
 
 
-def _transposed(whole: _Whole, given: _Input) -> Launch | None:
+def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) -> Launch | None:
     """The copy of an input that goes through tiles; None for others."""
-    sizes, strides = given.layout.shape, given.layout.strides
-    fastest = next((d for d in whole.layout.minor_to_major if sizes[d] > 1), None)
-    if fastest is None or strides[fastest] == whole.layout.strides[fastest]:
+    sizes, strides = join_input.layout.shape, join_input.layout.strides
+    fastest = next((d for d in whole_tensor.layout.minor_to_major if sizes[d] > 1), None)
+    if fastest is None or strides[fastest] == whole_tensor.layout.strides[fastest]:
         return None
-    cut = slice(given.place, given.place + sizes[whole.axis])
-    part = part_of(whole.layout, (*[slice(None)] * whole.axis, cut))
-    shift = part.lowest * whole.itemsize
-    ends = [(part.at_origin, gcd(whole.alignment, shift), whole.number, shift)]
-    ends.insert(1 - (whole.number > 0), (given.layout, given.alignment, given.number, 0))
+    cut = slice(join_input.start_index, join_input.start_index + sizes[whole_tensor.axis])
+    part = slice_layout(whole_tensor.layout, (*[slice(None)] * whole_tensor.axis, cut))
+    shift = part.lowest * whole_tensor.itemsize
+    ends = [(part.at_origin, gcd(whole_tensor.alignment, shift), whole_tensor.memory_number, shift)]
+    ends.insert(
+        1 - (whole_tensor.memory_number > 0),
+        (join_input.layout, join_input.alignment, join_input.memory_number, 0),
+    )
     (to, from_), alignments, numbers, shifts = zip(*ends, strict=True)
-    copy = plan_copy(to, from_, whole.itemsize, alignments)
+    copy = plan_copy(to, from_, whole_tensor.itemsize, alignments)
     return copy.launches[0].placed(numbers, *shifts) if copy.case == "tiles" else None
 
 
-def _groups(whole: _Whole, inputs: list[_Input]) -> list[list[_Input]]:
+def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[list[_JoinInput]]:
     """Inputs that a launch takes together: of one width of access, and not too many."""
-    by_width: dict[int, list[_Input]] = {}
-    for each in inputs:
-        by_width.setdefault(_width(_axes(whole, [each]), whole, [each]), []).append(each)
+    by_width: dict[int, list[_JoinInput]] = {}
+    for join_input in inputs:
+        by_width.setdefault(
+            _access_width(_joined_axes(whole_tensor, [join_input]), whole_tensor, [join_input]), []
+        ).append(join_input)
     groups = []
     for _, members in sorted(by_width.items(), reverse=True):
-        axes = _axes(whole, members)
-        index, rank = index_type(whole.layout.size, furthest(axes)), len(axes)
+        axes = _joined_axes(whole_tensor, members)
+        index, rank = (
+            narrowest_index_type(whole_tensor.layout.size, max_offset_of_axes(axes)),
+            len(axes),
+        )
         # How many the parameters of a launch hold.
         most = constant(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
         groups += [members[k : k + most] for k in range(0, len(members), most)]
     return groups
 
 
-def _axes(whole: _Whole, inputs: list[_Input]) -> list[Axis]:
+def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[Axis]:
     """The axes of the result, slowest first, with the strides of the result and of each input.
 
     Inputs have windows of the joined one. What follows it in the result is another input's.
     """
-    dims, result = [], whole.layout
+    dims, result = [], whole_tensor.layout
     for d in reversed(result.minor_to_major):
-        layouts = [result, *[each.layout for each in inputs]]
+        layouts = [result, *[join_input.layout for join_input in inputs]]
         parts = Window(tuple([layout.shape[d] for layout in layouts]))
         strides = tuple([layout.strides[d] for layout in layouts])
-        joined = d == whole.axis and result.shape[d] > 1
+        joined = d == whole_tensor.axis and result.shape[d] > 1
         dims.append(Axis(result.shape[d], strides, parts if joined else None))
     ones = (1,) * (1 + len(inputs))
-    found = merged(dims, lambda slower, faster: faster.tag is None and slower.steps_over(faster))
-    return found or [Axis(1, ones, Window(ones))]
+    merged_axes = merge_axes(
+        dims, lambda slower, faster: faster.tag is None and slower.steps_past(faster)
+    )
+    return merged_axes or [Axis(1, ones, Window(ones))]
 
 
-def _width(axes: list[Axis], whole: _Whole, inputs: list[_Input]) -> int:
+def _access_width(axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> int:
     """The widest access, in **bytes**."""
     *slower, last = axes
     counts = last.window.counts
     if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
-        return whole.itemsize
+        return whole_tensor.itemsize
     rows = [row for a in slower for row in zip(a.window.counts, a.strides, strict=True)]
     steps = [step for n, step in rows if n > 1]
-    steps += [*counts[1:], *[each.start for each in inputs], whole.layout.offset]
-    steps += [each.layout.offset for each in inputs]
-    aligned = [whole.alignment, *[each.alignment for each in inputs]]
-    return gcd(WIDEST, *aligned, *[step * whole.itemsize for step in steps])
+    steps += [
+        *counts[1:],
+        *[join_input.start_slot for join_input in inputs],
+        whole_tensor.layout.offset,
+    ]
+    steps += [join_input.layout.offset for join_input in inputs]
+    aligned = [whole_tensor.alignment, *[join_input.alignment for join_input in inputs]]
+    return gcd(WIDEST, *aligned, *[step * whole_tensor.itemsize for step in steps])
 
 
-def _threads_of_rows(
-    axes: list[Axis], whole: _Whole, inputs: list[_Input], width: int
+def _row_thread_counts(
+    axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_JoinInput], width: int
 ) -> list[int]:
     """Threads of a row of each input, if rows begin anywhere in a sector; else none.
 
@@ -152,72 +178,84 @@ def _threads_of_rows(
     sizes = runs.window.counts[1:]
     if rows.strides[1:] != sizes or set(runs.strides) != {1}:
         return []
-    steps = [rows.strides[0], whole.layout.offset, *[each.start for each in inputs]]
-    if not gcd(whole.alignment, *[step * whole.itemsize for step in steps]) % SECTOR:
+    steps = [
+        rows.strides[0],
+        whole_tensor.layout.offset,
+        *[join_input.start_slot for join_input in inputs],
+    ]
+    if not gcd(whole_tensor.alignment, *[step * whole_tensor.itemsize for step in steps]) % SECTOR:
         return []
-    grain, times = SECTOR // width, width // whole.itemsize
+    grain, times = SECTOR // width, width // whole_tensor.itemsize
     threads = [-(-(size // times + grain - 1) // grain) * grain for size in sizes]
     count = rows.size * max(threads)
-    fits = index_type(count + THREADS * PER_THREAD, 0) == index_type(whole.layout.size, 0)
+    fits = narrowest_index_type(count + THREADS * PER_THREAD, 0) == narrowest_index_type(
+        whole_tensor.layout.size, 0
+    )
     return threads if fits and sum(threads) * times * 9 <= sum(sizes) * 10 else []
 
 
-def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
-    axes, result, itemsize = _axes(whole, inputs), whole.layout, whole.itemsize
-    width, rank = _width(axes, whole, inputs), len(axes)
-    index = index_type(result.size, furthest(axes))
-    splits = whole.number > 0
-    threads = [] if splits else _threads_of_rows(axes, whole, inputs, width)  # which only join
+def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> Launch:
+    axes, result, itemsize = (
+        _joined_axes(whole_tensor, inputs),
+        whole_tensor.layout,
+        whole_tensor.itemsize,
+    )
+    width, rank = _access_width(axes, whole_tensor, inputs), len(axes)
+    index = narrowest_index_type(result.size, max_offset_of_axes(axes))
+    splits = whole_tensor.memory_number > 0
+    threads = (
+        [] if splits else _row_thread_counts(axes, whole_tensor, inputs, width)
+    )  # which only join
     shape = {"INDEX": index, "WIDTH": width} | ({} if threads else {"RANK": rank})
     chosen = kernel(FILE, "join_rows" if threads else "join_parts", **shape)
-    made = arguments(chosen)
-    shared, end, count = made.shared, 0, 1 + len(inputs)
+    params = arguments(chosen)
+    shared, end, count = params.shared, 0, 1 + len(inputs)
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, splits
     loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
-    packs = loop.in_packs(width // itemsize, range(count)).axes
-    for d, each in enumerate(packs):
-        shared.stride[d] = each.strides[0]
-        if each.tag is not None:
+    packs = loop.loop_over_packs(width // itemsize, range(count)).axes
+    for d, item in enumerate(packs):
+        shared.stride[d] = item.strides[0]
+        if item.tag is not None:
             shared.axis = d
         else:
-            shared.size[d] = divisor(index, each.size)
-    for k, given in enumerate(inputs, 1):
-        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in packs]
+            shared.size[d] = divisor(index, item.size)
+    for k, join_input in enumerate(inputs, 1):
+        part, sizes = params.parts[k - 1], [item.window.counts[k] for item in packs]
         part.count = prod(sizes)
-        part.start = given.start * itemsize // width
-        for d, each in enumerate(packs):
-            part.stride[d] = each.strides[k] if sizes[d] > 1 else 0
-            if each.tag is not None:
+        part.start = join_input.start_slot * itemsize // width
+        for d, item in enumerate(packs):
+            part.stride[d] = item.strides[k] if sizes[d] > 1 else 0
+            if item.tag is not None:
                 part.size = divisor(index, sizes[d])
         if threads:
             part.count, part.size = sizes[0] * threads[k - 1], divisor(index, threads[k - 1])
             part.stride[0] = sizes[1]
         end += blocks_of_walk(part.count, rank, RANKS)
         part.end_block = end
-    firsts = tuple([each.offset * itemsize for each in (result, *[i.layout for i in inputs])])
-    memories = (whole.number, *[each.number for each in inputs])
-    return Launch(chosen, end, bytes(made), firsts, memories)
+    firsts = tuple([item.offset * itemsize for item in (result, *[i.layout for i in inputs])])
+    memories = (whole_tensor.memory_number, *[item.memory_number for item in inputs])
+    return Launch(chosen, end, bytes(params), firsts, memories)
 
 
 # ---- Writes
 
 
-def write_join(plan: JoinPlan) -> Write:
+def compile_join(plan: JoinPlan) -> Write:
     """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
     spec, axis = plan.result, plan.axis
     layouts, starts = list[Layout](), list[int]()
     movers: dict[int, Write] = {}
-    cuts = cuts_of(plan.sources, axis)
+    cuts = part_slices(plan.sources, axis)
     for k, (source, cut) in enumerate(zip(plan.sources, cuts, strict=True)):
         if source.dtype == spec.dtype and not source.layout.is_tiled:
             layouts.append(source.layout)
             starts.append(cut[axis].start)
         else:
-            part = part_of(spec.layout, cut)
+            part = slice_layout(spec.layout, cut)
             shift = part.lowest * spec.dtype.itemsize if part.size else 0
-            to = TensorSpec(spec.dtype, part.at_origin, spec.device)
-            movers[k] = write_move(source, to, shift=shift)
-    join = _writer(spec, axis, layouts, starts)
+            destination = TensorSpec(spec.dtype, part.at_origin, spec.device)
+            movers[k] = compile_move(source, destination, byte_shift=shift)
+    join = _make_join_writer(spec, axis, layouts, starts)
     if not movers:
         return join
 
@@ -229,23 +267,25 @@ def write_join(plan: JoinPlan) -> Write:
     return write
 
 
-def write_split(plan: SplitPlan) -> Write:
+def compile_split(plan: SplitPlan) -> Write:
     """One launch for all results, but those of another order."""
-    starts = [cut[plan.axis].start for cut in cuts_of(plan.results, plan.axis)]
+    starts = [cut[plan.axis].start for cut in part_slices(plan.results, plan.axis)]
     layouts = [result.layout for result in plan.results]
-    return _writer(plan.source, plan.axis, layouts, starts, splits=True)
+    return _make_join_writer(plan.source, plan.axis, layouts, starts, is_split=True)
 
 
-def _writer(
-    spec: TensorSpec, axis: int, layouts: list[Layout], starts: list[int], *, splits: bool = False
+def _make_join_writer(
+    spec: TensorSpec, axis: int, layouts: list[Layout], starts: list[int], *, is_split: bool = False
 ) -> Write:
     """What joins tensors of these layouts, or takes the one of `spec` apart."""
-    others = slice(0, -1) if splits else slice(1, None)
+    part_slice = slice(0, -1) if is_split else slice(1, None)
 
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        given = alignments[-1 if splits else 0], *alignments[others]
+    def plan_launches(alignments: tuple[int, ...]) -> Launches:
+        ordered_alignments = alignments[-1 if is_split else 0], *alignments[part_slice]
         itemsize = spec.dtype.itemsize
-        return plan_join(spec.layout, layouts, starts, axis, itemsize, given, splits=splits)
+        return plan_join(
+            spec.layout, layouts, starts, axis, itemsize, ordered_alignments, is_split=is_split
+        )
 
-    alike = others if len(layouts) > 4 else None  # alignments of few are told apart
-    return writer(spec.device.number, planned, alike=alike)
+    alike = part_slice if len(layouts) > 4 else None  # alignments of few are told apart
+    return writer(spec.device.number, plan_launches, alike=alike)

@@ -22,24 +22,24 @@ from tensorlayout.cuda.engine import (
     constant,
     faults,
     kernel,
-    new_tensors,
     octets,
     pattern,
+    tensor_allocator,
     writer,
 )
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.gather import (
-    Positions,
-    fitted,
-    launch_of,
-    loop_over,
-    packed_steps,
-    placed,
-    plan_read,
+    PositionTensor,
+    computed_positions,
+    factor_common_step,
+    loop_over_axes,
+    make_index_launch,
+    plan_gather_launch,
+    widen_index_loop,
 )
-from tensorlayout.cuda.scatter import in_dtype, plan_write, values_in
+from tensorlayout.cuda.scatter import broadcast_values_to, compile_dtype_cast, plan_scatter_launch
 from tensorlayout.devices import Device
-from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
+from tensorlayout.layout import Axis, Layout, max_offset_of_axes, merge_axes, narrowest_index_type
 from tensorlayout.plan import (
     GatherPlan,
     IndexMap,
@@ -49,7 +49,7 @@ from tensorlayout.plan import (
     ScatterPlan,
     SelectPlan,
     Write,
-    check_fits,
+    check_value_broadcasts,
     selected_spec,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -58,101 +58,125 @@ FILE = "mask.cu"
 CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
 
 # Numbers of elements of which a plan keeps its launches.
-_KEPT = 16
+_CACHED_COUNTS = 16
 
 # The memories of a launch over a mask.
-MASK, COUNTS, WRITTEN, SOURCE = range(4)
+MASK, COUNTS, DESTINATION, SOURCE = range(4)
 
 
-def prepare_select(plan: SelectPlan) -> Run:
+def compile_select(plan: SelectPlan) -> Run:
     """Count, wait for the number, and read; in row-major index order of the mask."""
     seen, index_map, number = plan.seen, plan.index_map, plan.result.device.number
-    selection = _Selection(plan.result, index_map, plan.mask.layout)
+    selection = _MaskSelection(plan.result, index_map, plan.mask.layout)
 
-    @lru_cache(_KEPT)
-    def mover(count: int) -> Write:
+    @lru_cache(_CACHED_COUNTS)
+    def compile_read(count: int) -> Write:
         spec = selected_spec(seen, index_map, count)
-        what = GatherPlan(plan.name, seen, (), spec, index_map)
-        at = (selection.placed(2, count, (0, 1)),)
-        return writer(number, partial(plan_read, what, at, shift=selection.shift), aligned=2)
+        gather_plan = GatherPlan(plan.name, seen, (), spec, index_map)
+        index_positions = (selection.selected_positions(2, count, (0, 1)),)
+        return writer(
+            number,
+            partial(plan_gather_launch, gather_plan, index_positions, shift=selection.shift),
+            aligned=2,
+        )
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
         with driver().using(number):
-            count, counts = selection.counted(mask)
-            result = new_tensors(selected_spec(seen, index_map, count))()
+            count, counts = selection.count_true(mask)
+            result = tensor_allocator(selected_spec(seen, index_map, count))()
             if not result.size:
                 return result
-            if selection.elements is not None:
-                selection.elements(mask, counts, result, x)
+            if selection.write_elements is not None:
+                selection.write_elements(mask, counts, result, x)
             else:
-                mover(count)(result, x, selection.positions(mask, count, counts))
+                compile_read(count)(result, x, selection.write_positions(mask, count, counts))
         return result
 
     return select
 
 
-def write_masked(plan: MaskedPlan) -> Write:
+def compile_masked(plan: MaskedPlan) -> Write:
     """Write where the mask is true; value and mask lie apart from what is written.
 
     Without waiting where one number or one slice is written everywhere.
     """
     if not isinstance(plan.value, TensorSpec):
         name, dtype = plan.name, plan.result.dtype
-        one = _same(plan) if plan.spread is not None else _counted(plan)
-        return lambda out, value, mask: one(out, mask, pattern(octets(name, value, dtype)))
-    spec, convert = in_dtype(plan.value, plan.result.dtype)
+        write_number = (
+            _compile_uniform_store(plan)
+            if plan.spread is not None
+            else _compile_counted_write(plan)
+        )
+        return lambda out, value, mask: write_number(out, mask, pattern(octets(name, value, dtype)))
+    spec, convert = compile_dtype_cast(plan.value, plan.result.dtype)
     plan = replace(plan, value=spec)
-    write = _same(plan) if plan.spread is not None and _stands_still(plan) else _counted(plan)
+    write = (
+        _compile_uniform_store(plan)
+        if plan.spread is not None and _value_fits_any_count(plan)
+        else _compile_counted_write(plan)
+    )
     if convert is None:
         return write
     return lambda out, value, mask: write(out, convert(value), mask)
 
 
-def _stands_still(plan: MaskedPlan) -> bool:
+def _value_fits_any_count(plan: MaskedPlan) -> bool:
     """Whether the value is the same for all that is selected, whatever the number of that."""
     try:
-        check_fits(plan.value, plan.index_map.shape(plan.seen.layout, (1,)))
+        check_value_broadcasts(plan.value, plan.index_map.result_shape(plan.seen.layout, (1,)))
     except ValueError:
         return False  # said again, with the number, when that is known
     return True
 
 
-def _same(plan: MaskedPlan) -> Write:
+def _compile_uniform_store(plan: MaskedPlan) -> Write:
     """``write(out, value, mask)``, or of a number ``write(out, mask, octets)``."""
-    many, number = isinstance(plan.value, TensorSpec), plan.result.device.number
-    content = None if many else bytes
-    return writer(number, partial(plan_store, plan), 2 + many, content, aligned=1 + many)
+    has_values, number = isinstance(plan.value, TensorSpec), plan.result.device.number
+    pack_scalars = None if has_values else bytes
+    return writer(
+        number,
+        partial(plan_masked_store, plan),
+        2 + has_values,
+        pack_scalars,
+        aligned=1 + has_values,
+    )
 
 
-def _counted(plan: MaskedPlan) -> Write:
+def _compile_counted_write(plan: MaskedPlan) -> Write:
     """Write values that depend on how much is selected, or under a mask that does not cover all."""
     number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
-    many = isinstance(plan.value, TensorSpec)
-    content = None if many else bytes
-    selection = _Selection(plan.result, index_map, plan.mask.layout)
+    has_values = isinstance(plan.value, TensorSpec)
+    pack_scalars = None if has_values else bytes
+    selection = _MaskSelection(plan.result, index_map, plan.mask.layout)
 
-    @lru_cache(_KEPT)
-    def mover(count: int) -> Write:
-        shape = index_map.shape(layout, (count,))
-        what = ScatterPlan(plan.name, plan.seen, plan.value, (), shape, index_map)
-        at = (selection.placed(1 + many, count, (1, 0, 0)),)
-        planned = partial(plan_write, what, at, shift=selection.shift)
-        return writer(number, planned, 2 + many, content, aligned=1 + many)
+    @lru_cache(_CACHED_COUNTS)
+    def compile_write(count: int) -> Write:
+        shape = index_map.result_shape(layout, (count,))
+        scatter_plan = ScatterPlan(plan.name, plan.seen, plan.value, (), shape, index_map)
+        index_positions = (selection.selected_positions(1 + has_values, count, (1, 0, 0)),)
+        plan_launches = partial(
+            plan_scatter_launch, scatter_plan, index_positions, shift=selection.shift
+        )
+        return writer(number, plan_launches, 2 + has_values, pack_scalars, aligned=1 + has_values)
 
-    def masked(out: Tensor, *operands: Any) -> None:
-        values, mask, one = operands[:many], operands[many], operands[1 + many :]
+    def write_masked_values(out: Tensor, *operands: Any) -> None:
+        values, mask, scalars = (
+            operands[:has_values],
+            operands[has_values],
+            operands[1 + has_values :],
+        )
         with driver().using(number):
-            count, counts = selection.counted(mask)
-            shape = index_map.shape(layout, (count,))
-            check_fits(plan.value, shape)
+            count, counts = selection.count_true(mask)
+            shape = index_map.result_shape(layout, (count,))
+            check_value_broadcasts(plan.value, shape)
             if 0 not in shape:
-                positions = selection.positions(mask, count, counts)
-                mover(count)(out, *values, positions, *one)
+                positions = selection.write_positions(mask, count, counts)
+                compile_write(count)(out, *values, positions, *scalars)
 
-    return masked
+    return write_masked_values
 
 
-def plan_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
+def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
     """The launch that writes what is the same for all where the mask is true; None for nothing.
 
     Memories: the destination, the value if it is in memory, the mask; `alignments` of the first.
@@ -161,43 +185,51 @@ def plan_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
     if not layout.size:
         return None
     # One number fills elements of any width: it goes along with the destination.
-    values, many, index_map = layout, isinstance(plan.value, TensorSpec), plan.index_map
+    values, has_values, index_map = layout, isinstance(plan.value, TensorSpec), plan.index_map
     first = index_map.dims[0]
     if isinstance(plan.value, TensorSpec):
-        values = values_in(plan.value.layout, index_map.shape(plan.seen.layout, (1,)))
+        values = broadcast_values_to(
+            plan.value.layout, index_map.result_shape(plan.seen.layout, (1,))
+        )
         values = values.squeeze(index_map.index_dims)
         for _ in range(mask.ndim):
             values = values.expand_dims(first)
         values = values.broadcast_to(layout.shape)
-    under = (*[0] * first, *mask.strides, *[0] * (layout.ndim - first - mask.ndim))
-    steps = zip(layout.strides, values.strides, under, strict=True)
+    mask_strides = (*[0] * first, *mask.strides, *[0] * (layout.ndim - first - mask.ndim))
+    steps = zip(layout.strides, values.strides, mask_strides, strict=True)
     dims = list(map(Axis, layout.shape, steps))
-    firsts = layout.offset * itemsize, values.offset * itemsize * many
+    firsts = layout.offset * itemsize, values.offset * itemsize * has_values
     axes = [dims[d] for d in reversed(layout.minor_to_major)]
-    loop = fitted(loop_over(axes, 3, (), itemsize, firsts), (*alignments, WIDEST)[:2])
+    loop = widen_index_loop(
+        loop_over_axes(axes, 3, (), itemsize, firsts), (*alignments, WIDEST)[:2]
+    )
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel(FILE, "store_masked", RANK=rank, INDEX=loop.index, STORE=width)
-    memories = [(0, firsts[0]), (1, firsts[1]) if many else (NOTHING, 0), (1 + many, mask.offset)]
-    return launch_of(chosen, loop, memories, many=many, fills=not many)
+    chosen = kernel(FILE, "store_masked", RANK=rank, INDEX=loop.index_c_type, STORE=width)
+    memories = [
+        (0, firsts[0]),
+        (1, firsts[1]) if has_values else (NOTHING, 0),
+        (1 + has_values, mask.offset),
+    ]
+    return make_index_launch(chosen, loop, memories, many=has_values, fills=not has_values)
 
 
-def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
+def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     """The indices of what is not zero, a tensor a dimension; the host waits for their number."""
     number, rank = plan.result.device.number, plan.result.layout.ndim
-    spec, convert = in_dtype(plan.result, dtypes.bool)
-    counter = _counter(spec, (0,) * rank)
+    spec, convert = compile_dtype_cast(plan.result, dtypes.bool)
+    counter = _make_mask_counter(spec, (0,) * rank)
     units = [tuple(int(k == d) for k in range(rank)) for d in range(rank)]
-    writers = [_over(spec, "select_positions", unit) for unit in units]
+    writers = [_make_mask_writer(spec, "select_positions", unit) for unit in units]
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         mask = x if convert is None else convert(x)
         with driver().using(number):
             count, counts = counter(mask)
-            new = new_tensors(_integers(count, spec.device))
-            made = tuple([new() for _ in range(rank)])
-            for each, write in zip(made, writers if count else (), strict=bool(count)):
-                write(mask, counts, each)
-        return made
+            allocate = tensor_allocator(_int64_vector_spec(count, spec.device))
+            results = tuple([allocate() for _ in range(rank)])
+            for result, write in zip(results, writers if count else (), strict=bool(count)):
+                write(mask, counts, result)
+        return results
 
     return nonzero
 
@@ -205,67 +237,79 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 # ---- Over a mask
 
 
-class _Selection:
+class _MaskSelection:
     """How a mask over dimensions of a tensor, the indexed ones, is counted and read."""
 
     def __init__(self, source: TensorSpec, index_map: IndexMap, mask: Layout) -> None:
         first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
-        over = TensorSpec(dtypes.bool, mask, source.device)
+        mask_spec = TensorSpec(dtypes.bool, mask, source.device)
         strides = layout.strides[first : first + mask.ndim]
         # A position stands for so many elements, the unit.
-        self._unit, steps, base, self._extent = packed_steps(mask.shape, strides)
-        self.shift = -base * self._unit  # of the first element of the tensor, for `placed`
-        self.counted = _counter(over, steps)
-        self._write = _over(over, "select_positions", steps, base)
-        self.elements = None  # what writes elements
+        self._position_unit, steps, base, self._position_extent = factor_common_step(
+            mask.shape, strides
+        )
+        self.shift = -base * self._position_unit  # of the first element of the tensor, for `placed`
+        self.count_true = _make_mask_counter(mask_spec, steps)
+        self._write_positions_to = _make_mask_writer(mask_spec, "select_positions", steps, base)
+        self.write_elements = None  # what writes elements
         if mask.ndim == layout.ndim:
-            at, memories = layout.offset * itemsize, (WRITTEN, MASK, COUNTS, SOURCE)
-            self.elements = _over(over, "select_elements", strides, 0, at, memories, WIDTH=itemsize)
+            at, memories = layout.offset * itemsize, (DESTINATION, MASK, COUNTS, SOURCE)
+            self.write_elements = _make_mask_writer(
+                mask_spec, "select_elements", strides, 0, at, memories, WIDTH=itemsize
+            )
 
-    def placed(self, memory: int, count: int, steps: tuple[int, ...]) -> Positions:
+    def selected_positions(
+        self, memory_number: int, count: int, steps: tuple[int, ...]
+    ) -> PositionTensor:
         """The positions of `count` elements, which add `steps` to memories, times the unit."""
-        moved = tuple(step * self._unit for step in steps)
-        return placed(memory, self._extent, moved, Layout.row_major((count,)))
+        scaled_steps = tuple(step * self._position_unit for step in steps)
+        return computed_positions(
+            memory_number, self._position_extent, scaled_steps, Layout.row_major((count,))
+        )
 
-    def positions(self, mask: Tensor, count: int, counts: Tensor) -> Tensor:
+    def write_positions(self, mask: Tensor, count: int, counts: Tensor) -> Tensor:
         """The positions of the elements, written to memory of their own."""
-        made = new_tensors(_integers(count, mask.device))()
-        self._write(mask, counts, made)
-        return made
+        result = tensor_allocator(_int64_vector_spec(count, mask.device))()
+        self._write_positions_to(mask, counts, result)
+        return result
 
 
-def _integers(count: int, device: Device) -> TensorSpec:
+def _int64_vector_spec(count: int, device: Device) -> TensorSpec:
     return TensorSpec(dtypes.int64, Layout.row_major((count,)), device)
 
 
-def _counter(mask: TensorSpec, steps: tuple[int, ...]) -> Callable[[Tensor], tuple[int, Any]]:
+def _make_mask_counter(
+    mask: TensorSpec, steps: tuple[int, ...]
+) -> Callable[[Tensor], tuple[int, Any]]:
     """What counts the true elements of a mask: how many, and before each chunk."""
     chunks = -(-mask.layout.size // CHUNK)
     if not chunks:
-        return lambda given: (0, None)
+        return lambda mask_tensor: (0, None)
     chosen = kernel(FILE, "scan_counts")
     scan = Launch.of(chosen, 1, (0,), (COUNTS,), blocks=chunks)
-    count = _over(mask, "count_true", steps, memories=(NOTHING, MASK, COUNTS), then=(scan,))
-    new = new_tensors(_integers(chunks + 1, mask.device))
+    count = _make_mask_writer(
+        mask, "count_true", steps, memories=(NOTHING, MASK, COUNTS), following_launches=(scan,)
+    )
+    allocate = tensor_allocator(_int64_vector_spec(chunks + 1, mask.device))
 
-    def counted(given: Tensor) -> tuple[int, Any]:
-        counts, octets = new(), np.empty(8, np.uint8)
-        count(given, counts)
+    def count_true_elements(mask_tensor: Tensor) -> tuple[int, Any]:
+        counts, octets = allocate(), np.empty(8, np.uint8)
+        count(mask_tensor, counts)
         driver().to_host(octets, counts.memory.address + 8 * chunks)
         faults.check()
         return int(octets.view(np.int64)[0]), counts
 
-    return counted
+    return count_true_elements
 
 
-def _over(
+def _make_mask_writer(
     mask: TensorSpec,
-    name: str,
+    kernel_name: str,
     steps: Sequence[int],
-    base: int = 0,
-    first: int = 0,
-    memories: tuple[int, ...] = (WRITTEN, MASK, COUNTS),
-    then: tuple[Launch, ...] = (),
+    position_base: int = 0,
+    source_byte_offset: int = 0,
+    memories: tuple[int, ...] = (DESTINATION, MASK, COUNTS),
+    following_launches: tuple[Launch, ...] = (),
     **shape: Any,
 ) -> Write:
     """What launches over a mask of this spec, and steps through a second memory by `steps`.
@@ -275,14 +319,19 @@ def _over(
     """
     layout = mask.layout
 
-    def planned(alignments: tuple[int, ...]) -> Launches:
+    def plan_mask_launches(alignments: tuple[int, ...]) -> Launches:
         dims = zip(layout.shape, layout.strides, steps, strict=True)
-        axes = merged(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
-        index = index_type(layout.size + CHUNK, furthest(axes))
-        chosen = kernel(FILE, name, RANK=len(axes), INDEX=index, **shape)
+        axes = merge_axes(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
+        index = narrowest_index_type(layout.size + CHUNK, max_offset_of_axes(axes))
+        chosen = kernel(FILE, kernel_name, RANK=len(axes), INDEX=index, **shape)
         packed = layout.is_row_major and alignments[0] >= WIDEST
-        firsts, chunks = (0, layout.offset, 0, first)[: len(memories)], -(-layout.size // CHUNK)
-        members = {"base": base, "packed": packed, "count": layout.size, "walk": axes}
-        return Launches((Launch.of(chosen, chunks, firsts, memories, **members), *then))
+        firsts, chunks = (
+            (0, layout.offset, 0, source_byte_offset)[: len(memories)],
+            -(-layout.size // CHUNK),
+        )
+        members = {"base": position_base, "packed": packed, "count": layout.size, "walk": axes}
+        return Launches(
+            (Launch.of(chosen, chunks, firsts, memories, **members), *following_launches)
+        )
 
-    return writer(mask.device.number, planned, aligned=1)
+    return writer(mask.device.number, plan_mask_launches, aligned=1)

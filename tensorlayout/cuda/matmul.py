@@ -20,20 +20,20 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine import Launch, arguments, constant, kernel, writer
 from tensorlayout.cuda.engine.driver import Driver, Strided, cupy_part, driver
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import MAX_RANK, Axis, Layout, merged
+from tensorlayout.layout import MAX_RANK, Axis, Layout, merge_axes
 from tensorlayout.plan import (
     AssignPlan,
     LibraryPlan,
     MatmulPlan,
     Write,
-    carried_out,
-    noted_copy,
-    part_of,
+    compile_plan,
+    compile_traced_tensor_copy,
+    slice_layout,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
-def write_matmul(plan: MatmulPlan) -> Write:
+def compile_matmul(plan: MatmulPlan) -> Write:
     """The product, written into row-major memory."""
     first, second = plan.first.layout, plan.second.layout
     if first.ndim == 1:  # vectors are matrices of one row, or of one column
@@ -41,11 +41,11 @@ def write_matmul(plan: MatmulPlan) -> Write:
     if second.ndim == 1:
         second = second.expand_dims(1)
     operands = (first, plan.first.dtype), (second, plan.second.dtype)
-    return write_product("matmul", *operands, plan.result)
+    return compile_matrix_product("matmul", *operands, plan.result)
 
 
-def write_product(
-    name: str,
+def compile_matrix_product(
+    operation_name: str,
     first: tuple[Layout, DType],
     second: tuple[Layout, DType],
     result: TensorSpec,
@@ -59,77 +59,87 @@ def write_product(
     if not result.layout.size:
         return lambda out, x, y: None
     if not first[0].shape[-1]:
-        zero = carried_out(AssignPlan(name, int, result))
+        zero = compile_plan(AssignPlan(operation_name, int, result))
         return lambda out, x, y: zero(out, 0)
     floats = result.dtype.kind not in "iu"
-    once = without_repeats(first[0], second[0])
-    given = [once, without_repeats(second[0], once)]
-    needed = copies(*given) if floats else (False, False)
-    (a, ready_a), (b, ready_b) = (
-        _operand(name, TensorSpec(dtype, layout, result.device), result.dtype, copied)
-        for layout, (_, dtype), copied in zip(given, (first, second), needed, strict=True)
+    unrepeated = drop_repeated_matrices(first[0], second[0])
+    layouts = [unrepeated, drop_repeated_matrices(second[0], unrepeated)]
+    needs_copy = operands_need_copy(*layouts) if floats else (False, False)
+    (a, convert_a), (b, convert_b) = (
+        _product_operand(
+            operation_name, TensorSpec(dtype, layout, result.device), result.dtype, copied
+        )
+        for layout, (_, dtype), copied in zip(layouts, (first, second), needs_copy, strict=True)
     )
     if floats:
-        planned = plan_gemm(a, b, conjugate)
-        write = write_gemm(planned, (a.offset, b.offset), result)
+        gemm_calls = plan_gemm(a, b, conjugate)
+        write = compile_gemm(gemm_calls, (a.offset, b.offset), result)
     else:
-        launch = plan_integers(a, b, result.dtype.itemsize)
+        launch = plan_integer_matmul(a, b, result.dtype.itemsize)
         write = writer(result.device.number, lambda _: launch)
-    return lambda out, x, y: write(out, ready_a(x), ready_b(y))
+    return lambda out, x, y: write(out, convert_a(x), convert_b(y))
 
 
-def _operand(
-    name: str, spec: TensorSpec, dtype: DType, copied: bool
+def _product_operand(
+    operation_name: str, spec: TensorSpec, dtype: DType, needs_copy: bool
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
     """The layout of what is multiplied, and how the caller's tensor becomes that."""
-    if spec.dtype == dtype and not copied:
+    if spec.dtype == dtype and not needs_copy:
         return spec.layout, lambda x: x
-    result = TensorSpec(dtype, packed_matrices(spec.layout), spec.device)
-    return result.layout, noted_copy(name, spec, result)
+    result = TensorSpec(dtype, packed_matrix_layout(spec.layout), spec.device)
+    return result.layout, compile_traced_tensor_copy(operation_name, spec, result)
 
 
 # ---- Library calls that are matrix products
 
 
-def write_library_product(plan: LibraryPlan) -> Write | None:
+def compile_library_product(plan: LibraryPlan) -> Write | None:
     """`tensordot`, and `vecdot` of contiguous floats; None for what is no matrix product."""
     options = dict(plan.options)
     if plan.operation.name == "tensordot":  # a copy where axes are not two runs of memory
         (x, y), (first, second) = plan.operands, options["axes"]
-        a, ready_a = _as_matrix(x, [d for d in range(x.layout.ndim) if d not in first], first)
-        b, ready_b = _as_matrix(y, second, [d for d in range(y.layout.ndim) if d not in second])
-        write = write_product("tensordot", (a, x.dtype), (b, y.dtype), plan.result)
-        return lambda out, u, v: write(out, ready_a(u), ready_b(v))
+        a, convert_a = _merge_to_matrix(
+            x, [d for d in range(x.layout.ndim) if d not in first], first
+        )
+        b, convert_b = _merge_to_matrix(
+            y, second, [d for d in range(y.layout.ndim) if d not in second]
+        )
+        write = compile_matrix_product("tensordot", (a, x.dtype), (b, y.dtype), plan.result)
+        return lambda out, u, v: write(out, convert_a(u), convert_b(v))
     if plan.operation.name != "vecdot" or plan.dtype.kind in "iu":
         return None
     (x, y), axis = plan.operands, options["axis"]
     # BLAS reads other vectors a sector of memory for each element. Matrices have a dimension more.
-    if not all(each.layout.strides[axis] == 1 and each.layout.ndim < MAX_RANK for each in (x, y)):
+    if not all(
+        operand.layout.strides[axis] == 1 and operand.layout.ndim < MAX_RANK for operand in (x, y)
+    ):
         return None
-    rows, columns = _last(x.layout, axis), _last(y.layout, axis)
+    rows, columns = _move_axis_last(x.layout, axis), _move_axis_last(y.layout, axis)
     row, column = rows.expand_dims(rows.ndim - 1), columns.expand_dims(columns.ndim)
     operands = (row, x.dtype), (column, y.dtype)
-    return write_product("vecdot", *operands, plan.result, conjugate=plan.dtype.kind == "c")
+    return compile_matrix_product(
+        "vecdot", *operands, plan.result, conjugate=plan.dtype.kind == "c"
+    )
 
 
-def _as_matrix(
-    spec: TensorSpec, down: Sequence[int], right: Sequence[int]
+def _merge_to_matrix(
+    spec: TensorSpec, row_dims: Sequence[int], column_dims: Sequence[int]
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
     """Dimensions merged into those of a matrix, and what copies the tensor where they cannot be."""
-    turned = spec.layout.permute((*down, *right))
-    shape = [prod(spec.layout.shape[d] for d in dims) for dims in (down, right)]
-    merged = turned.reshape(shape)
-    if merged is not None:
-        return merged, lambda x: x
-    source = TensorSpec(spec.dtype, turned, spec.device)
-    packed = TensorSpec(spec.dtype, Layout.row_major(turned.shape), spec.device)
-    return Layout.row_major(shape), noted_copy("tensordot", source, packed)
+    permuted = spec.layout.permute((*row_dims, *column_dims))
+    shape = [prod(spec.layout.shape[d] for d in dims) for dims in (row_dims, column_dims)]
+    matrix_layout = permuted.reshape(shape)
+    if matrix_layout is not None:
+        return matrix_layout, lambda x: x
+    source = TensorSpec(spec.dtype, permuted, spec.device)
+    packed = TensorSpec(spec.dtype, Layout.row_major(permuted.shape), spec.device)
+    return Layout.row_major(shape), compile_traced_tensor_copy("tensordot", source, packed)
 
 
-def _last(layout: Layout, axis: int) -> Layout:
+def _move_axis_last(layout: Layout, axis: int) -> Layout:
     """The dimension `axis` behind all others."""
-    at = axis % layout.ndim
-    return layout.permute((*(d for d in range(layout.ndim) if d != at), at))
+    axis_dim = axis % layout.ndim
+    return layout.permute((*(d for d in range(layout.ndim) if d != axis_dim), axis_dim))
 
 
 # ---- What BLAS is told
@@ -142,41 +152,45 @@ CALLS = 16
 LARGEST = 2**31 - 1
 
 
-class Matrix(NamedTuple):
+class BlasMatrix(NamedTuple):
     """A matrix as BLAS takes it: `transposed` if its columns are contiguous, not its rows."""
 
     transposed: bool
-    leading: int
+    leading_dimension: int
 
 
-class Gemm(NamedTuple):
+class GemmCalls(NamedTuple):
     """Calls of one kind: (m, k) matrices times (k, n) matrices give row-major (m, n) matrices."""
 
     m: int
     n: int
     k: int
-    first: Matrix
-    second: Matrix
-    stack: Axis  # how many products a call makes, and how many elements their matrices are apart
-    starts: tuple[tuple[int, int, int], ...]  # of each call first elements of operands and result
+    first: BlasMatrix
+    second: BlasMatrix
+    batch_axis: (
+        Axis  # how many products a call makes, and how many elements their matrices are apart
+    )
+    start_elements: tuple[
+        tuple[int, int, int], ...
+    ]  # of each call first elements of operands and result
     conjugate: bool  # whether the first operand, then of one row, is conjugated
 
 
-def matrix(layout: Layout) -> Matrix | None:
+def blas_matrix(layout: Layout) -> BlasMatrix | None:
     """The last two dimensions as BLAS takes them, rows contiguous if possible; None: it cannot."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if columns == 1 or right == 1:
         leading = columns if rows == 1 else down
         if leading >= columns:
-            return Matrix(False, max(leading, 1))
+            return BlasMatrix(False, max(leading, 1))
     if rows == 1 or down == 1:
         leading = rows if columns == 1 else right
         if leading >= rows:
-            return Matrix(True, max(leading, 1))
+            return BlasMatrix(True, max(leading, 1))
     return None
 
 
-def packed_matrices(layout: Layout) -> Layout:
+def packed_matrix_layout(layout: Layout) -> Layout:
     """A layout of the same shape that BLAS takes: the matrices one after the other, each packed."""
     *stack, rows, columns = range(layout.ndim)
     down, right = layout.strides[-2:]
@@ -185,7 +199,7 @@ def packed_matrices(layout: Layout) -> Layout:
     return Layout.packed(layout.shape, (*fastest, *reversed(stack)))
 
 
-def without_repeats(layout: Layout, other: Layout) -> Layout:
+def drop_repeated_matrices(layout: Layout, other: Layout) -> Layout:
     """A stack of matrices without those that stride 0 repeats: those dimensions have size 1.
 
     But for dimensions that `other`, the other operand, does not have: the result has them.
@@ -194,10 +208,10 @@ def without_repeats(layout: Layout, other: Layout) -> Layout:
     for d in range(-layout.ndim, -2):
         if not layout.strides[d] and -d <= other.ndim and other.shape[d] == layout.shape[d]:
             cut[d] = slice(0, 1)
-    return part_of(layout, tuple(cut))
+    return slice_layout(layout, tuple(cut))
 
 
-def stack_axes(first: Layout, second: Layout) -> list[Axis]:
+def batch_axes(first: Layout, second: Layout) -> list[Axis]:
     """The merged dimensions before the matrices, with strides of operands and row-major result."""
     far = first.shape[-2] * second.shape[-1]
     axes: list[Axis] = []
@@ -206,35 +220,35 @@ def stack_axes(first: Layout, second: Layout) -> list[Axis]:
         steps = [x.strides[d] if n > 1 else 0 for x, n in zip((first, second), sizes, strict=True)]
         axes.append(Axis(max(sizes), (*steps, far)))
         far *= axes[-1].size
-    return merged(reversed(axes))
+    return merge_axes(reversed(axes))
 
 
-def copies(first: Layout, second: Layout) -> tuple[bool, bool]:
+def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
     """Which operands, stacks of matrices, BLAS cannot be told of as they lie."""
-    many = prod(sorted(axis.size for axis in stack_axes(first, second))[:-1]) > CALLS
+    many = prod(sorted(axis.size for axis in batch_axes(first, second))[:-1]) > CALLS
     one, other = (
-        matrix(x) is None
+        blas_matrix(x) is None
         or min(x.strides[:-2], default=0) < 0
-        or (many and len(stack_axes(x, x)) > 1)
+        or (many and len(batch_axes(x, x)) > 1)
         for x in (first, second)
     )
     return one, other
 
 
-def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> Gemm:
+def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCalls:
     """The calls for two stacks of matrices that need no copy; nothing about them is empty.
 
     OverflowError for sizes that cuBLAS, which counts in 32 bits, cannot be told of.
     """
     (m, k), n = first.shape[-2:], second.shape[-1]
-    a, b = matrix(first), matrix(second)
+    a, b = blas_matrix(first), blas_matrix(second)
     assert a is not None
     assert b is not None
-    axes = stack_axes(first, second)
+    axes = batch_axes(first, second)
     if conjugate:  # which BLAS does to what it transposes
-        a = Matrix(True, max(first.strides[-1], 1))
+        a = BlasMatrix(True, max(first.strides[-1], 1))
     elif axes and not axes[-1].strides[1]:
-        taller = _in_one(m, k, a, axes[-1])
+        taller = _merge_batch_rows(m, k, a, axes[-1])
         if taller is not None:
             (m, a), axes = taller, axes[:-1]
     stack = max(axes, key=lambda axis: axis.size, default=Axis(1, (0, 0, 0)))
@@ -244,20 +258,22 @@ def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> Gemm:
         pairs = list(zip(index, outer, strict=True))
         x, y, z = (sum(i * axis.strides[which] for i, axis in pairs) for which in range(3))
         starts.append((x, y, z))
-    if max(m, n, k, a.leading, b.leading, stack.size) > LARGEST:
+    if max(m, n, k, a.leading_dimension, b.leading_dimension, stack.size) > LARGEST:
         msg = f"cuBLAS takes sizes up to {LARGEST}, got {stack.size} times {(m, k)} by {(k, n)}"
         raise OverflowError(msg)
-    return Gemm(m, n, k, a, b, stack, tuple(starts), conjugate)
+    return GemmCalls(m, n, k, a, b, stack, tuple(starts), conjugate)
 
 
-def _in_one(m: int, k: int, a: Matrix, axis: Axis) -> tuple[int, Matrix] | None:
+def _merge_batch_rows(
+    m: int, k: int, blas_first: BlasMatrix, batch: Axis
+) -> tuple[int, BlasMatrix] | None:
     """Matrices that are multiplied by one and the same, as one matrix of all their rows."""
-    step = axis.strides[0]
-    if a.transposed or m * axis.size > LARGEST:
+    step = batch.strides[0]
+    if blas_first.transposed or m * batch.size > LARGEST:
         return None
     if m == 1 and step >= k:
-        return axis.size, Matrix(False, step)
-    return (m * axis.size, a) if step == m * a.leading else None
+        return batch.size, BlasMatrix(False, step)
+    return (m * batch.size, blas_first) if step == m * blas_first.leading_dimension else None
 
 
 # Of each dtype: what CUDA calls it, in which precision cuBLAS computes, and the scalars' dtype.
@@ -272,15 +288,15 @@ _TYPES = {
 
 # cuBLAS's CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: partial sums stay in float32. CuPy has
 # no name for it. TF32, which would round float32 operands, is off unless it is asked for.
-_WHOLE_SUMS = 16
+_FULL_PRECISION_SUMS = 16
 
 
-def write_gemm(gemm: Gemm, firsts: tuple[int, int], result: TensorSpec) -> Write:
+def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: TensorSpec) -> Write:
     """The products of two tensors; `firsts`: elements of each before the first of its matrices."""
     gpu, number, itemsize = driver(), result.device.number, result.dtype.itemsize
-    skips = [first * itemsize for first in (*firsts, 0)]
-    starts = [[n * itemsize for n in each] for each in gemm.starts]
-    call = (_numpy if gpu.name == "simulator" else _cublas)(gpu, gemm, result)
+    skips = [first * itemsize for first in (*first_elements, 0)]
+    starts = [[n * itemsize for n in offsets] for offsets in gemm.start_elements]
+    call = (_make_numpy_call if gpu.name == "simulator" else _make_cublas_call)(gpu, gemm, result)
 
     def write(out: Tensor, x: Tensor, y: Tensor) -> None:
         operands = [t.memory.address + skip for t, skip in zip((x, y, out), skips, strict=True)]
@@ -294,65 +310,75 @@ def write_gemm(gemm: Gemm, firsts: tuple[int, int], result: TensorSpec) -> Write
 # What makes the products of one call, of addresses of the operands and the result. Matrices are
 # column-major for both libraries; row-major results are column-major ones transposed: the operands
 # change places.
-Call = Callable[[int, int, int], None]
+GemmCall = Callable[[int, int, int], None]
 
 
-def _cublas(driver: Driver, gemm: Gemm, result: TensorSpec) -> Call:
+def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
     cuda = cupy_part("cupy").cuda
-    library, handle_of = cuda.cublas, cuda.get_cublas_handle
+    cublas, handle_of = cuda.cublas, cuda.get_cublas_handle
     kind, precision, scalar = _TYPES[result.dtype.name]
-    code, compute = getattr(cuda.runtime, kind), getattr(library, precision)
+    code, compute = getattr(cuda.runtime, kind), getattr(cublas, precision)
     one, zero = np.ones((), scalar), np.zeros((), scalar)
     alpha, beta = one.ctypes.data, zero.ctypes.data
-    names = ["T" if each.transposed else "N" for each in (gemm.second, gemm.first)]
+    names = ["T" if factor.transposed else "N" for factor in (gemm.second, gemm.first)]
     if gemm.conjugate:  # the first operand
         names[1] = "C"
-    ops = [getattr(library, f"CUBLAS_OP_{name}") for name in names]
-    best, short = library.CUBLAS_GEMM_DEFAULT, result.dtype.itemsize == 2
-    leading = gemm.second.leading, gemm.first.leading
-    count, (far_x, far_y, far_out) = gemm.stack.size, gemm.stack.strides
+    ops = [getattr(cublas, f"CUBLAS_OP_{name}") for name in names]
+    best, short = cublas.CUBLAS_GEMM_DEFAULT, result.dtype.itemsize == 2
+    leading = gemm.second.leading_dimension, gemm.first.leading_dimension
+    count, (far_x, far_y, far_out) = gemm.batch_axis.size, gemm.batch_axis.strides
 
     def call(x: int, y: int, out: int) -> None:
         driver.library("gemm")
         handle = handle_of()
-        given = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
-        mode = library.getMathMode(handle) if short else 0
+        common_arguments = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
+        mode = cublas.getMathMode(handle) if short else 0
         if short:
-            library.setMathMode(handle, _WHOLE_SUMS)
+            cublas.setMathMode(handle, _FULL_PRECISION_SUMS)
         try:
             a, b, c = (y, code, leading[0]), (x, code, leading[1]), (out, code, gemm.n)
             if count == 1:
-                library.gemmEx(*given, *a, *b, beta, *c, compute, best)
+                cublas.gemmEx(*common_arguments, *a, *b, beta, *c, compute, best)
             else:
                 operands = (*a, far_y, *b, far_x, beta, *c, far_out)
-                library.gemmStridedBatchedEx(*given, *operands, count, compute, best)
+                cublas.gemmStridedBatchedEx(*common_arguments, *operands, count, compute, best)
         finally:
             if short:
-                library.setMathMode(handle, mode)
+                cublas.setMathMode(handle, mode)
 
     call.scalars = one, zero  # type: ignore[attr-defined]  # which live as long as their addresses
     return call
 
 
-def _numpy(driver: Driver, gemm: Gemm, result: TensorSpec) -> Call:
-    dtype, count, (far_x, far_y, far_out) = result.dtype, gemm.stack.size, gemm.stack.strides
+def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
+    dtype, count, (far_x, far_y, far_out) = (
+        result.dtype,
+        gemm.batch_axis.size,
+        gemm.batch_axis.strides,
+    )
     work = dtypes.float32 if dtype.itemsize == 2 else dtype
 
-    def array(address: int, rows: int, columns: int, leading: int, far: int, out: bool) -> Any:
-        steps = (far * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
-        given = Strided(address, (count, rows, columns), steps, dtype, result.device.number)
-        return driver.array(given, None, written=out)
+    def as_array(
+        address: int, rows: int, columns: int, leading: int, matrix_stride: int, is_output: bool
+    ) -> Any:
+        steps = (matrix_stride * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
+        view = Strided(address, (count, rows, columns), steps, dtype, result.device.number)
+        return driver.array(view, None, written=is_output)
 
-    def operand(matrix: Matrix, address: int, rows: int, columns: int, far: int) -> Any:
+    def as_operand(
+        matrix: BlasMatrix, address: int, rows: int, columns: int, operand_stride: int
+    ) -> Any:
         sizes = (columns, rows) if matrix.transposed else (rows, columns)
-        found = array(address, *sizes, matrix.leading, far, False).astype(work, copy=False)
-        return found.swapaxes(-1, -2) if matrix.transposed else found
+        values = as_array(address, *sizes, matrix.leading_dimension, operand_stride, False).astype(
+            work, copy=False
+        )
+        return values.swapaxes(-1, -2) if matrix.transposed else values
 
     def call(x: int, y: int, out: int) -> None:
         numpy = driver.library("gemm")
-        a = operand(gemm.second, y, gemm.n, gemm.k, far_y)
-        b = operand(gemm.first, x, gemm.k, gemm.m, far_x)
-        c = array(out, gemm.n, gemm.m, gemm.n, far_out, True)
+        a = as_operand(gemm.second, y, gemm.n, gemm.k, far_y)
+        b = as_operand(gemm.first, x, gemm.k, gemm.m, far_x)
+        c = as_array(out, gemm.n, gemm.m, gemm.n, far_out, True)
         with numpy.errstate(all="ignore"):
             c[...] = numpy.matmul(a, b.conj() if gemm.conjugate else b)
 
@@ -366,23 +392,26 @@ FILE = "matmul.cu"
 _MOST_BLOCKS = 2**31 - 1
 
 
-def plan_integers(first: Layout, second: Layout, itemsize: int) -> Launch:
+def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     """The launch for two stacks of matrices, no one of them empty; memories: result, operands."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
     chosen = kernel(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
-    stack = stack_axes(first, second)
-    made = arguments(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
-    made.first_down, made.first_right = first.strides[-2:]
-    made.second_down, made.second_right = second.strides[-2:]
-    made.first_runs_right, made.second_runs_right = _runs_right(first), _runs_right(second)
-    made.tiles_down = -(-rows // constant(FILE, "ROWS"))
-    made.tiles_right = -(-columns // constant(FILE, "COLUMNS"))
-    made.tiles = made.tiles_down * made.tiles_right * prod([axis.size for axis in stack])
+    stack = batch_axes(first, second)
+    params = arguments(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
+    params.first_down, params.first_right = first.strides[-2:]
+    params.second_down, params.second_right = second.strides[-2:]
+    params.first_runs_right, params.second_runs_right = (
+        _is_row_fastest(first),
+        _is_row_fastest(second),
+    )
+    params.tiles_down = -(-rows // constant(FILE, "ROWS"))
+    params.tiles_right = -(-columns // constant(FILE, "COLUMNS"))
+    params.tiles = params.tiles_down * params.tiles_right * prod([axis.size for axis in stack])
     firsts = (0, first.offset * itemsize, second.offset * itemsize)
-    return Launch(chosen, min(made.tiles, _MOST_BLOCKS), bytes(made), firsts)
+    return Launch(chosen, min(params.tiles, _MOST_BLOCKS), bytes(params), firsts)
 
 
-def _runs_right(layout: Layout) -> bool:
+def _is_row_fastest(layout: Layout) -> bool:
     """Return whether neighbours in a row are nearer to each other than neighbours in a column."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if rows == 1 or columns == 1:

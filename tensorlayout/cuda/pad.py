@@ -18,7 +18,7 @@ from tensorlayout.cuda.engine import (
     pattern,
     writer,
 )
-from tensorlayout.layout import Axis, Loop, Window, index_type, merged
+from tensorlayout.layout import Axis, Loop, Window, merge_axes, narrowest_index_type
 from tensorlayout.plan import PadPlan, SliceGradPlan, Write
 
 FILE = "pad.cu"
@@ -36,8 +36,8 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     """The launch; None for an empty result. `alignments` of the result and the source."""
     if not plan.result.layout.size:
         return None
-    loop = _loop(plan, alignments)
-    head, packs = _packs(loop)
+    loop = _pad_loop(plan, alignments)
+    head, packs = _row_pack_range(loop)
     axes, rank = loop.axes, len(loop.axes)
     befores = [axis.window.first for axis in axes]
     insides = [axis.window.counts[READ] for axis in axes]
@@ -51,22 +51,22 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     times = WIDEST // loop.width if packs else 1
     *slower, row = loop.sizes
     rows, singles = prod(slower), row - packs * times
-    count, index = rows * (packs + singles), index_type(rows * row, max(reach))
+    count, index = rows * (packs + singles), narrowest_index_type(rows * row, max(reach))
     width = WIDEST if packs else loop.width
     chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
     walk = [*axes[:-1], Axis(max(singles, 1), axes[-1].strides)]
-    made = arguments(chosen, walk=walk, count=count, packed=rows * packs, head=head)
-    made.packs_end, made.packs = head + packs * times, divisor(index, max(packs, 1))
-    border = made.border
+    params = arguments(chosen, walk=walk, count=count, packed=rows * packs, head=head)
+    params.packs_end, params.packs = head + packs * times, divisor(index, max(packs, 1))
+    border = params.border
     border.mode = constant(FILE, _MODES.get(plan.mode, "REPEATED"))
     border.twice = plan.mode == "symmetric"
     border.before[:rank], border.inside[:rank], border.lift[:rank] = befores, insides, lifts
     for d, period in enumerate(periods):
         border.period[d] = divisor(index, period)
-    return Launch(chosen, blocks_of_walk(count, rank, RANKS), bytes(made), loop.firsts)
+    return Launch(chosen, blocks_of_walk(count, rank, RANKS), bytes(params), loop.firsts)
 
 
-def _loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
+def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
     """All elements of the result; an axis with a border is a window of the source."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     first, start = result.offset, source.offset
@@ -77,21 +77,21 @@ def _loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
         if result.strides[d] < 0:  # backwards in both
             first += (size - 1) * result.strides[d]
             start += max(inside - 1, 0) * source.strides[d]
-            axis, before = axis.turned, plan.borders[d][1]
+            axis, before = axis.reversed_axis, plan.borders[d][1]
         window = None if inside == size else Window((size, inside), before)
         axes.append(axis._replace(tag=window))
     repeated = plan.mode in _REPEATED
 
-    def continues(slower: Axis, faster: Axis) -> bool:
-        alike = slower.tag is None or repeated
-        return alike and faster.tag is None and slower.steps_over(faster)
+    def can_merge(slower: Axis, faster: Axis) -> bool:
+        has_mergeable_border = slower.tag is None or repeated
+        return has_mergeable_border and faster.tag is None and slower.steps_past(faster)
 
-    found = tuple(merged(axes, continues)) or (Axis(1, (1, 1)),)
-    loop = Loop(found, (itemsize, itemsize), (first * itemsize, start * itemsize), alignments)
-    return loop.widened(WIDEST) if repeated or found[-1].tag is None else loop
+    merged_axes = tuple(merge_axes(axes, can_merge)) or (Axis(1, (1, 1)),)
+    loop = Loop(merged_axes, (itemsize, itemsize), (first * itemsize, start * itemsize), alignments)
+    return loop.with_wider_elements(WIDEST) if repeated or merged_axes[-1].tag is None else loop
 
 
-def _packs(loop: Loop) -> tuple[int, int]:
+def _row_pack_range(loop: Loop) -> tuple[int, int]:
     """Where in a row packs of 16 bytes begin, and how many there are; 0 unless they are most."""
     *slower, last = loop.axes
     times = WIDEST // loop.width
@@ -116,34 +116,38 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     axes, begin = [], source.offset
     for d in reversed(result.minor_to_major):
-        (first, step), taken, from_ = plan.window[d], source.shape[d], source.strides[d]
+        (first, step), source_size, from_ = plan.window[d], source.shape[d], source.strides[d]
         if step < 0:  # from the other end
-            first, begin, from_ = first + (taken - 1) * step, begin + (taken - 1) * from_, -from_
+            first, begin, from_ = (
+                first + (source_size - 1) * step,
+                begin + (source_size - 1) * from_,
+                -from_,
+            )
         size = result.shape[d]
-        part = Window((size, taken), first, abs(step) if taken > 1 else 1)
-        axes.append(Axis(size, (result.strides[d], from_), None if taken == size else part))
-    found = tuple(merged(axes)) or (Axis(1, (1, 1)),)
+        part = Window((size, source_size), first, abs(step) if source_size > 1 else 1)
+        axes.append(Axis(size, (result.strides[d], from_), None if source_size == size else part))
+    merged_axes = tuple(merge_axes(axes)) or (Axis(1, (1, 1)),)
     firsts = (result.offset * itemsize, begin * itemsize)
-    loop = Loop(found, (itemsize, itemsize), firsts, alignments)
-    if found[-1].window.step == 1:
-        loop = loop.widened(WIDEST)
+    loop = Loop(merged_axes, (itemsize, itemsize), firsts, alignments)
+    if merged_axes[-1].window.step == 1:
+        loop = loop.with_wider_elements(WIDEST)
     count, rank = loop.count, len(loop.axes)
-    index = index_type(count, max(loop.furthest, *loop.sizes))
+    index = narrowest_index_type(count, max(loop.max_offset, *loop.sizes))
     chosen = kernel(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
-    made = arguments(chosen, count=count, rank=rank)
+    params = arguments(chosen, count=count, rank=rank)
     for memory, strides in enumerate(loop.strides):
-        made.stride[memory][:rank] = strides
+        params.stride[memory][:rank] = strides
     for d, axis in enumerate(loop.axes):
-        (_, made.taken[d]), made.first[d], step = axis.window
-        made.size[d], made.step[d] = divisor(index, axis.size), divisor(index, step)
+        (_, params.taken[d]), params.first[d], step = axis.window
+        params.size[d], params.step[d] = divisor(index, axis.size), divisor(index, step)
     blocks = blocks_of_walk(count, rank, (1, 2, 3))  # whose loops have a known length
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+    return Launch(chosen, blocks, bytes(params), loop.firsts)
 
 
 # ---- Writes
 
 
-def write_pad(plan: PadPlan) -> Write:
+def compile_pad(plan: PadPlan) -> Write:
     """The function of the result, the tensor, and the value of a constant."""
     return writer(
         plan.result.device.number,

@@ -28,9 +28,9 @@ from tensorlayout.layout import (
     Axis,
     Layout,
     PaddingValue,
-    furthest,
-    index_type,
-    merged,
+    max_offset_of_axes,
+    merge_axes,
+    narrowest_index_type,
     packed_strides,
 )
 from tensorlayout.plan import DequantizePlan, QuantizePlan
@@ -45,14 +45,14 @@ _RANKS = (2, 4)
 _DIGITS = constant(FILE, "DIGITS")
 
 
-def takes_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
+def accepts_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
     """Return whether one launch carries out a plan of tensors tiled or packed below a byte.
 
     Elements below a byte are written where each thread has whole bytes: along the fastest dimension
     of the source, or two lines side by side.
     """
     scales = plan.scales.layout
-    if scales.slot_bits is not None or len(_digits(scales, scales)) > _DIGITS:
+    if scales.slot_bits is not None or len(_scale_digits(scales, scales)) > _DIGITS:
         return False
     if isinstance(plan, DequantizePlan):
         return plan.result.layout.is_strided and not plan.source.layout.is_tiled
@@ -61,11 +61,13 @@ def takes_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
         return False
     if data.slot_bits is None:
         return True
-    fastest = _fastest(source)
+    fastest = _fastest_dim(source)
     if fastest in (dim, None):
-        return _has_whole_bytes(data, dim, _whole(data))
+        return _has_byte_aligned_runs(data, dim, _slots_per_whole_bytes(data))
     return (
-        data.slot_bits == 4 and data.shape[fastest] % 2 == 0 and _has_whole_bytes(data, fastest, 2)
+        data.slot_bits == 4
+        and data.shape[fastest] % 2 == 0
+        and _has_byte_aligned_runs(data, fastest, 2)
     )
 
 
@@ -75,26 +77,28 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     size = source.layout.shape[dim]
     if not source.layout.size:
         return None
-    rows = _fastest(source.layout) in (dim, None)
+    rows = _fastest_dim(source.layout) in (dim, None)
     aligned = ((data, alignments[0]), (source, alignments[2]))
-    least = _whole(data.layout)
-    longest = max(WIDEST // source.dtype.itemsize, 2 * least)
-    pack = _pack(aligned, dim, least, longest) if rows else 1
-    axes = _axes(plan, (data, source), source.layout, pack if rows else form.block)
-    steps = tuple(each.layout.strides[dim] if size > 1 else 0 for each in (data, source))
-    rank, count = _rank(axes), prod([axis.size for axis in axes])
-    reach = furthest(axes) + form.block * max(map(abs, steps))
+    min_pack = _slots_per_whole_bytes(data.layout)
+    max_pack = max(WIDEST // source.dtype.itemsize, 2 * min_pack)
+    pack = _pack_length(aligned, dim, min_pack, max_pack) if rows else 1
+    axes = _block_axes(plan, (data, source), source.layout, pack if rows else form.block)
+    steps = tuple(spec.layout.strides[dim] if size > 1 else 0 for spec in (data, source))
+    rank, count = _kernel_rank(axes), prod([axis.size for axis in axes])
+    reach = max_offset_of_axes(axes) + form.block * max(map(abs, steps))
     ends = (reach, size + form.block, plan.scales.layout.required_size)
-    index = index_type(count + BLOCK, max(ends))
-    types = (("SOURCE", c_type(source.dtype)), *_types(data, plan.scales, longest))
+    index = narrowest_index_type(count + BLOCK, max(ends))
+    types = (("SOURCE", c_type(source.dtype)), *_kernel_type_macros(data, plan.scales, max_pack))
     shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack} if rows else {})
     name = "quantize_rows" if rows else "quantize_columns"
     chosen = kernel(FILE, name, types, "", **shape)
-    made = arguments(chosen, walk=axes, count=count, size=size, largest_element=form.largest)
-    made.data_step, made.step = steps
-    made.powers = form.emax, form.carries_from(plan.scaling)
+    params = arguments(chosen, walk=axes, count=count, size=size, largest_element=form.max_element)
+    params.data_step, params.step = steps
+    params.powers = form.max_exponent, form.round_up_threshold(plan.scaling)
     blocks = blocks_of_walk(count, rank, _RANKS) if rows else -(-count // THREADS)
-    return _launch(plan, (data, plan.scales, source), source.layout, chosen, blocks, made)
+    return _block_scale_launch(
+        plan, (data, plan.scales, source), source.layout, chosen, blocks, params
+    )
 
 
 def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch | None:
@@ -102,90 +106,108 @@ def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch
     result, data, form, dim = plan.result, plan.source, plan.format, plan.dim
     if not data.layout.size:
         return None
-    rows = _fastest(result.layout) in (dim, None)
+    rows = _fastest_dim(result.layout) in (dim, None)
     aligned = ((result, alignments[0]), (data, alignments[1]))
-    longest = WIDEST // result.dtype.itemsize
-    pack = _pack(aligned, dim, 1, longest) if rows else 1
-    axes = _axes(plan, (result, data), result.layout, pack)
-    rank, count = _rank(axes), prod([axis.size for axis in axes])
-    size, first = data.layout.shape[dim], data.layout.offset % _whole(data.layout)
-    ends = (furthest(axes) + first, size + form.block, plan.scales.layout.required_size)
-    index = index_type(count + BLOCK, max(ends))
-    types = (("RESULT", c_type(result.dtype)), *_types(data, plan.scales, longest))
+    max_pack = WIDEST // result.dtype.itemsize
+    pack = _pack_length(aligned, dim, 1, max_pack) if rows else 1
+    axes = _block_axes(plan, (result, data), result.layout, pack)
+    rank, count = _kernel_rank(axes), prod([axis.size for axis in axes])
+    size, first = data.layout.shape[dim], data.layout.offset % _slots_per_whole_bytes(data.layout)
+    ends = (max_offset_of_axes(axes) + first, size + form.block, plan.scales.layout.required_size)
+    index = narrowest_index_type(count + BLOCK, max(ends))
+    types = (("RESULT", c_type(result.dtype)), *_kernel_type_macros(data, plan.scales, max_pack))
     chosen = kernel(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
-    made = arguments(chosen, walk=axes, count=count, size=size, first=first)
+    params = arguments(chosen, walk=axes, count=count, size=size, first=first)
     blocks = blocks_of_walk(count, rank, _RANKS)
-    return _launch(plan, (result, data, plan.scales), result.layout, chosen, blocks, made)
-
-
-def _launch(
-    plan: QuantizePlan | DequantizePlan,
-    specs: Sequence[TensorSpec],
-    order: Layout,
-    chosen: Kernel,
-    blocks: int,
-    made: Any,
-) -> Launch:
-    pack_axes(made.tiles, _digits(plan.scales.layout, order))
-    made.has_whole = plan.whole is not None
-    wholes = [spec.layout.offset // _whole(spec.layout) * _whole(spec.layout) for spec in specs]
-    firsts = [slot * _bits(spec) // 8 for slot, spec in zip(wholes, specs, strict=True)]
-    memories = (0, 1, 2, NOTHING if plan.whole is None else 3)
-    return Launch(chosen, blocks, bytes(made), (*firsts, 0), memories)
-
-
-def _types(data: TensorSpec, scales: TensorSpec, longest: int) -> tuple[tuple[str, str], ...]:
-    return (
-        ("ELEMENT", c_type(data.dtype)),
-        ("SCALE", c_type(scales.dtype)),
-        ("BITS", str(_bits(data))),
-        ("TILED", str(int(scales.layout.is_tiled))),
-        ("LONGEST", str(longest)),
+    return _block_scale_launch(
+        plan, (result, data, plan.scales), result.layout, chosen, blocks, params
     )
 
 
-def _bits(spec: TensorSpec) -> int:
+def _block_scale_launch(
+    plan: QuantizePlan | DequantizePlan,
+    specs: Sequence[TensorSpec],
+    order_layout: Layout,
+    chosen: Kernel,
+    blocks: int,
+    params: Any,
+) -> Launch:
+    pack_axes(params.tiles, _scale_digits(plan.scales.layout, order_layout))
+    params.has_whole = plan.whole is not None
+    aligned_slots = [
+        spec.layout.offset
+        // _slots_per_whole_bytes(spec.layout)
+        * _slots_per_whole_bytes(spec.layout)
+        for spec in specs
+    ]
+    firsts = [
+        slot * _storage_bits(spec) // 8 for slot, spec in zip(aligned_slots, specs, strict=True)
+    ]
+    memories = (0, 1, 2, NOTHING if plan.whole is None else 3)
+    return Launch(chosen, blocks, bytes(params), (*firsts, 0), memories)
+
+
+def _kernel_type_macros(
+    data: TensorSpec, scales: TensorSpec, max_pack: int
+) -> tuple[tuple[str, str], ...]:
+    return (
+        ("ELEMENT", c_type(data.dtype)),
+        ("SCALE", c_type(scales.dtype)),
+        ("BITS", str(_storage_bits(data))),
+        ("TILED", str(int(scales.layout.is_tiled))),
+        ("LONGEST", str(max_pack)),
+    )
+
+
+def _storage_bits(spec: TensorSpec) -> int:
     """Of an element in memory."""
     return spec.layout.slot_bits or 8 * spec.dtype.itemsize
 
 
-def _whole(layout: Layout) -> int:
+def _slots_per_whole_bytes(layout: Layout) -> int:
     """Return how many slots fill whole bytes, at least: WHOLE of the kernels."""
     return 1 if layout.slot_bits is None else 8 // gcd(8, layout.slot_bits)
 
 
-def _has_whole_bytes(layout: Layout, dim: int, count: int) -> bool:
+def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
     """Return whether `count` slots along `dim` are whole bytes, the last without held padding."""
     size = layout.shape[dim]
     others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
     held = layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
-    beside = size == 1 or layout.strides[dim] == 1
-    return beside and gcd(layout.offset, *others) % count == 0 and not (held and size % count)
+    is_contiguous = size == 1 or layout.strides[dim] == 1
+    return (
+        is_contiguous
+        and gcd(layout.offset, *others) % run_length == 0
+        and not (held and size % run_length)
+    )
 
 
-def _numbers(scales: Layout, order: Layout) -> Sequence[int]:
+def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
     """Strides of scales; of tiled ones those of their numbers, in whole tiles and an order."""
     if not scales.is_tiled:
         return scales.strides
     whole = [prod([extent for extent, _ in parts]) for parts in scales.parts]
-    return packed_strides(whole, order.minor_to_major)
+    return packed_strides(whole, order_layout.minor_to_major)
 
 
-def _digits(scales: Layout, order: Layout) -> list[Axis]:
+def _scale_digits(scales: Layout, order_layout: Layout) -> list[Axis]:
     """The digits of these numbers, the slowest first; none where scales are not tiled."""
     if not scales.is_tiled:
         return []
-    dims = [scales.parts[d] for d in reversed(order.minor_to_major)]
-    return merged([Axis(extent, (stride,)) for parts in dims for extent, stride in parts])
+    dims = [scales.parts[d] for d in reversed(order_layout.minor_to_major)]
+    return merge_axes([Axis(extent, (stride,)) for parts in dims for extent, stride in parts])
 
 
-def _fastest(layout: Layout) -> int | None:
+def _fastest_dim(layout: Layout) -> int | None:
     """The dimension whose elements follow each other in memory; None for a single element."""
     return next((d for d in layout.minor_to_major if layout.shape[d] > 1), None)
 
 
-def _axes(
-    plan: QuantizePlan | DequantizePlan, specs: Sequence[TensorSpec], order: Layout, step: int
+def _block_axes(
+    plan: QuantizePlan | DequantizePlan,
+    specs: Sequence[TensorSpec],
+    order_layout: Layout,
+    place_step: int,
 ) -> list[Axis]:
     """What is walked, in the order of a layout: blocks, and in each of them every `step`-th place.
 
@@ -193,33 +215,35 @@ def _axes(
     along the dimension of blocks. These are 0 where all blocks are whole: none has to ask then, and
     axes merge.
     """
-    found, block, size = [], plan.format.block, order.shape[plan.dim]
-    scales = _numbers(plan.scales.layout, order)
+    axes, block, size = [], plan.format.block, order_layout.shape[plan.dim]
+    scales = _scale_strides(plan.scales.layout, order_layout)
     counted = size % block != 0
-    for d in reversed(order.minor_to_major):
+    for d in reversed(order_layout.minor_to_major):
         elements = [spec.layout.strides[d] for spec in specs]
         if d != plan.dim:
-            found.append(Axis(order.shape[d], (*elements, scales[d], 0)))
+            axes.append(Axis(order_layout.shape[d], (*elements, scales[d], 0)))
             continue
         blocks = tuple(block * s for s in elements)
-        found.append(Axis(-(-size // block), (*blocks, scales[d], block * counted)))
-        places = tuple(step * s for s in elements)
-        found.append(Axis(block // step, (*places, 0, step * counted)))
-    return merged(found) or [Axis(1, (0, 0, 0, 0))]
+        axes.append(Axis(-(-size // block), (*blocks, scales[d], block * counted)))
+        places = tuple(place_step * s for s in elements)
+        axes.append(Axis(block // place_step, (*places, 0, place_step * counted)))
+    return merge_axes(axes) or [Axis(1, (0, 0, 0, 0))]
 
 
-def _pack(aligned: Sequence[tuple[TensorSpec, int]], dim: int, least: int, wanted: int) -> int:
+def _pack_length(
+    aligned_specs: Sequence[tuple[TensorSpec, int]], dim: int, min_length: int, max_length: int
+) -> int:
     """How many elements along `dim` a thread moves at once: as many as wanted, or the least."""
-    for spec, alignment in aligned:
-        layout, octets = spec.layout, wanted * _bits(spec) // 8
+    for spec, alignment in aligned_specs:
+        layout, octets = spec.layout, max_length * _storage_bits(spec) // 8
         others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
-        together = layout.shape[dim] % wanted == 0 and layout.strides[dim] == 1
+        together = layout.shape[dim] % max_length == 0 and layout.strides[dim] == 1
         grain = min(octets & -octets, WIDEST)  # of an access
-        if not together or gcd(layout.offset, *others) % wanted or alignment % grain:
-            return least
-    return wanted
+        if not together or gcd(layout.offset, *others) % max_length or alignment % grain:
+            return min_length
+    return max_length
 
 
-def _rank(axes: Sequence[Axis]) -> int:
+def _kernel_rank(axes: Sequence[Axis]) -> int:
     """The rank of the kernel; 0 of more axes than any has."""
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)

@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine import (
     divisor32,
     kernel,
 )
-from tensorlayout.layout import Axis, index_type, merged
+from tensorlayout.layout import Axis, merge_axes, narrowest_index_type
 from tensorlayout.plan import ScanPlan
 
 FILE = "scan.cu"
@@ -38,35 +38,39 @@ _LONG_LINE = 4  # of `scan_lines`, whose tiles are larger
 _BEYOND = 2**16
 
 
-class _Lines(NamedTuple):
+class _ScanLines(NamedTuple):
     """The result, cut along the scanned dimension; axes with strides in the source and the result.
 
     `outer`, `inner`: what is around it, slowest first.
     """
 
-    outer: tuple[Axis, ...]
-    inner: tuple[Axis, ...]
-    length: int  # positions of a line
-    step: int  # elements of the source from one to the next
-    pace: int  # of the result
-    initial: int  # positions without an element
+    outer_axes: tuple[Axis, ...]
+    inner_axes: tuple[Axis, ...]
+    line_length: int  # positions of a line
+    source_step: int  # elements of the source from one to the next
+    result_step: int  # of the result
+    initial_positions: int  # positions without an element
 
     @property
-    def groups(self) -> int:
-        return prod([axis.size for axis in self.outer])
+    def outer_count(self) -> int:
+        return prod([axis.size for axis in self.outer_axes])
 
     @property
-    def side_by_side(self) -> int:
-        return prod([axis.size for axis in self.inner])
+    def inner_count(self) -> int:
+        return prod([axis.size for axis in self.inner_axes])
 
     @property
-    def walked(self) -> tuple[Axis, ...]:
+    def all_axes(self) -> tuple[Axis, ...]:
         """All axes, slowest first."""
-        return (*self.outer, Axis(self.length, (self.step, self.pace)), *self.inner)
+        return (
+            *self.outer_axes,
+            Axis(self.line_length, (self.source_step, self.result_step)),
+            *self.inner_axes,
+        )
 
 
 # A kernel's part of the work: members of its struct, blocks of a chunk, and how many chunks.
-_Work = tuple[dict[str, Any], int, int]
+_ScanWork = tuple[dict[str, Any], int, int]
 
 
 def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | None:
@@ -78,78 +82,90 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     source, result = plan.source, plan.result
     if result.layout.size == 0:
         return None
-    lines, functor = _lines(plan), {"prod": "multiply", "sum": "add"}[plan.operation.function]
-    scaled = functor == "multiply" and dtypes.in_category(result.dtype, "floating-point")
+    lines, functor = _scan_lines(plan), {"prod": "multiply", "sum": "add"}[plan.operation.function]
+    scaled = functor == "multiply" and dtypes.is_in_category(result.dtype, "floating-point")
     kinds = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
     types = (*kinds, ("SCALED", "1")) if scaled else kinds
     whole, itemsize = result.dtype.kind in "iu", result.dtype.itemsize
     # Bytes of a sum on its way to the result.
-    octets = max(itemsize, 4) if whole else 16 if result.dtype.kind == "c" else 8
-    octets += 8 * scaled
+    total_bytes = max(itemsize, 4) if whole else 16 if result.dtype.kind == "c" else 8
+    total_bytes += 8 * scaled
     # Of a tile of `scan_lines`: a thread has 64 bytes of the wider type, and 16 elements at most.
-    slots = min(16, 64 // max(source.dtype.itemsize, itemsize)) * THREADS
-    if lines.side_by_side >= _LANES:  # a warp has lines of its own
-        case, (members, groups, chunks) = "columns", _column_scan(lines)
-    elif _in_one_piece(lines, slots):
-        case, (members, groups, chunks) = "lines", _line_scan(lines, slots)
+    tile_elements = min(16, 64 // max(source.dtype.itemsize, itemsize)) * THREADS
+    if lines.inner_count >= _LANES:  # a warp has lines of its own
+        case, (members, groups, chunks) = "columns", _plan_column_scan(lines)
+    elif _fits_line_kernel(lines, tile_elements):
+        case, (members, groups, chunks) = "lines", _plan_line_scan(lines, tile_elements)
     else:
-        case, (members, groups, chunks) = "rows", _row_scan(lines, octets)
-    several = chunks > 1
-    firsts = [each.layout.offset * each.dtype.itemsize for each in (result, source)]
-    firsts += [0] * several
-    read, written = (sum((n - 1) * abs(s[m]) for n, s, _ in lines.walked) for m in (0, 1))
-    reach = max(read + abs(lines.step), written) + _BEYOND
-    index = index_type(result.layout.size + _BEYOND, reach)
+        case, (members, groups, chunks) = "rows", _plan_row_scan(lines, total_bytes)
+    has_chunks = chunks > 1
+    firsts = [spec.layout.offset * spec.dtype.itemsize for spec in (result, source)]
+    firsts += [0] * has_chunks
+    read, written = (sum((n - 1) * abs(s[m]) for n, s, _ in lines.all_axes) for m in (0, 1))
+    reach = max(read + abs(lines.source_step), written) + _BEYOND
+    index = narrowest_index_type(result.layout.size + _BEYOND, reach)
     shape = {"RANK": max(len(members["walk"]), 1), "INDEX": index}
     members["chunks"] = divisor32(chunks)
     launches = []
-    for task in ("totals", "results") if several else ("results",):
+    for task in ("totals", "results") if has_chunks else ("results",):
         shape[case.upper()] = task
         chosen = kernel(FILE, f"scan_{case}", types, functor, **shape)
         launches.append(Launch.of(chosen, groups * chunks, tuple(firsts), **members))
-    totals = lines.groups * lines.side_by_side * chunks * octets
-    return Launches(tuple(launches), scratch=(totals,) if several else ())
+    totals = lines.outer_count * lines.inner_count * chunks * total_bytes
+    return Launches(tuple(launches), scratch=(totals,) if has_chunks else ())
 
 
-def _lines(plan: ScanPlan) -> _Lines:
+def _scan_lines(plan: ScanPlan) -> _ScanLines:
     source, result = plan.source.layout, plan.result.layout
     order = tuple(reversed(source.minor_to_major))
-    at = order.index(plan.dim)
+    dim_position = order.index(plan.dim)
     length = result.shape[plan.dim]
 
-    def axes(dims: Iterable[int]) -> tuple[Axis, ...]:
+    def stride_axes(dims: Iterable[int]) -> tuple[Axis, ...]:
         return tuple(Axis(result.shape[d], (source.strides[d], result.strides[d])) for d in dims)
 
     step = source.strides[plan.dim] if source.shape[plan.dim] > 1 else 0
-    outer, inner, pace = axes(order[:at]), axes(order[at + 1 :]), result.strides[plan.dim]
-    return _Lines(outer, inner, length, step, pace, int(plan.initial))
+    outer, inner, pace = (
+        stride_axes(order[:dim_position]),
+        stride_axes(order[dim_position + 1 :]),
+        result.strides[plan.dim],
+    )
+    return _ScanLines(outer, inner, length, step, pace, int(plan.initial))
 
 
 # ---- Lines in one piece
 
 
-def _in_one_piece(lines: _Lines, slots: int) -> bool:
+def _fits_line_kernel(lines: _ScanLines, tile_elements: int) -> bool:
     """Return whether lines are runs in both memories, and long; or shorter, one behind the other.
 
     The shortest are no shorter than a thread's elements.
     """
-    if lines.side_by_side > 1 or lines.initial or (lines.step, lines.pace) != (1, 1):
+    if (
+        lines.inner_count > 1
+        or lines.initial_positions
+        or (lines.source_step, lines.result_step) != (1, 1)
+    ):
         return False
-    return lines.length >= slots // (2 if len(merged(lines.walked)) > 1 else THREADS)
+    return lines.line_length >= tile_elements // (
+        2 if len(merge_axes(lines.all_axes)) > 1 else THREADS
+    )
 
 
-def _line_scan(lines: _Lines, slots: int) -> _Work:
-    length = lines.length
-    room = slots - slots // THREADS  # what a tile may be shifted by
-    follow = len(merged(lines.walked)) <= 1
-    outers = min(max(room // length, 1), lines.groups) if follow else 1
-    groups = -(-lines.groups // outers)
-    tiles, chunks = _chunks(-(-(length + slots // THREADS) // slots), groups, _LONG_LINE)
+def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
+    length = lines.line_length
+    room = tile_elements - tile_elements // THREADS  # what a tile may be shifted by
+    follow = len(merge_axes(lines.all_axes)) <= 1
+    outers = min(max(room // length, 1), lines.outer_count) if follow else 1
+    groups = -(-lines.outer_count // outers)
+    tiles, chunks = _split_into_chunks(
+        -(-(length + tile_elements // THREADS) // tile_elements), groups, _LONG_LINE
+    )
     members = {
-        "walk": merged(lines.outer),
-        "lines": lines.groups,
+        "walk": merge_axes(lines.outer_axes),
+        "lines": lines.outer_count,
         "length": length,
-        "chunk": tiles * slots,
+        "chunk": tiles * tile_elements,
         "period": divisor32(min(length, 2**31 - 1)),
         "outers": outers,
     }
@@ -159,47 +175,53 @@ def _line_scan(lines: _Lines, slots: int) -> _Work:
 # ---- Rows
 
 
-def _row_scan(lines: _Lines, octets: int) -> _Work:
+def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
     """Tiles of whole lines, or of positions; `octets`: of a total."""
-    inner, length = lines.side_by_side, lines.length
+    inner, length = lines.inner_count, lines.line_length
     period = length * inner
     # Totals of complex products are too many bytes for 9 a thread.
-    most = CAPACITY if octets <= 16 else 5 * THREADS - _LANES
+    most = CAPACITY if total_bytes <= 16 else 5 * THREADS - _LANES
     room, outers = (most + _LANES) // inner, 1  # of one group of lines
     if period <= most:  # whole lines
         tile, room = length, min(length + _LANES, room)
     else:  # which begins and ends where sectors do if memory does
         tile = most if inner == 1 else most // inner // _LANES * _LANES
-    pitch = tile if inner == 1 else _pitch(range(tile, room + 1), tile, inner, octets)
+    pitch = (
+        tile
+        if inner == 1
+        else _shared_memory_pitch(range(tile, room + 1), tile, inner, total_bytes)
+    )
     if period <= most:
-        outers = min(most // period, (most + _LANES) // (pitch * inner), lines.groups)
+        outers = min(most // period, (most + _LANES) // (pitch * inner), lines.outer_count)
     tiles = -(-length // tile)
-    groups = -(-lines.groups // outers)
-    per_chunk, chunks = _chunks(tiles, groups)
+    groups = -(-lines.outer_count // outers)
+    per_chunk, chunks = _split_into_chunks(tiles, groups)
     members = {
-        "walk": merged(lines.walked),
-        "elements": lines.groups * period,
+        "walk": merge_axes(lines.all_axes),
+        "elements": lines.outer_count * period,
         "length": length,
         "group": outers * period,
         "chunk": per_chunk * tile,
-        "back": lines.initial * lines.step,
+        "back": lines.initial_positions * lines.source_step,
         "period": divisor32(min(period, 2**31 - 1)),
         "inner": divisor32(inner),
         "pitch": divisor32(pitch),
         "tile": tile,
         "outers": outers,
-        "initial": lines.initial,
+        "initial": lines.initial_positions,
     }
     return members, groups, chunks
 
 
-def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> int:
+def _shared_memory_pitch(
+    candidates: Iterable[int], length: int, inner: int, total_bytes: int
+) -> int:
     """How far lines are apart in shared memory, so that a warp meets in the fewest banks."""
-    lanes, words = min(32, 128 // octets), octets // 4
+    lanes, words = min(32, 128 // total_bytes), total_bytes // 4
 
-    def wavefronts(pitch: int) -> int:
+    def count_wavefronts(pitch: int) -> int:
         """Those in which some warps store elements that follow each other in memory."""
-        found = 0
+        total = 0
         for first in range(0, 4 * 32, lanes):
             banks = [0] * 32
             for element in range(first, first + lanes):
@@ -208,36 +230,36 @@ def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> i
                 place = (outer * inner + line) * pitch + position
                 for word in range(words):
                     banks[(place * words + word) % 32] += 1
-            found += max(banks)
-        return found
+            total += max(banks)
+        return total
 
-    return min(candidates, key=lambda pitch: (wavefronts(pitch), pitch))
+    return min(candidates, key=lambda pitch: (count_wavefronts(pitch), pitch))
 
 
-def _chunks(tiles: int, groups: int, long: int = _LONG) -> tuple[int, int]:
+def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple[int, int]:
     """Tiles of a chunk, and how many chunks a line has."""
-    if groups > _BLOCKS // 2 or tiles < long:
+    if groups > _BLOCKS // 2 or tiles < min_tiles:
         return tiles, 1
-    each = -(-tiles // (_BLOCKS // groups))
-    return each, -(-tiles // each)
+    tiles_per_chunk = -(-tiles // (_BLOCKS // groups))
+    return tiles_per_chunk, -(-tiles // tiles_per_chunk)
 
 
 # ---- Columns
 
 
-def _column_scan(lines: _Lines) -> _Work:
+def _plan_column_scan(lines: _ScanLines) -> _ScanWork:
     """A warp has 32 lines side by side."""
-    count = lines.groups * lines.side_by_side
+    count = lines.outer_count * lines.inner_count
     groups = -(-count // _LANES)
-    steps, chunks = _chunks(-(-lines.length // _STEP), groups)
+    steps, chunks = _split_into_chunks(-(-lines.line_length // _STEP), groups)
     members = {
-        "walk": merged((*lines.outer, *lines.inner)),
+        "walk": merge_axes((*lines.outer_axes, *lines.inner_axes)),
         "lines": count,
-        "length": lines.length,
+        "length": lines.line_length,
         "chunk": steps * _STEP,
-        "along": lines.step,
-        "back": lines.initial * lines.step,
-        "pace": lines.pace,
-        "initial": lines.initial,
+        "along": lines.source_step,
+        "back": lines.initial_positions * lines.source_step,
+        "pace": lines.result_step,
+        "initial": lines.initial_positions,
     }
     return members, groups, chunks

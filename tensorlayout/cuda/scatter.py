@@ -33,24 +33,24 @@ from tensorlayout.cuda.engine import (
     writer,
 )
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS
-from tensorlayout.cuda.fill import filled_with, plan_fill
+from tensorlayout.cuda.fill import bind_fill_value, plan_fill
 from tensorlayout.cuda.gather import (
     OF_POSITIONS,
     IndexLoop,
-    Positions,
-    fitted,
-    launch_of,
-    linearized,
-    loop_of,
-    loop_of_positions,
-    loop_over,
-    packed_steps,
-    positions_of,
-    strides_of,
+    PositionTensor,
+    factor_common_step,
+    kept_strides,
+    linearize_positions,
+    loop_over_axes,
+    make_index_launch,
+    make_index_loop,
+    make_position_tensor,
+    make_positions_loop,
+    widen_index_loop,
 )
-from tensorlayout.cuda.sort import BEYOND, Target, plan_pairs
+from tensorlayout.cuda.sort import BEYOND, SortMemories, plan_sort_pairs
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Axis, Layout, index_type, merged
+from tensorlayout.layout import Axis, Layout, merge_axes, narrowest_index_type
 from tensorlayout.plan import (
     RUN,
     CopyPlan,
@@ -60,9 +60,9 @@ from tensorlayout.plan import (
     ScatterPlan,
     ScatterReducePlan,
     Write,
-    after_copy,
-    carried_out,
-    noted,
+    compile_copy_then_write,
+    compile_plan,
+    compile_traced_copy,
 )
 from tensorlayout.plan.gather import Shape
 from tensorlayout.tensor import TensorSpec
@@ -73,52 +73,56 @@ FILE = "scatter/scatter.cu"
 DESTINATION, VALUES, WINNERS = range(3)
 
 
-def write_scatter(plan: ScatterPlan) -> Write:
+def compile_scatter(plan: ScatterPlan) -> Write:
     """Write; value and positions lie apart from what is written."""
     number, name, dtype = plan.result.device.number, plan.name, plan.result.dtype
     if not isinstance(plan.value, TensorSpec):
-        one = writer(
+        write_number = writer(
             number,
             partial(plan_scatter, plan),
             1 + len(plan.positions),
             lambda value: pattern(octets(name, value, dtype)),
             aligned=1,
         )
-        return lambda out, value, *positions: one(out, *positions, value)
-    spec, convert = in_dtype(plan.value, dtype)
+        return lambda out, value, *positions: write_number(out, *positions, value)
+    spec, convert = compile_dtype_cast(plan.value, dtype)
     write = writer(number, partial(plan_scatter, replace(plan, value=spec)), aligned=2)
     if convert is None:
         return write
     return lambda out, value, *positions: write(out, convert(value), *positions)
 
 
-def write_copy_scatter(plan: CopyScatterPlan) -> Write:
+def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
     """One launch for few positions; else a copy, and what writes at them."""
     widest = (plan.result.dtype.itemsize,) * 3
     if plan_copy_scatter(plan, widest) is not None:
         return writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
-    return after_copy(plan, write_scatter(plan.scatter))
+    return compile_copy_then_write(plan, compile_scatter(plan.scatter))
 
 
-def in_dtype(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
+def compile_dtype_cast(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
     """What values written to elements of `dtype` become, and what copies them if need be."""
     if spec.dtype == dtype:
         return spec, None
     # Packed in their order: padding may have no value in the other dtype.
     layout = Layout.packed(spec.layout.shape, spec.layout.minor_to_major)
     result = TensorSpec(dtype, layout, spec.device)
-    return result, carried_out(CopyPlan(spec, result))
+    return result, compile_plan(CopyPlan(spec, result))
 
 
 # ---- Launches
 
 
-def values_of(plan: ScatterPlan) -> Layout | None:
+def broadcast_values(plan: ScatterPlan) -> Layout | None:
     """The values broadcast to the shape of what is written; None for one number."""
-    return values_in(plan.value.layout, plan.shape) if isinstance(plan.value, TensorSpec) else None
+    return (
+        broadcast_values_to(plan.value.layout, plan.shape)
+        if isinstance(plan.value, TensorSpec)
+        else None
+    )
 
 
-def values_in(layout: Layout, shape: Shape) -> Layout:
+def broadcast_values_to(layout: Layout, shape: Shape) -> Layout:
     """Values broadcast to `shape`; leading dimensions of size 1 that are too many go."""
     surplus = range(max(layout.ndim - len(shape), 0))
     return layout.squeeze(tuple(surplus)).broadcast_to(shape)
@@ -131,33 +135,40 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     where values of one place cannot differ, else three; more for more than four tensors of
     positions. Where nothing is written, positions are checked all the same.
     """
-    layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
+    layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
     steps = [
-        (layout.strides[d], 0, step) for d, step in zip(index_map.dims, table.steps, strict=True)
+        (layout.strides[d], 0, step)
+        for d, step in zip(index_map.dims, table.position_steps, strict=True)
     ]
     first = 1 + isinstance(plan.value, TensorSpec)
-    found = linearized(plan, layout, plan.shape, steps, first)
-    if not found.left:
-        return found.made
-    shift = found.shifts[DESTINATION]
-    once = plan_write(plan, found.left, alignments, shift)
-    values, dims = values_of(plan), index_map.index_dims
+    linear_positions = linearize_positions(plan, layout, plan.shape, steps, first)
+    if not linear_positions.remaining:
+        return linear_positions.launches
+    shift = linear_positions.memory_shifts[DESTINATION]
+    direct_launch = plan_scatter_launch(plan, linear_positions.remaining, alignments, shift)
+    values, dims = broadcast_values(plan), index_map.index_dims
     if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
-        return found.then(once)
-    marks = mark_loop(plan, table, found.left)
-    index = max(dict(once.kernel.shape)["INDEX"], marks.index)
+        return linear_positions.append_launches(direct_launch)
+    marks = make_winner_loop(plan, table, linear_positions.remaining)
+    index = max(dict(direct_launch.kernel.shape)["INDEX"], marks.index_c_type)
     itemsize = 4 if index == "int32_t" else 8
-    number = first + len(plan.positions) + len(found.made.scratch)
-    winners = number, (table.first + found.shifts[WINNERS]) * itemsize
+    number = first + len(plan.positions) + len(linear_positions.launches.scratch)
+    winners = number, (table.first_entry + linear_positions.memory_shifts[WINNERS]) * itemsize
     mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
-    both = [launch_of(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)]
-    written = plan_write(plan, found.left, alignments, shift, index, winners)
-    return found.then(*both, written, scratch=(table.size * itemsize,))
+    mark_launches = [
+        make_index_launch(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)
+    ]
+    written = plan_scatter_launch(
+        plan, linear_positions.remaining, alignments, shift, index, winners
+    )
+    return linear_positions.append_launches(
+        *mark_launches, written, scratch=(table.entry_count * itemsize,)
+    )
 
 
-def plan_write(
+def plan_scatter_launch(
     plan: ScatterPlan,
-    positions: Sequence[Positions],
+    positions: Sequence[PositionTensor],
     alignments: tuple[int, ...],
     shift: int = 0,
     index: str = "int32_t",
@@ -167,56 +178,66 @@ def plan_write(
 
     `index`: the least type of indices; the other arguments as of `plan_read`.
     """
-    layout, itemsize, values = plan.result.layout, plan.result.dtype.itemsize, values_of(plan)
-    to = strides_of(plan.index_map.kept, layout, len(plan.shape))
+    layout, itemsize, values = (
+        plan.result.layout,
+        plan.result.dtype.itemsize,
+        broadcast_values(plan),
+    )
+    to = kept_strides(plan.index_map.kept, layout, len(plan.shape))
     # One number fills elements of any width: it goes along with the destination.
-    given, from_ = (to, 0) if values is None else (values.strides, values.offset * itemsize)
+    value_strides, from_ = (to, 0) if values is None else (values.strides, values.offset * itemsize)
     firsts = ((layout.offset + shift) * itemsize, from_)
-    strides = [to, given, Table(plan).kept]
-    every = loop_of(plan.index_map, plan.shape, strides, positions, itemsize, firsts)
-    loop = fitted(every, (*alignments, WIDEST)[:2])
-    index, nothing, begins = max(index, loop.index), (NOTHING, 0), loop.loop.firsts
+    strides = [to, value_strides, WinnerTable(plan).kept_strides]
+    full_loop = make_index_loop(plan.index_map, plan.shape, strides, positions, itemsize, firsts)
+    loop = widen_index_loop(full_loop, (*alignments, WIDEST)[:2])
+    index, nothing, begins = max(index, loop.index_c_type), (NOTHING, 0), loop.loop.firsts
     rank, width = len(loop.loop.axes), loop.loop.width
     chosen = kernel(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
     value = nothing if values is None else (VALUES, begins[VALUES])
-    return launch_of(
+    return make_index_launch(
         chosen,
         loop,
         [(DESTINATION, begins[DESTINATION]), value, winners or nothing],
         plan.name,
-        inner=divisor(index, 1 if plan.index_map.per_line else loop.inner),
-        span=divisor(index, prod(plan.index_map.spread(plan.shape))),
+        inner=divisor(index, 1 if plan.index_map.per_line else loop.inner_count),
+        span=divisor(index, prod(plan.index_map.positions_shape(plan.shape))),
         values_are=values is not None,
         ordered=winners is not None,
         fills=values is None,
     )
 
 
-class Table:
+class WinnerTable:
     """Where the entry of each place is in the table of winners: strides, and how many there are."""
 
     def __init__(self, plan: ScatterPlan) -> None:
         layout, index_map = plan.result.layout, plan.index_map
-        self.kept = [0] * len(plan.shape)
-        self.unit = 1  # slots of the destination from one entry to the next, but along a dimension
+        self.kept_strides = [0] * len(plan.shape)
+        self.slot_unit = (
+            1  # slots of the destination from one entry to the next, but along a dimension
+        )
         if index_map.per_line:  # an entry for each element
             packed = Layout.row_major(layout.shape)
-            self.kept = strides_of(index_map.kept, packed, len(plan.shape))
-            self.steps = tuple(packed.strides[d] for d in index_map.dims)
-            self.first, self.size = 0, packed.size
+            self.kept_strides = kept_strides(index_map.kept, packed, len(plan.shape))
+            self.position_steps = tuple(packed.strides[d] for d in index_map.dims)
+            self.first_entry, self.entry_count = 0, packed.size
             return
         # An entry for each slot that positions reach: the strides, without what they share.
         rows = [(layout.shape[d], layout.strides[d]) for d in index_map.dims]
-        self.unit, self.steps, self.first, self.size = packed_steps(*zip(*rows, strict=True))
+        self.slot_unit, self.position_steps, self.first_entry, self.entry_count = (
+            factor_common_step(*zip(*rows, strict=True))
+        )
 
 
-def mark_loop(plan: ScatterPlan, table: Table, positions: Sequence[Positions]) -> IndexLoop:
+def make_winner_loop(
+    plan: ScatterPlan, table: WinnerTable, positions: Sequence[PositionTensor]
+) -> IndexLoop:
     """Over the positions alone, in index order, as the elements of the other loop count them."""
-    alone = [replace(p, steps=p.steps[WINNERS:]) for p in positions]
+    table_positions = [replace(p, steps=p.steps[WINNERS:]) for p in positions]
     if plan.index_map.per_line:
-        return loop_of(plan.index_map, plan.shape, [table.kept], alone)
-    spread = plan.index_map.spread(plan.shape)
-    return loop_of_positions(spread, [[0] * len(spread)], alone)
+        return make_index_loop(plan.index_map, plan.shape, [table.kept_strides], table_positions)
+    spread = plan.index_map.positions_shape(plan.shape)
+    return make_positions_loop(spread, [[0] * len(spread)], table_positions)
 
 
 # ---- Copies with few elements replaced
@@ -237,55 +258,61 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     of the destination, the source and the values.
     """
     scatter, source = plan.scatter, plan.source.layout
-    layout, index_map, values = plan.result.layout, scatter.index_map, values_of(scatter)
-    spread, specs = index_map.spread(scatter.shape), scatter.positions
+    layout, index_map, values = plan.result.layout, scatter.index_map, broadcast_values(scatter)
+    spread, specs = index_map.positions_shape(scatter.shape), scatter.positions
     count = scatter.shape[index_map.index_dims[0]] if index_map.per_line else prod(spread)
     few = 0 < count <= FEW and len(specs) <= MAX_POSITIONS
     if values is None or not few or 0 in layout.shape:
         return None
-    weights = dict(zip(index_map.dims, Table(scatter).steps, strict=True))
+    weights = dict(zip(index_map.dims, WinnerTable(scatter).position_steps, strict=True))
     positions = [
-        positions_of(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
+        make_position_tensor(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
         for k, (spec, d) in enumerate(zip(specs, index_map.dims, strict=True))
     ]
-    paces = _paces(plan, values, positions)
+    paces = _position_strides(plan, values, positions)
     if paces is None:
         return None
     # What goes through the values is kept with the first tensor of positions: widths change both.
     positions[0] = replace(positions[0], steps=(0, 0, paces[0], positions[0].steps[-1]))
     by_dim = dict(index_map.kept)
 
-    def axis(d: int) -> Axis:
-        at = by_dim.get(d)
-        steps = (layout.strides[d], source.strides[d], 0 if at is None else values.strides[at])
+    def copy_axis(d: int) -> Axis:
+        values_dim = by_dim.get(d)
+        steps = (
+            layout.strides[d],
+            source.strides[d],
+            0 if values_dim is None else values.strides[values_dim],
+        )
         lines = [0] * len(positions)
-        if at is not None and index_map.per_line:
-            lines = [p.layout.strides[at] for p in positions]
+        if values_dim is not None and index_map.per_line:
+            lines = [p.layout.strides[values_dim] for p in positions]
         return Axis(layout.shape[d], (*steps, weights.get(d, 0), *lines))
 
-    axes = [axis(d) for d in reversed(layout.minor_to_major)]
+    axes = [copy_axis(d) for d in reversed(layout.minor_to_major)]
     itemsize = plan.result.dtype.itemsize
-    firsts = tuple(each.offset * itemsize for each in (layout, source, values))
-    loop = fitted(loop_over(axes, 4, positions, itemsize, firsts), alignments)
+    firsts = tuple(operand_layout.offset * itemsize for operand_layout in (layout, source, values))
+    loop = widen_index_loop(loop_over_axes(axes, 4, positions, itemsize, firsts), alignments)
     elements, across = loop.loop.count, paces[1:]
-    furthest = loop.furthest + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
-    index = index_type(elements, furthest)
+    furthest = loop.max_distance + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
+    index = narrowest_index_type(elements, furthest)
     rank, width = len(loop.loop.axes), loop.loop.width
     file = "scatter/copy_scatter.cu"
     chosen = kernel(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
     grid = blocks_for(elements * PER_THREAD)
-    return launch_of(chosen, loop, memories, scatter.name, grid=grid, pace=across, count=count)
+    return make_index_launch(
+        chosen, loop, memories, scatter.name, grid=grid, pace=across, count=count
+    )
 
 
-def _paces(
-    plan: CopyScatterPlan, values: Layout, positions: list[Positions]
+def _position_strides(
+    plan: CopyScatterPlan, values: Layout, positions: list[PositionTensor]
 ) -> tuple[int, ...] | None:
     """How far positions are apart in the values, and in each tensor of them; None if not evenly."""
     index_map = plan.scatter.index_map
     dims = index_map.index_dims
     at = dims if index_map.per_line else range(len(dims))
-    axes = merged(
+    axes = merge_axes(
         Axis(plan.scatter.shape[d], (values.strides[d], *[p.layout.strides[k] for p in positions]))
         for d, k in zip(dims, at, strict=True)
     )
@@ -301,37 +328,41 @@ COMBINE = "scatter/scatter_reduce.cu"
 _RUN_BITS = RUN.bit_length() - 1
 
 
-def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
+def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
     """A copy, and the values combined with that."""
-    return after_copy(plan, combiner(plan))
+    return compile_copy_then_write(plan, compile_combine(plan))
 
 
-def combiner(plan: ScatterReducePlan) -> Write:
+def compile_combine(plan: ScatterReducePlan) -> Write:
     """``combine(out, value, *positions)`` of values and positions that lie apart from `out`."""
-    number, (scatter, take) = plan.result.device.number, _with_values(plan.scatter)
+    number, (scatter, take) = plan.result.device.number, _normalize_values(plan.scatter)
     combine = writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
     return lambda out, value, *positions: combine(out, take(value), *positions)
 
 
-def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
+def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     """The plan with values as the launches take them, and what copies them if need be."""
     value = plan.value
     assert isinstance(value, TensorSpec), "numbers are tensors by now"
     dtype, device = plan.result.dtype, value.device
     index_map, shape = plan.index_map, plan.shape
-    spread = TensorSpec(value.dtype, values_in(value.layout, shape), device)
-    given, dims = spread.layout, range(len(shape)) if index_map.per_line else index_map.index_dims
-    alike = not given.is_tiled and all(shape[d] == 1 or given.strides[d] == 0 for d in dims)
+    spread = TensorSpec(value.dtype, broadcast_values_to(value.layout, shape), device)
+    values, dims = spread.layout, range(len(shape)) if index_map.per_line else index_map.index_dims
+    can_keep_layout = not values.is_tiled and all(
+        shape[d] == 1 or values.strides[d] == 0 for d in dims
+    )
     # Else the layout of the result of a read at the positions.
-    wanted = TensorSpec(dtype, given if alike else Layout.packed(shape, index_map.order), device)
-    if spread == wanted:
-        return replace(plan, value=wanted), lambda given: given
-    source, result = spread, wanted
-    if wanted.layout is given:  # few, of another dtype
+    target = TensorSpec(
+        dtype, values if can_keep_layout else Layout.packed(shape, index_map.order), device
+    )
+    if spread == target:
+        return replace(plan, value=target), lambda values: values
+    source, result = spread, target
+    if target.layout is values:  # few, of another dtype
         source, result = value, TensorSpec(dtype, value.layout.form, device)
-        wanted = TensorSpec(dtype, values_in(result.layout, shape), device)
-    copy = noted(Event(plan.name, value, result), CopyPlan(source, result))
-    return replace(plan, value=wanted), copy
+        target = TensorSpec(dtype, broadcast_values_to(result.layout, shape), device)
+    copy = compile_traced_copy(Event(plan.name, value, result), CopyPlan(source, result))
+    return replace(plan, value=target), copy
 
 
 def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
@@ -340,47 +371,69 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     Memories of the call: the destination, values, positions. Positions outside are left out, and
     reported.
     """
-    layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
-    steps = [(0, 0, step) for step in table.steps]
-    found = linearized(plan, layout, plan.shape, steps, VALUES + 1)
-    if not found.left:
-        return found.made
-    first = VALUES + 1 + len(plan.positions) + len(found.made.scratch)
-    to = _Between(*range(first, first + len(_Between._fields)))
-    work = _Combining(plan, function, table, to)
-    marks, first = mark_loop(plan, table, found.left), table.first + found.shifts[-1]
-    count, size = prod(index_map.spread(plan.shape)), table.size
-    if work.step == 0 and plan.result.dtype.kind in "iu":
-        chosen = kernel(COMBINE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index)
-        tally = launch_of(chosen, marks, [(to.segments, 8 * first)], plan.name)
-        combined = work.combine(0, 0, work.loop.index)
-        return found.then(work.clear(size, 8), tally, combined, scratch=(8 * size,))
+    layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
+    steps = [(0, 0, step) for step in table.position_steps]
+    linear_positions = linearize_positions(plan, layout, plan.shape, steps, VALUES + 1)
+    if not linear_positions.remaining:
+        return linear_positions.launches
+    first = VALUES + 1 + len(plan.positions) + len(linear_positions.launches.scratch)
+    scratch_memories = _ScratchMemories(*range(first, first + len(_ScratchMemories._fields)))
+    combination = _CombineLaunches(plan, function, table, scratch_memories)
+    marks, first = (
+        make_winner_loop(plan, table, linear_positions.remaining),
+        table.first_entry + linear_positions.memory_shifts[-1],
+    )
+    count, size = prod(index_map.positions_shape(plan.shape)), table.entry_count
+    if combination.value_step == 0 and plan.result.dtype.kind in "iu":
+        chosen = kernel(
+            COMBINE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index_c_type
+        )
+        tally = make_index_launch(
+            chosen, marks, [(scratch_memories.segments, 8 * first)], plan.name
+        )
+        combined = combination.combine_launch(0, 0, combination.loop.index_c_type)
+        return linear_positions.append_launches(
+            combination.clear_launch(size, 8), tally, combined, scratch=(8 * size,)
+        )
     levels = (count.bit_length() - 1) // _RUN_BITS
-    elements = [work.element_loop(count, k) for k in range(1, levels + 1)]
-    loops = [marks, work.loop, *elements]
-    index = max(index_type(max(count, size) + BEYOND, 0), *[each.index for each in loops])
+    elements = [combination.run_element_loop(count, k) for k in range(1, levels + 1)]
+    loops = [marks, combination.loop, *elements]
+    index = max(
+        narrowest_index_type(max(count, size) + BEYOND, 0),
+        *[index_loop.index_c_type for index_loop in loops],
+    )
     octets = 4 if index == "int32_t" else 8
     chosen = kernel(COMBINE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
-    listing = launch_of(chosen, marks, [(to.keys, 0)], plan.name, first=first, places=size)
-    pairs = Target(to.ordered, to.numbers, NOTHING)
-    key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
-    sort = plan_pairs(count, key, index, size.bit_length(), to.keys, pairs, to.runs + 1)
-    find = kernel(COMBINE, "find_segments", INDEX=index)
-    memories = (to.segments, to.ordered)
-    finding = Launch.of(find, -(-count // THREADS), (0, 0), memories, count=count, places=size)
-    folds, before = [], 0
-    for level, loop in enumerate(elements, 1):
-        folds.append(work.fold(loop, index, count, level, before))
-        before += loop.loop.count * loop.loop.width
-    every = (
-        *(listing, *sort.launches, work.clear(size, 2 * octets)),
-        *(finding, *folds, work.combine(count, levels, index)),
+    listing = make_index_launch(
+        chosen, marks, [(scratch_memories.keys, 0)], plan.name, first=first, places=size
     )
-    own = (2 * octets * size, *[octets * count] * 3, before)
-    return found.then(*every, scratch=(*own, *sort.scratch))
+    pairs = SortMemories(scratch_memories.ordered, scratch_memories.numbers, NOTHING)
+    key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
+    sort = plan_sort_pairs(
+        count,
+        key,
+        index,
+        size.bit_length(),
+        scratch_memories.keys,
+        pairs,
+        scratch_memories.runs + 1,
+    )
+    find = kernel(COMBINE, "find_segments", INDEX=index)
+    memories = (scratch_memories.segments, scratch_memories.ordered)
+    finding = Launch.of(find, -(-count // THREADS), (0, 0), memories, count=count, places=size)
+    folds, byte_offset = [], 0
+    for level, loop in enumerate(elements, 1):
+        folds.append(combination.fold_runs_launch(loop, index, count, level, byte_offset))
+        byte_offset += loop.loop.count * loop.loop.width
+    every = (
+        *(listing, *sort.launches, combination.clear_launch(size, 2 * octets)),
+        *(finding, *folds, combination.combine_launch(count, levels, index)),
+    )
+    own = (2 * octets * size, *[octets * count] * 3, byte_offset)
+    return linear_positions.append_launches(*every, scratch=(*own, *sort.scratch))
 
 
-class _Between(NamedTuple):
+class _ScratchMemories(NamedTuple):
     """Numbers of memories."""
 
     segments: int  # where places begin and end among the sorted; or counts
@@ -390,94 +443,102 @@ class _Between(NamedTuple):
     runs: int
 
 
-class _Combining:
+class _CombineLaunches:
     """State that the launches of a plan share."""
 
-    def __init__(self, plan: ScatterPlan, function: str, table: Table, to: _Between) -> None:
-        values, index_map, dtype = values_of(plan), plan.index_map, plan.result.dtype
+    def __init__(
+        self, plan: ScatterPlan, function: str, table: WinnerTable, scratch: _ScratchMemories
+    ) -> None:
+        values, index_map, dtype = broadcast_values(plan), plan.index_map, plan.result.dtype
         assert values is not None, "there is a value for each position"
-        self.plan, self.table, self.to, self.values = plan, table, to, values
+        self.plan, self.table, self.scratch, self.values = plan, table, scratch, values
         self.first_value = VALUES, values.offset * dtype.itemsize
-        self.types = (("ELEMENT", c_type(dtype)),), function
+        self.kernel_types = (("ELEMENT", c_type(dtype)),), function
         if index_map.per_line:
-            kept: set[int] = set()
+            kept_dims: set[int] = set()
             steps = [int(any(values.strides[d] for d, n in enumerate(plan.shape) if n > 1))]
         else:
-            kept = {at for _, at in index_map.kept}
+            kept_dims = {at for _, at in index_map.kept}
             steps = [values.strides[d] for d in index_map.index_dims if plan.shape[d] > 1]
         # Elements from the values of a position to those of the next.
-        self.step = min(steps, default=0)
+        self.value_step = min(steps, default=0)
         # The dimensions of the values that are those of one position, slowest first.
-        self.whole = [at for at in reversed(index_map.order) if at in kept]
-        self.packed = Layout.row_major(tuple(plan.shape[at] for at in self.whole))
-        self.loop = self._loop()
+        self.whole_dims = [at for at in reversed(index_map.order) if at in kept_dims]
+        self.packed_layout = Layout.row_major(tuple(plan.shape[at] for at in self.whole_dims))
+        self.loop = self._place_loop()
 
-    def _loop(self) -> IndexLoop:
+    def _place_loop(self) -> IndexLoop:
         """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         kept = {at: d for d, at in index_map.kept}
-        packed = dict(zip(self.whole, self.packed.strides, strict=True))
-        places = Axis(table.size, (table.unit, 0, 1, 0), OF_POSITIONS)
+        packed = dict(zip(self.whole_dims, self.packed_layout.strides, strict=True))
+        places = Axis(table.entry_count, (table.slot_unit, 0, 1, 0), OF_POSITIONS)
         axes: list[Axis] = []
         for at in reversed(index_map.order):
             if at in kept:
                 d, step = kept[at], 0 if index_map.per_line else self.values.strides[at]
-                steps = (layout.strides[d], step, table.kept[at], packed.get(at, 0))
+                steps = (layout.strides[d], step, table.kept_strides[at], packed.get(at, 0))
                 axes.append(Axis(layout.shape[d], steps))
             elif index_map.per_line:
                 d = index_map.dims[0]
-                steps = (layout.strides[d], 0, table.steps[0], 0)
+                steps = (layout.strides[d], 0, table.position_steps[0], 0)
                 axes.append(Axis(layout.shape[d], steps, OF_POSITIONS))
             elif at == index_map.index_dims[0]:
                 axes.append(places)
         if not index_map.index_dims:  # positions of rank 0
             axes.append(places)
-        first = layout.offset - (0 if index_map.per_line else table.first * table.unit)
-        return loop_over(axes, 4, (), itemsize, (first * itemsize, self.values.offset * itemsize))
+        first = layout.offset - (0 if index_map.per_line else table.first_entry * table.slot_unit)
+        return loop_over_axes(
+            axes, 4, (), itemsize, (first * itemsize, self.values.offset * itemsize)
+        )
 
-    def element_loop(self, count: int, level: int) -> IndexLoop:
+    def run_element_loop(self, count: int, level: int) -> IndexLoop:
         """Over the runs of a level, and the elements of each: results, values, runs."""
-        shape, packed = self.plan.shape, self.packed
+        shape, packed = self.plan.shape, self.packed_layout
         runs = ((count - 1) >> (_RUN_BITS * level)) + 1
         axes = [Axis(runs, (packed.size, 0, 1), OF_POSITIONS)]
-        for at, stride in zip(self.whole, packed.strides, strict=True):
+        for at, stride in zip(self.whole_dims, packed.strides, strict=True):
             axes.append(Axis(shape[at], (stride, self.values.strides[at], 0)))
-        return loop_over(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
+        return loop_over_axes(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
 
-    def clear(self, count: int, octets: int) -> Launch:
+    def clear_launch(self, count: int, segment_bytes: int) -> Launch:
         """Zeros in so many segments."""
-        found = filled_with(plan_fill(Layout.row_major((count,)), octets), bytes(octets))
-        return found.launches[0].placed([self.to.segments])
+        fill = bind_fill_value(
+            plan_fill(Layout.row_major((count,)), segment_bytes), bytes(segment_bytes)
+        )
+        return fill.launches[0].placed([self.scratch.segments])
 
-    def fold(self, loop: IndexLoop, index: str, count: int, level: int, before: int) -> Launch:
+    def fold_runs_launch(
+        self, loop: IndexLoop, index: str, count: int, level: int, byte_offset: int
+    ) -> Launch:
         """One level, whose results are behind so many bytes `before`."""
-        itemsize, kept = self.plan.result.dtype.itemsize, self.packed.size
+        itemsize, kept = self.plan.result.dtype.itemsize, self.packed_layout.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
-        source = (self.to.runs, before - below) if level > 1 else self.first_value
-        memories = self.to.segments, self.to.ordered, self.to.numbers
-        return launch_of(
-            kernel(COMBINE, "fold_runs", *self.types, INDEX=index),
+        source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value
+        memories = self.scratch.segments, self.scratch.ordered, self.scratch.numbers
+        return make_index_launch(
+            kernel(COMBINE, "fold_runs", *self.kernel_types, INDEX=index),
             loop,
-            [(self.to.runs, before), source, *((m, 0) for m in memories)],
-            step=self.step,
-            places=self.table.size,
+            [(self.scratch.runs, byte_offset), source, *((m, 0) for m in memories)],
+            step=self.value_step,
+            places=self.table.entry_count,
             kept=kept,
             level=level,
         )
 
-    def combine(self, count: int, levels: int, index: str) -> Launch:
+    def combine_launch(self, count: int, levels: int, index: str) -> Launch:
         """Each element with its values, of `count` positions that are sorted, and with runs."""
         loop = self.loop
-        rank, (to, _, *_) = len(loop.loop.axes), loop.loop.firsts
-        runs = self.to.runs if levels else NOTHING
-        memories = self.to.segments, self.to.numbers if count else NOTHING, runs
-        return launch_of(
-            kernel(COMBINE, "combine_elements", *self.types, RANK=rank, INDEX=index),
+        rank, (scratch, _, *_) = len(loop.loop.axes), loop.loop.firsts
+        runs = self.scratch.runs if levels else NOTHING
+        memories = self.scratch.segments, self.scratch.numbers if count else NOTHING, runs
+        return make_index_launch(
+            kernel(COMBINE, "combine_elements", *self.kernel_types, RANK=rank, INDEX=index),
             loop,
-            [(DESTINATION, to), self.first_value, *((m, 0) for m in memories)],
-            step=self.step,
+            [(DESTINATION, scratch), self.first_value, *((m, 0) for m in memories)],
+            step=self.value_step,
             count=count,
-            kept=self.packed.size,
+            kept=self.packed_layout.size,
             levels=levels,
         )

@@ -22,7 +22,7 @@ from tensorlayout.cuda.engine import (
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.dtypes import DType, int64
-from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
+from tensorlayout.layout import Axis, Layout, max_offset_of_axes, merge_axes, narrowest_index_type
 from tensorlayout.plan import (
     AssignPlan,
     CopyPlan,
@@ -35,9 +35,9 @@ from tensorlayout.plan import (
     SortPlan,
     TopKPlan,
     Write,
-    carried_out,
-    compiled,
-    noted_copy,
+    compile_plan,
+    compile_program,
+    compile_traced_tensor_copy,
 )
 from tensorlayout.tensor import TensorSpec
 
@@ -50,50 +50,52 @@ CAPACITY = TILE - constant(FILE, "SECTOR")
 # Room for what an index may go beyond the last element.
 BEYOND = 2**16
 
-Pass = tuple[Launch, ...]  # over the elements
+LaunchPass = tuple[Launch, ...]  # over the elements
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class SortLines:
     """Lines that are sorted."""
 
     count: int
     length: int  # elements of each
     dtype: DType
-    walked: tuple[Axis, ...]  # where the result's elements are in what is read first; at least one
+    source_axes: tuple[
+        Axis, ...
+    ]  # where the result's elements are in what is read first; at least one
     index: str  # the type of indices
-    positions: bool  # whether positions are sorted, else elements
-    down: bool
-    bits: int  # how many of an element say where it belongs, from the lowest on
+    sorts_positions: bool  # whether positions are sorted, else elements
+    descending: bool
+    key_bits: int  # how many of an element say where it belongs, from the lowest on
 
     @property
-    def size(self) -> int:
+    def element_count(self) -> int:
         """How many elements there are."""
         return self.count * self.length
 
     @property
-    def octets(self) -> int:
+    def index_bytes(self) -> int:
         """The **bytes** of an index."""
         return 4 if self.index == "int32_t" else 8
 
     @property
-    def types(self) -> tuple[tuple[str, str], ...]:
+    def type_macros(self) -> tuple[tuple[str, str], ...]:
         """Macros of kernels."""
         return (("ELEMENT", c_type(self.dtype)),)
 
-    def kernel(self, file: str, name: str, **shape: Any) -> Kernel:
+    def sort_kernel(self, file: str, name: str, **shape: Any) -> Kernel:
         """A kernel for these elements and indices."""
-        gives = "positions" if self.positions else "values"
-        return kernel(file, name, self.types, INDEX=self.index, GIVES=gives, **shape)
+        gives = "positions" if self.sorts_positions else "values"
+        return kernel(file, name, self.type_macros, INDEX=self.index, GIVES=gives, **shape)
 
 
-def axes_of(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
+def merged_line_axes(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
     """Sizes and their strides, slowest first, merged; at least one axis."""
     rows = [Axis(size, tuple(strides)) for size, *strides in dimensions]
-    return tuple(merged(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
+    return tuple(merge_axes(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
 
 
-def is_fastest(layout: Layout, dim: int) -> bool:
+def is_fastest_dim(layout: Layout, dim: int) -> bool:
     """Return whether elements along a dimension follow each other in memory."""
     faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
     return prod(layout.shape[d] for d in faster) <= 1
@@ -103,7 +105,7 @@ def is_fastest(layout: Layout, dim: int) -> bool:
 _LAUNCH, _PASS, _TILE, _MERGE = 4 * 10**6, 17, 105, 15
 
 
-class Target(NamedTuple):
+class SortMemories(NamedTuple):
     """Numbers of memories."""
 
     values: int = NOTHING
@@ -113,82 +115,108 @@ class Target(NamedTuple):
 
 def plan_sort(plan: SortPlan) -> Launches:
     """How to sort lines; memories: the result, packed, `dim` its fastest dimension, the source."""
-    source, dim, positions = plan.source, plan.dim, plan.gives == "positions"
+    source, dim, positions = plan.source, plan.dim, plan.output == "positions"
     layout, read = plan.result.layout, source.layout
     if layout.size == 0:
         return Launches(())
     order = reversed(layout.minor_to_major)
-    walked = axes_of((layout.shape[d], read.strides[d]) for d in order)
-    index = index_type(layout.size + BEYOND, furthest(walked) + BEYOND)
+    walked = merged_line_axes((layout.shape[d], read.strides[d]) for d in order)
+    index = narrowest_index_type(layout.size + BEYOND, max_offset_of_axes(walked) + BEYOND)
     length, itemsize = layout.shape[dim], source.dtype.itemsize
     count, bits = layout.size // length, 8 * itemsize
-    lines = Lines(count, length, source.dtype, walked, index, positions, plan.descending, bits)
-    to = Target(result=0) if positions else Target(values=0)
-    return _launches(lines, (1, read.offset * itemsize), to, 2)
+    lines = SortLines(count, length, source.dtype, walked, index, positions, plan.descending, bits)
+    destination = SortMemories(result=0) if positions else SortMemories(values=0)
+    return _plan_passes(lines, (1, read.offset * itemsize), destination, 2)
 
 
-def plan_pairs(
-    count: int, dtype: DType, index: str, bits: int, keys: int, to: Target, first: int
+def plan_sort_pairs(
+    count: int,
+    dtype: DType,
+    index_c_type: str,
+    key_bits: int,
+    keys_memory: int,
+    destination: SortMemories,
+    first_scratch: int,
 ) -> Launches:
     """How to sort `count` keys below ``2**bits`` in memory `keys`, and their numbers with them."""
     walked = (Axis(count, (1,)),)
-    lines = Lines(1, count, dtype, walked, index, positions=True, down=False, bits=bits)
-    return _launches(lines, (keys, 0), to, first)
+    lines = SortLines(
+        1,
+        count,
+        dtype,
+        walked,
+        index_c_type,
+        sorts_positions=True,
+        descending=False,
+        key_bits=key_bits,
+    )
+    return _plan_passes(lines, (keys_memory, 0), destination, first_scratch)
 
 
-def _launches(lines: Lines, source: tuple[int, int], to: Target, first: int) -> Launches:
+def _plan_passes(
+    lines: SortLines, source: tuple[int, int], destination: SortMemories, first_scratch: int
+) -> Launches:
     """All launches; `source`: the number of its memory, and **bytes** to its first element.
 
     Passes write to two memories in turn, those numbered from `first` on; the last writes to `to`,
     which is one of them unless it is of int64 positions alone.
     """
-    passes, counts = _passes(lines)
+    passes, counts = _choose_passes(lines)
     between = len(passes) - 1
-    room = lines.size * lines.dtype.itemsize, lines.size * lines.octets * lines.positions
-    rooms = [*room * min(between, 1 if to.result == NOTHING else 2), counts]
-    free = iter(range(first, first + len(rooms)))
-    *pairs, left = [next(free) if nbytes else NOTHING for nbytes in rooms]
-    places = list(map(Target, pairs[::2], pairs[1::2]))
-    if to.result == NOTHING:
-        places.append(to)
-    found: list[Launch] = []
+    room = (
+        lines.element_count * lines.dtype.itemsize,
+        lines.element_count * lines.index_bytes * lines.sorts_positions,
+    )
+    rooms = [*room * min(between, 1 if destination.result == NOTHING else 2), counts]
+    free = iter(range(first_scratch, first_scratch + len(rooms)))
+    *pairs, counts_memory = [next(free) if nbytes else NOTHING for nbytes in rooms]
+    places = list(map(SortMemories, pairs[::2], pairs[1::2]))
+    if destination.result == NOTHING:
+        places.append(destination)
+    all_launches: list[Launch] = []
     read, origins, at = source[0], NOTHING, source[1]
     for k, launches in enumerate(passes):
-        out = to if k == between else places[(k - between - 1) % len(places)]
-        numbers, firsts = (*out, read, origins, left), (0, 0, 0, at, 0, 0)
-        found += [replace(each, memories=numbers, firsts=firsts) for each in launches]
+        out = destination if k == between else places[(k - between - 1) % len(places)]
+        numbers, firsts = (*out, read, origins, counts_memory), (0, 0, 0, at, 0, 0)
+        all_launches += [replace(launch, memories=numbers, firsts=firsts) for launch in launches]
         read, origins, at = out.values, out.positions, 0
-    return Launches(tuple(found), scratch=tuple(filter(None, rooms)))
+    return Launches(tuple(all_launches), scratch=tuple(filter(None, rooms)))
 
 
-def _passes(lines: Lines) -> tuple[tuple[Pass, ...], int]:
+def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
     """The launches, and bytes of what those of a pass leave to others of it."""
-    if lines.length > TILE and by_digits(lines):
-        return plan_radix(lines)
+    if lines.length > TILE and is_radix_cheaper(lines):
+        return plan_radix_passes(lines)
     count, length = lines.count, lines.length
-    together = min(CAPACITY // length, count) if length <= CAPACITY else 1
-    of_line = -(-length // TILE)
-    sort = lines.kernel(FILE, "sort_tiles", RANK=len(lines.walked))
-    tiles = of_line * -(-count // together)
-    members = {"walk": lines.walked, "elements": lines.size, "group": together * length}
-    members |= {"tiles": divisor32(of_line), "line": divisor32(min(length, TILE))}
-    passes: list[Pass] = [(Launch.of(sort, tiles, (), descending=lines.down, **members),)]
-    split, merge = (lines.kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
+    lines_per_tile = min(CAPACITY // length, count) if length <= CAPACITY else 1
+    tiles_per_line = -(-length // TILE)
+    sort = lines.sort_kernel(FILE, "sort_tiles", RANK=len(lines.source_axes))
+    tiles = tiles_per_line * -(-count // lines_per_tile)
+    members = {
+        "walk": lines.source_axes,
+        "elements": lines.element_count,
+        "group": lines_per_tile * length,
+    }
+    members |= {"tiles": divisor32(tiles_per_line), "line": divisor32(min(length, TILE))}
+    passes: list[LaunchPass] = [
+        (Launch.of(sort, tiles, (), descending=lines.descending, **members),)
+    ]
+    split, merge = (lines.sort_kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
     run = TILE
     while run < length:  # sorted tiles are merged
         sizes = {
             "length": length,
             "run": run,
-            "tiles": divisor32(of_line),
-            "descending": lines.down,
+            "tiles": divisor32(tiles_per_line),
+            "descending": lines.descending,
         }
         first = Launch.of(split, -(-tiles // THREADS), (), count=tiles, **sizes)
         passes.append((first, Launch.of(merge, tiles, (), **sizes)))
         run *= 2
-    return tuple(passes), tiles * lines.octets if len(passes) > 1 else 0
+    return tuple(passes), tiles * lines.index_bytes if len(passes) > 1 else 0
 
 
-def by_digits(lines: Lines) -> bool:
+def is_radix_cheaper(lines: SortLines) -> bool:
     """Return whether passes by digits cost less than merges, for lines longer than a tile.
 
     In bytes: of an element of w bytes, and a position of o where these are wanted, a pass by a
@@ -197,16 +225,16 @@ def by_digits(lines: Lines) -> bool:
     always go by digits; one line of 2 bytes from 9217 elements on, of 4 from 36865, of 8 from
     589825.
     """
-    itemsize, beside = lines.dtype.itemsize, lines.octets * lines.positions
-    each = tile_of(lines)
-    filled = lines.count * -(-lines.length // each) * each
+    itemsize, position_bytes = lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions
+    tile_size = radix_tile_size(lines)
+    filled = lines.count * -(-lines.length // tile_size) * tile_size
     chunks = 3 if lines.count * 2 <= BLOCKS else 2  # launches
-    one = chunks * _LAUNCH + filled * max(3 * itemsize + 2 * beside, _PASS)
-    digits = -(-lines.bits // DIGIT) * one
+    pass_cost = chunks * _LAUNCH + filled * max(3 * itemsize + 2 * position_bytes, _PASS)
+    radix_cost = -(-lines.key_bits // DIGIT) * pass_cost
     doublings = (-(-lines.length // TILE) - 1).bit_length()
-    moved = 2 * (itemsize + beside)
-    merges = max(moved, _TILE) + doublings * max(moved, _MERGE)
-    return digits <= (1 + 2 * doublings) * _LAUNCH + lines.size * merges
+    moved = 2 * (itemsize + position_bytes)
+    merge_cost = max(moved, _TILE) + doublings * max(moved, _MERGE)
+    return radix_cost <= (1 + 2 * doublings) * _LAUNCH + lines.element_count * merge_cost
 
 
 # ---- By digits
@@ -225,36 +253,42 @@ _SHIFTED = 32
 _ROWS = 8
 
 
-def tile_of(lines: Lines) -> int:
+def radix_tile_size(lines: SortLines) -> int:
     """Elements that a block sorts at once, as in kernels/sort/radix.cu."""
-    room = max(lines.dtype.itemsize, lines.octets * lines.positions)
+    room = max(lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions)
     return (15 if room == 8 else 19) * THREADS
 
 
-def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
+def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
     """The launches of each pass, and bytes of their scratch."""
-    count, length, each = lines.count, lines.length, tile_of(lines)
-    tiles = -(-(length + _SHIFTED) // each)
+    count, length, tile_size = lines.count, lines.length, radix_tile_size(lines)
+    tiles = -(-(length + _SHIFTED) // tile_size)
     together = -(-tiles // max(1, BLOCKS // count))
-    chunk = together * each - _SHIFTED
+    chunk = together * tile_size - _SHIFTED
     chunks = -(-length // chunk)
 
-    def pass_of(below: int) -> Pass:
-        read = lines.walked if below == 0 else (Axis(lines.size, (1,)),)
+    def plan_digit_pass(lowest_bit: int) -> LaunchPass:
+        read = lines.source_axes if lowest_bit == 0 else (Axis(lines.element_count, (1,)),)
         names = ("count_digits", "scatter_digits")
-        first, last = (lines.kernel(RADIX_FILE, name, RANK=len(read)) for name in names)
-        members = {"walk": read, "length": length, "chunk": min(chunk, length), "shift": below}
-        members |= {"chunks": divisor32(chunks), "first": below == 0, "descending": lines.down}
-        ends = [Launch.of(each, count * chunks, (), **members) for each in (first, last)]
+        first, last = (lines.sort_kernel(RADIX_FILE, name, RANK=len(read)) for name in names)
+        members = {"walk": read, "length": length, "chunk": min(chunk, length), "shift": lowest_bit}
+        members |= {
+            "chunks": divisor32(chunks),
+            "first": lowest_bit == 0,
+            "descending": lines.descending,
+        }
+        ends = [
+            Launch.of(pass_kernel, count * chunks, (), **members) for pass_kernel in (first, last)
+        ]
         if chunks == 1:
             return tuple(ends)
         shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
-        scan = kernel(RADIX_FILE, "scan_digits", lines.types, INDEX=lines.index)
+        scan = kernel(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
         sums = Launch.of(scan, count << shift, (), chunks=chunks, shift=shift)
         return ends[0], sums, ends[1]
 
-    passes = tuple(pass_of(below) for below in range(0, lines.bits, DIGIT))
-    return passes, DIGITS * lines.octets * (count * chunks + (count if chunks > 1 else 0))
+    passes = tuple(plan_digit_pass(bit) for bit in range(0, lines.key_bits, DIGIT))
+    return passes, DIGITS * lines.index_bytes * (count * chunks + (count if chunks > 1 else 0))
 
 
 # ---- The first elements
@@ -268,50 +302,62 @@ def plan_top_k(plan: TopKPlan) -> Launch:
     assert length <= TILE, "longer lines are merged"
     around = [d for d in reversed(layout.minor_to_major) if d != dim]
     lines = prod(layout.shape[d] for d in around)
-    one = (1, 0, 0, 0)  # where there is nothing around
-    others = [(layout.shape[d], *[each.strides[d] for each in layouts]) for d in around]
-    walked = axes_of([one, *others])
-    steps = tuple([each.strides[dim] if each.shape[dim] > 1 else 0 for each in layouts])
-    together = _together(source, positions, dim, lines)
-    reach = furthest((*walked, Axis(length, steps)))
-    index = index_type(lines + BEYOND, reach + BEYOND)
+    unit_axis = (1, 0, 0, 0)  # where there is nothing around
+    others = [
+        (layout.shape[d], *[operand_layout.strides[d] for operand_layout in layouts])
+        for d in around
+    ]
+    walked = merged_line_axes([unit_axis, *others])
+    steps = tuple(
+        [
+            operand_layout.strides[dim] if operand_layout.shape[dim] > 1 else 0
+            for operand_layout in layouts
+        ]
+    )
+    lines_per_tile = _lines_per_tile(source, positions, dim, lines)
+    reach = max_offset_of_axes((*walked, Axis(length, steps)))
+    index = narrowest_index_type(lines + BEYOND, reach + BEYOND)
     types = (("ELEMENT", c_type(source.dtype)),)
     chosen = kernel(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
-    made = arguments(chosen, walk=walked, lines=lines, step=steps, together=together, leading=count)
-    made.line, made.descending = divisor32(length), plan.down
-    made.wide = positions.dtype.itemsize == 8
-    made.read = _number(layout, dim, length, together)
-    made.written = _number(values.layout, dim, count, together)
+    params = arguments(
+        chosen, walk=walked, lines=lines, step=steps, together=lines_per_tile, leading=count
+    )
+    params.line, params.descending = divisor32(length), plan.descending
+    params.wide = positions.dtype.itemsize == 8
+    params.read = _tile_numbering(layout, dim, length, lines_per_tile)
+    params.written = _tile_numbering(values.layout, dim, count, lines_per_tile)
     firsts = tuple(spec.layout.offset * spec.dtype.itemsize for spec in (values, positions, source))
-    return Launch(chosen, -(-lines // together), bytes(made), firsts)
+    return Launch(chosen, -(-lines // lines_per_tile), bytes(params), firsts)
 
 
-def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
+def _lines_per_tile(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
     """How many lines share a tile: as many as fill sectors, so that each tile begins with one."""
     length = source.layout.shape[dim]
     if length > CAPACITY:
         return 1
-    room = min(CAPACITY // length, lines)
+    max_lines = min(CAPACITY // length, lines)
     sector = SECTOR // min(source.dtype.itemsize, positions.dtype.itemsize)
-    ragged = room % sector if not is_fastest(source.layout, dim) and room < lines else 0
-    return room - ragged if room > sector else room
+    ragged = (
+        max_lines % sector if not is_fastest_dim(source.layout, dim) and max_lines < lines else 0
+    )
+    return max_lines - ragged if max_lines > sector else max_lines
 
 
-def _number(layout: Layout, dim: int, length: int, together: int) -> tuple[Any, int]:
-    across = together > 1 and not is_fastest(layout, dim)
-    return divisor32(together if across else length), across
+def _tile_numbering(layout: Layout, dim: int, length: int, lines_per_tile: int) -> tuple[Any, int]:
+    across = lines_per_tile > 1 and not is_fastest_dim(layout, dim)
+    return divisor32(lines_per_tile if across else length), across
 
 
 # ---- Searches
 
 
-def plan_search(
-    line: TensorSpec,
+def plan_sorted_search(
+    sorted_line: TensorSpec,
     values: TensorSpec,
     dtype: DType,
     *,
     right: bool = False,
-    members: bool = False,
+    tests_membership: bool = False,
     invert: bool = False,
 ) -> Launch | None:
     """How to find, for each of `values`, its position in the sorted `line`, of rank 1; as int64.
@@ -323,90 +369,99 @@ def plan_search(
     count = values.layout.size
     if count == 0:
         return None
-    walked = axes_of(zip(values.layout.shape, values.layout.strides, strict=True))
-    (length,) = line.layout.shape
-    step = line.layout.strides[0] if length > 1 else 0
-    reach = max(furthest(walked), (length + 1) * abs(step), length)
-    index, gives = index_type(count + THREADS, reach), "members" if members else "positions"
-    kinds = zip(("LINE", "VALUES", "COMPARE"), (line.dtype, values.dtype, dtype), strict=True)
+    walked = merged_line_axes(zip(values.layout.shape, values.layout.strides, strict=True))
+    (length,) = sorted_line.layout.shape
+    step = sorted_line.layout.strides[0] if length > 1 else 0
+    reach = max(max_offset_of_axes(walked), (length + 1) * abs(step), length)
+    index, gives = (
+        narrowest_index_type(count + THREADS, reach),
+        "members" if tests_membership else "positions",
+    )
+    kinds = zip(
+        ("LINE", "VALUES", "COMPARE"), (sorted_line.dtype, values.dtype, dtype), strict=True
+    )
     types = tuple((name, c_type(kind)) for name, kind in kinds)
     chosen = kernel(
         "sort/search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives
     )
-    made = arguments(chosen, walk=walked, count=count, length=length, step=step)
-    made.right, made.invert = right, invert
-    firsts = (0, *[each.layout.offset * each.dtype.itemsize for each in (line, values)])
-    return Launch(chosen, -(-count // THREADS), bytes(made), firsts)
+    params = arguments(chosen, walk=walked, count=count, length=length, step=step)
+    params.right, params.invert = right, invert
+    firsts = (0, *[spec.layout.offset * spec.dtype.itemsize for spec in (sorted_line, values)])
+    return Launch(chosen, -(-count // THREADS), bytes(params), firsts)
 
 
 # Library calls that are searches, for real numbers.
-SEARCHES = ("isin", "searchsorted")
+SEARCH_OPERATIONS = ("isin", "searchsorted")
 
 
-def write_search(plan: LibraryPlan) -> Write:
+def compile_search(plan: LibraryPlan) -> Write:
     """One launch: where values go in a sorted line, or whether they are in others, sorted first."""
     options, number = dict(plan.options), plan.result.device.number
     if plan.operation.name == "searchsorted":
         line, values = plan.operands
-        found = plan_search(line, values, plan.dtype, right=options["side"] == "right")
-        return writer(number, lambda _: found, aligned=0)
-    values, of = plan.operands
-    line = TensorSpec(plan.dtype, Layout.row_major((of.layout.size,)), of.device)
-    members = plan_search(line, values, plan.dtype, members=True, invert=options["invert"])
+        launch = plan_sorted_search(line, values, plan.dtype, right=options["side"] == "right")
+        return writer(number, lambda _: launch, aligned=0)
+    values, others = plan.operands
+    line = TensorSpec(plan.dtype, Layout.row_major((others.layout.size,)), others.device)
+    members = plan_sorted_search(
+        line, values, plan.dtype, tests_membership=True, invert=options["invert"]
+    )
     search = writer(number, lambda _: members, aligned=0)
-    placed = TensorSpec(plan.dtype, Layout.row_major(of.layout.shape), of.device)
-    gather, sort = noted_copy("isin", of, placed), sorted_rows(line)
-    return lambda out, x, given: search(out, sort(gather(given)), x)
+    placed = TensorSpec(plan.dtype, Layout.row_major(others.layout.shape), others.device)
+    gather, sort = compile_traced_tensor_copy("isin", others, placed), compile_row_sort(line)
+    return lambda out, x, elements: search(out, sort(gather(elements)), x)
 
 
 # ---- Writes
 
 
-def write_sort(plan: SortPlan) -> Write:
+def compile_sort(plan: SortPlan) -> Write:
     """The function of the result and the tensor; equal elements stay in their order.
 
     Lines whose elements do not follow each other are copied, and the result copied back.
     """
     source, result, dim = plan.source, plan.result, plan.dim
-    if result.layout.is_packed and is_fastest(result.layout, dim):
-        found = plan_sort(plan)
-        return writer(result.device.number, lambda _: found, aligned=0)
+    if result.layout.is_packed and is_fastest_dim(result.layout, dim):
+        launches = plan_sort(plan)
+        return writer(result.device.number, lambda _: launches, aligned=0)
     order = (dim, *[d for d in source.layout.minor_to_major if d != dim])
     layout = Layout.packed(result.layout.shape, order)
     lines = TensorSpec(result.dtype, layout, result.device)
     steps, read = Program(2), 1
-    if not is_fastest(source.layout, dim):
+    if not is_fastest_dim(source.layout, dim):
         gathered = TensorSpec(source.dtype, layout, source.device)
         event = Event(plan.name, source, gathered)
-        read, source = steps.add(CopyPlan(source, gathered), [1], (event,)), gathered
-    made = steps.add(replace(plan, source=source, result=lines, destinations=0), [read])
+        read, source = steps.append_step(CopyPlan(source, gathered), [1], (event,)), gathered
+    sorted_value = steps.append_step(
+        replace(plan, source=source, result=lines, destinations=0), [read]
+    )
     back = AssignPlan(plan.name, lines, result)
-    steps.add(back, [0, made], (Event(plan.name, lines, result),))
-    return compiled(steps)
+    steps.append_step(back, [0, sorted_value], (Event(plan.name, lines, result),))
+    return compile_program(steps)
 
 
-def sorted_rows(source: TensorSpec) -> Run:
+def compile_row_sort(source: TensorSpec) -> Run:
     """The elements along the last dimension, ascending, in a row-major tensor."""
     layout = Layout.row_major(source.layout.shape)
     result = TensorSpec(source.dtype, layout, source.device)
     plan = SortPlan("sort", "values", source, result, layout.ndim - 1, False, True)
-    return carried_out(plan)
+    return compile_plan(plan)
 
 
-def write_top_k(plan: TopKPlan) -> Write:
+def compile_top_k(plan: TopKPlan) -> Write:
     """The function of the two results and the tensor; lines longer than a tile are sorted whole."""
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
-        found = plan_top_k(plan)
-        return writer(result.device.number, lambda _: found, aligned=0)
+        launch = plan_top_k(plan)
+        return writer(result.device.number, lambda _: launch, aligned=0)
     packed = Layout.packed(source.layout.shape, source.layout.minor_to_major)
     every = TensorSpec(int64, packed, source.device)
-    steps = SortPlan(plan.name, "positions", source, every, dim, plan.down, True)
+    steps = SortPlan(plan.name, "positions", source, every, dim, plan.descending, True)
     first = Index(plan.name).plan(every, tuple([(n, 1) for n in result.layout.shape]))
-    read = Gather(plan.name).plan(source, (dim,), None, first.result).into(result)
+    read = Gather(plan.name).plan(source, (dim,), None, first.result).with_destination(result)
     take = AssignPlan(plan.name, first.result, plan.positions)
     top_k = Program(3)
-    leading = top_k.add(first, [top_k.add(steps, [2])])
-    top_k.add(take, [1, leading])
-    top_k.add(read, [0, 2, leading])
-    return compiled(top_k)
+    leading = top_k.append_step(first, [top_k.append_step(steps, [2])])
+    top_k.append_step(take, [1, leading])
+    top_k.append_step(read, [0, 2, leading])
+    return compile_program(top_k)

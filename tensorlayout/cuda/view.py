@@ -10,13 +10,13 @@ from tensorlayout.plan import (
     Run,
     SamePlan,
     ViewPlan,
-    rows,
-    whole_items,
+    byte_item_offset,
+    compile_row_view,
 )
 from tensorlayout.tensor import Tensor
 
 
-def prepare_view(plan: ViewPlan) -> Run:
+def compile_view(plan: ViewPlan) -> Run:
     """A view in another layout: arithmetic on the address."""
     spec, shift, lowest = plan.result, plan.shift, plan.result.layout.offset
     if not spec.layout.size:
@@ -24,39 +24,43 @@ def prepare_view(plan: ViewPlan) -> Run:
     return lambda x, first=shift + lowest: moved_slots(x, spec, first - lowest)
 
 
-def prepare_part(plan: PartPlan) -> Run:
+def compile_part(plan: PartPlan) -> Run:
     """One half of every complex number: of the slots of that size there are twice as many."""
     spec, which = plan.result, plan.which
 
-    def part(x: Tensor) -> Tensor:
-        found = moved_slots(x, spec, which)
+    def half_view(x: Tensor) -> Tensor:
+        result = moved_slots(x, spec, which)
         assert x.home is not None
-        found.home = (x.home[0], 2 * x.home[1] + which)
-        return found
+        result.home = (x.home[0], 2 * x.home[1] + which)
+        return result
 
-    return part
+    return half_view
 
 
-def prepare_reinterpret(plan: ReinterpretPlan) -> Run:
+def compile_reinterpret(plan: ReinterpretPlan) -> Run:
     """The same address, its storage counted in items of another size."""
-    spec, have, want = plan.result, plan.source.dtype.itemsize, plan.result.dtype.itemsize
+    spec, source_itemsize, result_itemsize = (
+        plan.result,
+        plan.source.dtype.itemsize,
+        plan.result.dtype.itemsize,
+    )
 
     def reinterpret(x: Tensor) -> Tensor:
-        found = moved_slots(x, spec, 0)
+        result = moved_slots(x, spec, 0)
         assert x.home is not None
-        whole_items(x.memory.address, want)
-        slot = whole_items(x.home[1] * have, want)
-        found.home = (x.home[0], slot)
-        return found
+        byte_item_offset(x.memory.address, result_itemsize)
+        slot = byte_item_offset(x.home[1] * source_itemsize, result_itemsize)
+        result.home = (x.home[0], slot)
+        return result
 
     return reinterpret
 
 
-def prepare_same(plan: SamePlan) -> Run:
+def compile_same(plan: SamePlan) -> Run:
     """The operand itself."""
     return lambda x: x
 
 
-def prepare_row(plan: RowPlan) -> Run:
+def compile_row(plan: RowPlan) -> Run:
     """One slice along the first dimension."""
-    return rows(plan, prepare_view(plan.view))
+    return compile_row_view(plan, compile_view(plan.view))

@@ -7,8 +7,13 @@ from typing import ClassVar
 
 from tensorlayout.directml import members
 from tensorlayout.directml.constants import AxisDirection, DataTypeLike
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
-from tensorlayout.directml.operators import HIGHEST, new_output, run, share_bytes
+from tensorlayout.directml.operator_desc import ExpectedOutput, OneToOne, OperatorDesc, check_tensor
+from tensorlayout.directml.operators import (
+    HIGHEST,
+    allocate_output,
+    has_overlapping_bytes,
+    run_operator,
+)
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.manipulation import flip
@@ -41,18 +46,18 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
     scale_bias: members.Pair | None = None
     _plan = Scaling("scale_bias", "real floating")
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         kind = self.input.data_type
         if self.scale_bias is not None and not kind.is_float:
             raise TypeError(f"ScaleBias is for floating-point tensors, got {kind.name}")
         return self.input.sizes
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
+    def _execute(self, out: Tensor, x: Tensor) -> None:
         if self.scale_bias is None:
             out[...] = x
         else:
             key, operands = (x.spec, float, float), (x, *self.scale_bias)
-            if out.spec.layout is x.spec.layout or not share_bytes(out, x):
+            if out.spec.layout is x.spec.layout or not has_overlapping_bytes(out, x):
                 dispatch.call_into(out, self._plan, key, operands)
             else:
                 out[...] = dispatch.call(self._plan, key, operands)
@@ -77,7 +82,7 @@ def element_wise_identity(
     >>> directml.element_wise_identity(tl.asarray([1.0, 2.0]), (2, 0.5))
     Tensor([2.5, 4.5], dtype=float64, device='cpu')
     """
-    return run(ElementWiseIdentityOperatorDesc, (x, scale_bias), out, feature_level)
+    return run_operator(ElementWiseIdentityOperatorDesc, (x, scale_bias), out, feature_level)
 
 
 class CastOperatorDesc(OperatorDesc, operator="CAST"):
@@ -92,10 +97,10 @@ class CastOperatorDesc(OperatorDesc, operator="CAST"):
     input: TensorDesc
     output: TensorDesc
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         return self.input.sizes
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
+    def _execute(self, out: Tensor, x: Tensor) -> None:
         out[...] = x
 
 
@@ -117,7 +122,7 @@ def cast(
     >>> directml.cast(tl.asarray([1.75, -1.75]), "INT32")
     Tensor([ 1, -1], dtype=int32, device='cpu')
     """
-    return run(CastOperatorDesc, (x,), out, feature_level, {"data_type": data_type})
+    return run_operator(CastOperatorDesc, (x,), out, feature_level, {"data_type": data_type})
 
 
 class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
@@ -135,14 +140,14 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
     b: TensorDesc
     output: TensorDesc | None = None
     _plan = Elementwise("where", "any", abstain=(0,))
-    _makes_output = True
+    _allocates_output = True
 
-    def _rule(self) -> list[Expected]:
-        check("BTensor", self.b, self.a.sizes, self.a.data_type)
-        check("ConditionTensor", self.condition, self.a.sizes)
+    def _expected_outputs(self) -> list[ExpectedOutput]:
+        check_tensor("BTensor", self.b, self.a.sizes, self.a.data_type)
+        check_tensor("ConditionTensor", self.condition, self.a.sizes)
         return [(self.a.data_type, self.a.sizes)]
 
-    def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, *operands: Tensor) -> Tensor:
         return dispatch.call_into(out, self._plan, tuple(x.spec for x in operands), operands)
 
 
@@ -165,38 +170,42 @@ def element_wise_if(
     >>> directml.element_wise_if(mask, tl.asarray([1, 2]), tl.asarray([8, 9]))
     Tensor([1, 9], dtype=int64, device='cpu')
     """
-    return run(ElementWiseIfOperatorDesc, (condition, a, b), out, feature_level)
+    return run_operator(ElementWiseIfOperatorDesc, (condition, a, b), out, feature_level)
 
 
 # --- running values -----------------------------------------------------------------------------
 
 
-class _Running(OneToOne):
+class _CumulativeOperator(OneToOne):
     axis: members.Axis
     axis_direction: members.Direction
     _plan: ClassVar[Scan]
-    _makes_output = True
+    _allocates_output = True
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor) -> Tensor:
         if self.axis_direction == AxisDirection.INCREASING:
-            return self._forwards(out, x)
+            return self._scan_forwards(out, x)
         if out is None:
             assert self.output is not None
-            out = new_output(self.output, x)
-        self._forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
+            out = allocate_output(self.output, x)
+        self._scan_forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
         return out
 
-    def _forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _scan_forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
         exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
         key = (x.spec, self.axis, exclusive, False)
-        if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
+        if out is None or not (
+            has_overlapping_bytes(out, x) and (exclusive or out.layout is not x.layout)
+        ):
             return dispatch.call_into(out, self._plan, key, (x,))
         # What is written would be read again, as an element after it.
         out[...] = dispatch.call(self._plan, key, (x,))
         return out
 
 
-class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):
+class CumulativeSummationOperatorDesc(
+    _CumulativeOperator, operator="CUMULATIVE_SUMMATION", in_place=True
+):
     """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC: what `cumulative_summation` takes.
 
     >>> from tensorlayout.directml import CumulativeSummationOperatorDesc, TensorDesc
@@ -211,7 +220,9 @@ class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION",
     _plan = Scan("CUMULATIVE_SUMMATION", "numeric", "sum")
 
 
-class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_place=True):
+class CumulativeProductOperatorDesc(
+    _CumulativeOperator, operator="CUMULATIVE_PRODUCT", in_place=True
+):
     """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC: what `cumulative_product` takes.
 
     >>> from tensorlayout.directml import CumulativeProductOperatorDesc, TensorDesc
@@ -248,7 +259,7 @@ def cumulative_summation(
     Tensor([6, 5, 3], dtype=int64, device='cpu')
     """
     values = (x, axis, axis_direction, has_exclusive_sum)
-    return run(CumulativeSummationOperatorDesc, values, out, feature_level)
+    return run_operator(CumulativeSummationOperatorDesc, values, out, feature_level)
 
 
 def cumulative_product(
@@ -272,4 +283,4 @@ def cumulative_product(
     Tensor([1, 2, 6], dtype=int64, device='cpu')
     """
     values = (x, axis, axis_direction, has_exclusive_product)
-    return run(CumulativeProductOperatorDesc, values, out, feature_level)
+    return run_operator(CumulativeProductOperatorDesc, values, out, feature_level)

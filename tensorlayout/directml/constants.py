@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeVar
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import leaving, refuse, under
+from tensorlayout.errors import call_with_error_name, finalize_public_error, raise_named_error
 from tensorlayout.functions import arguments
 from tensorlayout.typing import DTypeLike
 
@@ -68,19 +68,21 @@ class DataType(IntEnum):
     @property
     def dtype(self) -> dtypes.DType:
         """The dtype of tensors; TypeError for 4-bit types, which have none."""
-        found = _DTYPES.get(self)
-        if found is None:
-            refuse("DataType", f"{self.name} has no dtype: tensors hold whole bytes", TypeError)
-        return found
+        dtype_name = _DTYPES.get(self)
+        if dtype_name is None:
+            raise_named_error(
+                "DataType", f"{self.name} has no dtype: tensors hold whole bytes", TypeError
+            )
+        return dtype_name
 
     @classmethod
     def of(cls, dtype: DTypeLike) -> DataType:
         """The data type of a dtype; TypeError for those that DirectML does not have."""
-        wanted = under("DataType.of", dtypes.as_dtype, dtype, "dtype")
-        found = next((kind for kind, own in _DTYPES.items() if own == wanted), None)
-        if found is None:
-            refuse("DataType", f"DirectML has no data type for {wanted}", TypeError)
-        return found
+        wanted = call_with_error_name("DataType.of", dtypes.as_dtype, dtype, "dtype")
+        data_type = next((kind for kind, own in _DTYPES.items() if own == wanted), None)
+        if data_type is None:
+            raise_named_error("DataType", f"DirectML has no data type for {wanted}", TypeError)
+        return data_type
 
 
 _DTYPES = {kind: np.dtype(kind.name.lower()) for kind in DataType if kind.bits >= 8}
@@ -182,53 +184,57 @@ PREFIXES: dict[type[IntEnum], str] = {
     DepthSpaceOrder: "DML_DEPTH_SPACE_ORDER_",
 }
 _E = TypeVar("_E", bound=IntEnum)
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 _Error = TypeVar("_Error", bound=Exception)
 
 
-def member(where: str, kind: type[_E], given: Any, error: type[Exception] = ValueError) -> _E:
+def parse_enumeration(
+    member_name: str, enumeration: type[_E], value: Any, error_type: type[Exception] = ValueError
+) -> _E:
     """The value of an enumeration, from its name, number or itself; `error` for any other."""
-    if type(given) is kind:
-        return given
-    if isinstance(given, str):
-        found = kind.__members__.get(given.removeprefix(PREFIXES[kind]))
-        if found is not None:
-            return found
-    elif not isinstance(given, bool):
+    if type(value) is enumeration:
+        return value
+    if isinstance(value, str):
+        match = enumeration.__members__.get(value.removeprefix(PREFIXES[enumeration]))
+        if match is not None:
+            return match
+    elif not isinstance(value, bool):
         try:
-            return kind(operator.index(given))
+            return enumeration(operator.index(value))
         except (TypeError, ValueError):
             pass
-    names = ", ".join(kind.__members__)
-    raise error(f"{where} must be one of {names}, got {arguments.shown(given)}")
+    names = ", ".join(enumeration.__members__)
+    raise error_type(f"{member_name} must be one of {names}, got {arguments.shown(value)}")
 
 
 # A type of DirectML, its name or number, or a dtype.
 DataTypeLike = SupportsIndex | DTypeLike
 
 
-def as_data_type(where: str, given: Any) -> DataType:
+def parse_data_type(member_name: str, value: Any) -> DataType:
     """A data type, from a name, number, dtype or itself; TypeError for any other."""
-    if isinstance(given, (str, int, np.integer)) and not isinstance(given, bool):
-        return member(where, DataType, given, TypeError)
-    return within(f"{where} must be a data type of DirectML", DataType.of, given)
+    if isinstance(value, (str, int, np.integer)) and not isinstance(value, bool):
+        return parse_enumeration(member_name, DataType, value, TypeError)
+    return call_with_error_prefix(
+        f"{member_name} must be a data type of DirectML", DataType.of, value
+    )
 
 
-def within(part: str, function: Callable[..., _Found], *args: Any) -> _Found:
+def call_with_error_prefix(prefix: str, function: Callable[..., _Result], *args: Any) -> _Result:
     """Call `function`; its errors begin with `part` in place of a name, which callers put there."""
     try:
         return function(*args)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{part}: {vars(error).get('said', error)}") from None
+        raise type(error)(f"{prefix}: {vars(error).get('said', error)}") from None
 
 
-def in_name_of(operator: str, error: _Error) -> _Error:
+def prefix_operator_name(operator: str, error: _Error) -> _Error:
     """Return `error` under the name of an operator, unless it has one, or comes from a user."""
-    return error if hasattr(error, "said") else leaving(error, operator)
+    return error if hasattr(error, "said") else finalize_public_error(error, operator)
 
 
-def check_between(member: str, number: int, low: int, high: int, why: str = "") -> None:
+def check_range(member: str, number: int, low: int, high: int, reason: str = "") -> None:
     """Raise ValueError for a number that does not lie from `low` to `high`, for a reason."""
     if not low <= number <= high:
-        came = arguments.shown(number)
-        raise ValueError(f"{member} must be {low} to {high}{why}, got {came}")
+        received = arguments.shown(number)
+        raise ValueError(f"{member} must be {low} to {high}{reason}, got {received}")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml import members
-from tensorlayout.directml.constants import DataTypeLike, check_between
-from tensorlayout.directml.operator_desc import OperatorDesc, check, with_size
-from tensorlayout.directml.operators import HIGHEST, run
+from tensorlayout.directml.constants import DataTypeLike, check_range
+from tensorlayout.directml.operator_desc import OperatorDesc, check_tensor, replace_size
+from tensorlayout.directml.operators import HIGHEST, run_operator
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan import Create, DiagonalsPlan, OneHotPlan, Written
+from tensorlayout.plan import Create, DestinationOperation, DiagonalsPlan, OneHotPlan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
 
@@ -42,8 +42,8 @@ class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"
     value_data_type: members.AnyDataType | None = None
     value: members.Scalar
 
-    def _run(self, out: Tensor) -> None:
-        out[...] = self._elements["value"]
+    def _execute(self, out: Tensor) -> None:
+        out[...] = self._attribute_elements["value"]
 
 
 def fill_value_constant(
@@ -65,7 +65,7 @@ def fill_value_constant(
     Tensor([9223372036854775808, 9223372036854775808], dtype=uint64, device='cpu')
     """
     asking = {"sizes": sizes, "data_type": data_type, "device": device}
-    return run(FillValueConstantOperatorDesc, (value,), out, feature_level, asking)
+    return run_operator(FillValueConstantOperatorDesc, (value,), out, feature_level, asking)
 
 
 class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
@@ -87,8 +87,11 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
     value_delta: members.Delta
     _plan = Create("FILL_VALUE_SEQUENCE", "arange")
 
-    def _run(self, out: Tensor) -> None:
-        start, delta = self._elements["value_start"], self._elements["value_delta"]
+    def _execute(self, out: Tensor) -> None:
+        start, delta = (
+            self._attribute_elements["value_start"],
+            self._attribute_elements["value_delta"],
+        )
         if not self.output.data_type.is_float:
             start, delta = int(start) % 2**64, int(delta) % 2**64
         key = (out.shape, out.dtype, None, out.device)
@@ -117,7 +120,7 @@ def fill_value_sequence(
     Tensor([  5,   3,   1, 255], dtype=uint8, device='cpu')
     """
     asking = {"sizes": sizes, "data_type": data_type, "device": device}
-    return run(FillValueSequenceOperatorDesc, (start, delta), out, feature_level, asking)
+    return run_operator(FillValueSequenceOperatorDesc, (start, delta), out, feature_level, asking)
 
 
 # --- diagonals ----------------------------------------------------------------------------------
@@ -135,11 +138,11 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     output: TensorDesc
     offset: members.Signed
     value: members.Float
-    _plan = Written("DIAGONAL_MATRIX", DiagonalsPlan)
+    _plan = DestinationOperation("DIAGONAL_MATRIX", DiagonalsPlan)
 
-    def _run(self, out: Tensor) -> None:
+    def _execute(self, out: Tensor) -> None:
         key = (out.spec, None, self.offset, self.offset + 1, True)
-        dispatch.call(self._plan, key, (out, self._elements["value"]))
+        dispatch.call(self._plan, key, (out, self._attribute_elements["value"]))
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
@@ -160,11 +163,11 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
     diagonal_fill_end: members.Signed
     _plan = DiagonalMatrixOperatorDesc._plan
 
-    def _run(self, out: Tensor, *background: Tensor) -> None:
+    def _execute(self, out: Tensor, *background: Tensor) -> None:
         begin, end = self.diagonal_fill_begin, self.diagonal_fill_end
         spec = background[0].spec if background else None
         key = (out.spec, spec, min(begin, end), max(begin, end), begin <= end)
-        dispatch.call(self._plan, key, (out, *background, self._elements["value"]))
+        dispatch.call(self._plan, key, (out, *background, self._attribute_elements["value"]))
 
 
 def diagonal_matrix(
@@ -189,7 +192,7 @@ def diagonal_matrix(
             [0, 0, 7]], dtype=int8, device='cpu')
     """
     asking = {"sizes": sizes, "data_type": data_type, "device": device}
-    return run(DiagonalMatrixOperatorDesc, (offset, value), out, feature_level, asking)
+    return run_operator(DiagonalMatrixOperatorDesc, (offset, value), out, feature_level, asking)
 
 
 def diagonal_matrix1(
@@ -217,7 +220,9 @@ def diagonal_matrix1(
             [1, 1, 0]], dtype=int8, device='cpu')
     """
     asking = {"sizes": sizes, "data_type": data_type, "device": device}
-    return run(DiagonalMatrix1OperatorDesc, (x, value, begin, end), out, feature_level, asking)
+    return run_operator(
+        DiagonalMatrix1OperatorDesc, (x, value, begin, end), out, feature_level, asking
+    )
 
 
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
@@ -235,30 +240,35 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     values: TensorDesc
     output: TensorDesc
     axis: members.Axis
-    _plan = Written("ONE_HOT", OneHotPlan)
+    _plan = DestinationOperation("ONE_HOT", OneHotPlan)
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         sizes = self.output.sizes
-        check("IndicesTensor", self.indices, with_size(sizes, self.axis, 1))
-        check("ValuesTensor", self.values, (None,) * len(sizes), self.output.data_type)
+        check_tensor("IndicesTensor", self.indices, replace_size(sizes, self.axis, 1))
+        check_tensor("ValuesTensor", self.values, (None,) * len(sizes), self.output.data_type)
         if max(self.values.sizes) < 2:
             raise ValueError(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
         return sizes
 
-    def _run(self, out: Tensor, indices: Tensor, values: Tensor) -> None:
-        fastest = max(d for d, n in enumerate(values.shape) if n > 1)
-        first = (0,) * values.ndim
-        off, on = values[first], values[with_size(first, fastest, 1)]
-        key = (out.spec, indices.spec, self.axis, off.spec, on.spec)
-        dispatch.call(self._plan, key, (out, indices, off, on))
+    def _execute(self, out: Tensor, indices: Tensor, values: Tensor) -> None:
+        value_axis = max(d for d, n in enumerate(values.shape) if n > 1)
+        first_index = (0,) * values.ndim
+        cold_value, hot_value = (
+            values[first_index],
+            values[replace_size(first_index, value_axis, 1)],
+        )
+        key = (out.spec, indices.spec, self.axis, cold_value.spec, hot_value.spec)
+        dispatch.call(self._plan, key, (out, indices, cold_value, hot_value))
 
     @classmethod
-    def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
-        sizes, depth = given["indices"].sizes, arguments.integer("depth", depth)
-        axis = arguments.integer("Axis", given["axis"])
-        check_between("Axis", axis, 0, len(sizes) - 1)
-        sizes = with_size(sizes, axis, depth)
-        return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
+    def _requested_outputs(cls, members_so_far: dict[str, Any], depth: Any) -> dict[str, Any]:
+        sizes, depth = members_so_far["indices"].sizes, arguments.integer("depth", depth)
+        axis = arguments.integer("Axis", members_so_far["axis"])
+        check_range("Axis", axis, 0, len(sizes) - 1)
+        sizes = replace_size(sizes, axis, depth)
+        return super()._requested_outputs(
+            members_so_far, sizes=sizes, data_type=members_so_far["values"].data_type
+        )
 
 
 def one_hot(
@@ -283,4 +293,6 @@ def one_hot(
     Tensor([[0, 9, 0],
             [0, 0, 9]], dtype=int64, device='cpu')
     """
-    return run(OneHotOperatorDesc, (indices, values, axis), out, feature_level, {"depth": depth})
+    return run_operator(
+        OneHotOperatorDesc, (indices, values, axis), out, feature_level, {"depth": depth}
+    )

@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 
 from tensorlayout.directml import constants, members
-from tensorlayout.directml.constants import check_between, within
+from tensorlayout.directml.constants import call_with_error_prefix, check_range
 from tensorlayout.directml.moving import padding1
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
-from tensorlayout.directml.operators import HIGHEST, run, seen_as
+from tensorlayout.directml.operator_desc import ExpectedOutput, OneToOne, OperatorDesc, check_tensor
+from tensorlayout.directml.operators import HIGHEST, run_operator, view_reshaped
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
-from tensorlayout.plan import Col2ImPlan, Scatter, UpsamplePlan, Windows, Written
+from tensorlayout.plan import Col2ImPlan, DestinationOperation, Scatter, UpsamplePlan, Windows
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -39,31 +39,33 @@ __all__ = [
 # --- blocks of pixels as channels: one copy from a view to a view ---------------------------------
 
 
-class _Blocks(OneToOne):
+class _BlockRearrangement(OneToOne):
     block_size: members.Positive
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
-        sides = self._by_block, self._by_channel
-        of, into = sides if self.operator.startswith("SPACE") else sides[::-1]
-        into(out)[...] = of(x)
+    def _execute(self, out: Tensor, x: Tensor) -> None:
+        view_functions = self._spatial_block_view, self._channel_block_view
+        source_view, destination_view = (
+            view_functions if self.operator.startswith("SPACE") else view_functions[::-1]
+        )
+        destination_view(out)[...] = source_view(x)
 
-    def _by_block(self, x: Tensor) -> Tensor:
+    def _spatial_block_view(self, x: Tensor) -> Tensor:
         """The side of space: (batch, channel, row of blocks, column, row in the block, column)."""
         s, (batch, channels, height, width) = self.block_size, x.shape
-        split = seen_as(x, (batch, channels, height // s, s, width // s, s))
+        split = view_reshaped(x, (batch, channels, height // s, s, width // s, s))
         return permute_dims(split, (0, 1, 2, 4, 3, 5))
 
-    def _by_channel(self, x: Tensor) -> Tensor:
+    def _channel_block_view(self, x: Tensor) -> Tensor:
         """The side of depth, in the same order of dimensions."""
         s, (batch, channels, height, width) = self.block_size, x.shape
         if getattr(self, "order", None) == constants.DepthSpaceOrder.COLUMN_ROW_DEPTH:
-            split = seen_as(x, (batch, channels // (s * s), s, s, height, width))
+            split = view_reshaped(x, (batch, channels // (s * s), s, s, height, width))
             return permute_dims(split, (0, 1, 4, 5, 2, 3))
-        split = seen_as(x, (batch, s, s, channels // (s * s), height, width))
+        split = view_reshaped(x, (batch, s, s, channels // (s * s), height, width))
         return permute_dims(split, (0, 3, 4, 5, 1, 2))
 
 
-class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
+class SpaceToDepthOperatorDesc(_BlockRearrangement, operator="SPACE_TO_DEPTH"):
     """DML_SPACE_TO_DEPTH_OPERATOR_DESC: what `space_to_depth` takes; the order is DEPTH_COLUMN_ROW.
 
     >>> from tensorlayout.directml import SpaceToDepthOperatorDesc, TensorDesc
@@ -72,7 +74,7 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
     (1, 16, 1, 1)
     """
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
         if any(n % s for n in spatial):
             rule = f"height and width must be multiples of BlockSize {s}"
@@ -93,7 +95,7 @@ class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEP
     order: members.Order
 
 
-class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
+class DepthToSpaceOperatorDesc(_BlockRearrangement, operator="DEPTH_TO_SPACE"):
     """DML_DEPTH_TO_SPACE_OPERATOR_DESC: what `depth_to_space` takes; the order is DEPTH_COLUMN_ROW.
 
     >>> from tensorlayout.directml import DepthToSpaceOperatorDesc, TensorDesc
@@ -102,7 +104,7 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
     (1, 1, 4, 4)
     """
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
         if channels % (s * s):
             rule = f"channels must be a multiple of BlockSize squared, {s * s}"
@@ -137,7 +139,7 @@ def space_to_depth(
     >>> directml.space_to_depth(tl.asarray([[[[1, 2], [3, 4]]]]), 2).shape
     (1, 4, 1, 1)
     """
-    return run(SpaceToDepthOperatorDesc, (x, block_size), out, feature_level)
+    return run_operator(SpaceToDepthOperatorDesc, (x, block_size), out, feature_level)
 
 
 def space_to_depth1(
@@ -161,7 +163,7 @@ def space_to_depth1(
     >>> tl.reshape(directml.space_to_depth1(x, 2, "DEPTH_COLUMN_ROW"), (8,))
     Tensor([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64, device='cpu')
     """
-    return run(SpaceToDepth1OperatorDesc, (x, block_size, order), out, feature_level)
+    return run_operator(SpaceToDepth1OperatorDesc, (x, block_size, order), out, feature_level)
 
 
 def depth_to_space(
@@ -178,7 +180,7 @@ def depth_to_space(
     Tensor([[[[1, 2],
               [3, 4]]]], dtype=int64, device='cpu')
     """
-    return run(DepthToSpaceOperatorDesc, (x, block_size), out, feature_level)
+    return run_operator(DepthToSpaceOperatorDesc, (x, block_size), out, feature_level)
 
 
 def depth_to_space1(
@@ -205,7 +207,7 @@ def depth_to_space1(
              [[4, 5],
               [6, 7]]]], dtype=int64, device='cpu')
     """
-    return run(DepthToSpace1OperatorDesc, (x, block_size, order), out, feature_level)
+    return run_operator(DepthToSpace1OperatorDesc, (x, block_size, order), out, feature_level)
 
 
 class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
@@ -220,28 +222,28 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
 
     scale_size: members.Integers
     interpolation_mode: members.Interpolation
-    _plan = Written("UPSAMPLE_2D", UpsamplePlan)
+    _plan = DestinationOperation("UPSAMPLE_2D", UpsamplePlan)
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         if len(self.scale_size) != 2:
-            came = arguments.shown(self.scale_size)
-            raise ValueError(f"ScaleSize must be a width and a height, got {came}")
+            received = arguments.shown(self.scale_size)
+            raise ValueError(f"ScaleSize must be a width and a height, got {received}")
         *others, height, width = self.input.sizes
         scale = constants.Size2D(*self.scale_size)
         for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
-            most, why = constants.UINT32_MAX // size, f", 2**32 - 1 over the size {size}"
-            check_between(f"ScaleSize: {member}", factor, 1, most, why)
+            max_factor, reason = constants.UINT32_MAX // size, f", 2**32 - 1 over the size {size}"
+            check_range(f"ScaleSize: {member}", factor, 1, max_factor, reason)
         return (*others, height * scale.height, width * scale.width)
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
+    def _execute(self, out: Tensor, x: Tensor) -> None:
         scale = constants.Size2D(*self.scale_size)
         if self.interpolation_mode == constants.InterpolationMode.LINEAR:
             key = (out.spec, x.spec, (scale.height, scale.width))
             dispatch.call(self._plan, key, (out, x))
             return
         *others, height, width = x.shape
-        blocks = seen_as(out, (*others, height, scale.height, width, scale.width))
-        blocks[...] = seen_as(x, (*others, height, 1, width, 1))
+        blocks = view_reshaped(out, (*others, height, scale.height, width, scale.width))
+        blocks[...] = view_reshaped(x, (*others, height, 1, width, 1))
 
 
 def upsample_2d(
@@ -265,7 +267,7 @@ def upsample_2d(
     >>> directml.upsample_2d(x, (2, 1), "LINEAR")
     Tensor([[[[0., 1., 3., 4.]]]], dtype=float32, device='cpu')
     """
-    return run(Upsample2DOperatorDesc, (x, scale_size, mode), out, feature_level)
+    return run_operator(Upsample2DOperatorDesc, (x, scale_size, mode), out, feature_level)
 
 
 class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
@@ -283,13 +285,13 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     indices: TensorDesc
     output: TensorDesc
     _plan = Scatter("MAX_UNPOOLING")
-    _makes_output = True
+    _allocates_output = True
 
-    def _rule(self) -> list[Expected]:
-        check("IndicesTensor", self.indices, self.input.sizes)
+    def _expected_outputs(self) -> list[ExpectedOutput]:
+        check_tensor("IndicesTensor", self.indices, self.input.sizes)
         return [(self.input.data_type, self.output.sizes)]
 
-    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
         values, positions = reshape(x, (-1,)), reshape(indices, (-1,))
         key = (flat.spec, values.spec, (0,), False, positions.spec)
@@ -321,47 +323,53 @@ def max_unpooling(
     Tensor([[[[0., 7.],
               [8., 0.]]]], dtype=float32, device='cpu')
     """
-    return run(MaxUnpoolingOperatorDesc, (x, indices), out, feature_level, {"sizes": output_sizes})
+    return run_operator(
+        MaxUnpoolingOperatorDesc, (x, indices), out, feature_level, {"sizes": output_sizes}
+    )
 
 
 # --- sliding patches ----------------------------------------------------------------------------
 
 
-class _Patches(OperatorDesc):
+class _SlidingWindowOperator(OperatorDesc):
     window_sizes: members.Positives
     strides: members.Positives
     dilations: members.Positives
     start_padding: members.Naturals
     end_padding: members.Naturals
 
-    def _dimensions(self) -> int:
-        return self._leading().rank - 2
+    def _array_length(self) -> int:
+        return self._reference_tensor().rank - 2
 
-    def _columns(self, given: TensorDesc | None) -> tuple[int, ...]:
+    def _column_sizes(self, column_desc: TensorDesc | None) -> tuple[int, ...]:
         """The sizes of the columns of the image, behind as many ones as `given` has, if it is."""
-        image, counts = self._leading(), self._counts()
+        image, counts = self._reference_tensor(), self._window_counts()
         batch, channels, *_ = image.sizes
         if any(n < 1 for n in counts):
-            came = f"{self.window_sizes} for Sizes {image.sizes}"
-            raise ValueError(f"WindowSizes: a window must fit into the padded image, got {came}")
-        ones = (1,) * (given.rank - 3) if given else ()
+            received = f"{self.window_sizes} for Sizes {image.sizes}"
+            raise ValueError(
+                f"WindowSizes: a window must fit into the padded image, got {received}"
+            )
+        ones = (1,) * (column_desc.rank - 3) if column_desc else ()
         return (*ones, batch, channels * math.prod(self.window_sizes), math.prod(counts))
 
-    def _framed(self) -> list[int]:
+    def _padded_spatial_sizes(self) -> list[int]:
         """The spatial sizes of the image with padding."""
-        rows = zip(self._leading().sizes[2:], self.start_padding, self.end_padding, strict=True)
+        rows = zip(
+            self._reference_tensor().sizes[2:], self.start_padding, self.end_padding, strict=True
+        )
         return [n + before + after for n, before, after in rows]
 
-    def _counts(self) -> list[int]:
+    def _window_counts(self) -> list[int]:
         """Return how many windows there are in each spatial dimension."""
         windows = zip(self.dilations, self.window_sizes, self.strides, strict=True)
         return [
             (n - dilation * (w - 1) - 1) // stride + 1
-            for n, (dilation, w, stride) in zip(self._framed(), windows, strict=True)
+            for n, (dilation, w, stride) in zip(self._padded_spatial_sizes(), windows, strict=True)
         ]
 
 
-class FoldOperatorDesc(_Patches, operator="FOLD"):
+class FoldOperatorDesc(_SlidingWindowOperator, operator="FOLD"):
     """DML_FOLD_OPERATOR_DESC: what `fold` takes.
 
     >>> from tensorlayout.directml import FoldOperatorDesc, TensorDesc
@@ -375,21 +383,27 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
     input: TensorDesc
     output: TensorDesc
-    _plan = Written("FOLD", Col2ImPlan)
-    _makes_output = True
+    _plan = DestinationOperation("FOLD", Col2ImPlan)
+    _allocates_output = True
 
-    def _rule(self) -> list[Expected]:
-        check("InputTensor", self.input, self._columns(self.input))
+    def _expected_outputs(self) -> list[ExpectedOutput]:
+        check_tensor("InputTensor", self.input, self._column_sizes(self.input))
         return [(self.input.data_type, self.output.sizes)]
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor) -> Tensor:
         result = self.output.empty(device=x.device) if out is None else out
-        rows = (self.window_sizes, self.dilations, self.strides, self._counts(), self.start_padding)
+        rows = (
+            self.window_sizes,
+            self.dilations,
+            self.strides,
+            self._window_counts(),
+            self.start_padding,
+        )
         windows = tuple(map(Windows, *rows))
         return dispatch.call(self._plan, (result.spec, x.spec, windows), (result, x))
 
 
-class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
+class UnfoldOperatorDesc(_SlidingWindowOperator, OneToOne, operator="UNFOLD"):
     """DML_UNFOLD_OPERATOR_DESC: what `unfold` takes.
 
     >>> from tensorlayout.directml import UnfoldOperatorDesc, TensorDesc
@@ -400,12 +414,12 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
     (1, 2, 2)
     """
 
-    def _sizes(self) -> tuple[int, ...]:
-        framed = (*self.input.sizes[:2], *self._framed())
-        within("InputTensor with padding", TensorDesc, self.input.data_type, framed)
-        return self._columns(self.output)
+    def _output_sizes(self) -> tuple[int, ...]:
+        framed = (*self.input.sizes[:2], *self._padded_spatial_sizes())
+        call_with_error_prefix("InputTensor with padding", TensorDesc, self.input.data_type, framed)
+        return self._column_sizes(self.output)
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
+    def _execute(self, out: Tensor, x: Tensor) -> None:
         rank, image = len(self.window_sizes), x
         if any((*self.start_padding, *self.end_padding)):
             before, after = (0, 0, *self.start_padding), (0, 0, *self.end_padding)
@@ -416,7 +430,7 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
         windows = windows[(slice(None), slice(None), *steps)]
         blocks, taps = range(2, 2 + rank), range(2 + rank, 2 + 2 * rank)
         order = permute_dims(windows, (0, 1, *taps, *blocks))
-        seen_as(out, order.shape)[...] = order
+        view_reshaped(out, order.shape)[...] = order
 
 
 def fold(
@@ -446,7 +460,7 @@ def fold(
     Tensor([[[1., 4., 3.]]], dtype=float32, device='cpu')
     """
     values = (window_sizes, strides, dilations, start_padding, end_padding, x)
-    return run(FoldOperatorDesc, values, out, feature_level, {"sizes": output_sizes})
+    return run_operator(FoldOperatorDesc, values, out, feature_level, {"sizes": output_sizes})
 
 
 def unfold(
@@ -473,4 +487,4 @@ def unfold(
              [2, 3]]], dtype=int64, device='cpu')
     """
     values = (x, window_sizes, strides, dilations, start_padding, end_padding)
-    return run(UnfoldOperatorDesc, values, out, feature_level)
+    return run_operator(UnfoldOperatorDesc, values, out, feature_level)

@@ -14,9 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.directml import members
-from tensorlayout.directml.constants import check_between
-from tensorlayout.directml.operator_desc import OperatorDesc, check, effective_rank, last, with_size
-from tensorlayout.directml.operators import HIGHEST, run, seen_as, specs_of
+from tensorlayout.directml.constants import check_range
+from tensorlayout.directml.operator_desc import (
+    OperatorDesc,
+    check_tensor,
+    last_sizes,
+    rank_without_leading_ones,
+    replace_size,
+)
+from tensorlayout.directml.operators import HIGHEST, run_operator, spec_of, view_reshaped
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
@@ -61,31 +67,33 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     axis: members.Axis
     index_dimensions: int
     _plan = Gather("GATHER", clamps=True)
-    _makes_output = True
+    _allocates_output = True
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         rank, count = self.input.rank, self.index_dimensions
-        check("IndicesTensor", self.indices, (None,) * rank)
-        check_between("IndexDimensions", count, 0, rank)
-        full = self._spread(last("IndicesTensor", self.indices.sizes, count, "IndexDimensions"))
-        own = effective_rank(self.input)
+        check_tensor("IndicesTensor", self.indices, (None,) * rank)
+        check_range("IndexDimensions", count, 0, rank)
+        unpadded_sizes = self._unpadded_sizes(
+            last_sizes("IndicesTensor", self.indices.sizes, count, "IndexDimensions")
+        )
+        input_rank = rank_without_leading_ones(self.input)
         member = "InputTensor: the rank without leading ones + IndexDimensions"
-        check_between(member, own + count, 0, rank + 1, ", DimensionCount + 1")
-        return _padded(last("OutputTensor", full, rank, "DimensionCount"), rank)
+        check_range(member, input_rank + count, 0, rank + 1, ", DimensionCount + 1")
+        return _pad_rank(last_sizes("OutputTensor", unpadded_sizes, rank, "DimensionCount"), rank)
 
-    def _spread(self, places: tuple[int, ...]) -> tuple[int, ...]:
+    def _unpadded_sizes(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes of the result before it is brought to the rank."""
         sizes, axis = self.input.sizes, self.axis
-        return sizes[:axis] + places + sizes[axis + 1 :]
+        return sizes[:axis] + index_sizes + sizes[axis + 1 :]
 
-    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
-        places = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
-        positions = seen_as(indices, places)
-        into = None if out is None else seen_as(out, self._spread(places))
+        index_sizes = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
+        positions = view_reshaped(indices, index_sizes)
+        destination = None if out is None else view_reshaped(out, self._unpadded_sizes(index_sizes))
         key = (x.spec, (self.axis,), False, positions.spec)
-        found = dispatch.call_into(into, self._plan, key, (x, positions))
-        return seen_as(found, self.output.sizes) if out is None else out
+        gathered = dispatch.call_into(destination, self._plan, key, (x, positions))
+        return view_reshaped(gathered, self.output.sizes) if out is None else out
 
 
 def gather(
@@ -112,7 +120,9 @@ def gather(
             [3, 4],
             [1, 2]], dtype=int64, device='cpu')
     """
-    return run(GatherOperatorDesc, (x, indices, axis, index_dimensions), out, feature_level)
+    return run_operator(
+        GatherOperatorDesc, (x, indices, axis, index_dimensions), out, feature_level
+    )
 
 
 class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
@@ -130,13 +140,13 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Gather("GATHER_ELEMENTS")
-    _makes_output = True
+    _allocates_output = True
 
-    def _sizes(self) -> tuple[int, ...]:
-        check("IndicesTensor", self.indices, with_size(self.input.sizes, self.axis, None))
+    def _output_sizes(self) -> tuple[int, ...]:
+        check_tensor("IndicesTensor", self.indices, replace_size(self.input.sizes, self.axis, None))
         return self.indices.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         key = (x.spec, (self.axis,), None, indices.spec)
         return dispatch.call_into(out, self._plan, key, (x, indices))
 
@@ -160,7 +170,7 @@ def gather_elements(
     >>> directml.gather_elements(tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0]]), 0)
     Tensor([[3, 2]], dtype=int64, device='cpu')
     """
-    return run(GatherElementsOperatorDesc, (x, indices, axis), out, feature_level)
+    return run_operator(GatherElementsOperatorDesc, (x, indices, axis), out, feature_level)
 
 
 class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
@@ -182,16 +192,16 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     axis: members.Axis
     duplicates: members.Duplicates = "last"
     _plan = CopyScatter("SCATTER")
-    _makes_output = True
+    _allocates_output = True
 
-    def _sizes(self) -> tuple[int, ...]:
-        check("IndicesTensor", self.indices, with_size(self.input.sizes, self.axis, None))
-        check("UpdatesTensor", self.updates, self.indices.sizes, self.input.data_type)
+    def _output_sizes(self) -> tuple[int, ...]:
+        check_tensor("IndicesTensor", self.indices, replace_size(self.input.sizes, self.axis, None))
+        check_tensor("UpdatesTensor", self.updates, self.indices.sizes, self.input.data_type)
         return self.input.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         if self.duplicates == "error":
-            _refuse_equal((indices,), (x.shape[self.axis],), self.axis)
+            _check_distinct_positions((indices,), (x.shape[self.axis],), self.axis)
         key = (x.spec, updates.spec, (self.axis,), None, indices.spec)
         return dispatch.call_into(out, self._plan, key, (x, updates, indices))
 
@@ -219,7 +229,9 @@ def scatter(
     >>> directml.scatter(tl.zeros(4), tl.asarray([2, 0]), tl.asarray([7.0, 8.0]), 0)
     Tensor([8., 0., 7., 0.], dtype=float64, device='cpu')
     """
-    return run(ScatterOperatorDesc, (x, indices, updates, axis, duplicates), out, feature_level)
+    return run_operator(
+        ScatterOperatorDesc, (x, indices, updates, axis, duplicates), out, feature_level
+    )
 
 
 scatter_elements = scatter
@@ -229,59 +241,65 @@ ScatterElementsOperatorDesc = ScatterOperatorDesc
 # --- coordinate tuples --------------------------------------------------------------------------
 
 
-class _Addressed(NamedTuple):
+class _TupleAddressing(NamedTuple):
     """The sizes that count: of the tensor, of the indices, and of what the tuples address."""
 
-    source: tuple[int, ...]
-    indices: tuple[int, ...]
-    batch: int
+    source_sizes: tuple[int, ...]
+    index_sizes: tuple[int, ...]
+    batch_count: int
 
     @property
-    def blocks(self) -> tuple[int, ...]:
+    def block_sizes(self) -> tuple[int, ...]:
         """The sizes of all blocks together: one tuple is a list of one."""
-        return (self.indices[:-1] or (1,)) + self.source[self.batch + self.indices[-1] :]
+        return (self.index_sizes[:-1] or (1,)) + self.source_sizes[
+            self.batch_count + self.index_sizes[-1] :
+        ]
 
-    def key_of(self, indices: Tensor) -> tuple[Any, ...]:
+    def index_arrays(self, indices: Tensor) -> tuple[Any, ...]:
         """What to index the tensor with, cut to the sizes that count: one for each coordinate."""
-        own = self.indices
-        lead = max(len(own) - 1, 1)  # one tuple is a list of one: integers would make views
-        tuples = seen_as(indices, (1,) * (lead + 1 - len(own)) + own)
+        index_sizes = self.index_sizes
+        leading_rank = max(
+            len(index_sizes) - 1, 1
+        )  # one tuple is a list of one: integers would make views
+        tuples = view_reshaped(indices, (1,) * (leading_rank + 1 - len(index_sizes)) + index_sizes)
         lines = []
-        for d, n in enumerate(own[: self.batch]):
-            line = arange(n, device=indices.device)
-            lines.append(seen_as(line, with_size((1,) * lead, d, n)))
-        return (*lines, *(tuples[..., i] for i in range(own[-1])))
+        for d, n in enumerate(index_sizes[: self.batch_count]):
+            batch_numbers = arange(n, device=indices.device)
+            lines.append(view_reshaped(batch_numbers, replace_size((1,) * leading_rank, d, n)))
+        return (*lines, *(tuples[..., i] for i in range(index_sizes[-1])))
 
 
-class _ByTuples(OperatorDesc):
+class _CoordinateOperator(OperatorDesc):
     input: TensorDesc
     indices: TensorDesc
     input_dimension_count: int
     indices_dimension_count: int
 
     @cached_property
-    def _addressed(self) -> _Addressed:
+    def _addressing(self) -> _TupleAddressing:
         """The rules of coordinate tuples."""
         rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
-        check("IndicesTensor", self.indices, (None,) * rank)
+        check_tensor("IndicesTensor", self.indices, (None,) * rank)
         sizes: list[tuple[int, ...]] = []
-        for kind, desc in ("Input", self.input), ("Indices", self.indices):
-            count = getattr(self, f"{kind.lower()}_dimension_count")
-            check_between(f"{kind}DimensionCount", count, 1, rank)
-            sizes.append(last(f"{kind}Tensor", desc.sizes, count, f"{kind}DimensionCount"))
-        found = _Addressed(sizes[0], sizes[1], batch)
-        check_between("BatchDimensionCount", batch, 0, min(map(len, sizes)) - 1)
+        for prefix, desc in ("Input", self.input), ("Indices", self.indices):
+            count = getattr(self, f"{prefix.lower()}_dimension_count")
+            check_range(f"{prefix}DimensionCount", count, 1, rank)
+            sizes.append(
+                last_sizes(f"{prefix}Tensor", desc.sizes, count, f"{prefix}DimensionCount")
+            )
+        addressing = _TupleAddressing(sizes[0], sizes[1], batch)
+        check_range("BatchDimensionCount", batch, 0, min(map(len, sizes)) - 1)
         member = "IndicesTensor: the last size, of coordinate tuples,"
-        check_between(member, found.indices[-1], 1, len(found.source) - batch)
-        if found.source[:batch] != found.indices[:batch]:
-            rule = f"batch sizes must be {found.source[:batch]}"
-            raise ValueError(f"IndicesTensor: {rule}, got {found.indices[:batch]}")
+        check_range(member, addressing.index_sizes[-1], 1, len(addressing.source_sizes) - batch)
+        if addressing.source_sizes[:batch] != addressing.index_sizes[:batch]:
+            rule = f"batch sizes must be {addressing.source_sizes[:batch]}"
+            raise ValueError(f"IndicesTensor: {rule}, got {addressing.index_sizes[:batch]}")
         member = "IndicesTensor: the number of dimensions of all blocks"
-        check_between(member, len(found.blocks), 1, rank, ", DimensionCount")
-        return found
+        check_range(member, len(addressing.block_sizes), 1, rank, ", DimensionCount")
+        return addressing
 
 
-class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
+class GatherNDOperatorDesc(_CoordinateOperator, operator="GATHER_ND"):
     """DML_GATHER_ND_OPERATOR_DESC: what `gather_nd` takes.
 
     >>> from tensorlayout.directml import GatherNDOperatorDesc, TensorDesc
@@ -294,19 +312,22 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
 
     output: TensorDesc | None = None
     _plan = Gather("GATHER_ND")
-    _makes_output = True
+    _allocates_output = True
 
-    def _sizes(self) -> tuple[int, ...]:
-        return _padded(self._addressed.blocks, self.input.rank)
+    def _output_sizes(self) -> tuple[int, ...]:
+        return _pad_rank(self._addressing.block_sizes, self.input.rank)
 
-    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
-        found = self._addressed
-        source, positions = seen_as(x, found.source), found.key_of(indices)
-        into = None if out is None else seen_as(out, found.blocks)
-        key = (source.spec, tuple(range(len(positions))), False, *map(specs_of, positions))
-        read = dispatch.call_into(into, self._plan, key, (source, *positions))
-        return seen_as(read, self.output.sizes) if out is None else out
+        addressing = self._addressing
+        source, positions = (
+            view_reshaped(x, addressing.source_sizes),
+            addressing.index_arrays(indices),
+        )
+        destination = None if out is None else view_reshaped(out, addressing.block_sizes)
+        key = (source.spec, tuple(range(len(positions))), False, *map(spec_of, positions))
+        gathered = dispatch.call_into(destination, self._plan, key, (source, *positions))
+        return view_reshaped(gathered, self.output.sizes) if out is None else out
 
 
 class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
@@ -346,7 +367,7 @@ def gather_nd(
     Tensor([[3, 2]], dtype=int64, device='cpu')
     """
     values = (x, indices, input_dimension_count, indices_dimension_count)
-    return run(GatherNDOperatorDesc, values, out, feature_level)
+    return run_operator(GatherNDOperatorDesc, values, out, feature_level)
 
 
 def gather_nd1(
@@ -373,10 +394,10 @@ def gather_nd1(
     Tensor([[11, 20]], dtype=int64, device='cpu')
     """
     values = (x, indices, input_dimension_count, indices_dimension_count, batch_dimension_count)
-    return run(GatherND1OperatorDesc, values, out, feature_level)
+    return run_operator(GatherND1OperatorDesc, values, out, feature_level)
 
 
-class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
+class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
     """DML_SCATTER_ND_OPERATOR_DESC: what `scatter_nd` takes; `duplicates` is ours.
 
     >>> from tensorlayout.directml import ScatterNDOperatorDesc, TensorDesc
@@ -393,20 +414,23 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     duplicates: members.Duplicates = "last"
     _plan = CopyScatter("SCATTER_ND")
 
-    def _sizes(self) -> tuple[int, ...]:
-        sizes = _padded(self._addressed.blocks, self.input.rank)
-        check("UpdatesTensor", self.updates, sizes, self.input.data_type)
+    def _output_sizes(self) -> tuple[int, ...]:
+        sizes = _pad_rank(self._addressing.block_sizes, self.input.rank)
+        check_tensor("UpdatesTensor", self.updates, sizes, self.input.data_type)
         return self.input.sizes
 
-    def _run(self, out: Tensor, x: Tensor, indices: Tensor, updates: Tensor) -> None:
-        found = self._addressed
-        key = found.key_of(indices)
+    def _execute(self, out: Tensor, x: Tensor, indices: Tensor, updates: Tensor) -> None:
+        addressing = self._addressing
+        key = addressing.index_arrays(indices)
         if self.duplicates == "error":
-            _refuse_equal(key, found.source[: len(key)])
-        source, into = seen_as(x, found.source), seen_as(out, found.source)
-        values = seen_as(updates, found.blocks)
-        plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(specs_of, key))
-        dispatch.call_into(into, self._plan, plan_key, (source, values, *key))
+            _check_distinct_positions(key, addressing.source_sizes[: len(key)])
+        source, destination = (
+            view_reshaped(x, addressing.source_sizes),
+            view_reshaped(out, addressing.source_sizes),
+        )
+        values = view_reshaped(updates, addressing.block_sizes)
+        plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(spec_of, key))
+        dispatch.call_into(destination, self._plan, plan_key, (source, values, *key))
 
 
 def scatter_nd(
@@ -436,39 +460,49 @@ def scatter_nd(
             [8, 4]], dtype=int64, device='cpu')
     """
     values = (x, indices, input_dimension_count, indices_dimension_count, updates, duplicates)
-    return run(ScatterNDOperatorDesc, values, out, feature_level)
+    return run_operator(ScatterNDOperatorDesc, values, out, feature_level)
 
 
-def _padded(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+def _pad_rank(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """Ones in front up to a rank."""
     return (1,) * (rank - len(sizes)) + sizes
 
 
-def _from_front(indices: Tensor, size: int) -> Tensor:
+def _nonnegative_positions(indices: Tensor, size: int) -> Tensor:
     """Positions inside, counted from the front."""
     if indices.dtype.kind == "u":
         return indices.astype("uint64")
-    whole = indices.astype("int64")
-    return where(whole < 0, whole + size, whole)
+    signed = indices.astype("int64")
+    return where(signed < 0, signed + size, signed)
 
 
-def _refuse_equal(key: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None) -> None:
+def _check_distinct_positions(
+    index_arrays: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None
+) -> None:
     """Refuse positions that occur again: along `axis`, or tuples of positions without one.
 
     Where one is outside, nothing is refused here: the write does that.
     """
-    places = [_from_front(p, size) for p, size in zip(key, sizes, strict=True)]
-    if not all(((p >= 0) & (p < n)).all() for p, n in zip(places, sizes, strict=True)):
+    positions = [
+        _nonnegative_positions(p, size) for p, size in zip(index_arrays, sizes, strict=True)
+    ]
+    if not all(((p >= 0) & (p < n)).all() for p, n in zip(positions, sizes, strict=True)):
         return
     number: Any = 0
-    for place, size in zip(places, sizes, strict=True):
-        number = number * size + place
-    ordered = sort(reshape(number, (-1,)), axis=0) if axis is None else sort(number, axis=axis)
-    before = (slice(None),) * (axis or 0)
-    later = ordered[(*before, slice(1, None))]
-    equal = later == ordered[(*before, slice(0, -1))]
-    if equal.any():
-        first = int(later[equal][0])
-        came = first if axis is not None else tuple(map(int, np.unravel_index(first, sizes)))
+    for position, size in zip(positions, sizes, strict=True):
+        number = number * size + position
+    sorted_numbers = (
+        sort(reshape(number, (-1,)), axis=0) if axis is None else sort(number, axis=axis)
+    )
+    leading_slices = (slice(None),) * (axis or 0)
+    successors = sorted_numbers[(*leading_slices, slice(1, None))]
+    is_repeated = successors == sorted_numbers[(*leading_slices, slice(0, -1))]
+    if is_repeated.any():
+        repeated_number = int(successors[is_repeated][0])
+        repeated = (
+            repeated_number
+            if axis is not None
+            else tuple(map(int, np.unravel_index(repeated_number, sizes)))
+        )
         rule = "positions must differ with duplicates='error'"
-        raise ValueError(f"IndicesTensor: {rule}, got {came} again")
+        raise ValueError(f"IndicesTensor: {rule}, got {repeated} again")

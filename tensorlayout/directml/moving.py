@@ -7,12 +7,31 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tensorlayout.directml import members
-from tensorlayout.directml.constants import PaddingMode, check_between, within
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check, with_size
-from tensorlayout.directml.operators import HIGHEST, run, run_several, seen_as, specs_of
-from tensorlayout.directml.tensor_desc import TensorDesc, integers
+from tensorlayout.directml.constants import PaddingMode, call_with_error_prefix, check_range
+from tensorlayout.directml.operator_desc import (
+    ExpectedOutput,
+    OneToOne,
+    OperatorDesc,
+    check_tensor,
+    replace_size,
+)
+from tensorlayout.directml.operators import (
+    HIGHEST,
+    run_operator,
+    run_operator_tuple,
+    spec_of,
+    view_reshaped,
+)
+from tensorlayout.directml.tensor_desc import TensorDesc, parse_integers
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan import Join, Pad, ReverseSequencePlan, SliceGradPlan, Split, Written
+from tensorlayout.plan import (
+    DestinationOperation,
+    Join,
+    Pad,
+    ReverseSequencePlan,
+    SliceGradPlan,
+    Split,
+)
 from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
 
@@ -51,18 +70,18 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Join("JOIN")
-    _makes_output = True
+    _allocates_output = True
 
-    def _sizes(self) -> tuple[int, ...]:
+    def _output_sizes(self) -> tuple[int, ...]:
         first = self.inputs[0]
-        sizes = with_size(first.sizes, self.axis, None)
+        sizes = replace_size(first.sizes, self.axis, None)
         for i, desc in enumerate(self.inputs):
-            check(f"InputTensors[{i}]", desc, sizes, first.data_type)
+            check_tensor(f"InputTensors[{i}]", desc, sizes, first.data_type)
         total = sum(desc.sizes[self.axis] for desc in self.inputs)
-        return with_size(first.sizes, self.axis, total)
+        return replace_size(first.sizes, self.axis, total)
 
-    def _run(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
-        return dispatch.call_into(out, self._plan, (self.axis, *map(specs_of, inputs)), inputs)
+    def _execute(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
+        return dispatch.call_into(out, self._plan, (self.axis, *map(spec_of, inputs)), inputs)
 
 
 def join(
@@ -83,7 +102,7 @@ def join(
     >>> directml.join([tl.asarray([1, 2]), tl.asarray([3])], 0)
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    return run(JoinOperatorDesc, (inputs, axis), out, feature_level)
+    return run_operator(JoinOperatorDesc, (inputs, axis), out, feature_level)
 
 
 class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
@@ -101,27 +120,31 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     axis: members.Axis
     _plan = Split("SPLIT")
 
-    def _rule(self) -> list[Expected]:
+    def _expected_outputs(self) -> list[ExpectedOutput]:
         sizes = self.input.sizes
         for i, desc in enumerate(self.outputs):
-            check(f"OutputTensors[{i}]", desc, with_size(sizes, self.axis, None))
-        cut = tuple(desc.sizes[self.axis] for desc in self.outputs)
-        if sum(cut) != sizes[self.axis]:
+            check_tensor(f"OutputTensors[{i}]", desc, replace_size(sizes, self.axis, None))
+        part_lengths = tuple(desc.sizes[self.axis] for desc in self.outputs)
+        if sum(part_lengths) != sizes[self.axis]:
             rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
-            raise ValueError(f"OutputTensors: {rule}, got {arguments.shown(cut)}")
+            raise ValueError(f"OutputTensors: {rule}, got {arguments.shown(part_lengths)}")
         return [(self.input.data_type, desc.sizes) for desc in self.outputs]
 
-    def _run(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
-        key = (self.axis, *map(specs_of, outs), x.spec)
+    def _execute(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
+        key = (self.axis, *map(spec_of, outs), x.spec)
         dispatch.call(self._plan, key, (*outs, x))
 
     @classmethod
-    def _asked(cls, given: dict[str, Any], sizes: Any) -> dict[str, Any]:
-        source, axis = given["input"], arguments.integer("Axis", given["axis"])
-        check_between("Axis", axis, 0, source.rank - 1)
-        parts = [with_size(source.sizes, axis, n) for n in integers("sizes", sizes)]
+    def _requested_outputs(cls, members_so_far: dict[str, Any], sizes: Any) -> dict[str, Any]:
+        source, axis = members_so_far["input"], arguments.integer("Axis", members_so_far["axis"])
+        check_range("Axis", axis, 0, source.rank - 1)
+        parts = [replace_size(source.sizes, axis, n) for n in parse_integers("sizes", sizes)]
         kind = source.data_type
-        return {"outputs": [within("OutputTensors", TensorDesc, kind, part) for part in parts]}
+        return {
+            "outputs": [
+                call_with_error_prefix("OutputTensors", TensorDesc, kind, part) for part in parts
+            ]
+        }
 
 
 def split(
@@ -143,7 +166,7 @@ def split(
     >>> directml.split(tl.asarray([1, 2, 3]), [1, 2], 0)[1]
     Tensor([2, 3], dtype=int64, device='cpu')
     """
-    return run_several(SplitOperatorDesc, (x, axis), out, feature_level, {"sizes": sizes})
+    return run_operator_tuple(SplitOperatorDesc, (x, axis), out, feature_level, {"sizes": sizes})
 
 
 # --- slices -------------------------------------------------------------------------------------
@@ -162,15 +185,15 @@ class SliceOperatorDesc(OneToOne, operator="SLICE"):
     sizes: members.Positives
     strides: members.Positives
 
-    def _sizes(self) -> Sequence[int]:
+    def _output_sizes(self) -> Sequence[int]:
         for d, n in enumerate(self.input.sizes):
             last = self.offsets[d] + (self.sizes[d] - 1) * self.strides[d]
             member = "Offsets + (Sizes - 1) * Strides"
-            check_between(member, last, 0, n - 1, f", in dimension {d}")
+            check_range(member, last, 0, n - 1, f", in dimension {d}")
         return self.sizes
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
-        out[...] = x[_slices(self.offsets, self.strides, self.sizes)]
+    def _execute(self, out: Tensor, x: Tensor) -> None:
+        out[...] = x[_make_slices(self.offsets, self.strides, self.sizes)]
 
 
 def slice(
@@ -192,41 +215,43 @@ def slice(
     >>> directml.slice(tl.arange(6), [1], [2], [3])
     Tensor([1, 4], dtype=int64, device='cpu')
     """
-    return run(SliceOperatorDesc, (x, offsets, sizes, strides), out, feature_level)
+    return run_operator(SliceOperatorDesc, (x, offsets, sizes, strides), out, feature_level)
 
 
-class _Window(OperatorDesc):
+class _WindowOperator(OperatorDesc):
     input_window_offsets: members.Naturals
     input_window_sizes: members.Positives
     input_window_strides: members.Steps
 
-    def _check_window(self, member: str, part: TensorDesc | None) -> tuple[int, ...]:
+    def _check_window_sizes(self, member: str, part_desc: TensorDesc | None) -> tuple[int, ...]:
         """The sizes of `part`, or all that the window has; errors if these lie outside."""
-        sizes = self._leading().sizes
-        offsets, spans = self.input_window_offsets, self.input_window_sizes
+        sizes = self._reference_tensor().sizes
+        offsets, window_sizes = self.input_window_offsets, self.input_window_sizes
         steps = self.input_window_strides
         for d, n in enumerate(sizes):
             name = "InputWindowOffsets + InputWindowSizes"
-            check_between(name, offsets[d] + spans[d], 1, n, f", in dimension {d}")
+            check_range(name, offsets[d] + window_sizes[d], 1, n, f", in dimension {d}")
             if steps[d] == 0:
                 rule = f"InputWindowStrides must not be 0, in dimension {d}"
                 raise ValueError(f"{rule}, got {steps}")
-        most = tuple(1 + (n - 1) // abs(step) for n, step in zip(spans, steps, strict=True))
-        if part is None:
-            return most
-        check(member, part, (None,) * len(most))
-        if any(n > m for n, m in zip(part.sizes, most, strict=True)):
-            raise ValueError(f"{member}: Sizes must be at most {most}, got {part.sizes}")
-        return part.sizes
+        max_sizes = tuple(
+            1 + (n - 1) // abs(step) for n, step in zip(window_sizes, steps, strict=True)
+        )
+        if part_desc is None:
+            return max_sizes
+        check_tensor(member, part_desc, (None,) * len(max_sizes))
+        if any(n > m for n, m in zip(part_desc.sizes, max_sizes, strict=True)):
+            raise ValueError(f"{member}: Sizes must be at most {max_sizes}, got {part_desc.sizes}")
+        return part_desc.sizes
 
-    def _starts(self) -> list[int]:
+    def _window_starts(self) -> list[int]:
         """Where to begin: a negative step starts at the last element of the window."""
-        offsets, spans = self.input_window_offsets, self.input_window_sizes
-        rows = zip(offsets, spans, self.input_window_strides, strict=True)
+        offsets, window_sizes = self.input_window_offsets, self.input_window_sizes
+        rows = zip(offsets, window_sizes, self.input_window_strides, strict=True)
         return [offset + (span - 1 if step < 0 else 0) for offset, span, step in rows]
 
 
-class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
+class Slice1OperatorDesc(_WindowOperator, OneToOne, operator="SLICE1"):
     """DML_SLICE1_OPERATOR_DESC: what `slice1` takes; without an output, all of the window.
 
     >>> from tensorlayout.directml import Slice1OperatorDesc, TensorDesc
@@ -239,11 +264,11 @@ class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
     (3,)
     """
 
-    def _sizes(self) -> tuple[int, ...]:
-        return self._check_window("OutputTensor", self.output)
+    def _output_sizes(self) -> tuple[int, ...]:
+        return self._check_window_sizes("OutputTensor", self.output)
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
-        out[...] = x[_slices(self._starts(), self.input_window_strides, out.shape)]
+    def _execute(self, out: Tensor, x: Tensor) -> None:
+        out[...] = x[_make_slices(self._window_starts(), self.input_window_strides, out.shape)]
 
 
 def slice1(
@@ -268,10 +293,10 @@ def slice1(
     Tensor([5, 3, 1], dtype=int64, device='cpu')
     """
     values = (x, offsets, sizes, strides)
-    return run(Slice1OperatorDesc, values, out, feature_level, {"sizes": output_sizes})
+    return run_operator(Slice1OperatorDesc, values, out, feature_level, {"sizes": output_sizes})
 
 
-class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
+class SliceGradOperatorDesc(_WindowOperator, operator="SLICE_GRAD"):
     """DML_SLICE_GRAD_OPERATOR_DESC: what `slice_grad` takes; its output is SLICE1's input.
 
     >>> from tensorlayout.directml import SliceGradOperatorDesc, TensorDesc
@@ -286,26 +311,26 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
 
     input_gradient: TensorDesc
     output_gradient: TensorDesc
-    _plan = Written("SLICE_GRAD", SliceGradPlan)
+    _plan = DestinationOperation("SLICE_GRAD", SliceGradPlan)
 
-    def _rule(self) -> list[Expected]:
-        self._check_window("InputGradientTensor", self.input_gradient)
+    def _expected_outputs(self) -> list[ExpectedOutput]:
+        self._check_window_sizes("InputGradientTensor", self.input_gradient)
         return [(self.input_gradient.data_type, self.output_gradient.sizes)]
 
-    def _run(self, out: Tensor, gradient: Tensor) -> None:
-        window = tuple(zip(self._starts(), self.input_window_strides, strict=True))
+    def _execute(self, out: Tensor, gradient: Tensor) -> None:
+        window = tuple(zip(self._window_starts(), self.input_window_strides, strict=True))
         dispatch.call(self._plan, (out.spec, gradient.spec, window), (out, gradient))
 
 
-def _slices(
+def _make_slices(
     starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]
 ) -> tuple[builtins.slice, ...]:
     """Slices that take `sizes` elements from `starts` on."""
-    found = []
+    slices = []
     for start, step, size in zip(starts, steps, sizes, strict=True):
         stop = start + step * (size - 1) + (1 if step > 0 else -1)
-        found.append(builtins.slice(start, stop if stop >= 0 else None, step))
-    return tuple(found)
+        slices.append(builtins.slice(start, stop if stop >= 0 else None, step))
+    return tuple(slices)
 
 
 def slice_grad(
@@ -329,7 +354,7 @@ def slice_grad(
     Tensor([0, 8, 0, 0, 7], dtype=int64, device='cpu')
     """
     values = (offsets, sizes, strides, gradient)
-    return run(SliceGradOperatorDesc, values, out, feature_level, {"sizes": output_sizes})
+    return run_operator(SliceGradOperatorDesc, values, out, feature_level, {"sizes": output_sizes})
 
 
 class TileOperatorDesc(OneToOne, operator="TILE"):
@@ -343,13 +368,13 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
 
     repeats: members.Positives
 
-    def _sizes(self) -> list[int]:
+    def _output_sizes(self) -> list[int]:
         return [n * m for n, m in zip(self.input.sizes, self.repeats, strict=True)]
 
-    def _run(self, out: Tensor, x: Tensor) -> None:
-        pairs = [n for pair in zip(self.repeats, x.shape, strict=True) for n in pair]
-        once = [n for size in x.shape for n in (1, size)]
-        seen_as(out, tuple(pairs))[...] = seen_as(x, tuple(once))
+    def _execute(self, out: Tensor, x: Tensor) -> None:
+        split_sizes = [n for pair in zip(self.repeats, x.shape, strict=True) for n in pair]
+        source_sizes = [n for size in x.shape for n in (1, size)]
+        view_reshaped(out, tuple(split_sizes))[...] = view_reshaped(x, tuple(source_sizes))
 
 
 def tile(
@@ -369,7 +394,7 @@ def tile(
     >>> directml.tile(tl.asarray([1, 2]), [2])
     Tensor([1, 2, 1, 2], dtype=int64, device='cpu')
     """
-    return run(TileOperatorDesc, (x, repeats), out, feature_level)
+    return run_operator(TileOperatorDesc, (x, repeats), out, feature_level)
 
 
 class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENCES"):
@@ -386,14 +411,14 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     sequence_lengths: TensorDesc
     output: TensorDesc | None = None
     axis: members.Axis
-    _plan = Written("REVERSE_SUBSEQUENCES", ReverseSequencePlan)
+    _plan = DestinationOperation("REVERSE_SUBSEQUENCES", ReverseSequencePlan)
 
-    def _sizes(self) -> tuple[int, ...]:
-        sizes = with_size(self.input.sizes, self.axis, 1)
-        check("SequenceLengthsTensor", self.sequence_lengths, sizes)
+    def _output_sizes(self) -> tuple[int, ...]:
+        sizes = replace_size(self.input.sizes, self.axis, 1)
+        check_tensor("SequenceLengthsTensor", self.sequence_lengths, sizes)
         return self.input.sizes
 
-    def _run(self, out: Tensor, x: Tensor, lengths: Tensor) -> None:
+    def _execute(self, out: Tensor, x: Tensor, lengths: Tensor) -> None:
         dispatch.call(self._plan, (out.spec, x.spec, lengths.spec, self.axis), (out, x, lengths))
 
 
@@ -418,7 +443,9 @@ def reverse_subsequences(
     Tensor([[2, 1, 3],
             [6, 5, 4]], dtype=int64, device='cpu')
     """
-    return run(ReverseSubsequencesOperatorDesc, (x, sequence_lengths, axis), out, feature_level)
+    return run_operator(
+        ReverseSubsequencesOperatorDesc, (x, sequence_lengths, axis), out, feature_level
+    )
 
 
 class PaddingOperatorDesc(OneToOne, operator="PADDING"):
@@ -436,23 +463,25 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     start_padding: members.Naturals
     end_padding: members.Naturals
     _plan = Pad("PADDING")
-    _makes_output = True
+    _allocates_output = True
 
-    def _sizes(self) -> list[int]:
+    def _output_sizes(self) -> list[int]:
         rows = zip(self.input.sizes, self.start_padding, self.end_padding, strict=True)
         return [n + before + after for n, before, after in rows]
 
     @cached_property
-    def _elements(self) -> dict[str, int | float]:
+    def _attribute_elements(self) -> dict[str, int | float]:
         """The value as an element; 0 where the mode takes none."""
         takes_value = self.padding_mode == PaddingMode.CONSTANT
-        return super()._elements if takes_value else {"padding_value": 0}
+        return super()._attribute_elements if takes_value else {"padding_value": 0}
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _execute(self, out: Tensor | None, x: Tensor) -> Tensor:
         mode = cast(PaddingMode, self.padding_mode)
         borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
         key = (x.spec, borders, mode.name.lower())
-        return dispatch.call_into(out, self._plan, key, (x, self._elements["padding_value"]))
+        return dispatch.call_into(
+            out, self._plan, key, (x, self._attribute_elements["padding_value"])
+        )
 
 
 class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
@@ -494,7 +523,7 @@ def padding(
     Tensor([3, 2, 1, 2, 3, 2, 1, 2, 3], dtype=int64, device='cpu')
     """
     values = (x, mode, value, start_padding, end_padding)
-    return run(PaddingOperatorDesc, values, out, feature_level)
+    return run_operator(PaddingOperatorDesc, values, out, feature_level)
 
 
 def padding1(
@@ -519,4 +548,4 @@ def padding1(
     Tensor([9, 1, 2, 9, 9], dtype=int64, device='cpu')
     """
     values = (x, mode, value, start_padding, end_padding)
-    return run(Padding1OperatorDesc, values, out, feature_level)
+    return run_operator(Padding1OperatorDesc, values, out, feature_level)

@@ -8,12 +8,17 @@ from typing import Any
 
 from tensorlayout.directml import constants, members
 from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike
-from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
-from tensorlayout.directml.operators import HIGHEST, run_pair, specs_of
+from tensorlayout.directml.operator_desc import (
+    ExpectedOutput,
+    OperatorDesc,
+    rank_without_leading_ones,
+    replace_size,
+)
+from tensorlayout.directml.operators import HIGHEST, run_operator_pair, spec_of
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.plan import TopKPlan, Written
+from tensorlayout.plan import DestinationOperation, TopKPlan
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -40,29 +45,37 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     output_index: TensorDesc | None = None
     axis: members.Axis
     k: int
-    _plan = Written("TOP_K", TopKPlan)
+    _plan = DestinationOperation("TOP_K", TopKPlan)
 
-    def _rule(self) -> list[Expected]:
+    def _expected_outputs(self) -> list[ExpectedOutput]:
         size = self.input.sizes[self.axis]
-        constants.check_between("K", self.k, 1, size, ", the size along Axis")
-        sizes = with_size(self.input.sizes, self.axis, self.k)
-        kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
-        return [(self.input.data_type, sizes), (kind, sizes)]
+        constants.check_range("K", self.k, 1, size, ", the size along Axis")
+        sizes = replace_size(self.input.sizes, self.axis, self.k)
+        index_type = DataType.UINT32 if self.output_index is None else self.output_index.data_type
+        return [(self.input.data_type, sizes), (index_type, sizes)]
 
-    def _run(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
+    def _execute(self, outputs: tuple[Tensor, ...], x: Tensor) -> None:
         direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
-        down = direction == AxisDirection.DECREASING
-        dispatch.call(self._plan, (*map(specs_of, (*outs, x)), self.axis, down), (*outs, x))
+        is_descending = direction == AxisDirection.DECREASING
+        dispatch.call(
+            self._plan, (*map(spec_of, (*outputs, x)), self.axis, is_descending), (*outputs, x)
+        )
 
     @classmethod
-    def _asked(cls, given: dict[str, Any], index_data_type: Any) -> dict[str, Any]:
-        if "output_index" in given:
+    def _requested_outputs(
+        cls, members_so_far: dict[str, Any], index_data_type: Any
+    ) -> dict[str, Any]:
+        if "output_index" in members_so_far:
             return {}
-        kind = constants.as_data_type("index_data_type", index_data_type)
-        desc = cls(**given)
+        data_type = constants.parse_data_type("index_data_type", index_data_type)
+        desc = cls(**members_so_far)
         desc._check_members()
-        _, (_, sizes) = desc._rule()
-        return {"output_index": constants.within("OutputIndexTensor", TensorDesc, kind, sizes)}
+        _, (_, sizes) = desc._expected_outputs()
+        return {
+            "output_index": constants.call_with_error_prefix(
+                "OutputIndexTensor", TensorDesc, data_type, sizes
+            )
+        }
 
 
 class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
@@ -76,7 +89,7 @@ class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
     """
 
     axis_direction: members.Direction
-    _plan = Written("TOP_K1", TopKPlan)
+    _plan = DestinationOperation("TOP_K1", TopKPlan)
 
 
 def top_k(
@@ -101,7 +114,7 @@ def top_k(
     Tensor([0, 2, 3], dtype=uint32, device='cpu')
     """
     asking = {"index_data_type": index_data_type}
-    return run_pair(TopKOperatorDesc, (x, axis, k), out, feature_level, asking)
+    return run_operator_pair(TopKOperatorDesc, (x, axis, k), out, feature_level, asking)
 
 
 def top_k1(
@@ -127,7 +140,9 @@ def top_k1(
     Tensor([1, 2], dtype=uint32, device='cpu')
     """
     asking = {"index_data_type": index_data_type}
-    return run_pair(TopK1OperatorDesc, (x, axis, k, axis_direction), out, feature_level, asking)
+    return run_operator_pair(
+        TopK1OperatorDesc, (x, axis, k, axis_direction), out, feature_level, asking
+    )
 
 
 class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES"):
@@ -146,30 +161,32 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
     output_count: TensorDesc | None = None
     output_coordinates: TensorDesc | None = None
 
-    def _rule(self) -> list[Expected]:
+    def _expected_outputs(self) -> list[ExpectedOutput]:
         source, table = self.input, self.output_coordinates
-        rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
+        rows, least = math.prod(source.sizes), max(rank_without_leading_ones(source), 1)
         columns = least if table is None else table.sizes[-1]
         member = "OutputCoordinatesTensor: the last size"
-        constants.check_between(member, columns, least, source.rank)
+        constants.check_range(member, columns, least, source.rank)
         sizes = (1,) * (source.rank - 2) + (rows, columns)
         return [(DataType.UINT32, (1,) * source.rank), (DataType.UINT32, sizes)]
 
-    def _run(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
-        found, (count, table) = nonzero(x), outs
-        rows, columns = found[0].shape[0], table.shape[-1]
+    def _execute(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
+        coordinate_arrays, (count, table) = nonzero(x), outs
+        rows, columns = coordinate_arrays[0].shape[0], table.shape[-1]
         count[...] = rows
         table[..., slice(rows, None), :] = 0
-        for column, coordinates in enumerate(found[x.ndim - columns :]):
+        for column, coordinates in enumerate(coordinate_arrays[x.ndim - columns :]):
             table[..., slice(0, rows), column] = coordinates
 
     @classmethod
-    def _asked(cls, given: dict[str, Any], columns: Any) -> dict[str, Any]:
+    def _requested_outputs(cls, members_so_far: dict[str, Any], columns: Any) -> dict[str, Any]:
         if columns is None:
             return {}
-        source, columns = given["input"], arguments.integer("columns", columns)
+        source, columns = members_so_far["input"], arguments.integer("columns", columns)
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
-        table = constants.within("OutputCoordinatesTensor", TensorDesc, DataType.UINT32, sizes)
+        table = constants.call_with_error_prefix(
+            "OutputCoordinatesTensor", TensorDesc, DataType.UINT32, sizes
+        )
         return {"output_coordinates": table}
 
 
@@ -196,4 +213,6 @@ def nonzero_coordinates(
             [2],
             [0]], dtype=uint32, device='cpu'))
     """
-    return run_pair(NonzeroCoordinatesOperatorDesc, (x,), out, feature_level, {"columns": columns})
+    return run_operator_pair(
+        NonzeroCoordinatesOperatorDesc, (x,), out, feature_level, {"columns": columns}
+    )

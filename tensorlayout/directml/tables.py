@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.directml.constants import DataType
-from tensorlayout.errors import refuse, under
+from tensorlayout.errors import call_with_error_name, raise_named_error
 from tensorlayout.functions import arguments
 
 _TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").read_text("utf-8"))
@@ -20,7 +20,7 @@ LEVELS: tuple[str, ...] = tuple(_TABLE.pop("levels"))
 HIGHEST = LEVELS[-1]
 _TYPES = _TABLE.pop("types")
 # Values of attributes that came later than their operators: attribute, value, level.
-SINCE: dict[str, dict[str, str]] = _TABLE.pop("since")
+VALUE_LEVELS: dict[str, dict[str, str]] = _TABLE.pop("since")
 OPERATORS: tuple[str, ...] = tuple(name for name in _TABLE if name != "TensorDesc")
 _ALIASES = {"SCATTER_ELEMENTS": "SCATTER"}
 
@@ -45,24 +45,24 @@ class TensorSupport(NamedTuple):
 Table = Mapping[str, TensorSupport]
 
 
-def as_level(given: Any) -> str:
+def parse_feature_level(feature_level: Any) -> str:
     """A feature level as ``"3_0"``, from that, its name in C or its number (0x3000)."""
-    found = given
-    if isinstance(given, str):
-        found = given.removeprefix("DML_FEATURE_LEVEL_")
-    elif isinstance(given, (int, np.integer)):
-        number = int(given)
+    level = feature_level
+    if isinstance(feature_level, str):
+        level = feature_level.removeprefix("DML_FEATURE_LEVEL_")
+    elif isinstance(feature_level, (int, np.integer)):
+        number = int(feature_level)
         if 0 < number < 2**16 and not number & 255:
-            found = f"{number >> 12}_{number >> 8 & 15}"
-    if not isinstance(found, str) or found not in LEVELS:
-        came = arguments.shown(given)
-        raise ValueError(f"feature_level must be one of {', '.join(LEVELS)}, got {came}")
-    return found
+            level = f"{number >> 12}_{number >> 8 & 15}"
+    if not isinstance(level, str) or level not in LEVELS:
+        received = arguments.shown(feature_level)
+        raise ValueError(f"feature_level must be one of {', '.join(LEVELS)}, got {received}")
+    return level
 
 
-def reaches(level: str, least: str) -> bool:
+def is_level_at_least(level: str, required_level: str) -> bool:
     """Return whether a level contains another."""
-    return LEVELS.index(level) >= LEVELS.index(least)
+    return LEVELS.index(level) >= LEVELS.index(required_level)
 
 
 def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
@@ -78,54 +78,73 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     name = operator.removeprefix("DML_OPERATOR_").upper() if isinstance(operator, str) else ""
     name = _ALIASES.get(name, name)
     if name not in OPERATORS:
-        came = arguments.shown(operator)
-        refuse("support", f"operator must be one of {', '.join(OPERATORS)}, got {came}")
-    return row(name, under("support", as_level, feature_level))
+        received = arguments.shown(operator)
+        raise_named_error(
+            "support", f"operator must be one of {', '.join(OPERATORS)}, got {received}"
+        )
+    return operator_support(
+        name, call_with_error_name("support", parse_feature_level, feature_level)
+    )
 
 
 @functools.cache
-def row(name: str, level: str) -> Table:
+def operator_support(name: str, level: str) -> Table:
     """Return the ranks and data types of an operator's tensors at a feature level."""
-    rows = ROWS[name]
-    found = next((own for own in reversed(rows) if reaches(level, own)), None)
-    if found is None:
+    tables_by_level = TABLES[name]
+    first_level = next(
+        (
+            table_level
+            for table_level in reversed(tables_by_level)
+            if is_level_at_least(level, table_level)
+        ),
+        None,
+    )
+    if first_level is None:
         rule = f"the operator is not available at feature level {level}"
-        refuse(name, f"{rule}; the lowest level that has it is {next(iter(rows))}")
-    return rows[found]
+        raise_named_error(
+            name, f"{rule}; the lowest level that has it is {next(iter(tables_by_level))}"
+        )
+    return tables_by_level[first_level]
 
 
-def check(name: str, member: str, level: str, kind: DataType, rank: int) -> None:
+def check_supported(
+    operator_name: str, member_name: str, level: str, data_type: DataType, rank: int
+) -> None:
     """Raise TypeError for a data type, ValueError for a rank, that a level does not allow."""
-    allowed = row(name, level)[member]
-    if allowed.allows(kind, rank):
+    allowed = operator_support(operator_name, level)[member_name]
+    if allowed.allows(data_type, rank):
         return
-    rows = ROWS[name].items()
-    lowest = next((own for own, table in rows if table[member].allows(kind, rank)), None)
-    fix = f"no level allows {kind.name} with {rank} dimensions"
+    rows = TABLES[operator_name].items()
+    lowest = next(
+        (table_level for table_level, table in rows if table[member_name].allows(data_type, rank)),
+        None,
+    )
+    fix = f"no level allows {data_type.name} with {rank} dimensions"
     if lowest is not None:
         fix = f"the lowest level that allows it is {lowest}"
-    if kind not in allowed.data_types:
+    if data_type not in allowed.data_types:
         names = ", ".join(t.name for t in allowed.data_types)
         rule = f"DataType must be one of {names} at feature level {level}"
-        raise TypeError(f"{rule}, got {kind.name}; {fix}")
+        raise TypeError(f"{rule}, got {data_type.name}; {fix}")
     low, high = allowed.ranks
-    span = f"{low}" if low == high else f"{low} to {high}"
-    rule = f"DimensionCount must be {span} at feature level {level}"
+    rank_range = f"{low}" if low == high else f"{low} to {high}"
+    rule = f"DimensionCount must be {rank_range} at feature level {level}"
     raise ValueError(f"{rule}, got {rank}; {fix}")
 
 
-def _parsed(lines: list[str]) -> Table:
-    found: dict[str, TensorSupport] = {}
+def _parse_support_table(lines: list[str]) -> Table:
+    support_by_member: dict[str, TensorSupport] = {}
     for line in lines:
         kind, _, members = line.partition(": ")
-        span, types = kind.split(" ")
-        low, high = span.split("-")
-        allowed = TensorSupport((int(low), int(high)), tuple(DataType[t] for t in _TYPES[types]))
-        found |= dict.fromkeys(members.split(", "), allowed)
-    return MappingProxyType(found)
+        rank_range, type_set = kind.split(" ")
+        low, high = rank_range.split("-")
+        allowed = TensorSupport((int(low), int(high)), tuple(DataType[t] for t in _TYPES[type_set]))
+        support_by_member |= dict.fromkeys(members.split(", "), allowed)
+    return MappingProxyType(support_by_member)
 
 
 # All rows of each operator, and of any tensor, by the level that each begins at.
-ROWS: dict[str, dict[str, Table]] = {
-    name: {level: _parsed(lines) for level, lines in rows.items()} for name, rows in _TABLE.items()
+TABLES: dict[str, dict[str, Table]] = {
+    name: {level: _parse_support_table(lines) for level, lines in rows.items()}
+    for name, rows in _TABLE.items()
 }

@@ -11,8 +11,8 @@ from typing import Any
 
 from tensorlayout.devices import as_device
 from tensorlayout.directml import constants, tables
-from tensorlayout.directml.constants import DataType, DataTypeLike, TensorFlags, check_between
-from tensorlayout.errors import cut, refuse, under
+from tensorlayout.directml.constants import DataType, DataTypeLike, TensorFlags, check_range
+from tensorlayout.errors import call_with_error_name, raise_named_error, truncate
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
@@ -61,8 +61,10 @@ class TensorDesc:
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
         others = flags, total_tensor_size_in_bytes, guaranteed_base_offset_alignment
-        held = under(_NAME, _held, data_type, sizes, strides, *others)
-        vars(self).update(zip(self.__dataclass_fields__, held, strict=True))
+        normalized = call_with_error_name(
+            _NAME, _normalize_members, data_type, sizes, strides, *others
+        )
+        vars(self).update(zip(self.__dataclass_fields__, normalized, strict=True))
 
     @property
     def rank(self) -> int:
@@ -78,7 +80,7 @@ class TensorDesc:
     def declared(self) -> int:
         """TotalTensorSizeInBytes, where it is more than sizes and strides imply, else 0."""
         total = self.total_tensor_size_in_bytes
-        return total if total > _nbytes(self.data_type, self.sizes, self.strides) else 0
+        return total if total > _buffer_nbytes(self.data_type, self.sizes, self.strides) else 0
 
     @classmethod
     def from_layout(cls, data_type: DataTypeLike, layout: Layout, **members: Any) -> TensorDesc:
@@ -87,10 +89,12 @@ class TensorDesc:
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
         if not isinstance(layout, Layout):
-            refuse(_NAME, f"layout must be a Layout, got {arguments.shown(layout)}", TypeError)
+            raise_named_error(
+                _NAME, f"layout must be a Layout, got {arguments.shown(layout)}", TypeError
+            )
         if layout.is_tiled:
-            rule = f"layout {cut(layout)} is tiled, DirectML has strides only"
-            refuse(_NAME, f"{rule}; use to_layout() first")
+            rule = f"layout {truncate(layout)} is tiled, DirectML has strides only"
+            raise_named_error(_NAME, f"{rule}; use to_layout() first")
         return cls(data_type, layout.shape, layout.strides, **members)
 
     @classmethod
@@ -105,7 +109,7 @@ class TensorDesc:
         >>> TensorDesc.of(tl.permute_dims(image, (2, 0, 1))).strides
         (1, 10, 2)
         """
-        x = under(_NAME, arguments.tensor, x)
+        x = call_with_error_name(_NAME, arguments.tensor, x)
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: DeviceLike | None = None) -> Tensor:
@@ -119,8 +123,8 @@ class TensorDesc:
             return empty(self.sizes, dtype=dtype, device=device, layout=layout)
         step = max(layout.required_size, -(-self.declared // dtype.itemsize))
         sizes = (2, *self.sizes)
-        both = Layout(sizes, (step, *layout.strides))
-        return empty(sizes, dtype=dtype, device=device, layout=both)[0, ...]
+        double_layout = Layout(sizes, (step, *layout.strides))
+        return empty(sizes, dtype=dtype, device=device, layout=double_layout)[0, ...]
 
     def over(self, buffer: Storage, offset_in_bytes: int = 0) -> Tensor:
         """A tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
@@ -129,18 +133,22 @@ class TensorDesc:
         is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
         it than `total_tensor_size_in_bytes`.
         """
-        offset = under(_NAME, arguments.count, "Offset", offset_in_bytes)
+        offset = call_with_error_name(_NAME, arguments.count, "Offset", offset_in_bytes)
         alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
         if offset % alignment:
-            came = arguments.shown(offset)
-            refuse(_NAME, f"Offset must be a multiple of {alignment} bytes, got {came}")
-        home = under(f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8").home
+            received = arguments.shown(offset)
+            raise_named_error(
+                _NAME, f"Offset must be a multiple of {alignment} bytes, got {received}"
+            )
+        home = call_with_error_name(
+            f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8"
+        ).home
         assert home is not None
-        left = home[0].nbytes - offset
-        if left < self.total_tensor_size_in_bytes:
+        available_bytes = home[0].nbytes - offset
+        if available_bytes < self.total_tensor_size_in_bytes:
             needed = self.total_tensor_size_in_bytes
-            came = f"{arguments.shown(left)} bytes behind the offset"
-            refuse(_NAME, f"TotalTensorSizeInBytes is {needed}, got {came}")
+            received = f"{arguments.shown(available_bytes)} bytes behind the offset"
+            raise_named_error(_NAME, f"TotalTensorSizeInBytes is {needed}, got {received}")
         dtype = self.data_type.dtype
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
@@ -149,26 +157,27 @@ class TensorDesc:
 
         ValueError where a size to be taken away is not 1.
         """
-        wanted = under(_NAME, arguments.integer, "rank", rank)
-        under(_NAME, check_between, "DimensionCount", wanted, 1, _MOST_DIMENSIONS)
-        drop = self.rank - wanted
-        if any(n != 1 for n in self.sizes[: max(drop, 0)]):
-            refuse(_NAME, f"Sizes {self.sizes} cannot have {rank} dimensions")
+        new_rank = call_with_error_name(_NAME, arguments.integer, "rank", rank)
+        call_with_error_name(_NAME, check_range, "DimensionCount", new_rank, 1, _MOST_DIMENSIONS)
+        dropped_count = self.rank - new_rank
+        if any(n != 1 for n in self.sizes[: max(dropped_count, 0)]):
+            raise_named_error(_NAME, f"Sizes {self.sizes} cannot have {rank} dimensions")
         strides = self.layout.strides
         outermost = max((n * s for n, s in zip(self.sizes, strides, strict=True)), default=1)
         return dataclasses.replace(
             self,
-            sizes=(1,) * -drop + self.sizes[max(drop, 0) :],
-            strides=self.strides and (outermost,) * -drop + strides[max(drop, 0) :],
+            sizes=(1,) * -dropped_count + self.sizes[max(dropped_count, 0) :],
+            strides=self.strides
+            and (outermost,) * -dropped_count + strides[max(dropped_count, 0) :],
         )
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
         """`self`; ValueError where the feature level has no such data type or rank."""
-        level = under(_NAME, tables.as_level, feature_level)
+        level = call_with_error_name(_NAME, tables.parse_feature_level, feature_level)
         try:
-            tables.check(_NAME, _NAME, level, self.data_type, self.rank)
+            tables.check_supported(_NAME, _NAME, level, self.data_type, self.rank)
         except (TypeError, ValueError) as error:
-            refuse(_NAME, str(error))
+            raise_named_error(_NAME, str(error))
         return self
 
 
@@ -187,23 +196,27 @@ def calc_buffer_tensor_size(
     """
     if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
-    return _nbytes(*under(_NAME, _placed, data_type, sizes, strides))
+    return _buffer_nbytes(
+        *call_with_error_name(_NAME, _normalize_placement, data_type, sizes, strides)
+    )
 
 
-def _reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+def _addressed_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
     """The elements from the first to the last one in memory."""
     if strides is None:
         return math.prod(sizes)
     return 1 + sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True)])
 
 
-def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
-    nbytes = -(-_reach(sizes, strides) * kind.bits // 8)
+def _buffer_nbytes(
+    data_type: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None
+) -> int:
+    nbytes = -(-_addressed_elements(sizes, strides) * data_type.bits // 8)
     return (nbytes + 3) // 4 * 4
 
 
 @functools.lru_cache(maxsize=1024)
-def desc_of(spec: TensorSpec) -> TensorDesc:
+def desc_from_spec(spec: TensorSpec) -> TensorDesc:
     """The descriptor of a tensor's spec; one that is packed where DirectML has none such.
 
     A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.
@@ -215,26 +228,29 @@ def desc_of(spec: TensorSpec) -> TensorDesc:
     return TensorDesc.from_layout(spec.dtype, layout)
 
 
-def integers(member: str, given: Any) -> tuple[int, ...]:
+def parse_integers(member_name: str, value: Any) -> tuple[int, ...]:
     """Integers from any sequence of them, or from one; TypeError for all else."""
-    if type(given) is list and {*map(type, given)} == {int}:  # the usual case, in one step
-        return tuple(given)
-    found = arguments.integers(given, member, none=False)
-    return (found,) if isinstance(found, int) else tuple(found)
+    if type(value) is list and {*map(type, value)} == {int}:  # the usual case, in one step
+        return tuple(value)
+    parsed = arguments.integers(value, member_name, none=False)
+    return (parsed,) if isinstance(parsed, int) else tuple(parsed)
 
 
-def _placed(
+def _normalize_placement(
     data_type: Any, given_sizes: Any, given_strides: Any
 ) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
     """Data type, sizes and strides; the errors for those that no descriptor may have."""
-    kind, sizes = constants.as_data_type("DataType", data_type), integers("Sizes", given_sizes)
-    check_between("DimensionCount", len(sizes), 1, _MOST_DIMENSIONS)
+    type_of_data, sizes = (
+        constants.parse_data_type("DataType", data_type),
+        parse_integers("Sizes", given_sizes),
+    )
+    check_range("DimensionCount", len(sizes), 1, _MOST_DIMENSIONS)
     if not 1 <= min(sizes) <= max(sizes) <= constants.UINT32_MAX:
         rule = "each of Sizes must be at least 1 and fit 32 bits"
         raise ValueError(f"{rule}, got {arguments.shown(sizes)}")
     if given_strides is None:
-        return kind, sizes, None
-    strides = integers("Strides", given_strides)
+        return type_of_data, sizes, None
+    strides = parse_integers("Strides", given_strides)
     if len(strides) != len(sizes):
         raise ValueError(f"Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}")
     # Strides of dimensions of size 1 are never used; views may have any there.
@@ -245,25 +261,27 @@ def _placed(
         raise ValueError(f"{rule}; {fix}")
     if max(strides) > constants.UINT32_MAX:
         raise ValueError(f"each of Strides must fit 32 bits, got {arguments.shown(strides)}")
-    return kind, sizes, strides
+    return type_of_data, sizes, strides
 
 
-def _held(
+def _normalize_members(
     data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
 ) -> tuple[Any, ...]:
-    kind, sizes, strides = _placed(data_type, sizes, strides)
-    count = max(math.prod(sizes), _reach(sizes, strides))
+    type_of_data, sizes, strides = _normalize_placement(data_type, sizes, strides)
+    count = max(math.prod(sizes), _addressed_elements(sizes, strides))
     if count > constants.UINT32_MAX:
-        came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
-        raise ValueError(f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")
-    least = _nbytes(kind, sizes, strides)
-    total = least if total is None else arguments.integer("TotalTensorSizeInBytes", total)
-    why = ", from the minimum implied size on"
-    check_between("TotalTensorSizeInBytes", total, least, 2**64 - 1, why)
-    name, element = "GuaranteedBaseOffsetAlignment", max(kind.bits // 8, 1)
+        received = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
+        raise ValueError(
+            f"a tensor addresses at most 2**32 - 1 elements, got {count} by {received}"
+        )
+    min_bytes = _buffer_nbytes(type_of_data, sizes, strides)
+    total = min_bytes if total is None else arguments.integer("TotalTensorSizeInBytes", total)
+    reason = ", from the minimum implied size on"
+    check_range("TotalTensorSizeInBytes", total, min_bytes, 2**64 - 1, reason)
+    name, element = "GuaranteedBaseOffsetAlignment", max(type_of_data.bits // 8, 1)
     alignment = arguments.integer(name, alignment)
     if alignment and (alignment & (alignment - 1) or not element <= alignment < 2**32):
         rule = f"0 or a power of two that is at least {element}, the bytes of an element"
         raise ValueError(f"{name} must be {rule}, got {arguments.shown(alignment)}")
-    flags = constants.member("Flags", TensorFlags, flags)
-    return kind, sizes, strides, flags, total, alignment
+    flags = constants.parse_enumeration("Flags", TensorFlags, flags)
+    return type_of_data, sizes, strides, flags, total, alignment

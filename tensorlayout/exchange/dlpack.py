@@ -20,12 +20,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.borrowed import keeper_of
-from tensorlayout.devices import CPU, Device, available
+from tensorlayout.cpu.engine.borrowed import memory_keeper
+from tensorlayout.devices import CPU, Device, available_devices
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import CopyError, cut, named, shown
-from tensorlayout.exchange.numpy import pointer_in
-from tensorlayout.plan import Event, backend, extent, note, packed_steps, spec_of_strides
+from tensorlayout.errors import CopyError, prefix_operation_name, short_repr, truncate
+from tensorlayout.exchange.numpy import capsule_pointer
+from tensorlayout.plan import (
+    Event,
+    backend_of,
+    byte_address_range,
+    notify_listeners,
+    row_major_byte_strides,
+    spec_of_strides,
+)
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -44,16 +51,23 @@ _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
 _DTYPES: dict[tuple[int, int], DType] = {
     (_CODES[dtype.kind], 8 * dtype.itemsize): dtype for dtype in (*dtypes.STANDARD, dtypes.float16)
 }
-_LATE = {(4, 16): "bfloat16"}
-_LATE |= {(narrow.dlpack, narrow.bits): name for name, narrow in dtypes.NARROW.items()}
+_LAZY_DTYPES = {(4, 16): "bfloat16"}
+_LAZY_DTYPES |= {(narrow.dlpack, narrow.bits): name for name, narrow in dtypes.NARROW.items()}
 
 # What an exchange may raise, so that consumers know what to catch; IndexError for positions outside
 # that a device still has to report.
-_EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError, IndexError)
+_EXCHANGE_ERRORS = (
+    AttributeError,
+    TypeError,
+    NotImplementedError,
+    BufferError,
+    ValueError,
+    IndexError,
+)
 _LETTERS = 1000  # of what an exporter says that are repeated
 
 
-class _Described(ctypes.Structure):
+class _DLTensor(ctypes.Structure):
     """``DLTensor``: the memory and how it is laid out; strides count elements."""
 
     _fields_ = (
@@ -70,18 +84,18 @@ class _Described(ctypes.Structure):
     )
 
 
-class _Legacy(ctypes.Structure):
+class _DLManagedTensor(ctypes.Structure):
     """``DLManagedTensor``, in capsules named ``dltensor``."""
 
     _fields_ = (
-        ("tensor", _Described),
+        ("tensor", _DLTensor),
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     )
     flags = READ_ONLY  # it has none, and JAX and TensorFlow export what nobody may change
 
 
-class _Versioned(ctypes.Structure):
+class _DLManagedTensorVersioned(ctypes.Structure):
     """``DLManagedTensorVersioned``, in capsules named ``dltensor_versioned``."""
 
     _fields_ = (
@@ -90,39 +104,41 @@ class _Versioned(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _Described),
+        ("tensor", _DLTensor),
     )
 
 
 _LEGACY_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
-_USED = {_LEGACY_NAME: b"used_dltensor", _VERSIONED_NAME: b"used_dltensor_versioned"}
+_USED_NAMES = {_LEGACY_NAME: b"used_dltensor", _VERSIONED_NAME: b"used_dltensor_versioned"}
 
 # Signatures of our own: to set them on `ctypes.pythonapi` would change them for everybody.
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+_is_valid_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_IsValid", ctypes.pythonapi)
 )
-_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+_set_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_SetName", ctypes.pythonapi)
 )
 _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 
 
-class _Anchor(np.ndarray[Any, Any]):
+class _MemoryAnchor(np.ndarray[Any, Any]):
     """The shape and strides of an exported tensor; NumPy's deleter lets go of it."""
 
-    kept: object
+    memory_owner: object
 
 
-def device_of(x: Tensor) -> tuple[int, int]:
+def dlpack_device(x: Tensor) -> tuple[int, int]:
     """Return the DLPack type and number of the device."""
     return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 
 # Inside its blocks negative strides are exported to every consumer.
-BACKWARDS: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
+NEGATIVE_STRIDES_SCOPE: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
 
 
-def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool) -> Any:
+def export_capsule(
+    x: Tensor, *, version: tuple[int, int], is_copied: bool, allow_negative_strides: bool
+) -> Any:
     """Return a capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
 
     `version`: the newest that the consumer takes; a legacy capsule before 1.0. `backwards`: whether
@@ -131,85 +147,94 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     """
     layout, versioned = x.spec.layout, version >= (1, 0)
     code, bits = _CODES.get(x.dtype.kind), 8 * x.dtype.itemsize
-    if dtypes.is_narrow(x.dtype):
-        code, bits = dtypes.NARROW[x.dtype.name].dlpack, dtypes.bits_of(x.dtype)
-    padded = bits < 8 and layout.slot_bits is None
-    address, read_only, owner = backend(x.device).exposed(x)
-    backwards = backwards or bool(BACKWARDS.get())
-    if reason := _obstacle(x, address, version, bits, read_only=read_only, backwards=backwards):
+    if dtypes.is_narrow_dtype(x.dtype):
+        code, bits = dtypes.NARROW[x.dtype.name].dlpack, dtypes.value_bits(x.dtype)
+    is_padded = bits < 8 and layout.slot_bits is None
+    address, read_only, owner = backend_of(x.device).export_info(x)
+    allow_negative_strides = allow_negative_strides or bool(
+        NEGATIVE_STRIDES_SCOPE.innermost_value()
+    )
+    if reason := _export_obstacle(
+        x,
+        address,
+        version,
+        bits,
+        read_only=read_only,
+        allow_negative_strides=allow_negative_strides,
+    ):
         raise BufferError(f"__dlpack__: {reason}")
     strides = layout.strides
-    if not backwards:  # those that are negative lead from no element to another
+    if not allow_negative_strides:  # those that are negative lead from no element to another
         strides = tuple(map(abs, strides))
     ndim = layout.ndim
-    anchor = _Anchor((2 * ndim,), np.int64)
+    anchor = _MemoryAnchor((2 * ndim,), np.int64)
     anchor[:] = layout.shape + strides
-    anchor.kept = owner
+    anchor.memory_owner = owner
     capsule = anchor.__dlpack__(max_version=(1, 0) if versioned else None)
-    managed = _structure_in(capsule)
+    managed = _capsule_structure(capsule)
     if versioned:
-        managed.flags = READ_ONLY * read_only | IS_COPIED * copied | IS_PADDED * padded
+        managed.flags = READ_ONLY * read_only | IS_COPIED * is_copied | IS_PADDED * is_padded
         managed.minor = min(version, NARROW_SINCE)[1]
-    described = managed.tensor
-    described.data = address if layout.size else None
-    described.device_type, described.device_id = device_of(x)
-    described.ndim = ndim
-    described.code, described.bits = code, bits
-    described.shape = anchor.__array_interface__["data"][0]
-    described.strides = described.shape + 8 * ndim
+    dl_tensor = managed.tensor
+    dl_tensor.data = address if layout.size else None
+    dl_tensor.device_type, dl_tensor.device_id = dlpack_device(x)
+    dl_tensor.ndim = ndim
+    dl_tensor.code, dl_tensor.bits = code, bits
+    dl_tensor.shape = anchor.__array_interface__["data"][0]
+    dl_tensor.strides = dl_tensor.shape + 8 * ndim
     return capsule
 
 
-def _obstacle(
+def _export_obstacle(
     x: Tensor,
     address: int,
     version: tuple[int, int],
     bits: int,
     *,
     read_only: bool,
-    backwards: bool,
+    allow_negative_strides: bool,
 ) -> str:
     """Return the reason why a consumer could not use the memory of `x`; empty if it can."""
     layout = x.spec.layout
     if layout.is_tiled:
-        return f"layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
+        return f"layout {truncate(x.layout)} is tiled, it has no strides; use copy=True"
     if bits < 8 and layout.slot_bits is None and version < NARROW_SINCE:
-        what = f"{x.dtype}, one to a byte, needs a DLPack of version 1.1 or later"
-        return f"{what}; give max_version=(1, 1), or hand over x.view(uint8)"
+        problem = f"{x.dtype}, one to a byte, needs a DLPack of version 1.1 or later"
+        return f"{problem}; give max_version=(1, 1), or hand over x.view(uint8)"
     if read_only and version < (1, 0):
-        what = "a read-only tensor"
+        problem = "a read-only tensor"
         if layout.is_overlapping:
-            what = f"a tensor whose elements share slots, of layout {cut(x.layout)},"
+            problem = f"a tensor whose elements share slots, of layout {truncate(x.layout)},"
         needed = "needs a DLPack of version 1 or later; give max_version=(1, 0)"
-        return f"{what} {needed}, or copy() it first"
+        return f"{problem} {needed}, or copy() it first"
     if not layout.size:
         return ""
     if address % x.dtype.alignment:
         return f"the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
     if layout.slot_bits is not None and layout.offset * bits % 8:
-        return f"layout {cut(x.layout)} begins inside a byte; use x.copy()"
-    if not backwards and min(layout.strides, default=0) < 0:
+        return f"layout {truncate(x.layout)} begins inside a byte; use x.copy()"
+    if not allow_negative_strides and min(layout.strides, default=0) < 0:
         pairs = zip(layout.shape, layout.strides, strict=True)
-        return _NO_WAY_BACK if any(step < 0 and n > 1 for n, step in pairs) else ""
+        return _NEGATIVE_STRIDES_MESSAGE if any(step < 0 and n > 1 for n, step in pairs) else ""
     return ""
 
 
-_NO_WAY_BACK = (
+_NEGATIVE_STRIDES_MESSAGE = (
     "the strides are negative, as of a flipped tensor, and PyTorch ends the process on them; give"
     " it x.copy(), ask with copy=True, or, for a consumer that takes them, export inside"
     " `with tensorlayout.allow_negative_strides():`"
 )
 
 
-class _ForeignError(Exception):
+class _ExchangeError(Exception):
     """Holds the error for memory that is no tensor here, in our words."""
 
 
-def _refuse(reason: str, kind: type[Exception] = BufferError) -> NoReturn:
-    raise _ForeignError(kind(reason))
+def _raise_exchange_error(message: str, error_type: type[Exception] = BufferError) -> NoReturn:
+    raise _ExchangeError(error_type(message))
 
 
-def receive(
+def import_tensor(
     obj: Any, name: str = "from_dlpack", *, copy: bool | None = None, to_host: bool = False
 ) -> tuple[Tensor, bool]:
     """Return a tensor over what `obj` exports, and whether that is a copy of its own already.
@@ -218,170 +243,178 @@ def receive(
     lives on another device; else the tensor is on a CUDA device if the memory is.
     """
     try:
-        tensor, copied = _borrowed(obj, copy, to_host)
+        tensor, is_copied = _import_capsule(obj, copy, to_host)
     except CopyError:  # of the exporter, which is ours
         raise
-    except _ForeignError as refusal:
-        raise named(name, refusal.args[0]) from None
+    except _ExchangeError as refusal:
+        raise prefix_operation_name(name, refusal.args[0]) from None
     except MemoryError as error:  # for the copy that was asked for
-        msg = cut(str(error).removeprefix("__dlpack__: "), _LETTERS)
-        raise named(name, MemoryError(msg)) from error
+        msg = truncate(str(error).removeprefix("__dlpack__: "), _LETTERS)
+        raise prefix_operation_name(name, MemoryError(msg)) from error
     except Exception as error:  # exporters raise RuntimeError and others
-        kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
-        msg = f"{type(obj).__name__} could not be exchanged: {cut(error, _LETTERS)}"
-        raise named(name, kind(msg)) from error
+        kind = next((kind for kind in _EXCHANGE_ERRORS if isinstance(error, kind)), BufferError)
+        msg = f"{type(obj).__name__} could not be exchanged: {truncate(error, _LETTERS)}"
+        raise prefix_operation_name(name, kind(msg)) from error
     assert tensor is not None  # DLPack strides count whole elements
-    if copied and not isinstance(obj, Tensor):
-        spec, theirs = tensor.spec, f"a {type(obj).__name__} made the copy"
-        note(Event(name, spec, spec, f"have it export its memory: {theirs}"))
-    return tensor, copied
+    if is_copied and not isinstance(obj, Tensor):
+        spec, exporter_note = tensor.spec, f"a {type(obj).__name__} made the copy"
+        notify_listeners(Event(name, spec, spec, f"have it export its memory: {exporter_note}"))
+    return tensor, is_copied
 
 
-def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None, bool]:
+def _import_capsule(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None, bool]:
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
         rule = "needs an object with __dlpack__ and __dlpack_device__"
-        _refuse(f"{rule}, got {type(obj).__name__}; use asarray()", AttributeError)
-    keeper = keeper_of(obj) if isinstance(obj, np.ndarray) else None
-    kind, number = map(int, obj.__dlpack_device__())
-    moving = to_host and kind not in _ON_HOST
+        _raise_exchange_error(f"{rule}, got {type(obj).__name__}; use asarray()", AttributeError)
+    keeper = memory_keeper(obj) if isinstance(obj, np.ndarray) else None
+    device_type, number = map(int, obj.__dlpack_device__())
+    moves_to_host = to_host and device_type not in _ON_HOST
     stream = None
-    if not moving:
-        device = _device_here(kind, number)
-        stream = backend(device).current_stream(device)
-    capsule = _asked(obj, copy, moving, stream)
-    name = next((name for name in _USED if _is_valid(capsule, name)), None)
+    if not moves_to_host:
+        device = _local_device(device_type, number)
+        stream = backend_of(device).current_stream(device)
+    capsule = _request_capsule(obj, copy, moves_to_host, stream)
+    name = next((name for name in _USED_NAMES if _is_valid_capsule(capsule, name)), None)
     if name is None:
-        _refuse(f"{type(obj).__name__}.__dlpack__() gave {shown(capsule)}, no unused capsule")
-    managed = _structure_in(capsule)
-    copied = bool(managed.flags & IS_COPIED)
-    if copied and copy is False:
-        _refuse(f"{type(obj).__name__} made a copy, and copy=False")
-    memory = _memory_of(managed)
+        _raise_exchange_error(
+            f"{type(obj).__name__}.__dlpack__() gave {short_repr(capsule)}, no unused capsule"
+        )
+    managed = _capsule_structure(capsule)
+    is_copied = bool(managed.flags & IS_COPIED)
+    if is_copied and copy is False:
+        _raise_exchange_error(f"{type(obj).__name__} made a copy, and copy=False")
+    memory = _tensor_factory(managed)
     # From here on the memory is ours to give back; until now it was the capsule's.
-    _rename(capsule, _USED[name])
-    owner, readonly = _Owner(managed, keeper), bool(managed.flags & READ_ONLY)
-    return memory(owner, readonly=readonly), copied
+    _set_capsule_name(capsule, _USED_NAMES[name])
+    owner, readonly = _ForeignMemoryOwner(managed, keeper), bool(managed.flags & READ_ONLY)
+    return memory(owner, readonly=readonly), is_copied
 
 
-def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any:
+def _request_capsule(obj: Any, copy: bool | None, moves_to_host: bool, stream: int | None) -> Any:
     """Return the capsule; exporters from before DLPack 1 know no keywords but ``stream``."""
-    known = {} if stream is None else {"stream": stream}
-    wanted: dict[str, Any] = {"max_version": NARROW_SINCE}
-    if moving:
-        wanted["dl_device"] = HOST
-    if isinstance(obj, Tensor) and not moving:
-        wanted["dl_device"] = None  # says that any strides are taken
+    stream_option = {} if stream is None else {"stream": stream}
+    options: dict[str, Any] = {"max_version": NARROW_SINCE}
+    if moves_to_host:
+        options["dl_device"] = HOST
+    if isinstance(obj, Tensor) and not moves_to_host:
+        options["dl_device"] = None  # says that any strides are taken
     if copy is not None:
-        wanted["copy"] = copy
+        options["copy"] = copy
     try:
-        return obj.__dlpack__(**known, **wanted)
+        return obj.__dlpack__(**stream_option, **options)
     except TypeError as error:
-        if len(wanted) > 1:
-            del wanted["max_version"]
-            asked = ", ".join(f"{name}={value}" for name, value in wanted.items())
-            _refuse(
-                f"{type(obj).__name__} cannot be asked for {asked} ({cut(error, _LETTERS)}); leave"
+        if len(options) > 1:
+            del options["max_version"]
+            option_text = ", ".join(f"{name}={value}" for name, value in options.items())
+            _raise_exchange_error(
+                f"{type(obj).__name__} cannot be asked for {option_text} "
+                f"({truncate(error, _LETTERS)}); leave"
                 " it out, or convert in the other library first"
             )
-    return obj.__dlpack__(**known)
+    return obj.__dlpack__(**stream_option)
 
 
-def _structure_in(capsule: Any) -> Any:
+def _capsule_structure(capsule: Any) -> Any:
     """Return the structure of a capsule that nobody has used yet."""
-    if not _is_valid(capsule, _VERSIONED_NAME):
-        return _Legacy.from_address(pointer_in(capsule, _LEGACY_NAME))
-    managed = _Versioned.from_address(pointer_in(capsule, _VERSIONED_NAME))
+    if not _is_valid_capsule(capsule, _VERSIONED_NAME):
+        return _DLManagedTensor.from_address(capsule_pointer(capsule, _LEGACY_NAME))
+    managed = _DLManagedTensorVersioned.from_address(capsule_pointer(capsule, _VERSIONED_NAME))
     if managed.major != 1:
-        _refuse(f"the exporter speaks DLPack {managed.major}, this package DLPack 1")
+        _raise_exchange_error(f"the exporter speaks DLPack {managed.major}, this package DLPack 1")
     return managed
 
 
-def _device_here(kind: int, number: int) -> Device:
+def _local_device(device_type: int, number: int) -> Device:
     """Return the device of a DLPack type and number; BufferError if it is not here."""
-    if kind in _ON_HOST:
+    if device_type in _ON_HOST:
         return CPU
-    found = Device("cuda", number)
-    if kind == _CUDA and found in available():
-        return found
-    where = _DEVICE_NAMES.get(kind, f"DLPack type {kind}")
-    _refuse(
-        f"the memory is on a device that is not here ({where}, number {number}); use"
+    device = Device("cuda", number)
+    if device_type == _CUDA and device in available_devices():
+        return device
+    device_name = _DEVICE_NAMES.get(device_type, f"DLPack type {device_type}")
+    _raise_exchange_error(
+        f"the memory is on a device that is not here ({device_name}, number {number}); use"
         ' from_dlpack(x, device="cpu"), or move it in the other library first'
     )
 
 
-_Borrowing = Callable[..., Tensor | None]  # of what keeps the memory, and readonly=
+_TensorFactory = Callable[..., Tensor | None]  # of what keeps the memory, and readonly=
 
 
-def _memory_of(managed: Any) -> _Borrowing:
+def _tensor_factory(managed: Any) -> _TensorFactory:
     """Check a description, and return what makes a tensor over the memory."""
-    described = managed.tensor
-    ndim = described.ndim
-    device = _device_here(described.device_type, described.device_id)
-    kind = (described.code, described.bits)
-    dtype = dtypes.as_dtype(_LATE[kind]) if kind in _LATE else _DTYPES.get(kind)
-    packed = described.bits < 8 and not managed.flags & IS_PADDED
-    bits_of_one = described.bits * described.lanes
-    if dtype is None or (described.lanes != 1 and not (packed and bits_of_one == 8)):
-        _refuse(
-            f"elements of DLPack type {kind[0]} with {kind[1]} bits and {described.lanes} lanes"
+    dl_tensor = managed.tensor
+    ndim = dl_tensor.ndim
+    device = _local_device(dl_tensor.device_type, dl_tensor.device_id)
+    type_code = (dl_tensor.code, dl_tensor.bits)
+    dtype = (
+        dtypes.as_dtype(_LAZY_DTYPES[type_code])
+        if type_code in _LAZY_DTYPES
+        else _DTYPES.get(type_code)
+    )
+    is_packed = dl_tensor.bits < 8 and not managed.flags & IS_PADDED
+    bits_per_element = dl_tensor.bits * dl_tensor.lanes
+    if dtype is None or (dl_tensor.lanes != 1 and not (is_packed and bits_per_element == 8)):
+        _raise_exchange_error(
+            f"elements of DLPack type {type_code[0]} with {type_code[1]} bits and "
+            f"{dl_tensor.lanes} lanes"
             " have no dtype here; convert them in the other library first"
         )
     if not 0 <= ndim <= 64:
-        _refuse(f"a rank of at most 64 is supported, got {ndim}")
-    shape = _integers(described.shape, ndim)
-    if len(shape) < ndim or min(shape, default=0) < 0 or not (described.data or 0 in shape):
-        _refuse(f"the exporter gave shape {shape} at address {described.data}")
-    strides = packed_steps(shape, 1)
-    if described.strides:
-        strides = _integers(described.strides, ndim)
-    steps = tuple([s * dtype.itemsize for s in strides])
-    address = (described.data or 0) + described.byte_offset
-    extent(address, dtype.itemsize, shape, steps)
-    if packed:
-        return _packed(address, dtype, shape, strides, described.lanes, device)
-    return partial(backend(device).borrowed, address, dtype, shape, steps, device)
+        _raise_exchange_error(f"a rank of at most 64 is supported, got {ndim}")
+    shape = _read_integers(dl_tensor.shape, ndim)
+    if len(shape) < ndim or min(shape, default=0) < 0 or not (dl_tensor.data or 0 in shape):
+        _raise_exchange_error(f"the exporter gave shape {shape} at address {dl_tensor.data}")
+    strides = row_major_byte_strides(shape, 1)
+    if dl_tensor.strides:
+        strides = _read_integers(dl_tensor.strides, ndim)
+    byte_strides = tuple([s * dtype.itemsize for s in strides])
+    address = (dl_tensor.data or 0) + dl_tensor.byte_offset
+    byte_address_range(address, dtype.itemsize, shape, byte_strides)
+    if is_packed:
+        return _packed_tensor_factory(address, dtype, shape, strides, dl_tensor.lanes, device)
+    return partial(backend_of(device).wrap_external, address, dtype, shape, byte_strides, device)
 
 
-def _packed(
+def _packed_tensor_factory(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     lanes: int,
     device: Device,
-) -> _Borrowing:
+) -> _TensorFactory:
     """Return what makes a tensor over memory packed below a byte, the lowest slot first.
 
     The lanes of elements are elements of the last dimension.
     """
     if lanes != 1:
         if not shape or (strides[-1] != 1 and shape[-1] > 1):
-            _refuse(
+            _raise_exchange_error(
                 f"elements of {lanes} lanes must follow each other along the last dimension, got"
                 f" shape {shape} with strides {strides}; make it contiguous first"
             )
         shape = (*shape[:-1], lanes * shape[-1])
         strides = (*[lanes * s for s in strides[:-1]], 1)
-    found = spec_of_strides(dtypes.uint8, shape, strides)
-    assert found is not None  # a byte is a whole element
-    bits = dtypes.bits_of(dtype)
+    slot_spec = spec_of_strides(dtypes.uint8, shape, strides)
+    assert slot_spec is not None  # a byte is a whole element
+    bits = dtypes.value_bits(dtype)
     lowest = sum(step * (n - 1) for n, step in zip(shape, strides, strict=True) if step < 0 < n)
-    first, bit = divmod(lowest * bits, 8)
+    first_byte, bit = divmod(lowest * bits, 8)
     if bit and 0 not in shape:
-        _refuse(
+        _raise_exchange_error(
             f"the lowest of elements of {dtype} with strides {strides} begins inside a byte; copy"
             " it in the other library first"
         )
-    spec = TensorSpec(dtype, found.layout.with_slot_bits(bits), device)
-    return partial(backend(device).borrowed_slots, address + first, spec)
+    spec = TensorSpec(dtype, slot_spec.layout.with_slot_bits(bits), device)
+    return partial(backend_of(device).wrap_external_slots, address + first_byte, spec)
 
 
-def _integers(address: int | None, count: int) -> tuple[int, ...]:
+def _read_integers(address: int | None, count: int) -> tuple[int, ...]:
     return tuple((ctypes.c_int64 * count).from_address(address)) if address and count else ()
 
 
-class _Owner:
+class _ForeignMemoryOwner:
     """Memory of another library; calls its deleter when the last tensor over it is gone."""
 
     __slots__ = ("_address", "_delete", "_keeper")
@@ -396,6 +429,6 @@ class _Owner:
     def __del__(self) -> None:
         # Python keeps an exception that is on its way while it calls this, not a C callback.
         # An interrupt may have come before __init__ was through.
-        delete = getattr(self, "_delete", None)
-        if delete is not None:
-            delete(self._address)
+        deleter = getattr(self, "_delete", None)
+        if deleter is not None:
+            deleter(self._address)

@@ -15,24 +15,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # Also what the CPU offers to those who read and write NumPy's arrays.
-from tensorlayout.cpu.engine.borrowed import array_at, plain
-from tensorlayout.cpu.engine.borrowed import held as held
-from tensorlayout.cpu.engine.borrowed import view_of as view_of
-from tensorlayout.cpu.engine.casting import as_odd_float as as_odd_float
-from tensorlayout.cpu.engine.casting import converted as converted
+from tensorlayout.cpu.engine.borrowed import array_over_address, as_base_ndarray
+from tensorlayout.cpu.engine.borrowed import pin_array as pin_array
+from tensorlayout.cpu.engine.borrowed import pin_buffer as pin_buffer
+from tensorlayout.cpu.engine.casting import convert_array as convert_array
+from tensorlayout.cpu.engine.casting import int_to_odd_float as int_to_odd_float
 from tensorlayout.cpu.engine.memory import Array as Array
-from tensorlayout.cpu.engine.memory import array_over as array_over
+from tensorlayout.cpu.engine.memory import array_of_layout as array_of_layout
+from tensorlayout.cpu.engine.memory import call_quietly as call_quietly
+from tensorlayout.cpu.engine.memory import describe_memory_error as describe_memory_error
 from tensorlayout.cpu.engine.memory import fill_padding as fill_padding
-from tensorlayout.cpu.engine.memory import packed_elements as packed_elements
-from tensorlayout.cpu.engine.memory import quietly as quietly
-from tensorlayout.cpu.engine.memory import shortage as shortage
-from tensorlayout.cpu.engine.memory import tensor_over as tensor_over
+from tensorlayout.cpu.engine.memory import read_packed_elements as read_packed_elements
+from tensorlayout.cpu.engine.memory import tensor_over_array as tensor_over_array
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import shown
-from tensorlayout.plan import extent, packed_steps
+from tensorlayout.errors import short_repr
+from tensorlayout.plan import byte_address_range, row_major_byte_strides
 
 
-class Described(NamedTuple):
+class DescribedMemory(NamedTuple):
     """Memory as an interface describes it; `steps` in **bytes**.
 
     `address`: of the element at index (0, …, 0); None where the memory is that of a buffer.
@@ -45,7 +45,7 @@ class Described(NamedTuple):
     steps: tuple[int, ...]
 
 
-class _Interface(ctypes.Structure):
+class _ArrayInterface(ctypes.Structure):
     """``PyArrayInterface`` of numpy/ndarraytypes.h."""
 
     _fields_ = (
@@ -65,135 +65,152 @@ _NOT_SWAPPED, _WRITEABLE = 0x200, 0x400
 _VERSION, _MAX_RANK = 3, 64
 
 
-def described(interface: Any) -> Described:
+def parse_interface(interface: Any) -> DescribedMemory:
     """Return what the dictionary of an array interface says, each key of it checked.
 
     TypeError for keys that are missing or hold something else, for masks, and for element types
     that no NumPy array of numbers has; ValueError for values that cannot be.
     """
     if not isinstance(interface, dict):
-        raise TypeError(f"it must be a dictionary, got {shown(interface)}")
+        raise TypeError(f"it must be a dictionary, got {short_repr(interface)}")
     version = interface.get("version", _VERSION)
-    if not 0 <= _integer("'version'", version) <= _VERSION:
-        raise ValueError(f"'version' must be at most {_VERSION}, got {shown(version)}")
+    if not 0 <= _parse_integer("'version'", version) <= _VERSION:
+        raise ValueError(f"'version' must be at most {_VERSION}, got {short_repr(version)}")
     if interface.get("mask") is not None:
         raise TypeError("a masked element has no value; fill the array first")
-    dtype = _dtype_in(interface)
-    shape = _integers("shape", interface.get("shape"))
+    dtype = _parse_dtype(interface)
+    shape = _parse_integers("shape", interface.get("shape"))
     if min(shape, default=0) < 0:
-        raise ValueError(f"'shape' must be of sizes that are not negative, got {shown(shape)}")
-    given = interface.get("strides")
-    steps = packed_steps(shape, dtype.itemsize) if given is None else _integers("strides", given)
-    if len(steps) != len(shape):
-        raise ValueError(f"'strides' must be one for each of {len(shape)} sizes, got {len(steps)}")
-    return Described(*_place(interface.get("data")), dtype, shape, steps)
+        raise ValueError(f"'shape' must be of sizes that are not negative, got {short_repr(shape)}")
+    strides = interface.get("strides")
+    byte_strides = (
+        row_major_byte_strides(shape, dtype.itemsize)
+        if strides is None
+        else _parse_integers("strides", strides)
+    )
+    if len(byte_strides) != len(shape):
+        raise ValueError(
+            f"'strides' must be one for each of {len(shape)} sizes, got {len(byte_strides)}"
+        )
+    return DescribedMemory(*_parse_data(interface.get("data")), dtype, shape, byte_strides)
 
 
-def _dtype_in(interface: dict[Any, Any]) -> DType:
+def _parse_dtype(interface: dict[Any, Any]) -> DType:
     text, fields = interface.get("typestr"), interface.get("descr")
     # Byte order, kind, bytes.
     if not isinstance(text, str) or not re.fullmatch(r"[<>|=]([biufc])([0-9]{1,2})", text):
-        raise TypeError(f"'typestr' must be the type of a number, such as '<f4', got {shown(text)}")
-    one = isinstance(fields, list) and len(fields) == 1 and isinstance(fields[0], tuple)
-    if fields is not None and not (one and len(fields[0]) == 2 and fields[0][1] == text):
-        raise TypeError(f"'descr' must be one field of the type {text!r}, got {shown(fields)}")
+        raise TypeError(
+            f"'typestr' must be the type of a number, such as '<f4', got {short_repr(text)}"
+        )
+    has_one_field = isinstance(fields, list) and len(fields) == 1 and isinstance(fields[0], tuple)
+    if fields is not None and not (has_one_field and len(fields[0]) == 2 and fields[0][1] == text):
+        raise TypeError(f"'descr' must be one field of the type {text!r}, got {short_repr(fields)}")
     try:
         return np.dtype(text)
     except TypeError:
         raise TypeError(f"there are no elements of the type {text!r}") from None
 
 
-def _integers(key: str, given: Any) -> tuple[int, ...]:
-    if not isinstance(given, (tuple, list)):
-        raise TypeError(f"{key!r} must be a tuple of integers, got {shown(given)}")
-    if len(given) > _MAX_RANK:
-        raise ValueError(f"{key!r} must be at most {_MAX_RANK} integers, got {len(given)}")
-    return tuple(_integer(f"each of {key!r}", item) for item in given)
+def _parse_integers(key: str, values: Any) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)):
+        raise TypeError(f"{key!r} must be a tuple of integers, got {short_repr(values)}")
+    if len(values) > _MAX_RANK:
+        raise ValueError(f"{key!r} must be at most {_MAX_RANK} integers, got {len(values)}")
+    return tuple(_parse_integer(f"each of {key!r}", item) for item in values)
 
 
-def _integer(what: str, given: Any) -> int:
-    if not isinstance(given, (bool, np.bool_)):
+def _parse_integer(description: str, value: Any) -> int:
+    if not isinstance(value, (bool, np.bool_)):
         with contextlib.suppress(Exception):  # whatever __index__ raises
-            return index(given)
-    raise TypeError(f"{what} must be an integer, got {shown(given)}")
+            return index(value)
+    raise TypeError(f"{description} must be an integer, got {short_repr(value)}")
 
 
-def _place(data: Any) -> tuple[int | None, bool]:
+def _parse_data(data: Any) -> tuple[int | None, bool]:
     """Return address and read-only flag; None for a buffer, or for nothing."""
     if not isinstance(data, tuple):
         return None, False
     if len(data) != 2 or not isinstance(data[1], (int, np.bool_)):
-        raise TypeError(f"'data' must be an address and a read-only flag, got {shown(data)}")
-    return _integer("the address in 'data'", data[0]), bool(data[1])
+        raise TypeError(f"'data' must be an address and a read-only flag, got {short_repr(data)}")
+    return _parse_integer("the address in 'data'", data[0]), bool(data[1])
 
 
-def array_of_interface(obj: Any, interface: Any) -> Array:
+def array_from_interface(obj: Any, interface: Any) -> Array:
     """Return an array over the memory that `__array_interface__` describes."""
-    found = described(interface)
-    if found.address is not None:
+    description = parse_interface(interface)
+    if description.address is not None:
         owner = (obj, interface)
-        return array_at(found.address, *found[2:], owner, readonly=found.readonly)
+        return array_over_address(
+            description.address, *description[2:], owner, readonly=description.readonly
+        )
     data = interface.get("data")
-    octets = buffer_of(obj if data is None else data)
-    offset = _integer("'offset'", interface.get("offset", 0))
-    first = octets.__array_interface__["data"][0]
-    low, high = extent(first + offset, found.dtype.itemsize, found.shape, found.steps)
-    if low < first or high > first + octets.nbytes:
-        msg = f"elements reach beyond the buffer of {octets.nbytes} bytes that holds them"
+    memory_bytes = buffer_as_bytes(obj if data is None else data)
+    offset = _parse_integer("'offset'", interface.get("offset", 0))
+    buffer_start = memory_bytes.__array_interface__["data"][0]
+    first_address, end_address = byte_address_range(
+        buffer_start + offset, description.dtype.itemsize, description.shape, description.steps
+    )
+    if first_address < buffer_start or end_address > buffer_start + memory_bytes.nbytes:
+        msg = f"elements reach beyond the buffer of {memory_bytes.nbytes} bytes that holds them"
         raise BufferError(msg)
-    return array_at(first + offset, *found[2:], octets, readonly=not octets.flags.writeable)
+    return array_over_address(
+        buffer_start + offset,
+        *description[2:],
+        memory_bytes,
+        readonly=not memory_bytes.flags.writeable,
+    )
 
 
-def array_of_struct(obj: Any, capsule: Any) -> Array:
+def array_from_struct(obj: Any, capsule: Any) -> Array:
     """Return an array over the memory that `__array_struct__` describes."""
     try:
-        address = pointer_in(capsule, None)
+        address = capsule_pointer(capsule, None)
     except Exception:
         address = None
-    found = _Interface.from_address(address) if address else None
-    if found is None or found.two != 2 or not 0 <= found.nd <= _MAX_RANK:
-        raise TypeError(f"it must be a capsule of a PyArrayInterface, got {shown(capsule)}")
-    count, native = found.nd, found.flags & _NOT_SWAPPED or found.itemsize == 1
-    swapped = ">" if sys.byteorder == "little" else "<"
-    if count and not (found.shape and found.strides):
+    description = _ArrayInterface.from_address(address) if address else None
+    if description is None or description.two != 2 or not 0 <= description.nd <= _MAX_RANK:
+        raise TypeError(f"it must be a capsule of a PyArrayInterface, got {short_repr(capsule)}")
+    count, is_native = description.nd, description.flags & _NOT_SWAPPED or description.itemsize == 1
+    swapped_order = ">" if sys.byteorder == "little" else "<"
+    if count and not (description.shape and description.strides):
         raise ValueError("it has neither shape nor strides")
-    kind = found.typekind.decode("latin-1")
+    kind = description.typekind.decode("latin-1")
     interface = {
-        "typestr": f"{'=' if native else swapped}{kind}{found.itemsize}",
-        "shape": tuple(found.shape[:count]),
-        "strides": tuple(found.strides[:count]),
-        "data": (found.data or 0, not found.flags & _WRITEABLE),
+        "typestr": f"{'=' if is_native else swapped_order}{kind}{description.itemsize}",
+        "shape": tuple(description.shape[:count]),
+        "strides": tuple(description.strides[:count]),
+        "data": (description.data or 0, not description.flags & _WRITEABLE),
     }
-    return array_of_interface((obj, capsule), interface)
+    return array_from_interface((obj, capsule), interface)
 
 
 # A signature of our own: to set it on `ctypes.pythonapi` would change it for everybody.
-pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
 
-def buffer_of(obj: Any) -> Array:
+def buffer_as_bytes(obj: Any) -> Array:
     """Return memory of the buffer protocol as an array of bytes, which pins it.
 
     TypeError for objects without memory, or with Python objects there, which no bytes may be
     written over; ValueError for memory that is no longer there, or is not one run.
     """
     if isinstance(obj, np.ndarray):  # the buffer protocol has no bfloat16
-        array = plain(obj)
+        array = as_base_ndarray(obj)
         if array.dtype.hasobject or array.dtype.kind == "T":
             raise TypeError(_OBJECTS)
         if not array.flags.c_contiguous:
             raise ValueError(_ONE_RUN)
-        return held(array.reshape(-1).view(np.uint8))
-    view = view_of(obj)
+        return pin_array(array.reshape(-1).view(np.uint8))
+    view = pin_buffer(obj)
     if view is None:
         raise TypeError("must have the buffer protocol")
     if "O" in re.sub(r":[^:]*:", "", view.format):  # without names of fields
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)
-    return held(np.frombuffer(view, np.uint8)) if view.nbytes else np.empty(0, np.uint8)
+    return pin_array(np.frombuffer(view, np.uint8)) if view.nbytes else np.empty(0, np.uint8)
 
 
 _OBJECTS = "must hold numbers, not Python objects"

@@ -15,10 +15,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Literal, cast
 
-from tensorlayout.errors import shown
+from tensorlayout.errors import short_repr
 from tensorlayout.functions.arguments import tensor
 from tensorlayout.functions.interchange import to_device
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
 
@@ -51,14 +51,14 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
     ...     tl.load(path).strides
     (1, 2)
     """
-    file = _checked_file(file, "write")
+    file = _normalize_file(file, "write")
     kind = _FORMATS.get(os.path.splitext(file)[1].lower()) if isinstance(file, str) else "npy"
     if kind is None:
-        raise ValueError(f"the path must end in {', '.join(_FORMATS)}, got {shown(file)}")
+        raise ValueError(f"the path must end in {', '.join(_FORMATS)}, got {short_repr(file)}")
     if isinstance(x, Mapping):
         for name in x:
             if not isinstance(name, str):
-                raise TypeError(f"names must be str, got {shown(name)}")
+                raise TypeError(f"names must be str, got {short_repr(name)}")
         x = {name: tensor(value, f"x[{name!r}]") for name, value in x.items()}
         if kind == "npy":
             raise ValueError(".npy holds one tensor; use .npz, .safetensors or .zarr for several")
@@ -66,7 +66,7 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
         x = tensor(x, "x")
         if kind == "npz":
             raise ValueError(".npz holds tensors by name; use .npy, or savez")
-    _write(file, kind, x)
+    _write_file(file, kind, x)
 
 
 def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
@@ -83,14 +83,14 @@ def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
     ...     sorted(tl.load(os.path.join(folder, "both.npz")))
     ['arr_0', 'scale']
     """
-    file = _checked_file(file, "write")
+    file = _normalize_file(file, "write")
     if isinstance(file, str) and not file.lower().endswith(".npz"):
         file += ".npz"
-    named = {f"arr_{i}": x for i, x in enumerate(args)}
-    if twice := named.keys() & kwargs.keys():
-        raise ValueError(f"{min(twice)} is the name of an argument by position, too")
-    named = {key: tensor(x, key) for key, x in (named | kwargs).items()}
-    _write(file, "npz", named)
+    tensors = {f"arr_{i}": x for i, x in enumerate(args)}
+    if repeated_names := tensors.keys() & kwargs.keys():
+        raise ValueError(f"{min(repeated_names)} is the name of an argument by position, too")
+    tensors = {key: tensor(x, key) for key, x in (tensors | kwargs).items()}
+    _write_file(file, "npz", tensors)
 
 
 def load(
@@ -124,105 +124,111 @@ def load(
     ...     tl.load(path)
     Tensor([1., 1., 1.], dtype=float64, device='cpu')
     """
-    file = _checked_file(file, "readinto")
+    file = _normalize_file(file, "readinto")
     if mmap_mode not in (None, "r", "r+", "c"):
-        raise ValueError(f"mmap_mode must be None, 'r', 'r+' or 'c', got {shown(mmap_mode)}")
+        raise ValueError(f"mmap_mode must be None, 'r', 'r+' or 'c', got {short_repr(mmap_mode)}")
     if out is not None and (mmap_mode is not None or device is not None):
         other = "mmap_mode" if mmap_mode is not None else "device"
         raise ValueError(f"out is memory of its own; leave {other} out")
-    targets = None if out is None else loaded("tensorlayout.files.forms").Targets(out)
-    kind = _kind_of(file)
+    targets = None if out is None else import_lazily("tensorlayout.files.forms").Targets(out)
+    kind = _detect_format(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
         raise ValueError(f"only .npy at a path can be mapped, not {file}")
-    module = loaded(f"tensorlayout.files.{kind}")
+    module = import_lazily(f"tensorlayout.files.{kind}")
     try:
         if targets is not None and kind == "zarr":
-            return module.read(file, targets)
+            return module.read_file(file, targets)
         mode = "r" if targets is not None and kind == "npy" and isinstance(file, str) else mmap_mode
-        found = module.mapped(file, mode) if mode else module.read(file)
+        loaded_tensors = module.map_file(file, mode) if mode else module.read_file(file)
         if targets is not None:
-            targets.put(found)
+            targets.write_tensors(loaded_tensors)
             return targets.out
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # what a library raises for a broken file, it does not list
-        if targets is not None and error is targets.refused:
+        if targets is not None and error is targets.mismatch_error:
             raise
         # Libraries raise OSErrors of their own, too; a seek to nowhere is one of the system.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise ValueError(f"{file} is damaged, or not for tensors: {error}") from error
     if device is None:
-        return found
-    if isinstance(found, Tensor):
-        return to_device(found, device)
-    return {name: to_device(x, device) for name, x in found.items()}
+        return loaded_tensors
+    if isinstance(loaded_tensors, Tensor):
+        return to_device(loaded_tensors, device)
+    return {name: to_device(x, device) for name, x in loaded_tensors.items()}
 
 
-def _checked_file(file: Any, does: str) -> str | IO[bytes]:
+def _normalize_file(file: Any, method_name: str) -> str | IO[bytes]:
     """Return a path, or an open file that has a method."""
-    if hasattr(file, does):
+    if hasattr(file, method_name):
         return cast(IO[bytes], file)
     try:
         return os.fsdecode(file)
     except TypeError:
-        raise TypeError(f"file must be a path or an open binary file, got {shown(file)}") from None
+        raise TypeError(
+            f"file must be a path or an open binary file, got {short_repr(file)}"
+        ) from None
 
 
-def _write(file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
-    module = loaded(f"tensorlayout.files.{kind}")
-    ready = module.prepared(x)
+def _write_file(file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
+    module = import_lazily(f"tensorlayout.files.{kind}")
+    contents = module.prepare_contents(x)
     if not isinstance(file, str):
-        module.put(file, ready)
+        module.write_stream(file, contents)
         return
-    with _replacing(file) as part:
+    with _replace_when_complete(file) as temporary_path:
         if kind not in ("npy", "npz"):
-            module.write(part, ready)
+            module.write_path(temporary_path, contents)
             return
-        with open(part, "xb") as opened:
-            module.put(opened, ready)
+        with open(temporary_path, "xb") as stream:
+            module.write_stream(stream, contents)
 
 
-def _kind_of(file: str | IO[bytes]) -> str:
+def _detect_format(file: str | IO[bytes]) -> str:
     """Return the format of what is at a path, or in an open file, by its first bytes."""
     if not isinstance(file, str):
-        begin = file.tell()
-        head = file.read(10)
-        file.seek(begin)
+        start_position = file.tell()
+        first_bytes = file.read(10)
+        file.seek(start_position)
     elif os.path.isdir(file):
         return "zarr"
     else:
-        with open(file, "rb") as opened:
-            head = opened.read(10)
-    if head.startswith(b"\x93NUMPY"):
+        with open(file, "rb") as stream:
+            first_bytes = stream.read(10)
+    if first_bytes.startswith(b"\x93NUMPY"):
         return "npy"
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+    if first_bytes.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "npz"
-    if head[8:9] == b"{" and isinstance(file, str):
+    if first_bytes[8:9] == b"{" and isinstance(file, str):
         return "safetensors"
-    about = "; a pickle can run any code, so it is not read" if head[:1] == b"\x80" else ""
-    raise ValueError(f"{file} is no .npy, .npz, .safetensors or Zarr{about}")
+    pickle_note = (
+        "; a pickle can run any code, so it is not read" if first_bytes[:1] == b"\x80" else ""
+    )
+    raise ValueError(f"{file} is no .npy, .npz, .safetensors or Zarr{pickle_note}")
 
 
 @contextlib.contextmanager
-def _replacing(path: str) -> Iterator[str]:
+def _replace_when_complete(path: str) -> Iterator[str]:
     """Give a path in a hidden folder beside `path`, which takes its place at the end."""
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")
-    temporary = loaded("tempfile").TemporaryDirectory
-    with temporary(dir=folder, prefix=".", ignore_cleanup_errors=True) as room:
-        part = os.path.join(room, f"new.part{os.path.splitext(name)[1]}")
-        old = f"{part}.old"
+    temporary_directory = import_lazily("tempfile").TemporaryDirectory
+    with temporary_directory(
+        dir=folder, prefix=".", ignore_cleanup_errors=True
+    ) as temporary_folder:
+        temporary_path = os.path.join(temporary_folder, f"new.part{os.path.splitext(name)[1]}")
+        replaced_path = f"{temporary_path}.old"
         try:
-            yield part
+            yield temporary_path
             if os.path.isdir(path):  # nothing replaces a folder that is not empty
-                os.rename(path, old)
-                os.rename(part, path)
+                os.rename(path, replaced_path)
+                os.rename(temporary_path, path)
             else:
-                os.replace(part, path)
+                os.replace(temporary_path, path)
         except BaseException:
-            if os.path.isdir(old) and not os.path.exists(path):
-                os.rename(old, path)
+            if os.path.isdir(replaced_path) and not os.path.exists(path):
+                os.rename(replaced_path, path)
             raise

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.dtypes import is_numpys, wider
+from tensorlayout.dtypes import is_numpy_dtype, widened_dtype
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions.arguments import tensor, writable
 from tensorlayout.functions.creation import asarray
@@ -15,50 +15,50 @@ from tensorlayout.functions.interchange import to_device, to_numpy
 from tensorlayout.functions.layouts import to_layout
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout import Layout
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 # Memory that a text may ask for: this many times that of the elements, and this many bytes more for
 # all texts of a file.
-_MOST, _TIMES = 1 << 26, 1024
+_MAX_PADDING_BYTES, _MAX_PADDING_RATIO = 1 << 26, 1024
 
 
-def library(name: str, module: str) -> Any:
+def import_optional_library(package_name: str, module_name: str) -> Any:
     """Import a module of an optional library; ImportError with what to install."""
     try:
-        return loaded(module)
+        return import_lazily(module_name)
     except ImportError as error:
-        msg = f"{name} reads and writes such files: pip install 'tensorlayout[files]'"
+        msg = f"{package_name} reads and writes such files: pip install 'tensorlayout[files]'"
         raise ImportError(msg) from error
 
 
-def array_of(x: Tensor) -> Array:
+def host_array(x: Tensor) -> Array:
     """Return the elements on the CPU, of strided tensors no copy; bools are 0 or 1."""
     array = to_numpy(on_host(x))
     return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
 
-def text_of(x: Tensor) -> str:
+def form_text(x: Tensor) -> str:
     """Return the text of the form, which is kept; nothing for what every file says, row-major."""
     form = x.layout.form
     return "" if form == Layout.row_major(form.shape) else str(form)
 
 
-def refuse_foreign(who: str, x: Tensor) -> None:
+def check_numpy_dtype(format_phrase: str, x: Tensor) -> None:
     """Raise ValueError for a dtype that is ml_dtypes', where only NumPy's are known."""
-    if not is_numpys(x.dtype):
-        fix = f"use .safetensors where that has it, or astype(x, {wider(x.dtype)}) first"
-        raise ValueError(f"{who} no {x.dtype}; {fix}")
+    if not is_numpy_dtype(x.dtype):
+        fix = f"use .safetensors where that has it, or astype(x, {widened_dtype(x.dtype)}) first"
+        raise ValueError(f"{format_phrase} no {x.dtype}; {fix}")
 
 
-def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
+def restore_layouts(named_arrays: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
     """Return tensors for arrays that were read, by name, in the layouts of their texts.
 
     ValueError for a layout of another shape, one that is no form, or with far more padding than
     elements.
     """
-    found, room = {}, _MOST
-    for name, array, text in members:
+    tensors, padding_left = {}, _MAX_PADDING_BYTES
+    for name, array, text in named_arrays:
         x = asarray(array)
         if text:
             layout = Layout.parse(text)
@@ -66,14 +66,14 @@ def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
                 raise ValueError(f"layout {layout} is not of shape {x.shape}")
             if layout.form != layout:
                 raise ValueError(f"layout {layout} has gaps, overlaps or runs backwards")
-            needed = layout.required_size * x.dtype.itemsize
-            room -= max(0, needed - _TIMES * array.nbytes)
-            if room < 0:
-                msg = f"layout {layout} takes {needed} bytes for {array.nbytes} of elements"
+            required_bytes = layout.required_size * x.dtype.itemsize
+            padding_left -= max(0, required_bytes - _MAX_PADDING_RATIO * array.nbytes)
+            if padding_left < 0:
+                msg = f"layout {layout} takes {required_bytes} bytes for {array.nbytes} of elements"
                 raise ValueError(msg)
             x = to_layout(x, layout)
-        found[name] = x
-    return found
+        tensors[name] = x
+    return tensors
 
 
 class Targets:
@@ -81,40 +81,44 @@ class Targets:
 
     def __init__(self, out: Tensor | Mapping[str, Tensor]) -> None:
         self.out = out
-        self.refused: ValueError | None = None
+        self.mismatch_error: ValueError | None = None
         if isinstance(out, Mapping):
             for name, x in out.items():
                 writable(tensor(x, f"out[{name!r}]"))
         else:
             writable(tensor(out, "out"))
 
-    def fit(
-        self, held: Mapping[str, tuple[tuple[int, ...], Any]], alone: bool
+    def match_destinations(
+        self, stored_specs: Mapping[str, tuple[tuple[int, ...], Any]], is_single: bool
     ) -> dict[str, Tensor]:
         """Return the tensors by name, a file's only one by ``""``.
 
         ValueError, kept as `refused`, unless each is of the shape and dtype in the file.
         """
-        given = {"": self.out} if isinstance(self.out, Tensor) else dict(self.out)
-        if alone != isinstance(self.out, Tensor) or given.keys() != held.keys():
-            names = "one tensor" if alone else f"tensors by the names {sorted(held)}"
-            raise self._unfit(f"out must be {names}, as the file holds")
-        for name, x in given.items():
-            shape, dtype = held[name]
+        destinations = {"": self.out} if isinstance(self.out, Tensor) else dict(self.out)
+        if is_single != isinstance(self.out, Tensor) or destinations.keys() != stored_specs.keys():
+            names = "one tensor" if is_single else f"tensors by the names {sorted(stored_specs)}"
+            raise self._record_mismatch(f"out must be {names}, as the file holds")
+        for name, x in destinations.items():
+            shape, dtype = stored_specs[name]
             if (x.shape, x.dtype) != (tuple(shape), dtype.newbyteorder("=")):
-                which = f"out[{name!r}]" if name else "out"
-                has = f"of {dtype} and shape {tuple(shape)}, as the file"
-                raise self._unfit(f"{which} must be {has}, got {x.dtype} and {x.shape}")
-        return given
+                argument_name = f"out[{name!r}]" if name else "out"
+                expected = f"of {dtype} and shape {tuple(shape)}, as the file"
+                raise self._record_mismatch(
+                    f"{argument_name} must be {expected}, got {x.dtype} and {x.shape}"
+                )
+        return destinations
 
-    def put(self, found: Tensor | dict[str, Tensor]) -> None:
+    def write_tensors(self, contents: Tensor | dict[str, Tensor]) -> None:
         """Write what a file gave."""
-        alone = isinstance(found, Tensor)
-        read = {"": found} if isinstance(found, Tensor) else found
-        fitting = self.fit({name: (x.shape, x.dtype) for name, x in read.items()}, alone)
-        for name, x in fitting.items():
-            x[...] = to_device(read[name], x.device)
+        is_single = isinstance(contents, Tensor)
+        stored_tensors = {"": contents} if isinstance(contents, Tensor) else contents
+        destinations = self.match_destinations(
+            {name: (x.shape, x.dtype) for name, x in stored_tensors.items()}, is_single
+        )
+        for name, x in destinations.items():
+            x[...] = to_device(stored_tensors[name], x.device)
 
-    def _unfit(self, reason: str) -> ValueError:
-        self.refused = ValueError(f"{reason}")
-        return self.refused
+    def _record_mismatch(self, reason: str) -> ValueError:
+        self.mismatch_error = ValueError(f"{reason}")
+        return self.mismatch_error

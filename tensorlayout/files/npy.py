@@ -9,13 +9,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.files.forms import array_of, refuse_foreign, text_of
+from tensorlayout.files.forms import check_numpy_dtype, form_text, host_array
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
 
-_AT_ONCE = 1 << 20  # bytes
-_HEADERS: dict[tuple[int, int], Any] = {
+_CHUNK_BYTES = 1 << 20  # bytes
+_HEADER_READERS: dict[tuple[int, int], Any] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
     (3, 0): np.lib.format.read_array_header_2_0,  # it differs in the names of fields
@@ -26,87 +26,92 @@ class Elements(NamedTuple):
     """Elements that are to be written, and whether by columns."""
 
     array: Array
-    by_columns: bool
+    is_column_major: bool
 
 
-def prepared(x: Tensor) -> Elements:
+def prepare_contents(x: Tensor) -> Elements:
     """Return what to write. ValueError for a form or dtype that NumPy's header cannot say."""
-    by_columns = bool(text_of(x))
-    refuse_foreign("NumPy's files have", x)
-    if by_columns and x.layout.form != Layout.column_major(x.shape):
+    is_column_major = bool(form_text(x))
+    check_numpy_dtype("NumPy's files have", x)
+    if is_column_major and x.layout.form != Layout.column_major(x.shape):
         raise ValueError(
             f"NumPy's files are row-major or column-major, layout {x.layout} is not; "
             "use .safetensors or .zarr, or to_layout(x, 'C') first"
         )
-    return Elements(array_of(x), by_columns)
+    return Elements(host_array(x), is_column_major)
 
 
-def put(file: IO[bytes], elements: Elements) -> None:
+def write_stream(file: IO[bytes], elements: Elements) -> None:
     """Write header and elements, some at a time."""
-    array, by_columns = elements
+    array, is_column_major = elements
     descr = np.lib.format.dtype_to_descr(array.dtype)
-    header = {"descr": descr, "fortran_order": by_columns, "shape": array.shape}
+    header = {"descr": descr, "fortran_order": is_column_major, "shape": array.shape}
     np.lib.format.write_array_header_1_0(file, header)
-    parts: Any = np.nditer(
-        array.T if by_columns else array,
+    chunks: Any = np.nditer(
+        array.T if is_column_major else array,
         flags=["external_loop", "buffered", "zerosize_ok"],
-        buffersize=_AT_ONCE // array.itemsize,
+        buffersize=_CHUNK_BYTES // array.itemsize,
         order="C",
     )
-    for part in parts:
-        file.write(part.data if part.flags.c_contiguous else part.tobytes())
+    for chunk in chunks:
+        file.write(chunk.data if chunk.flags.c_contiguous else chunk.tobytes())
 
 
-def read(file: str | IO[bytes]) -> Tensor:
+def read_file(file: str | IO[bytes]) -> Tensor:
     """Return the tensor, in memory of its own."""
     if isinstance(file, str):
-        with open(file, "rb") as opened:
-            return read(opened)
-    begin = file.tell()
-    size = file.seek(0, os.SEEK_END) - begin
-    file.seek(begin)
-    return got(file, size)
+        with open(file, "rb") as stream:
+            return read_file(stream)
+    start = file.tell()
+    size = file.seek(0, os.SEEK_END) - start
+    file.seek(start)
+    return read_stream(file, size)
 
 
-def got(file: IO[bytes], size: int) -> Tensor:
+def read_stream(file: IO[bytes], size: int) -> Tensor:
     """Return the tensor in the next `size` bytes of a file."""
-    layout, dtype = _header(file, size)
+    layout, dtype = _read_header(file, size)
     storage = np.empty(layout.size * dtype.itemsize, np.uint8)
-    missing = storage.data
-    while missing and (count := file.readinto(missing[:_AT_ONCE])):  # type: ignore[attr-defined]
-        missing = missing[count:]
-    if missing:
+    unread = storage.data
+    while unread and (count := file.readinto(unread[:_CHUNK_BYTES])):  # type: ignore[attr-defined]
+        unread = unread[count:]
+    if unread:
         raise ValueError("it ends before its elements do")
     array = storage.view(dtype)
     native = array.astype(dtype.newbyteorder("="), copy=False)
     return from_storage(native, layout, dtype=native.dtype)
 
 
-def mapped(path: str, mode: Any) -> Tensor:
+def map_file(path: str, mode: Any) -> Tensor:
     """Return a tensor over the file."""
     with open(path, "r+b" if mode == "r+" else "rb") as file:  # another may take its place
-        layout, dtype = _header(file, os.fstat(file.fileno()).st_size)
+        layout, dtype = _read_header(file, os.fstat(file.fileno()).st_size)
         if not layout.size:
-            return read(path)
+            return read_file(path)
         elements = np.memmap(file, dtype, mode, file.tell(), layout.size)
     return from_storage(elements, layout, dtype=elements.dtype)
 
 
-def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
+def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
     """Return layout and dtype. ValueError for objects, arrays as elements, and too few bytes."""
-    begin = file.tell()
+    start = file.tell()
     version = np.lib.format.read_magic(file)
-    if version not in _HEADERS:
+    if version not in _HEADER_READERS:
         raise ValueError(f"version {version} of NumPy's files is not known")
     try:
-        shape, by_columns, dtype = _HEADERS[version](file)
+        shape, is_column_major, dtype = _HEADER_READERS[version](file)
     except MemoryError:  # what Python's parser says of a text that is nested too deeply
         raise ValueError("its header makes no sense") from None
     if dtype.hasobject:
         raise ValueError("it holds Python objects, and to read those can run any code")
     if dtype.subdtype is not None:  # NumPy writes no such file, and maps only a part of one
         raise ValueError(f"each of its elements is an array, of {dtype}; tensors hold numbers")
-    wanted, there = math.prod(shape) * dtype.itemsize, size - (file.tell() - begin)
-    if wanted > there:
-        raise ValueError(f"the header promises {wanted} bytes of elements, there are {there}")
-    return (Layout.column_major if by_columns else Layout.row_major)(shape), dtype
+    expected_bytes, available_bytes = (
+        math.prod(shape) * dtype.itemsize,
+        size - (file.tell() - start),
+    )
+    if expected_bytes > available_bytes:
+        raise ValueError(
+            f"the header promises {expected_bytes} bytes of elements, there are {available_bytes}"
+        )
+    return (Layout.column_major if is_column_major else Layout.row_major)(shape), dtype

@@ -16,12 +16,12 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.files.forms import array_of, library, restored, text_of
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.files.forms import form_text, host_array, import_optional_library, restore_layouts
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
-_KEY = "tensorlayout"  # in the metadata: the texts by name
-_ALONE = "tensor"  # what a tensor without a name is called
+_METADATA_KEY = "tensorlayout"  # in the metadata: the texts by name
+_SINGLE_TENSOR_NAME = "tensor"  # what a tensor without a name is called
 _LENGTH = 8  # bytes of the header's length
 _NARROW = {
     "F8_E4M3": "float8_e4m3fn",
@@ -40,49 +40,51 @@ class Elements(NamedTuple):
     dtype: str
 
 
-Ready = tuple[dict[str, Elements], dict[str, str]]
+Contents = tuple[dict[str, Elements], dict[str, str]]
 
 
-def prepared(x: Tensor | dict[str, Tensor]) -> Ready:
+def prepare_contents(x: Tensor | dict[str, Tensor]) -> Contents:
     """Return elements and metadata. ValueError for what the format does not have."""
-    library("safetensors", "safetensors")
-    tensors = {_ALONE: x} if isinstance(x, Tensor) else x
+    import_optional_library("safetensors", "safetensors")
+    tensors = {_SINGLE_TENSOR_NAME: x} if isinstance(x, Tensor) else x
     if "__metadata__" in tensors:
         raise ValueError("safetensors keeps the name __metadata__ for itself")
     for tensor in tensors.values():
-        _check(tensor)
-    layouts = {key: text for key, tensor in tensors.items() if (text := text_of(tensor))}
-    elements = {key: _elements(tensor) for key, tensor in tensors.items()}
-    return elements, {_KEY: json.dumps({"alone": tensors is not x, "layouts": layouts})}
+        _check_storable(tensor)
+    layouts = {key: text for key, tensor in tensors.items() if (text := form_text(tensor))}
+    elements = {key: _storage_elements(tensor) for key, tensor in tensors.items()}
+    return elements, {_METADATA_KEY: json.dumps({"alone": tensors is not x, "layouts": layouts})}
 
 
-def _check(x: Tensor) -> None:
+def _check_storable(x: Tensor) -> None:
     if x.dtype == np.complex128:
         raise ValueError("safetensors has no complex128; use .npy or .zarr")
-    if not dtypes.is_narrow(x.dtype):
+    if not dtypes.is_narrow_dtype(x.dtype):
         return
     if x.dtype.name not in _NARROW.values():
-        fix = f"use astype(x, {dtypes.wider(x.dtype)}) first, or x.view(uint8) for its bytes"
+        fix = (
+            f"use astype(x, {dtypes.widened_dtype(x.dtype)}) first, or x.view(uint8) for its bytes"
+        )
         raise ValueError(f"safetensors has no {x.dtype}; {fix}")
-    if dtypes.bits_of(x.dtype) < 8 and (not x.ndim or x.shape[-1] % 2):
+    if dtypes.value_bits(x.dtype) < 8 and (not x.ndim or x.shape[-1] % 2):
         raise ValueError(
             f"safetensors keeps {x.dtype} in pairs along the last dimension, which must be"
             f" even, got shape {x.shape}; pad() it, or use x.view(uint8)"
         )
 
 
-def _elements(x: Tensor) -> Elements:
-    array = np.ascontiguousarray(array_of(x)).reshape(x.shape)
+def _storage_elements(x: Tensor) -> Elements:
+    array = np.ascontiguousarray(host_array(x)).reshape(x.shape)
     if array.dtype.name != _NARROW["F4"]:
         return Elements(array, array.dtype.name)
     bits = array.view(np.uint8) & 15
     return Elements(np.ascontiguousarray(bits[..., ::2] | bits[..., 1::2] << 4), f"{x.dtype}_x2")
 
 
-def write(path: str, ready: Ready) -> None:
+def write_path(path: str, contents: Contents) -> None:
     """Write the file."""
-    elements, metadata = ready
-    module = library("safetensors", "safetensors")
+    elements, metadata = contents
+    module = import_optional_library("safetensors", "safetensors")
     if sys.byteorder == "big":
         elements = {
             key: Elements(array.byteswap(), dtype) for key, (array, dtype) in elements.items()
@@ -92,37 +94,39 @@ def write(path: str, ready: Ready) -> None:
     try:
         specs = {}
         for key, (array, dtype) in elements.items():
-            where = {"data_ptr": array.ctypes.data, "data_len": array.nbytes}
-            specs[key] = module.TensorSpec(dtype=dtype, shape=array.shape, **where)
+            memory = {"data_ptr": array.ctypes.data, "data_len": array.nbytes}
+            specs[key] = module.TensorSpec(dtype=dtype, shape=array.shape, **memory)
         module.serialize_file(specs, path, metadata)
     except module.SafetensorError as error:
         raise OSError(f"save: {error}") from error
     os.chmod(path, mode & 0o777)
 
 
-def read(path: str) -> Tensor | dict[str, Tensor]:
+def read_file(path: str) -> Tensor | dict[str, Tensor]:
     """Return the tensors by name, or the one that was saved without."""
-    loaded("ml_dtypes")  # by which NumPy knows the name bfloat16
-    with library("safetensors", "safetensors").safe_open(path, framework="numpy") as file:
-        said = json.loads((file.metadata() or {}).get(_KEY, "{}"))
-        layouts = said.get("layouts", {})
-        found = restored(
-            (name, _array(path, file, name), layouts.get(name, ""))
+    import_lazily("ml_dtypes")  # by which NumPy knows the name bfloat16
+    with import_optional_library("safetensors", "safetensors").safe_open(
+        path, framework="numpy"
+    ) as file:
+        layout_metadata = json.loads((file.metadata() or {}).get(_METADATA_KEY, "{}"))
+        layouts = layout_metadata.get("layouts", {})
+        tensors = restore_layouts(
+            (name, _read_array(path, file, name), layouts.get(name, ""))
             for name in file.keys()  # noqa: SIM118 - it is no dict
         )
-    return found[_ALONE] if said.get("alone") else found
+    return tensors[_SINGLE_TENSOR_NAME] if layout_metadata.get("alone") else tensors
 
 
-def _array(path: str, file: Any, name: str) -> Array:
+def _read_array(path: str, file: Any, name: str) -> Array:
     """Return a tensor of the checked file; the library gives NumPy no narrow types."""
-    part = file.get_slice(name)
-    if part.get_dtype() not in _NARROW:
+    tensor_slice = file.get_slice(name)
+    if tensor_slice.get_dtype() not in _NARROW:
         return file.get_tensor(name)
-    with open(path, "rb") as raw:  # which begins with the length of a header in JSON
-        length = int.from_bytes(raw.read(_LENGTH), "little")
-        begin, end = json.loads(raw.read(length))[name]["data_offsets"]
-    octets = np.fromfile(path, np.uint8, end - begin, offset=_LENGTH + length + begin)
-    dtype = dtypes.as_dtype(_NARROW[part.get_dtype()])
-    if dtypes.bits_of(dtype) < 8:
-        octets = np.stack([octets & 15, octets >> 4], axis=-1)
-    return octets.reshape(part.get_shape()).view(dtype)
+    with open(path, "rb") as stream:  # which begins with the length of a header in JSON
+        length = int.from_bytes(stream.read(_LENGTH), "little")
+        begin, end = json.loads(stream.read(length))[name]["data_offsets"]
+    stored_bytes = np.fromfile(path, np.uint8, end - begin, offset=_LENGTH + length + begin)
+    dtype = dtypes.as_dtype(_NARROW[tensor_slice.get_dtype()])
+    if dtypes.value_bits(dtype) < 8:
+        stored_bytes = np.stack([stored_bytes & 15, stored_bytes >> 4], axis=-1)
+    return stored_bytes.reshape(tensor_slice.get_shape()).view(dtype)

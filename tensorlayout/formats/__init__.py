@@ -14,8 +14,8 @@ from typing import Any
 
 from tensorlayout import errors
 from tensorlayout.formats import blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch
-from tensorlayout.formats.blocks import checked
-from tensorlayout.layout import HasItemsize, Layout, checked_itemsize
+from tensorlayout.formats.blocks import check_layout
+from tensorlayout.layout import HasItemsize, Layout, check_itemsize
 
 __all__ = [
     "blas",
@@ -30,7 +30,7 @@ __all__ = [
     "written",
 ]
 
-_ROWS = {name: globals()[name] for name in __all__ if name != "written"}
+_LIBRARY_FORMATS = {name: globals()[name] for name in __all__ if name != "written"}
 
 
 def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
@@ -44,15 +44,15 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
     >>> formats.written(Layout.labelled((2, 8, 3, 3), "NHWC"))["onednn"]
     'acdb'
     """
-    checked(layout, bits=True)
-    step = checked_itemsize(itemsize)
-    found = {}
-    for name, row in _ROWS.items():
+    check_layout(layout, allow_bits=True)
+    step = check_itemsize(itemsize)
+    results = {}
+    for name, library_format in _LIBRARY_FORMATS.items():
         with contextlib.suppress(ValueError):
-            found[name] = row.write(layout, *[step] * (row is numpy))
-    return found
+            results[name] = library_format.write(layout, *[step] * (library_format is numpy))
+    return results
 
 
-for _row in _ROWS.values():
-    errors.guard(vars(_row), ("read", "write"))
-errors.guard(globals(), ("written",))
+for _library_format in _LIBRARY_FORMATS.values():
+    errors.wrap_public_functions(vars(_library_format), ("read", "write"))
+errors.wrap_public_functions(globals(), ("written",))

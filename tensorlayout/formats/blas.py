@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.formats.blocks import checked, refuse
-from tensorlayout.layout import Layout, checked_integer, checked_sizes
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.formats.blocks import check_layout, raise_error
+from tensorlayout.layout import Layout, check_integer, check_sizes
 
 __all__ = ["BlasMatrix", "read", "write"]
 
@@ -38,19 +38,23 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
     >>> formats.blas.read((2, 3), ("T", 5))
     Layout.parse('(2,3):(5,1)')
     """
-    sizes = checked_sizes("shape", shape)
+    sizes = check_sizes("shape", shape)
     if not isinstance(matrix, tuple) or len(matrix) not in (2, 3):
-        refuse(f"matrix must be a pair (trans, ld), got {shown(matrix)}", TypeError)
+        raise_error(f"matrix must be a pair (trans, ld), got {short_repr(matrix)}", TypeError)
     trans, ld, offset = BlasMatrix(*matrix)
     if len(sizes) != 2:
-        refuse(f"a matrix has two dimensions, got shape {shown(sizes)}")
+        raise_error(f"a matrix has two dimensions, got shape {short_repr(sizes)}")
     word = trans.upper() if isinstance(trans, str) else trans
     if word not in ("N", "T"):
-        refuse(f"trans must be 'N' or 'T' ('C' of a real matrix is 'T'), got {shown(trans)}")
-    ld = checked_integer("ld", ld)
+        raise_error(
+            f"trans must be 'N' or 'T' ('C' of a real matrix is 'T'), got {short_repr(trans)}"
+        )
+    ld = check_integer("ld", ld)
     column = sizes[word == "T"]
     if ld < max(1, column):
-        refuse(f"ld must be at least {max(1, column)}, the length of a column, got {shown(ld)}")
+        raise_error(
+            f"ld must be at least {max(1, column)}, the length of a column, got {short_repr(ld)}"
+        )
     strides = (1, ld) if word == "N" else (ld, 1)
     return Layout(sizes, strides, offset=offset)
 
@@ -65,24 +69,24 @@ def write(layout: Layout) -> BlasMatrix:
     >>> formats.blas.write(Layout.padded((2, 3), (2, 5)))
     BlasMatrix(trans='T', ld=5, offset=0)
     """
-    if checked(layout).ndim != 2 or layout.is_tiled:
-        refuse(f"a matrix has two dimensions and no tiles, got {cut(layout)}")
-    ways = ("N", "T") if layout.minor_to_major[0] == 0 else ("T", "N")
-    for trans in ways:
+    if check_layout(layout).ndim != 2 or layout.is_tiled:
+        raise_error(f"a matrix has two dimensions and no tiles, got {truncate(layout)}")
+    trans_options = ("N", "T") if layout.minor_to_major[0] == 0 else ("T", "N")
+    for trans in trans_options:
         if (ld := _leading_dimension(layout, int(trans == "T"))) is not None:
             return BlasMatrix(trans, ld, layout.offset)
     rule = "one stride must be 1 and the other at least the length of a column or row"
-    return refuse(f"{rule}, got {cut(layout)}; to_layout() copies")
+    return raise_error(f"{rule}, got {truncate(layout)}; to_layout() copies")
 
 
 def _leading_dimension(layout: Layout, dim: int) -> int | None:
     """The stride across columns that run along `dim`; None where that is no column."""
-    (size, across), (step, ld) = (
+    (size, column_count), (element_stride, ld) = (
         (numbers[dim], numbers[1 - dim]) for numbers in (layout.shape, layout.strides)
     )
-    least = max(1, size)
-    if size > 1 and across and step != 1:
+    minimum = max(1, size)
+    if size > 1 and column_count and element_stride != 1:
         return None
-    if across > 1 and size:
-        return ld if ld >= least else None
-    return max(ld, least)
+    if column_count > 1 and size:
+        return ld if ld >= minimum else None
+    return max(ld, minimum)

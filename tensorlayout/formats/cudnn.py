@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.formats.blocks import block_of, laid_out, named, refuse
-from tensorlayout.layout import Layout, checked_sizes
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.formats.blocks import block_form, layout_from_digits, matching_name, raise_error
+from tensorlayout.layout import Layout, check_sizes
 
 __all__ = ["read", "write"]
 
-_VECTORS = (4, 32)  # CUDNN_DATA_INT8x4 and UINT8x4, CUDNN_DATA_INT8x32
+_VECTOR_SIZES = (4, 32)  # CUDNN_DATA_INT8x4 and UINT8x4, CUDNN_DATA_INT8x32
 _RANKS = range(3, 9)
-_KNOWN = "NCHW, NHWC, NC/4HW4, NC/32HW32, NCHW_VECT_C with vector=4 or 32"
+_KNOWN_FORMATS = "NCHW, NHWC, NC/4HW4, NC/32HW32, NCHW_VECT_C with vector=4 or 32"
 
 
 def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) -> Layout:
@@ -30,9 +30,9 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     >>> formats.cudnn.read((2, 8, 2, 3), "NC/4HW4")
     Layout.parse('(2,8,2,3):(48,2*24+4*1,12,4)')
     """
-    sizes = checked_sizes("shape", shape)
+    sizes = check_sizes("shape", shape)
     if len(sizes) not in _RANKS:
-        refuse(f"a tensor has 3 to 8 dimensions, got shape {shown(sizes)}")
+        raise_error(f"a tensor has 3 to 8 dimensions, got shape {short_repr(sizes)}")
     word = tensor_format if isinstance(tensor_format, str) else ""
     word = word.removeprefix("CUDNN_TENSOR_")
     if word in ("NCDHW", "NDHWC") and len(sizes) == 5:
@@ -44,15 +44,18 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
         spatial = range(2, len(sizes))
         order = (0, 1, *spatial) if word == "NCHW" else (0, *spatial, 1)
         return Layout.packed(sizes, order[::-1])
-    if word != "NCHW_VECT_C" or vector not in _VECTORS:
-        came = f"{shown(tensor_format)} with vector={shown(vector)} for {len(sizes)} dimensions"
-        refuse(f"tensor_format must be one of {_KNOWN}, got {came}")
+    if word != "NCHW_VECT_C" or vector not in _VECTOR_SIZES:
+        received = (
+            f"{short_repr(tensor_format)} with vector={short_repr(vector)} for {len(sizes)} "
+            "dimensions"
+        )
+        raise_error(f"tensor_format must be one of {_KNOWN_FORMATS}, got {received}")
     if sizes[1] % vector:
         rule = f"channels must be a multiple of the {vector} of a vector"
-        refuse(f"{rule}, got shape {shown(sizes)}")
+        raise_error(f"{rule}, got shape {short_repr(sizes)}")
     extents = [[n] for n in sizes]
     extents[1] = [sizes[1] // vector, vector]
-    return laid_out(sizes, extents, [*((dim, 0) for dim in range(len(sizes))), (1, 1)])
+    return layout_from_digits(sizes, extents, [*((dim, 0) for dim in range(len(sizes))), (1, 1)])
 
 
 def write(layout: Layout) -> str:
@@ -65,11 +68,13 @@ def write(layout: Layout) -> str:
     >>> formats.cudnn.write(Layout.tiled((1, 64, 2, 3), [(32, 1, 1)]))
     'NC/32HW32'
     """
-    block = block_of(layout)
+    block = block_form(layout)
     if block.ndim in _RANKS:
         words = ["NCHW", "NHWC"]
-        words += [f"NC/{n}HW{n}" for n in _VECTORS if block.shape[1] % n == 0]
-        word = named(block, [(word, read(block.shape, word)) for word in words])
+        words += [f"NC/{n}HW{n}" for n in _VECTOR_SIZES if block.shape[1] % n == 0]
+        word = matching_name(block, [(word, read(block.shape, word)) for word in words])
         if word is not None:
             return word
-    return refuse(f"no format of cuDNN ({_KNOWN}); a descriptor takes strides, got {cut(layout)}")
+    return raise_error(
+        f"no format of cuDNN ({_KNOWN_FORMATS}); a descriptor takes strides, got {truncate(layout)}"
+    )

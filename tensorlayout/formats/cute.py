@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from operator import index as as_int
 from typing import Any, NamedTuple, TypeAlias
 
-from tensorlayout.errors import cut, named, refuse, shown
-from tensorlayout.formats.blocks import checked
+from tensorlayout.errors import prefix_operation_name, raise_named_error, short_repr, truncate
+from tensorlayout.formats.blocks import check_layout
 from tensorlayout.layout import (
     MAX_PARTS,
     MAX_RANK,
@@ -24,8 +24,8 @@ from tensorlayout.layout import (
     PaddingValue,
     Part,
     Parts,
-    checked_padding,
-    checked_sizes,
+    check_padding_value,
+    check_sizes,
     slots,
 )
 
@@ -37,7 +37,7 @@ _SIDES = r"(?a)((?:-?\d|[\s(),])*):((?:-?\d|[\s(),])*)"
 _STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # of static integers C++ prints _4 and _-4
 _MOST_LEVELS = 64
 _MOST_MODES = 2 * MAX_RANK * MAX_PARTS  # with those that hold others
-_NAME = "from_cute"  # whose errors are told
+_CALLER_NAME = "from_cute"  # whose errors are told
 
 
 class CuteLayout(NamedTuple):
@@ -56,11 +56,11 @@ class CuteLayout(NamedTuple):
     offset: int = 0
 
     def __str__(self) -> str:
-        return f"{_text(self.shape)}:{_text(self.stride)}"
+        return f"{_format_mode(self.shape)}:{_format_mode(self.stride)}"
 
 
-def _text(mode: Mode) -> str:
-    return str(mode) if isinstance(mode, int) else f"({','.join(map(_text, mode))})"
+def _format_mode(mode: Mode) -> str:
+    return str(mode) if isinstance(mode, int) else f"({','.join(map(_format_mode, mode))})"
 
 
 def read(
@@ -89,28 +89,32 @@ def write(layout: Layout) -> CuteLayout:
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))
     (2,4):(4,1)
     """
-    return cute_of(checked(layout, bits=True), padded=True)
+    return layout_to_cute(check_layout(layout, allow_bits=True), padded=True)
 
 
 # --- to ------------------------------------------------------------------------------------------
 
 
-def cute_of(layout: Layout, padded: bool | None) -> CuteLayout:
+def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
     """What `Layout.to_cute` gives."""
     modes: list[tuple[Mode, Mode]] = []
-    for dim, (size, whole, parts) in enumerate(
+    for dim, (size, padded_size, parts) in enumerate(
         zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
     ):
         tiles = math.prod(extent for extent, _ in parts)
-        if whole != size and padded is None:
-            rule = f"dimension {dim} has {whole} slots for a size of {size}, and CuTe no padding"
+        if padded_size != size and padded is None:
+            rule = (
+                f"dimension {dim} has {padded_size} slots for a size of {size}, and CuTe no padding"
+            )
             fix = "padded=True gives the whole block, padded=False the elements alone"
-            refuse("to_cute", f"{rule}; {fix}, got {cut(layout)}")
-        if tiles != size and (not padded or tiles > whole):
+            raise_named_error("to_cute", f"{rule}; {fix}, got {truncate(layout)}")
+        if tiles != size and (not padded or tiles > padded_size):
             rule = f"dimension {dim} of size {size} ends inside a tile, which no mode says"
-            owned = "padded=True gives whole tiles" if tiles <= whole else "it owns no padding"
-            refuse("to_cute", f"{rule}; {owned}, got {cut(layout)}")
-        digits = slots.spanning(parts, whole) if padded else parts
+            owned = (
+                "padded=True gives whole tiles" if tiles <= padded_size else "it owns no padding"
+            )
+            raise_named_error("to_cute", f"{rule}; {owned}, got {truncate(layout)}")
+        digits = slots.extend_parts_to_size(parts, padded_size) if padded else parts
         extents, strides = zip(*reversed(digits), strict=True)
         modes.append((extents, strides) if len(parts) > 1 else digits[0])
     shape, stride = zip(*modes, strict=True) if modes else ((), ())
@@ -120,68 +124,75 @@ def cute_of(layout: Layout, padded: bool | None) -> CuteLayout:
 # --- from ----------------------------------------------------------------------------------------
 
 
-def fields_of(
+def layout_fields_from_cute(
     source: Any, shape: Sequence[int] | None, padding_value: Padding | str
 ) -> dict[str, Any]:
     """The arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
-    sizes, strides, offset = _read(source)
-    modes, room = _modes(sizes, strides), iter(range(_MOST_MODES))
+    sizes, strides, offset = _split_source(source)
+    modes, mode_budget = _zip_submodes(sizes, strides), iter(range(_MOST_MODES))
     dims: list[Parts] = []
     for mode in [(sizes, strides)] if modes is None else modes:
-        digits = tuple(_digits(*mode, room))
+        digits = tuple(_mode_digits(*mode, mode_budget))
         has_indices = all(extent for extent, _ in digits[1:])
         dims.append(digits if has_indices else ((0, digits[0][1]),))
-    whole = tuple(math.prod(extent for extent, _ in parts) for parts in dims)
-    kept = whole if shape is None else checked_sizes("shape", shape)
-    if len(kept) != len(whole) or any(n > most for n, most in zip(kept, whole, strict=True)):
-        rule = f"shape must have a size for each mode, at most {shown(whole)}"
-        refuse(_NAME, f"{rule}, got {shown(kept)}")
-    parts = list(map(slots.spanning, dims, kept))
-    value, block = checked_padding(padding_value), slots.covers_block(parts, whole)
+    full_sizes = tuple(math.prod(extent for extent, _ in parts) for parts in dims)
+    sizes_kept = full_sizes if shape is None else check_sizes("shape", shape)
+    if len(sizes_kept) != len(full_sizes) or any(
+        n > limit for n, limit in zip(sizes_kept, full_sizes, strict=True)
+    ):
+        rule = f"shape must have a size for each mode, at most {short_repr(full_sizes)}"
+        raise_named_error(_CALLER_NAME, f"{rule}, got {short_repr(sizes_kept)}")
+    parts = list(map(slots.extend_parts_to_size, dims, sizes_kept))
+    value, block = check_padding_value(padding_value), slots.covers_block(parts, full_sizes)
     if value is not PaddingValue.UNSPECIFIED and not block:
         rule = "the modes are no block without gaps, and own no padding that could hold a value"
-        refuse(_NAME, f"{rule}, got {shown(source)} with padding_value={shown(padding_value)}")
-    padded = whole if block else None
-    said = {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
-    return said | {"padding_value": value}
+        raise_named_error(
+            _CALLER_NAME,
+            f"{rule}, got {short_repr(source)} with padding_value={short_repr(padding_value)}",
+        )
+    padded = full_sizes if block else None
+    fields = {"shape": sizes_kept, "parts": parts, "offset": offset, "padded_shape": padded}
+    return fields | {"padding_value": value}
 
 
-def _modes(size: Any, stride: Any) -> list[tuple[Any, Any]] | None:
+def _zip_submodes(size: Any, stride: Any) -> list[tuple[Any, Any]] | None:
     """The modes that two modes, which are nested alike, are made of; None for two integers."""
-    nested = [isinstance(mode, (tuple, list)) for mode in (size, stride)]
-    if nested == [False, False]:
+    are_nested = [isinstance(mode, (tuple, list)) for mode in (size, stride)]
+    if are_nested == [False, False]:
         return None
-    if nested == [True, True] and len(size) == len(stride):
+    if are_nested == [True, True] and len(size) == len(stride):
         return list(zip(size, stride, strict=True))
-    came = f"{shown(size)} and {shown(stride)}"
-    return refuse(_NAME, f"stride must be nested as shape is, got {came}")
+    received = f"{short_repr(size)} and {short_repr(stride)}"
+    return raise_named_error(_CALLER_NAME, f"stride must be nested as shape is, got {received}")
 
 
-def _digits(size: Any, stride: Any, room: Iterator[int], level: int = 0) -> Iterator[Part]:
+def _mode_digits(
+    size: Any, stride: Any, mode_budget: Iterator[int], level: int = 0
+) -> Iterator[Part]:
     """The extents and strides of a mode, from the slowest digit to the fastest.
 
     A tuple may hold itself, or another one many times over.
     """
-    if next(room, None) is None or level > _MOST_LEVELS:
+    if next(mode_budget, None) is None or level > _MOST_LEVELS:
         rule = f"at most {_MOST_LEVELS} levels of modes, and {_MOST_MODES} in all, are allowed"
-        refuse(_NAME, rule)
-    modes = _modes(size, stride)
+        raise_named_error(_CALLER_NAME, rule)
+    modes = _zip_submodes(size, stride)
     if modes is None:
-        extent, step = _integer(size), _integer(stride)
+        extent, stride_value = _static_integer(size), _static_integer(stride)
         if extent < 0:
-            refuse(_NAME, f"sizes must not be negative, got {shown(extent)}")
-        yield extent, step
+            raise_named_error(_CALLER_NAME, f"sizes must not be negative, got {short_repr(extent)}")
+        yield extent, stride_value
         return
     for sizes, strides in reversed(modes):
-        yield from _digits(sizes, strides, room, level + 1)
+        yield from _mode_digits(sizes, strides, mode_budget, level + 1)
     if not modes:
         yield 1, 1
 
 
-def _read(source: Any) -> tuple[Any, Any, int]:
+def _split_source(source: Any) -> tuple[Any, Any, int]:
     offset: Sequence[int] = ()
     if isinstance(source, str):
-        sizes, strides = _read_text(source)
+        sizes, strides = _parse_cute_text(source)
     elif isinstance(source, (tuple, list)) and len(source) in (2, 3):  # with an offset
         sizes, strides, *offset = source
     else:  # of another library, without an offset
@@ -189,23 +200,23 @@ def _read(source: Any) -> tuple[Any, Any, int]:
             sizes, strides = source.shape, source.stride
         except AttributeError:
             rule = "must be text such as '((2,2),3):((1,6),2)', a pair (shape, stride), or a layout"
-            text = f"source {rule} with both and no swizzle, got {shown(source)}"
-            raise named(_NAME, TypeError(text)) from None
-    return sizes, strides, _integer(offset[0]) if offset else 0
+            text = f"source {rule} with both and no swizzle, got {short_repr(source)}"
+            raise prefix_operation_name(_CALLER_NAME, TypeError(text)) from None
+    return sizes, strides, _static_integer(offset[0]) if offset else 0
 
 
-def _integer(number: Any) -> int:
+def _static_integer(number: Any) -> int:
     try:
         return as_int(number)
     except TypeError:
-        rule = f"sizes and strides must be integers in tuples, got {shown(number)}"
-        raise named(_NAME, TypeError(rule)) from None
+        rule = f"sizes and strides must be integers in tuples, got {short_repr(number)}"
+        raise prefix_operation_name(_CALLER_NAME, TypeError(rule)) from None
     except Exception:  # whatever the numbers of a stranger raise that a kernel alone knows
         rule = "shape and stride must be static, not known only as a kernel runs"
-        return refuse(_NAME, f"{rule}, got {shown(number)}")
+        return raise_named_error(_CALLER_NAME, f"{rule}, got {short_repr(number)}")
 
 
-def _read_text(text: str) -> tuple[Any, Any]:
+def _parse_cute_text(text: str) -> tuple[Any, Any]:
     """The two sides of ``shape:stride``: Python's tuples, but for the comma of a single mode."""
     plain = re.sub(_STATIC, "", re.sub(" ?([(),:]) ?", r"\1", " ".join(text.split())))
     sides = re.fullmatch(_SIDES, re.sub(r"(?<![(,])\)", ",)", plain))
@@ -220,4 +231,4 @@ def _read_text(text: str) -> tuple[Any, Any]:
         rule += "; swizzles, composed layouts and strides of several bases are no strides"
     elif "?" in text:
         rule += "; sizes and strides that are not known yet are no layout"
-    return refuse(_NAME, f"{rule}, got {shown(text, 200)}")
+    return raise_named_error(_CALLER_NAME, f"{rule}, got {short_repr(text, 200)}")

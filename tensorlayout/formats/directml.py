@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.formats.blocks import checked
-from tensorlayout.layout import Layout, checked_integers
+from tensorlayout.formats.blocks import check_layout
+from tensorlayout.layout import Layout, check_integers
 
 __all__ = ["DirectmlBuffer", "read", "write"]
 
@@ -37,9 +37,9 @@ def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) ->
     Layout.parse('(2,3):(5,1)')
     """
     strides, offset = buffer if isinstance(buffer, DirectmlBuffer) else (buffer, 0)
-    sizes = checked_integers("shape", shape)
+    sizes = check_integers("shape", shape)
     if strides is not None:
-        strides = checked_integers("strides", strides)
+        strides = check_integers("strides", strides)
     return TensorDesc(_ANY_TYPE, sizes, strides).layout.moved(offset)
 
 
@@ -53,7 +53,7 @@ def write(layout: Layout) -> DirectmlBuffer:
     >>> formats.directml.write(Layout.labelled((1, 3, 2, 2), "NHWC"))
     DirectmlBuffer(strides=(12, 1, 6, 3), offset=0)
     """
-    desc = TensorDesc.from_layout(_ANY_TYPE, checked(layout))
+    desc = TensorDesc.from_layout(_ANY_TYPE, check_layout(layout))
     return DirectmlBuffer(desc.strides, layout.offset)
 
 

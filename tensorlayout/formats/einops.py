@@ -8,9 +8,16 @@ from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out, refuse
-from tensorlayout.layout import Layout, checked_integer, checked_sizes
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.formats.blocks import (
+    Digit,
+    block_form,
+    is_same_block,
+    layout_digits,
+    layout_from_digits,
+    raise_error,
+)
+from tensorlayout.layout import Layout, check_integer, check_sizes
 
 __all__ = ["EinopsPattern", "read", "write"]
 
@@ -45,74 +52,79 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     >>> formats.einops.read((3, 32, 2, 2), "b (c k) h w -> b c h w k", k=16)
     Layout.parse('(3,32,2,2):(128,2*64+16*1,32,16)')
     """
-    sizes = checked_sizes("shape", shape)
+    sizes = check_sizes("shape", shape)
     text = pattern
     if isinstance(pattern, EinopsPattern):
         if not isinstance(pattern.lengths, Mapping):
-            came = shown(pattern.lengths)
-            refuse(f"lengths must be a dictionary of integers, got {came}", TypeError)
+            received = short_repr(pattern.lengths)
+            raise_error(f"lengths must be a dictionary of integers, got {received}", TypeError)
         text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
-    left, right = _sides(text, len(sizes))
-    where = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
+    left, right = _parse_sides(text, len(sizes))
+    axis_digits = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
     order = [axis for axes in right for axis in axes]
-    unknown = lengths.keys() - where.keys()
-    if unknown or sorted(order) != sorted(where) or len(where) != sum(map(len, left)):
-        came = shown(text, 200)
+    unknown = lengths.keys() - axis_digits.keys()
+    if unknown or sorted(order) != sorted(axis_digits) or len(axis_digits) != sum(map(len, left)):
+        received = short_repr(text, 200)
         if unknown:
-            came += f" and a length of {shown(min(unknown, key=str))}"
-        refuse(f"each axis must be on both sides, once, got {came}")
-    extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
-    single = [(dim, 0) for dim, axes in enumerate(left) if not axes]
-    return laid_out(sizes, extents, [*single, *(where[axis] for axis in order)])
+            received += f" and a length of {short_repr(min(unknown, key=str))}"
+        raise_error(f"each axis must be on both sides, once, got {received}")
+    extents = [_axis_lengths(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
+    unit_digits = [(dim, 0) for dim, axes in enumerate(left) if not axes]
+    return layout_from_digits(
+        sizes, extents, [*unit_digits, *(axis_digits[axis] for axis in order)]
+    )
 
 
-def _extents(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
+def _axis_lengths(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
     """The lengths of the axes that a dimension is made of."""
-    given = {axis: checked_integer(axis, lengths[axis]) for axis in axes if axis in lengths}
-    open_ones = [axis for axis in axes if axis not in given]
-    known = math.prod(given.values())
-    if min(given.values(), default=1) < 1 or len(open_ones) > 1 or size % known:
+    known_lengths = {axis: check_integer(axis, lengths[axis]) for axis in axes if axis in lengths}
+    unknown_axes = [axis for axis in axes if axis not in known_lengths]
+    known_product = math.prod(known_lengths.values())
+    if min(known_lengths.values(), default=1) < 1 or len(unknown_axes) > 1 or size % known_product:
         rule = f"axes {' '.join(axes)} need lengths of 1 or more, all but one, that divide {size}"
-        refuse(f"{rule}, got {shown(given)}")
-    if not open_ones and known != size:
-        refuse(f"axes {shown(' '.join(axes))} make {known}, the size is {size}")
-    return [given.get(axis, size // known) for axis in axes] or [1]
+        raise_error(f"{rule}, got {short_repr(known_lengths)}")
+    if not unknown_axes and known_product != size:
+        raise_error(f"axes {short_repr(' '.join(axes))} make {known_product}, the size is {size}")
+    return [known_lengths.get(axis, size // known_product) for axis in axes] or [1]
 
 
-def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
+def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
     """The axes of each dimension on the left and on the right, with ``...`` spelt out."""
     sides = pattern.split("->") if isinstance(pattern, str) else []
     if len(sides) != 2 or len(pattern) > 4096:
-        refuse(f"pattern must have the form 'b c -> c b', got {shown(pattern, 200)}")
-    left, right = (_groups(side, pattern) for side in sides)
+        raise_error(f"pattern must have the form 'b c -> c b', got {short_repr(pattern, 200)}")
+    left, right = (_parse_side(side, pattern) for side in sides)
     counts = [[axis for axes in side for axis in axes].count("...") for side in (left, right)]
-    many = rank + 1 - len(left)
+    ellipsis_rank = rank + 1 - len(left)
     inside = re.search(r"\([^)]*\.\.\.", sides[0]) is not None
-    if counts not in ([0, 0], [1, 1]) or (counts[0] and (inside or many < 0)):
+    if counts not in ([0, 0], [1, 1]) or (counts[0] and (inside or ellipsis_rank < 0)):
         rule = "'...' must be an axis of its own on the left, and on both sides"
-        refuse(f"{rule}, got {shown(pattern, 200)}")
+        raise_error(f"{rule}, got {short_repr(pattern, 200)}")
     if ["..."] in left:
-        at = left.index(["..."])
-        rest = [f"...{n}" for n in range(many)]
-        left[at : at + 1] = [[axis] for axis in rest]
+        ellipsis_position = left.index(["..."])
+        ellipsis_axes = [f"...{n}" for n in range(ellipsis_rank)]
+        left[ellipsis_position : ellipsis_position + 1] = [[axis] for axis in ellipsis_axes]
         right = [
-            [a for axis in axes for a in (rest if axis == "..." else [axis])] for axes in right
+            [a for axis in axes for a in (ellipsis_axes if axis == "..." else [axis])]
+            for axes in right
         ]
     if len(left) != rank:
-        came = shown(pattern, 200)
-        refuse(f"pattern {came} is of {len(left)} dimensions, the shape has {rank}")
+        received = short_repr(pattern, 200)
+        raise_error(f"pattern {received} is of {len(left)} dimensions, the shape has {rank}")
     return left, right
 
 
-def _groups(side: str, pattern: str) -> list[list[str]]:
+def _parse_side(side: str, pattern: str) -> list[list[str]]:
     """The axes of each dimension of a side; none for a 1."""
-    if not (re.fullmatch(_SIDE, side) and all(map(_is_axis, re.findall(_AXIS, side)))):
-        refuse(f"pattern must have the form 'b (h p) -> h b p', got {shown(pattern, 200)}")
+    if not (re.fullmatch(_SIDE, side) and all(map(_is_valid_axis_name, re.findall(_AXIS, side)))):
+        raise_error(
+            f"pattern must have the form 'b (h p) -> h b p', got {short_repr(pattern, 200)}"
+        )
     groups = [re.findall(_AXIS, group) for group in re.findall(_GROUP, side)]
     return [[axis for axis in axes if not axis.isdecimal()] for axes in groups]
 
 
-def _is_axis(name: str) -> bool:
+def _is_valid_axis_name(name: str) -> bool:
     """Return whether einops knows an axis: an ellipsis, a 1, a name."""
     if name.isdecimal():
         return int(name) == 1
@@ -130,24 +142,24 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     >>> formats.einops.write(Layout.tiled((3, 32, 2, 2), [(16, 1, 1)]), "b c h w")
     EinopsPattern(pattern='b (c1 c2) h w -> b c1 h w c2', lengths={'c2': 16})
     """
-    block = block_of(layout)
-    given = " ".join(ascii_lowercase[: block.ndim]) if names is None else names
-    words = given.split() if isinstance(given, str) else []
-    letters = all(word.isascii() and word.isalpha() for word in words)
-    if not letters or len(words) != block.ndim or len({*words}) != len(words):
+    block = block_form(layout)
+    names_text = " ".join(ascii_lowercase[: block.ndim]) if names is None else names
+    axis_words = names_text.split() if isinstance(names_text, str) else []
+    are_letters = all(word.isascii() and word.isalpha() for word in axis_words)
+    if not are_letters or len(axis_words) != block.ndim or len({*axis_words}) != len(axis_words):
         rule = f"names must be {block.ndim} different ones, of letters with blanks between"
-        refuse(f"{rule}, got {shown(names)}")
-    extents, places = digits_of(block)
+        raise_error(f"{rule}, got {short_repr(names)}")
+    extents, places = layout_digits(block)
 
-    def axis(digit: Digit) -> str:
+    def axis_name(digit: Digit) -> str:
         dim, number = digit
-        return words[dim] if len(extents[dim]) == 1 else f"{words[dim]}{number + 1}"
+        return axis_words[dim] if len(extents[dim]) == 1 else f"{axis_words[dim]}{number + 1}"
 
     digits = [[(dim, k) for k in range(len(extents[dim]))] for dim in range(block.ndim)]
-    left = [" ".join(map(axis, each)) for each in digits]
+    left = [" ".join(map(axis_name, dim_digits)) for dim_digits in digits]
     left = [f"({text})" if " " in text else text for text in left]
-    lengths = {axis((d, k)): extents[d][k] for each in digits for d, k in each[1:]}
-    found = EinopsPattern(f"{' '.join(left)} -> {' '.join(map(axis, places))}", lengths)
-    if not is_said(read(block.shape, found), block):
-        refuse(f"no pattern says {cut(layout)}")
-    return found
+    lengths = {axis_name((d, k)): extents[d][k] for dim_digits in digits for d, k in dim_digits[1:]}
+    result = EinopsPattern(f"{' '.join(left)} -> {' '.join(map(axis_name, places))}", lengths)
+    if not is_same_block(read(block.shape, result), block):
+        raise_error(f"no pattern says {truncate(layout)}")
+    return result

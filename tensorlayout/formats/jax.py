@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.formats.blocks import block_of, refuse
-from tensorlayout.layout import Layout, Padding, PaddingValue, checked_integers, checked_padding
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.formats.blocks import block_form, raise_error
+from tensorlayout.layout import Layout, Padding, PaddingValue, check_integers, check_padding_value
 from tensorlayout.xla import PrimitiveType, shape_of
-from tensorlayout.xla.tiles import Tile, expanded
+from tensorlayout.xla.tiles import Tile, tiled_sizes
 
 __all__ = ["JaxLayout", "read", "write"]
 
@@ -49,18 +49,23 @@ def read(
     inner = getattr(layout, "layout", layout)
     if not hasattr(inner, "major_to_minor"):
         rule = "layout must be a Layout or Format of JAX, or a JaxLayout"
-        refuse(f"{rule}, got {shown(layout)}", TypeError)
+        raise_error(f"{rule}, got {short_repr(layout)}", TypeError)
     bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
-    order = checked_integers("major_to_minor", inner.major_to_minor)
+    order = check_integers("major_to_minor", inner.major_to_minor)
     tiles = getattr(inner, "tiling", None) or ()
-    found = Layout.tiled(shape, tiles, order[::-1], padding_value, bits)
-    if checked_padding(padding_value) is not PaddingValue.UNSPECIFIED:
-        whole = expanded([found.shape[d] for d in order], [Tile(tuple(tile)) for tile in tiles])
-        if math.prod(whole) != math.prod(found.padded_shape):
-            rule = f"the {math.prod(whole)} slots of {shown(tiles)} are more than {cut(found)} owns"
+    result = Layout.tiled(shape, tiles, order[::-1], padding_value, bits)
+    if check_padding_value(padding_value) is not PaddingValue.UNSPECIFIED:
+        tiled_shape = tiled_sizes(
+            [result.shape[d] for d in order], [Tile(tuple(tile)) for tile in tiles]
+        )
+        if math.prod(tiled_shape) != math.prod(result.padded_shape):
+            rule = (
+                f"the {math.prod(tiled_shape)} slots of {short_repr(tiles)} are more than "
+                f"{truncate(result)} owns"
+            )
             fix = "without padding_value it is read, and they are gaps"
-            refuse(f"{rule}; {fix}, got {shown(padding_value)}")
-    return found
+            raise_error(f"{rule}; {fix}, got {short_repr(padding_value)}")
+    return result
 
 
 def write(layout: Layout) -> JaxLayout:
@@ -73,10 +78,10 @@ def write(layout: Layout) -> JaxLayout:
     >>> formats.jax.write(Layout.padded((2, 3), (3, 5), (0, 1)))
     JaxLayout(major_to_minor=(1, 0), tiling=((5, 3),), sub_byte_element_size_in_bits=0)
     """
-    block = block_of(layout, padded=True, bits=True)
+    block = block_form(layout, allow_padding=True, allow_bits=True)
     try:
-        there = shape_of(block.with_slot_bits(None), PrimitiveType.U8).own_layout
+        xla_layout = shape_of(block.with_slot_bits(None), PrimitiveType.U8).own_layout
     except ValueError:
-        refuse(f"XLA's tiles cannot say {cut(layout)}")
-    tiling = tuple(tile.dimensions for tile in there.tiles)
-    return JaxLayout(there.minor_to_major[::-1], tiling or None, block.slot_bits or 0)
+        raise_error(f"XLA's tiles cannot say {truncate(layout)}")
+    tiling = tuple(tile.dimensions for tile in xla_layout.tiles)
+    return JaxLayout(xla_layout.minor_to_major[::-1], tiling or None, block.slot_bits or 0)

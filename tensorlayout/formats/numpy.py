@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.formats.blocks import checked, refuse
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.formats.blocks import check_layout, raise_error
 from tensorlayout.layout import (
     HasItemsize,
     Layout,
-    checked_integer,
-    checked_integers,
-    checked_itemsize,
+    check_integer,
+    check_integers,
+    check_itemsize,
 )
 
 __all__ = ["NumpyMemory", "read", "write"]
@@ -51,18 +51,23 @@ def read(
     """
     if isinstance(memory, str):
         if memory.upper() not in ("C", "F"):
-            refuse(f"order must be 'C' or 'F', got {shown(memory)}")
+            raise_error(f"order must be 'C' or 'F', got {short_repr(memory)}")
         return Layout.row_major(shape) if memory.upper() == "C" else Layout.column_major(shape)
     if itemsize is None:
-        refuse("strides count bytes, so itemsize must be given")
-    step = checked_itemsize(itemsize)
-    given, start = memory[:2] if isinstance(memory, NumpyMemory) else (memory, 0)
-    strides = checked_integers("strides", given)
-    offset = checked_integer("offset", start)
-    if any(number % step for number in (*strides, offset)):
-        rule = f"strides and offset must be multiples of the element's {shown(step)} bytes"
-        refuse(f"{rule}, got {shown(strides)} and {shown(offset)}")
-    return Layout(shape, [stride // step for stride in strides], offset=offset // step)
+        raise_error("strides count bytes, so itemsize must be given")
+    element_bytes = check_itemsize(itemsize)
+    byte_strides, start = memory[:2] if isinstance(memory, NumpyMemory) else (memory, 0)
+    strides = check_integers("strides", byte_strides)
+    offset = check_integer("offset", start)
+    if any(number % element_bytes for number in (*strides, offset)):
+        rule = (
+            "strides and offset must be multiples of the element's "
+            f"{short_repr(element_bytes)} bytes"
+        )
+        raise_error(f"{rule}, got {short_repr(strides)} and {short_repr(offset)}")
+    return Layout(
+        shape, [stride // element_bytes for stride in strides], offset=offset // element_bytes
+    )
 
 
 def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
@@ -75,10 +80,10 @@ def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
     >>> formats.numpy.write(Layout.column_major((2, 3)), 4)
     NumpyMemory(strides=(4, 8), offset=0, c_contiguous=False, f_contiguous=True)
     """
-    step = checked_itemsize(itemsize)
-    if checked(layout).is_tiled:
-        refuse(f"NumPy has strides, and no tiles, got {cut(layout)}")
-    strides = tuple(stride * step for stride in layout.strides)
+    element_bytes = check_itemsize(itemsize)
+    if check_layout(layout).is_tiled:
+        raise_error(f"NumPy has strides, and no tiles, got {truncate(layout)}")
+    strides = tuple(stride * element_bytes for stride in layout.strides)
     packed = (Layout.row_major(layout.shape), Layout.column_major(layout.shape))
-    c, f = (layout.at_origin.same_placement(each) for each in packed)
-    return NumpyMemory(strides, layout.offset * step, c, f)
+    c, f = (layout.at_origin.same_placement(packed_layout) for packed_layout in packed)
+    return NumpyMemory(strides, layout.offset * element_bytes, c, f)

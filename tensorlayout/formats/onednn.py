@@ -11,9 +11,16 @@ import math
 import re
 from collections.abc import Sequence
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out, refuse
-from tensorlayout.layout import Layout, PaddingValue, checked_sizes
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.formats.blocks import (
+    Digit,
+    block_form,
+    is_same_block,
+    layout_digits,
+    layout_from_digits,
+    raise_error,
+)
+from tensorlayout.layout import Layout, PaddingValue, check_sizes
 
 __all__ = ["read", "write"]
 
@@ -35,10 +42,12 @@ def read(shape: Sequence[int], tag: str) -> Layout:
     >>> formats.onednn.read((2, 17, 2, 2), "nChw16c")
     Layout.parse('(2,17,2,2):(128,2*64+16*1,32,16) padding=ZERO')
     """
-    sizes = checked_sizes("shape", shape)
-    order, blocks = _parsed(tag)
+    sizes = check_sizes("shape", shape)
+    order, blocks = _parse_tag(tag)
     if len(order) != len(sizes):
-        refuse(f"tag {shown(tag)} is of {len(order)} dimensions, got shape {shown(sizes)}")
+        raise_error(
+            f"tag {short_repr(tag)} is of {len(order)} dimensions, got shape {short_repr(sizes)}"
+        )
     extents: list[list[int]] = [[] for _ in sizes]
     inner: list[Digit] = []
     for extent, dim in blocks:
@@ -47,10 +56,10 @@ def read(shape: Sequence[int], tag: str) -> Layout:
     for n, digits in zip(sizes, extents, strict=True):
         digits.insert(0, -(-n // math.prod(digits)))
     places = [*((dim, 0) for dim in order), *inner]
-    return laid_out(sizes, extents, places, PaddingValue.ZERO)
+    return layout_from_digits(sizes, extents, places, PaddingValue.ZERO)
 
 
-def _parsed(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
+def _parse_tag(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
     """The dimensions, the slowest first, and the blocks, each an extent and its dimension."""
     match = re.fullmatch(_TAG, tag if isinstance(tag, str) else "")
     outer, inner = match.groups() if match else ("", "")
@@ -60,7 +69,7 @@ def _parsed(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
     capitals = {letter.lower() for letter in outer if letter.isupper()}
     if not logical or capitals != {letter for _, letter in blocks}:
         rule = "tag must be letters of dimensions, each cut one a capital, and their blocks, as"
-        refuse(f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {shown(tag)}")
+        raise_error(f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {short_repr(tag)}")
     return [*map(logical.index, letters)], [(int(n), logical.index(x)) for n, x in blocks]
 
 
@@ -84,33 +93,37 @@ def write(layout: Layout, letters: str = _LETTERS) -> str:
     >>> formats.onednn.write(Layout.tiled((8, 32, 5, 5), [(16, 1, 1)]), "nchw")
     'nChw16c'
     """
-    block = block_of(layout, padded=True)
+    block = block_form(layout, allow_padding=True)
     names = letters[: block.ndim] if letters is _LETTERS else letters
     fits = isinstance(names, str) and len(_logical_order(names)) == block.ndim
     if not fits or not 1 <= block.ndim <= len(_LETTERS):
-        rule = f"needs 1 to 12 dimensions, a letter for each, got {cut(layout)}"
-        refuse(f"{rule} and {shown(letters)}")
+        rule = f"needs 1 to 12 dimensions, a letter for each, got {truncate(layout)}"
+        raise_error(f"{rule} and {short_repr(letters)}")
     if block.is_padded and block.padding_value is not PaddingValue.ZERO:
-        refuse(f"padding must hold zeros (with_padding_value('ZERO')), got {cut(layout)}")
-    tag = _tag_of(block, names)
-    if not is_said(read(block.shape, tag), block):
-        refuse(f"no tag says {cut(layout)}")
+        raise_error(f"padding must hold zeros (with_padding_value('ZERO')), got {truncate(layout)}")
+    tag = _format_tag(block, names)
+    if not is_same_block(read(block.shape, tag), block):
+        raise_error(f"no tag says {truncate(layout)}")
     return tag
 
 
-def _tag_of(block: Layout, names: str) -> str:
+def _format_tag(block: Layout, names: str) -> str:
     """The slowest digits that count whole blocks are letters, all that is faster are blocks."""
-    extents, places = digits_of(block)
-    live = [(dim, number) for dim, number in places if extents[dim][number] != 1]
+    extents, places = layout_digits(block)
+    nontrivial_digits = [(dim, number) for dim, number in places if extents[dim][number] != 1]
     blocks: list[Digit] = []
-    for dim, number in live:
+    for dim, number in nontrivial_digits:
         inner = math.prod(extents[dim][number + 1 :])
-        counts = number == 0 and -(-block.shape[dim] // inner) == extents[dim][0]
-        if blocks or not counts:
+        counts_blocks = number == 0 and -(-block.shape[dim] // inner) == extents[dim][0]
+        if blocks or not counts_blocks:
             blocks.append((dim, number))
-    cut_ones = {dim for dim, _ in blocks}
-    first = [dim for dim, number in live if number == 0 and (dim, 0) not in blocks]
-    turn = iter(first)  # these stand in an order of their own
-    order = [next(turn) if dim in first else dim for dim in block.minor_to_major[::-1]]
-    outer = "".join(names[dim].upper() if dim in cut_ones else names[dim] for dim in order)
+    blocked_dims = {dim for dim, _ in blocks}
+    counting_dims = [
+        dim for dim, number in nontrivial_digits if number == 0 and (dim, 0) not in blocks
+    ]
+    outer_dims = iter(counting_dims)  # these stand in an order of their own
+    order = [
+        next(outer_dims) if dim in counting_dims else dim for dim in block.minor_to_major[::-1]
+    ]
+    outer = "".join(names[dim].upper() if dim in blocked_dims else names[dim] for dim in order)
     return outer + "".join(f"{extents[dim][number]}{names[dim]}" for dim, number in blocks)

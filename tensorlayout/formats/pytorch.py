@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.formats.blocks import block_of, checked, named, refuse
-from tensorlayout.layout import Layout, checked_sizes
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.formats.blocks import block_form, check_layout, matching_name, raise_error
+from tensorlayout.layout import Layout, check_sizes
 
 __all__ = ["read", "write"]
 
@@ -27,36 +27,38 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     >>> formats.pytorch.read((2, 3, 4, 5), "channels_last")
     Layout.parse('(2,3,4,5):(60,1,15,3)')
     """
-    sizes = checked_sizes("shape", shape)
+    sizes = check_sizes("shape", shape)
     if not isinstance(memory_format, str) and type(memory_format).__name__ != "memory_format":
         rule = "memory_format must be one of PyTorch's, or its name"
-        refuse(f"{rule}, got {shown(memory_format)}", TypeError)
+        raise_error(f"{rule}, got {short_repr(memory_format)}", TypeError)
     word = str(memory_format).removeprefix("torch.")
     if word == "contiguous_format":
         return Layout.row_major(sizes)
     if word == "preserve_format":
-        if like is None or checked(like).shape != sizes:
-            came = "None" if like is None else cut(like)
-            rule = f"preserve_format needs like=, a layout of shape {shown(sizes)}"
-            refuse(f"{rule}, got {came}")
+        if like is None or check_layout(like).shape != sizes:
+            received = "None" if like is None else truncate(like)
+            rule = f"preserve_format needs like=, a layout of shape {short_repr(sizes)}"
+            raise_error(f"{rule}, got {received}")
         return Layout.packed(sizes, like.minor_to_major)
     if word not in _CHANNELS_LAST:
         known = ", ".join(("contiguous_format", *_CHANNELS_LAST, "preserve_format"))
-        refuse(f"memory_format must be one of {known}, got {shown(memory_format)}")
+        raise_error(f"memory_format must be one of {known}, got {short_repr(memory_format)}")
     order = _CHANNELS_LAST[word]
     if len(sizes) != len(order):
-        refuse(f"{word} is for {len(order)} dimensions, got shape {shown(sizes)}")
-    return Layout(sizes, _strides(sizes, order), minor_to_major=order[::-1])
+        raise_error(f"{word} is for {len(order)} dimensions, got shape {short_repr(sizes)}")
+    return Layout(sizes, _channels_last_strides(sizes, order), minor_to_major=order[::-1])
 
 
-def _strides(sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
+def _channels_last_strides(sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
     """PyTorch's strides of channels_last: a size of 0 makes those of slower dimensions 0."""
     return [math.prod(sizes[d] for d in order[order.index(dim) + 1 :]) for dim in range(len(sizes))]
 
 
-def _is_last(layout: Layout, order: tuple[int, ...]) -> bool:
+def _has_channels_last_strides(layout: Layout, order: tuple[int, ...]) -> bool:
     """Return whether PyTorch calls the strides channels_last; those of sizes of 1 do not count."""
-    rows = zip(layout.shape, layout.strides, _strides(layout.shape, order), strict=True)
+    rows = zip(
+        layout.shape, layout.strides, _channels_last_strides(layout.shape, order), strict=True
+    )
     return all(size == 1 or stride == expected for size, stride, expected in rows)
 
 
@@ -71,17 +73,17 @@ def write(layout: Layout) -> str:
     >>> formats.pytorch.write(Layout.labelled((1, 1, 3, 5), "NHWC"))
     'channels_last'
     """
-    block = block_of(layout)
-    whole = layout.is_tiled or layout.padded_shape != layout.shape
-    if layout.size == 0 and (whole or min(layout.strides) < 0):
+    block = block_form(layout)
+    has_blocks = layout.is_tiled or layout.padded_shape != layout.shape
+    if layout.size == 0 and (has_blocks or min(layout.strides) < 0):
         rule = "has no tiles, no padding and no negative strides, of no elements, too"
-        refuse(f"{rule}, got {cut(layout)}")
+        raise_error(f"{rule}, got {truncate(layout)}")
     words = ["contiguous_format"]
     for word, order in _CHANNELS_LAST.items():
-        if block.ndim == len(order) and (layout.size or _is_last(layout, order)):
+        if block.ndim == len(order) and (layout.size or _has_channels_last_strides(layout, order)):
             words.append(word)
-    found = named(block, [(word, read(block.shape, word)) for word in words])
-    if found is None:
+    result = matching_name(block, [(word, read(block.shape, word)) for word in words])
+    if result is None:
         rule = "PyTorch has no name for this order; as_strided() takes strides"
-        refuse(f"{rule}, got {cut(layout)}")
-    return found
+        raise_error(f"{rule}, got {truncate(layout)}")
+    return result

@@ -10,9 +10,9 @@ import numpy as np
 
 from tensorlayout import dtypes, errors
 from tensorlayout.devices import CPU, Device
-from tensorlayout.exchange.numpy import held, tensor_over
-from tensorlayout.layout import Layout, in_our_words
-from tensorlayout.plan import normalized_dims
+from tensorlayout.exchange.numpy import pin_array, tensor_over_array
+from tensorlayout.layout import Layout, normalize_foreign_order
+from tensorlayout.plan import normalize_dims
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
 
@@ -37,9 +37,9 @@ def operand(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return _over_array(x, rule)
     if isinstance(x, np.generic):
-        wrapped = tensor_over(np.asarray(x))
+        wrapped = tensor_over_array(np.asarray(x))
         assert wrapped is not None
-        found = constants.get()
+        found = constants.innermost_value()
         if found is not None:
             found.append(wrapped)
         return wrapped
@@ -53,7 +53,7 @@ def _over_array(x: Any, rule: str) -> Tensor:
     """Return a tensor on the CPU over the memory of a NumPy array; TypeError where none can be."""
     try:
         # Other subclasses give elements another meaning (masks, units) or operators (`matrix`).
-        found = tensor_over(held(x)) if type(x) in (np.ndarray, np.memmap) else None
+        found = tensor_over_array(pin_array(x)) if type(x) in (np.ndarray, np.memmap) else None
     except (TypeError, ValueError):  # no dtype of ours, or memory that is closed
         found = None
     if found is not None:
@@ -68,7 +68,7 @@ def tensor(x: Any, argument: str = "") -> Tensor:
     if isinstance(x, np.generic):
         return operand(x)
     if argument == "out" and not is_array(x):
-        raise TypeError(f"out must be a tensor, got {errors.kind_of(x)}")
+        raise TypeError(f"out must be a tensor, got {errors.qualified_type_name(x)}")
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
     if isinstance(x, np.ndarray):
         return _over_array(x, rule)
@@ -108,7 +108,7 @@ def integer(argument: str, given: Any) -> int:
 
 def dims(given: Any, ndim: int, argument: str = "axis") -> tuple[int, ...]:
     """Dimensions counted from the front: an axis, several, or all for None."""
-    return normalized_dims(integers(given, argument), ndim, argument)
+    return normalize_dims(integers(given, argument), ndim, argument)
 
 
 def dim(given: Any, ndim: int, argument: str = "axis") -> int:
@@ -120,7 +120,7 @@ def dim(given: Any, ndim: int, argument: str = "axis") -> int:
 def indices(x: Any) -> Tensor:
     """A tensor of integers, called ``indices``."""
     found = tensor(x, "indices")
-    if not dtypes.in_category(found.dtype, "integral"):
+    if not dtypes.is_in_category(found.dtype, "integral"):
         raise TypeError(f"only integral dtypes are allowed as indices, got {found.dtype}")
     return found
 
@@ -184,7 +184,7 @@ def layout(given: Any) -> Any:
         return given
     if kind is tuple and set(map(type, given)) <= {int}:  # (0.0, True) would find (0, 1)
         return given
-    asked = in_our_words(given)
+    asked = normalize_foreign_order(given)
     if isinstance(asked, str):
         return asked
     order = None if isinstance(asked, Tensor) else _integers(asked)
@@ -247,7 +247,7 @@ def choice(argument: str, given: Any, allowed: Collection[str], rule: str = "") 
 def dtype_in(category: str, given: Any) -> dtypes.DType:
     """The dtype asked for, which must be of a category in the standard's words."""
     kind = dtypes.as_dtype(given, "dtype")
-    if not dtypes.in_category(kind, category):
+    if not dtypes.is_in_category(kind, category):
         raise TypeError(f"dtype must be {category}, got {kind}")
     return kind
 
@@ -262,8 +262,8 @@ def can_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> bool:
     if casting in ("no", "equiv"):
         return bool(source == target)
     if casting == "safe":
-        return bool(dtypes.promote(source, target) == target)
-    return casting == "unsafe" or bool(dtypes.same_kind(source, target))
+        return bool(dtypes.promote_dtypes(source, target) == target)
+    return casting == "unsafe" or bool(dtypes.is_same_kind_cast(source, target))
 
 
 def check_casting(source: dtypes.DType, target: dtypes.DType, casting: str) -> None:
@@ -295,7 +295,7 @@ def as_float(number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise dtypes.misfit(number, dtypes.float64) from None
+        raise dtypes.integer_overflow_error(number, dtypes.float64) from None
 
 
 def number(argument: str, given: Any) -> complex:
@@ -316,13 +316,17 @@ def shown(x: Any) -> str:
     """What came, for an error: tensors and arrays by their kind, all else as `words` shows it."""
     if isinstance(x, Tensor):
         return f"a tensor of {x.dtype} and shape {x.shape}"
-    return errors.kind_of(x) if is_array(x) and not isinstance(x, np.generic) else errors.shown(x)
+    return (
+        errors.qualified_type_name(x)
+        if is_array(x) and not isinstance(x, np.generic)
+        else errors.short_repr(x)
+    )
 
 
 def _described(x: Any) -> str:
-    kind, fix = errors.kind_of(x), ""
+    kind, fix = errors.qualified_type_name(x), ""
     if isinstance(x, np.ndarray):
-        kind = f"{kind} of dtype {errors.cut(x.dtype, 60)}"
+        kind = f"{kind} of dtype {errors.truncate(x.dtype, 60)}"
         if any(stride % max(x.itemsize, 1) for stride in x.strides):
             kind += f" with strides that are no multiples of {x.itemsize} bytes"
     if is_array(x) or type(x) in (list, tuple, int, float, complex):
@@ -336,7 +340,7 @@ def writable(x: Tensor) -> Tensor:
     if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
         raise ValueError("the tensor is read-only; copy() it first")
     if x.spec.layout.is_overlapping:
-        rule = f"elements of layout {errors.cut(x.layout)} share slots"
+        rule = f"elements of layout {errors.truncate(x.layout)} share slots"
         raise ValueError(f"{rule}, so the tensor cannot be written; copy() it first")
     return x
 

@@ -13,19 +13,19 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import CopyError, cut
+from tensorlayout.errors import CopyError, truncate
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.exchange import numpy as exchanged
-from tensorlayout.exchange.numpy import Array, held, quietly, tensor_over
+from tensorlayout.exchange.numpy import Array, call_quietly, pin_array, tensor_over_array
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.transfers import copied, moved
 from tensorlayout.layout import MAX_RANK, Layout
-from tensorlayout.plan import Copy, Create, Event, Join, note, spec_of_strides, watched
+from tensorlayout.plan import Copy, Create, Event, Join, notify_listeners, spec_of_strides, watched
 from tensorlayout.tensor import Tensor
 
 _OWN, _JOIN = Create("asarray", "array"), Join("asarray")
-_numbers = functools.cache(functools.partial(Copy, of_numbers=True))
+_numbers = functools.cache(functools.partial(Copy, from_python_numbers=True))
 
 # What an array may fail with when it is asked for its memory.
 _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
@@ -48,9 +48,9 @@ def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | Non
         return None
     if _attribute(obj, "__dlpack__") is not None:
         asked = False if copy is False else None  # a copy of theirs may have another form
-        return dlpack.receive(obj, "asarray", copy=asked, to_host=device == CPU)
+        return dlpack.import_tensor(obj, "asarray", copy=asked, to_host=device == CPU)
     if _attribute(obj, "__cuda_array_interface__") is not None:
-        return cuda_array.receive(obj), False
+        return cuda_array.import_cuda_interface(obj), False
     array = _array_of(obj)
     return None if array is None else over(array, copy, obj)
 
@@ -62,7 +62,7 @@ def _array_of(obj: Any) -> Array | None:
         if given is not _ABSENT:
             return _asked(obj, name, read, obj, given)
     try:
-        view = exchanged.view_of(obj)
+        view = exchanged.pin_buffer(obj)
     except ValueError as error:
         raise _gone(obj, error) from error
     return None if view is None else _asked(obj, "the buffer protocol", _seen, view)
@@ -87,8 +87,8 @@ def _made(_obj: Any, method: Callable[[], Any] | None) -> Array:
 
 
 _PROTOCOLS: dict[str, Callable[[Any, Any], Array]] = {
-    "__array_interface__": exchanged.array_of_interface,
-    "__array_struct__": exchanged.array_of_struct,
+    "__array_interface__": exchanged.array_from_interface,
+    "__array_struct__": exchanged.array_from_struct,
     "__array__": _made,
 }
 
@@ -109,7 +109,7 @@ def _asked(obj: Any, name: str, ask: Callable[..., Any], *given: Any) -> Any:
         raise
     except Exception as error:
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
-        said = cut(error, 1000)  # another library's words, as long as it likes
+        said = truncate(error, 1000)  # another library's words, as long as it likes
         raise kind(f"{type(obj).__name__} gives no array by {name}: {said}") from error
 
 
@@ -123,9 +123,9 @@ def over(array: Array, copy: bool | None, came: Any) -> Arrived:
         array = np.ndarray.view(array, np.ndarray)
     dtype = native = array.dtype
     try:
-        x = tensor_over(held(array))
+        x = tensor_over_array(pin_array(array))
     except TypeError:
-        x, native = None, dtypes.in_native_order(dtype)
+        x, native = None, dtypes.native_order_dtype(dtype)
     except ValueError as error:
         raise _gone(came, error) from error
     if native is None:
@@ -157,10 +157,10 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     given = as_dtype(array.dtype, "dtype")
     kind = given if dtype is None else dtype
     refuse_misfits(array, kind)
-    found = tensor_over(np.array(array, given, order="C", copy=None))
+    found = tensor_over_array(np.array(array, given, order="C", copy=None))
     assert found is not None
     if watched and holds_arrays(obj):
-        note(Event(name, found.spec, found.spec, "give one array, or stack() tensors"))
+        notify_listeners(Event(name, found.spec, found.spec, "give one array, or stack() tensors"))
     if found.dtype == kind:
         return found
     return dispatch.call(_numbers(name), (found.spec, None, kind), (found,))
@@ -206,11 +206,11 @@ def numbers_of(obj: Any, dtype: DType | None) -> Array:
     """The numbers of a nested sequence; integers beyond int64 as `dtype` needs them."""
     obj = _with_an_end(obj)
     try:
-        array: Array = quietly(np.array, obj)
+        array: Array = call_quietly(np.array, obj)
     except (TypeError, ValueError) as error:
         unequal = _unequal(obj) if isinstance(error, ValueError) else None
         if unequal is None:  # an item said so
-            msg = f"a {type(obj).__name__} gives no numbers: {cut(error)}"
+            msg = f"a {type(obj).__name__} gives no numbers: {truncate(error)}"
             raise (NoNumbersError if isinstance(error, TypeError) else ValueError)(msg) from error
         msg = f"sequences inside one another must have equal lengths, got {unequal}"
         raise ValueError(msg) from None
@@ -233,11 +233,11 @@ def _with_an_end(obj: Any) -> Any:
     try:
         count = len(obj)
     except (OverflowError, ValueError, TypeError) as error:
-        raise TypeError(f"a {kind.__name__} has no length: {cut(error)}") from None
+        raise TypeError(f"a {kind.__name__} has no length: {truncate(error)}") from None
     try:
         entries = iter(obj)
     except TypeError as error:
-        raise TypeError(f"a {kind.__name__} gives no numbers: {cut(error)}") from None
+        raise TypeError(f"a {kind.__name__} gives no numbers: {truncate(error)}") from None
     items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
         raise ValueError(f"a {kind.__name__} says that it has {count} items, and has more")
@@ -249,7 +249,7 @@ _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 
 def _refuse_content(kinds: set[str]) -> NoReturn:
-    raise NoNumbersError(f"a tensor holds numbers, got {cut(', '.join(sorted(kinds)))}")
+    raise NoNumbersError(f"a tensor holds numbers, got {truncate(', '.join(sorted(kinds)))}")
 
 
 def _unequal(obj: Any) -> str | None:
@@ -292,26 +292,28 @@ def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
         narrower = kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128)
     try:
         if narrower:
-            numbers = np.vectorize(exchanged.as_odd_float, [object])(numbers)
+            numbers = np.vectorize(exchanged.int_to_odd_float, [object])(numbers)
         return numbers.astype(wide)
     except OverflowError:
         largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
-        raise dtypes.misfit(largest, dtype if narrower and dtype is not None else wide) from None
+        raise dtypes.integer_overflow_error(
+            largest, dtype if narrower and dtype is not None else wide
+        ) from None
 
 
 def refuse_misfits(array: Array, kind: DType) -> None:
     """OverflowError for integers outside the range of an integer dtype."""
-    if array.dtype == kind or not (array.size and dtypes.in_category(kind, "any integral")):
+    if array.dtype == kind or not (array.size and dtypes.is_in_category(kind, "any integral")):
         return
-    if array.dtype.kind in "iuO" or dtypes.in_category(array.dtype, "narrow integer"):
+    if array.dtype.kind in "iuO" or dtypes.is_in_category(array.dtype, "narrow integer"):
         refuse_misfit(int(array.min()), int(array.max()), kind)
 
 
 def refuse_misfit(least: int, most: int, kind: DType) -> None:
     """OverflowError where an integer dtype does not hold all from `least` to `most`."""
-    lowest, highest = dtypes.limits(kind)
+    lowest, highest = dtypes.integer_limits(kind)
     if least < lowest or most > highest:
-        raise dtypes.misfit(least if least < lowest else most, kind)
+        raise dtypes.integer_overflow_error(least if least < lowest else most, kind)
 
 
 def holds_arrays(obj: Any) -> bool:

@@ -47,7 +47,7 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     Tensor([  0.,  90., 180.], dtype=float64, device='cpu')
     """
     x = counted(z)
-    if dtypes.in_category(x.dtype, "integral"):
+    if dtypes.is_in_category(x.dtype, "integral"):
         x = xp.astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
     found = xp.atan2(xp.imag(x), xp.real(x)) if x.dtype.kind == "c" else xp.atan2(0.0, x)
     return xp.multiply(found, 180 / math.pi) if deg else found
@@ -184,7 +184,7 @@ def nan_to_num(
         for part in (xp.real(result), xp.imag(result)):
             part[...] = nan_to_num(part, True, nan, posinf, neginf)
         return result
-    if not dtypes.in_category(found.dtype, "real floating"):
+    if not dtypes.is_in_category(found.dtype, "real floating"):
         return found.copy() if copy else found
     limits = xp.finfo(found.dtype)
     most = limits.max if posinf is None else posinf
@@ -249,7 +249,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     if x.shape != y.shape:
         return False
     found = xp.equal(x, y)
-    if equal_nan and all(dtypes.in_category(each.dtype, "floating-point") for each in (x, y)):
+    if equal_nan and all(dtypes.is_in_category(each.dtype, "floating-point") for each in (x, y)):
         found = xp.logical_or(found, xp.logical_and(xp.isnan(x), xp.isnan(y)))
     return bool(xp.all(found))
 

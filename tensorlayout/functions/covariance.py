@@ -72,7 +72,7 @@ def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any
     kind = None if dtype is None else arguments.dtype_in("floating-point", dtype)
     both = tensors(m) if y is None else tensors(m, y, weak=False)
     x = xp.concat([_variables(each, rowvar) for each in both])
-    x = xp.astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
+    x = xp.astype(x, kind or dtypes.promote_dtypes(x.dtype, dtypes.float64), copy=False)
     distance = xp.subtract(x, xp.mean(x, axis=1, keepdims=True))
     found = xp.matmul(distance, (xp.conj(distance) if x.dtype.kind == "c" else distance).mT)
     divisor = max(x.shape[1] - less, 0)

@@ -10,12 +10,12 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import REFUSALS, named
+from tensorlayout.errors import REFUSALS, prefix_operation_name
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, from_sequence, over, refuse_misfit
 from tensorlayout.functions.transfers import copied, moved, on_host
 from tensorlayout.layout import MAX_SLOTS, Layout
-from tensorlayout.plan import Create, Relayout, in_dtype, layout_for
+from tensorlayout.plan import Create, Relayout, adapt_layout_to_dtype, resolve_layout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import (
     ArrayLike,
@@ -152,7 +152,7 @@ def asarray(
             shared = moved(shared, target)
         return moved(_converted(shared, asked, None, layout), target, exactly=layout is not None)
     except REFUSALS as error:
-        named("asarray", error)
+        prefix_operation_name("asarray", error)
         raise
 
 
@@ -236,7 +236,7 @@ def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: A
         if copy is False:
             msg = f"{shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
-        form = None if layout is None else layout_for(shared.shape, layout)
+        form = None if layout is None else resolve_layout(shared.shape, layout)
         return copied("asarray", shared, form, kind)
     return shared if layout is None else _placed(shared, layout, copy)
 
@@ -290,7 +290,7 @@ def full(
     """
     asked = None if dtype is None else as_dtype(dtype, "dtype")
     if type(fill_value) is float or type(fill_value) is int:
-        kind = asked or dtypes.default_of(type(fill_value))
+        kind = asked or dtypes.default_scalar_dtype(type(fill_value))
         if _is_plain(fill_value, kind):
             return created(_FULL, shape, kind, device, layout, fill_value, order=order)
     value = _value("full", fill_value, asked)
@@ -301,7 +301,7 @@ def _is_plain(number: float, kind: DType) -> bool:
     """Return whether a Python number becomes one of `kind` by one rounding, whoever converts it."""
     if kind.kind == "f" and kind.itemsize >= 4:
         return -(2**53) <= number <= 2**53
-    least, most = dtypes.limits(kind) if kind.kind in "iu" else (0, -1)
+    least, most = dtypes.integer_limits(kind) if kind.kind in "iu" else (0, -1)
     return type(number) is int and least <= number <= most
 
 
@@ -374,7 +374,7 @@ def _like(
         layout = arguments.in_order(order, x, sizes)
     elif layout is None:
         if sizes == x.shape:
-            layout = in_dtype(x.spec.layout.form, kind)
+            layout = adapt_layout_to_dtype(x.spec.layout.form, kind)
         elif len(sizes) == x.ndim:
             layout = x.spec.layout.minor_to_major
     return created(operation, sizes, kind, x.device if device is None else device, layout, *values)
@@ -526,7 +526,7 @@ def arange(
         refuse_misfit(min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
         raise ValueError(f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
-    if not whole and dtypes.in_category(kind, "integral"):
+    if not whole and dtypes.is_in_category(kind, "integral"):
         floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
         return copied("arange", floats, None, kind)
     return created(_ARANGE, count, kind, device, None, first, by)

@@ -14,8 +14,8 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Copy
-from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
 
@@ -68,7 +68,7 @@ def astype(
     arguments.check_casting(x.dtype, kind, casting)
     layout = arguments.in_order(order, x, x.shape)
     saturates = bool(arguments.flag("saturate", saturate)) and kind != x.dtype
-    if saturates and not dtypes.is_narrow(kind):
+    if saturates and not dtypes.is_narrow_dtype(kind):
         raise ValueError(f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
     return _converted(x, kind, layout, copy, device, saturates)
 
@@ -120,7 +120,7 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     ]
     if not strong:
         raise ValueError("needs at least one tensor or dtype")
-    return reduce(dtypes.promote_scalar, scalars, reduce(dtypes.promote, strong))
+    return reduce(dtypes.promote_with_scalar, scalars, reduce(dtypes.promote_dtypes, strong))
 
 
 def _dtype_of(given: Any, argument: str) -> DType:
@@ -150,11 +150,11 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
             allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
             rule = f"kind must be a dtype or one of {allowed}"
             raise ValueError(f"{rule}, got {arguments.shown(kind)}")
-        return bool(dtypes.in_category(dtype, kind))
+        return bool(dtypes.is_in_category(dtype, kind))
     return bool(dtype == as_dtype(kind, "kind"))
 
 
-@frozen
+@frozen_dataclass
 class FloatInfo:
     """The limits of a floating-point dtype, as Python numbers."""
 
@@ -166,7 +166,7 @@ class FloatInfo:
     dtype: DType
 
 
-@frozen
+@frozen_dataclass
 class IntegerInfo:
     """The limits of an integer dtype, as Python numbers."""
 
@@ -186,10 +186,14 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     >>> tl.finfo(tl.float32).eps == 2**-23
     True
     """
-    dtype = dtypes.real_of(_dtype_of(type, "type"))
-    if not dtypes.in_category(dtype, "any real floating"):
+    dtype = dtypes.real_part_dtype(_dtype_of(type, "type"))
+    if not dtypes.is_in_category(dtype, "any real floating"):
         raise TypeError(f"type must be a floating-point dtype, got {dtype}")
-    info = np.finfo(dtype) if dtypes.is_standard(dtype) else loaded("ml_dtypes").finfo(dtype)
+    info = (
+        np.finfo(dtype)
+        if dtypes.is_standard_dtype(dtype)
+        else import_lazily("ml_dtypes").finfo(dtype)
+    )
     eps, largest, least = float(info.eps), float(info.max), float(info.min)
     return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)
 
@@ -205,7 +209,7 @@ def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
     (-128, 127)
     """
     dtype = _dtype_of(type, "type")
-    if not dtypes.in_category(dtype, "any integral"):
+    if not dtypes.is_in_category(dtype, "any integral"):
         raise TypeError(f"type must be an integer dtype, got {dtype}")
-    least, most = dtypes.limits(dtype)
-    return IntegerInfo(dtypes.bits_of(dtype), most, least, dtype)
+    least, most = dtypes.integer_limits(dtype)
+    return IntegerInfo(dtypes.value_bits(dtype), most, least, dtype)

@@ -70,7 +70,7 @@ def gradient(
             for d, places in zip(varargs, spaces, strict=True)
         ]
         numbers = ()
-    options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
+    options: Any = {"axes": dims, "spacings": numbers, "edge_order": order}
     found = dispatch.library(_GRADIENT, wide, *coordinates, **options)
     if isinstance(found, Tensor):
         return basics.astype(found, kind, copy=False)

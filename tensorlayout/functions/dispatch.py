@@ -14,12 +14,12 @@ import numpy as np
 
 from tensorlayout import plan
 from tensorlayout.devices import CPU
-from tensorlayout.dtypes import SCALARS, promote, same_kind
-from tensorlayout.errors import REFUSALS, bare, named
-from tensorlayout.exchange.numpy import shortage
+from tensorlayout.dtypes import SCALARS, is_same_kind_cast, promote_dtypes
+from tensorlayout.errors import REFUSALS, prefix_operation_name, strip_package_frames
+from tensorlayout.exchange.numpy import describe_memory_error
 from tensorlayout.functions import arguments
 from tensorlayout.functions.arguments import writable
-from tensorlayout.plan import prepared
+from tensorlayout.plan import compile_call
 from tensorlayout.plan import watched as watched
 from tensorlayout.tensor import Tensor
 
@@ -42,7 +42,7 @@ def _observed(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[A
         found = observer(operation, key, operands)
         if found is not None:
             return found
-    return prepared(operation, *key)(*operands)
+    return compile_call(operation, *key)(*operands)
 
 
 def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
@@ -50,7 +50,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
     try:
         if watched:
             return _observed(operation, key, operands)
-        return prepared(operation, *key)(*operands)
+        return compile_call(operation, *key)(*operands)
     except TypeError as error:
         raise refused(operation, _explained(operation, key, error)) from None
     except (plan.CaptureError, *REFUSALS) as error:
@@ -62,7 +62,7 @@ def view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) 
     try:
         if watched:
             return _observed(operation, (x.spec, key), (x,) if at is None else (x, at))
-        run = prepared(operation, x.spec, key)
+        run = compile_call(operation, x.spec, key)
         return run(x) if at is None else run(x, at)
     except REFUSALS as error:
         raise refused(operation, error) from None
@@ -77,13 +77,13 @@ def call_into(
     """Run the plan of `key`, and write into `out`, apart from the operands, if that is given."""
     if out is None:
         return call(operation, key, operands)
-    return call(plan.into(operation), (out.spec, *key), (out, *operands))
+    return call(plan.into_destination(operation), (out.spec, *key), (out, *operands))
 
 
 def _explained(operation: plan.Operation, key: tuple[Any, ...], error: TypeError) -> Exception:
     """Return the plan's error for an argument that is no key, such as a list."""
     try:
-        plan.prepare(operation, *key)
+        plan.compile_call_uncached(operation, *key)
     except (TypeError, ValueError) as reason:
         return reason
     return error
@@ -95,8 +95,8 @@ def refused(operation: plan.Operation, error: Exception) -> Exception:
         if str(error).startswith(_TOO_BIG):
             error = MemoryError()
         if isinstance(error, MemoryError):
-            error = MemoryError(shortage(error))
-    return bare(named(operation.name, error))
+            error = MemoryError(describe_memory_error(error))
+    return strip_package_frames(prefix_operation_name(operation.name, error))
 
 
 def elementwise(operation: plan.Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
@@ -140,9 +140,9 @@ def operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any, /) -> Any:
         try:
             if type(other) is Tensor and not watched:
-                return prepared(operation, self.spec, other.spec)(self, other)
+                return compile_call(operation, self.spec, other.spec)(self, other)
             if type(other) in SCALARS and not watched:
-                return prepared(operation, self.spec, type(other))(self, other)
+                return compile_call(operation, self.spec, type(other))(self, other)
             return elementwise(operation, self, other) if takes(other) else NotImplemented
         except REFUSALS as error:
             raise refused(operation, error) from None
@@ -156,7 +156,7 @@ def reflected(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any, /) -> Any:
         try:
             if type(other) in SCALARS and not watched:
-                return prepared(operation, type(other), self.spec)(other, self)
+                return compile_call(operation, type(other), self.spec)(other, self)
             return elementwise(operation, other, self) if takes(other) else NotImplemented
         except REFUSALS as error:
             raise refused(operation, error) from None
@@ -169,7 +169,7 @@ def in_place(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
 
     A result of the same kind, as of int64 added to int32, is converted as `astype` does.
     """
-    writing = plan.into(operation)
+    writing = plan.into_destination(operation)
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
@@ -183,15 +183,15 @@ def in_place(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
                     kind = None
                 if kind is not None:
                     writable(self)
-                    return prepared(writing, spec, spec, kind)(self, self, other)
+                    return compile_call(writing, spec, spec, kind)(self, self, other)
             if not takes(other):
                 return NotImplemented
             out, given = writable(self), arguments.operand(other)
             own = out.spec.dtype
-            wide = promote(own, given.spec.dtype) if type(given) is Tensor else own
-            if wide != own and same_kind(wide, own):
+            wide = promote_dtypes(own, given.spec.dtype) if type(given) is Tensor else own
+            if wide != own and is_same_kind_cast(wide, own):
                 found = elementwise(operation, out, other)
-                if found.shape == out.shape and same_kind(found.dtype, own):
+                if found.shape == out.shape and is_same_kind_cast(found.dtype, own):
                     return call(assignment(operation.name), (out.spec, found.spec), (out, found))
             return elementwise(operation, out, other, out=out)
         except REFUSALS as error:

@@ -17,7 +17,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import copied, moved
 from tensorlayout.functions.universal import binary, unary
-from tensorlayout.plan import Elementwise, Part, View, check_category, of_another_category
+from tensorlayout.plan import Elementwise, Part, View, check_category, dtype_category_error
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyOperand
 
@@ -309,10 +309,10 @@ def clip(
     if plain and type(x) is Tensor and x.spec.dtype.kind == "f":  # which no bound changes
         return dispatch.call(_CLIP, (x.spec, type(min), type(max)), (x, min, max))
     x = arguments.tensor(x)
-    if x.spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
+    if x.spec.dtype.kind not in "iuf" and not dtypes.is_in_category(x.dtype, "real numeric"):
         operands = [o for o in (x, min, max) if o is not None]
         came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in operands)
-        error = of_another_category("real numeric", x.dtype, came)
+        error = dtype_category_error("real numeric", x.dtype, came)
         raise dispatch.refused(_CLIP, error)
     bounds = [_bound(x, bound) for bound in (min, max) if bound is not None]
     return dispatch.elementwise(_CLIPS[min is not None, max is not None], x, *bounds)
@@ -326,10 +326,10 @@ def _bound(x: Tensor, limit: Any) -> Any:
     bound = arguments.operand(limit)
     if not isinstance(bound, Tensor):
         kind = bound.spec if isinstance(bound, arguments.Unknown) else type(bound)
-        if kind is not float or dtypes.promote_scalar(x.dtype, float) == x.dtype:
+        if kind is not float or dtypes.promote_with_scalar(x.dtype, float) == x.dtype:
             return bound
         bound = arguments.operand(np.float64(bound))
-    if dtypes.promote(x.dtype, bound.dtype) != x.dtype:
+    if dtypes.promote_dtypes(x.dtype, bound.dtype) != x.dtype:
         if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
             limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
             least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
@@ -364,7 +364,7 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
         raise ValueError(f"decimals must be from -308 to 308, got {places}")
     if a.dtype == dtypes.bool:
         raise TypeError("only numeric dtypes are allowed, got bool")
-    whole = dtypes.in_category(a.dtype, "integral")
+    whole = dtypes.is_in_category(a.dtype, "integral")
     if places == 0 or (whole and places > 0):
         return given("round", _round(a), out)
     power = 10.0 ** builtins.abs(places)
@@ -417,5 +417,5 @@ def imag(val: Tensor) -> Tensor:
 
 def _part(of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
     check_category("numeric", x.dtype)
-    is_complex = dtypes.in_category(x.dtype, "complex floating")
+    is_complex = dtypes.is_in_category(x.dtype, "complex floating")
     return dispatch.call(of_complex if is_complex else of_others, (x.spec,), (x,))

@@ -19,8 +19,8 @@ __all__ = ["dequantize_blocks", "quantize_blocks"]
 
 Format = Literal["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4"]
 
-_QUANTIZE = plan.Written("quantize_blocks", plan.QuantizePlan)
-_DEQUANTIZE = plan.Written("dequantize_blocks", plan.DequantizePlan)
+_QUANTIZE = plan.DestinationOperation("quantize_blocks", plan.QuantizePlan)
+_DEQUANTIZE = plan.DestinationOperation("dequantize_blocks", plan.DequantizePlan)
 
 # The least scale of a whole tensor: by 2**-9, the least of a block, its reciprocal is finite.
 _LEAST = 2.0**-118
@@ -92,13 +92,15 @@ def quantize_blocks(
     dim = arguments.dim(axis, x.ndim)
     plan.check_category("real floating", x.dtype)
     form = plan.FORMATS[chosen]
-    if form.has_powers and global_scale is not None:
+    if form.has_power_of_two_scales and global_scale is not None:
         raise ValueError(f"global_scale is for nvfp4, and {chosen} has none")
-    if not form.has_powers and way != "floor":
+    if not form.has_power_of_two_scales and way != "floor":
         raise ValueError(f"scaling is for scales that are powers of two, and {chosen} has others")
-    whole = None if form.has_powers else _global_scale(x, form.largest, global_scale)
+    whole = (
+        None if form.has_power_of_two_scales else _global_scale(x, form.max_element, global_scale)
+    )
     element, scale = form.dtypes
-    sizes = plan.scales_shape(x.shape, dim, form.block)
+    sizes = plan.block_scales_shape(x.shape, dim, form.block)
     data: Tensor = xp.empty_like(x, dtype=element, layout=layout)
     placed = x.spec.layout.minor_to_major if scales_layout is None else scales_layout
     scales: Tensor = xp.empty_like(x, dtype=scale, layout=placed, shape=sizes)
@@ -141,17 +143,17 @@ def dequantize_blocks(
     kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
         raise TypeError(f"dtype must be float32, float16 or bfloat16, got {kind}")
-    form = plan.format_of(data.dtype, scales.dtype)
+    form = plan.find_block_format(data.dtype, scales.dtype)
     if form is None:
         came = f"got {data.dtype} with {scales.dtype}"
         pairs = ", ".join([f"{f.element} with {f.scale}" for f in plan.FORMATS.values()])
         raise TypeError(f"data and scales must be of a format ({pairs}), {came}")
     dim = arguments.dim(axis, data.ndim)
-    sizes = plan.scales_shape(data.shape, dim, form.block)
+    sizes = plan.block_scales_shape(data.shape, dim, form.block)
     if scales.shape != sizes:
         rule = f"scales of blocks of {form.block} along axis {dim} of shape {data.shape}"
         raise ValueError(f"{rule} must have shape {sizes}, got {scales.shape}")
-    if form.has_powers and global_scale is not None:
+    if form.has_power_of_two_scales and global_scale is not None:
         raise ValueError(f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
     whole = None if global_scale is None else _one(data, global_scale)
     result: Tensor = xp.empty_like(data, dtype=kind, layout=layout)

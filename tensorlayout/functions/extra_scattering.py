@@ -88,7 +88,7 @@ def _combined(
     kind = type(updates)
     if kind not in dtypes.SCALARS:
         value = arguments.tensor(updates, "updates")
-    elif dtypes.promote_scalar(x.dtype, kind) == x.dtype:
+    elif dtypes.promote_with_scalar(x.dtype, kind) == x.dtype:
         value = xp.full((), updates, dtype=x.dtype, device=x.device)
     else:
         raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")

@@ -19,11 +19,20 @@ from typing import Any, NoReturn, overload
 import numpy as np
 
 from tensorlayout.dtypes import SCALARS
-from tensorlayout.errors import REFUSALS, cut, leaving, named
+from tensorlayout.errors import REFUSALS, finalize_public_error, prefix_operation_name, truncate
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import copying, moved
-from tensorlayout.plan import Assign, Into, Operation, Plan, Step, getter, plan_of, prepared
+from tensorlayout.plan import (
+    Assign,
+    IntoDestination,
+    Operation,
+    Plan,
+    Step,
+    compile_call,
+    make_items_getter,
+    plan_call,
+)
 from tensorlayout.plan.fuse import Fusion, Part
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
@@ -62,7 +71,7 @@ class Symbol:
         """The error for a question about elements."""
         fix = "use where() to choose by elements, and call what needs them outside"
         text = f"the data of a tensor {_FLOW} ({asked}); {fix}"
-        raise named(self.recording.name, TypeError(text))
+        raise prefix_operation_name(self.recording.name, TypeError(text))
 
     def __getattr__(self, name: str) -> NoReturn:
         self.refuse(name)
@@ -88,7 +97,7 @@ class Number(Unknown):
 
     def _refuse(self, *_: object) -> NoReturn:
         text = f"the value of a number {_FLOW}; name its argument in static=, or use where()"
-        raise named(self.name, TypeError(text))
+        raise prefix_operation_name(self.name, TypeError(text))
 
     def _compare(self, other: object) -> Any:
         return NotImplemented if type(other) is Tensor else self._refuse()
@@ -114,7 +123,7 @@ def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
             if type(found) is not kind:
                 came = f"gave {type(found).__name__} where it was traced as {kind.__name__}"
                 text = f"{name} of numbers {came}; work it out before"
-                raise named(self.name, TypeError(text))
+                raise prefix_operation_name(self.name, TypeError(text))
             return found
 
         return Number(self.name, kind, get)
@@ -157,7 +166,7 @@ class _Recording:
         if not any(map(_is_symbol, operands)):
             if not operands or not all(map(self._is_constant, operands)):
                 return None
-            self.constants.append(prepared(operation, *key)(*operands))
+            self.constants.append(compile_call(operation, *key)(*operands))
             return self.constants[-1]
         for x in operands:
             if type(x) is Tensor and not (self._is_own(x) or self._is_constant(x)):
@@ -166,7 +175,7 @@ class _Recording:
                 raise TypeError(f"{rule}; {fix}")
         out = None  # an intermediate result that is written into: it is another value from then on
         converts = isinstance(operation, Assign) and operation.name != "__setitem__"
-        if converts or isinstance(operation, Into):
+        if converts or isinstance(operation, IntoDestination):
             out = operands[0]
             if not self._is_own(out) or out.memory.step is None:
                 msg = f"the fused function {self.name} writes into no argument; call it with out="
@@ -175,14 +184,14 @@ class _Recording:
             out, value = operands
             key, operands = (value.spec, out.spec.layout, out.spec.dtype), (value,)
             operation = copying(operation.name)
-        plan: Any = plan_of(operation, key)
-        if isinstance(operation, Into):
-            plan.check_into(key[0])
+        plan: Any = plan_call(operation, key)
+        if isinstance(operation, IntoDestination):
+            plan.check_destination_fits(key[0])
         elif plan.kind == "transfer":
             operands[0].memory.refuse(operation.name)
-        elif plan.makes == "view":
-            return self._view(prepared(operation, *key), plan, operands)
-        found = Tensor._new(self._called(plan, operation, key, operands), plan.result)
+        elif plan.result_kind == "view":
+            return self._view(compile_call(operation, *key), plan, operands)
+        found = Tensor._from_memory(self._called(plan, operation, key, operands), plan.result)
         if out is None:
             return found
         out.memory = found.memory
@@ -203,7 +212,7 @@ class _Recording:
         if get is None or any(map(_is_symbol, rest)):
             rule = "it may take views of its arguments, not of what it works out"
             raise TypeError(f"cannot be part of the fused function {self.name}: {rule}")
-        return Tensor._new(Symbol(self, lambda args: run(get(args), *rest)), plan.result)
+        return Tensor._from_memory(Symbol(self, lambda args: run(get(args), *rest)), plan.result)
 
     def _called(
         self, plan: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
@@ -260,7 +269,10 @@ class _Recording:
         """All operands, in that order, from `count` arguments."""
         numbers = [self.arguments[id(x)] for x in given if id(x) in self.arguments]
         gets = [x.get for x in given[len(numbers) :] if type(x) in (Symbol, Number)]
-        taken, constants = getter(tuple(numbers)), tuple(given[len(numbers) + len(gets) :])
+        taken, constants = (
+            make_items_getter(tuple(numbers)),
+            tuple(given[len(numbers) + len(gets) :]),
+        )
         if gets:
             return lambda args: (*taken(args), *[get(args) for get in gets], *constants)
         if constants:
@@ -276,7 +288,7 @@ _recordings: Scope[_Recording] = Scope("fuse", dispatch.watched)
 
 
 def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
-    recording = _recordings.get()
+    recording = _recordings.innermost_value()
     return None if recording is None else recording.observe(operation, key, operands)
 
 
@@ -334,7 +346,7 @@ def _static(function: Any, given: Any) -> frozenset[int | str]:
 
 
 def _fused(function: Any, static: frozenset[int | str]) -> Any:
-    name = cut(getattr(function, "__name__", "fused"), 60)
+    name = truncate(getattr(function, "__name__", "fused"), 60)
     traces: dict[Any, _Trace] = {}
     runs: dict[Any, Callable[..., Any]] = {}  # the functions of the arguments
 
@@ -352,11 +364,11 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
         try:
             return call(args, out, keywords)
         except REFUSALS as error:
-            raise leaving(error, name) from error.__cause__
+            raise finalize_public_error(error, name) from error.__cause__
 
     def call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
         given: tuple[Any, ...] = (*args, *keywords.values())
-        if any(map(_is_symbol, given)) and _recordings.get() is not None:
+        if any(map(_is_symbol, given)) and _recordings.innermost_value() is not None:
             if out is not None:
                 raise TypeError("takes no out= inside of a fused function")
             return function(*args, **keywords)
@@ -379,7 +391,7 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
                 return operands
             return dispatch.call_into(out, copying(name), (operands.spec, None, None), (operands,))
         if key not in runs:
-            run = prepared(operation, *planned_for)
+            run = compile_call(operation, *planned_for)
             runs[key] = run if get is _same else lambda *args: run(*get(args))
         return dispatch.call_into(out, operation, planned_for, operands)
 
@@ -475,7 +487,7 @@ def _traced(
     for i, (x, kind) in enumerate(zip(given, kinds, strict=True)):
         if type(x) is Tensor:
             symbol: Any = Symbol(recording, operator.itemgetter(i))
-            x = Tensor._new(symbol, kind)
+            x = Tensor._from_memory(symbol, kind)
         elif type(kind) is type:
             x = symbol = Number(name, kind, operator.itemgetter(i))
         else:
@@ -484,6 +496,9 @@ def _traced(
         symbols.append(x)
     first = len(given) - len(names)
     named = dict(zip(names, symbols[first:], strict=True))
-    with _recordings.saying(recording), arguments.constants.saying(recording.constants):
+    with (
+        _recordings.scope_with_value(recording),
+        arguments.constants.scope_with_value(recording.constants),
+    ):
         found = function(*symbols[:first], **named)
     return recording.traced(found, len(given))

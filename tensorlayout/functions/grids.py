@@ -89,7 +89,7 @@ def linspace(
     either = isinstance(begin, complex) or isinstance(end, complex)
     default = dtypes.complex128 if either else dtypes.float64
     kind = default if dtype is None else arguments.dtype_in("numeric", dtype)
-    if either and not dtypes.in_category(kind, "complex floating"):
+    if either and not dtypes.is_in_category(kind, "complex floating"):
         raise TypeError(f"complex numbers cannot become {kind}")
     if type(axis) is not int or axis:
         arguments.dim(axis, 1)
@@ -116,7 +116,7 @@ def _from_each(
         found[-1, ...] = last
     if dtype is None:
         return found, step
-    whole = dtypes.in_category(dtypes.as_dtype(dtype, "dtype"), "integral")
+    whole = dtypes.is_in_category(dtypes.as_dtype(dtype, "dtype"), "integral")
     return (xp.floor(found) if whole else found).astype(dtype, copy=False), step
 
 

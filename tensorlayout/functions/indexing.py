@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes, plan
-from tensorlayout.errors import REFUSALS, leaving, named
+from tensorlayout.errors import REFUSALS, finalize_public_error, prefix_operation_name
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.arrays import arrived, from_sequence
@@ -63,7 +63,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         specs = (p.spec for p in data)
         return dispatch.call(_GATHER, (view.spec, dims, front, *specs), (view, *data))
     except REFUSALS as error:
-        raise leaving(error, name) from error.__cause__
+        raise finalize_public_error(error, name) from error.__cause__
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -75,7 +75,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     try:
         write_at(_SCATTER, x, key, value)
     except REFUSALS as error:
-        raise leaving(error, "__setitem__") from error.__cause__
+        raise finalize_public_error(error, "__setitem__") from error.__cause__
 
 
 def write_at(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None:
@@ -132,7 +132,7 @@ def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
 def _value(name: str, x: Tensor, value: Any) -> Any:
     """An array of any library as a tensor where `x` is; a number as a Python scalar."""
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
-        whole = dtypes.in_category(x.dtype, "integral")
+        whole = dtypes.is_in_category(x.dtype, "integral")
         found = from_sequence(name, value, x.dtype if whole else None)
     elif isinstance(value, (np.generic, int, float, complex)):
         found = arguments.operand(value)
@@ -163,12 +163,12 @@ def _positions(
     for item, first in zip(data, dims, strict=True):
         each: tuple[Tensor, ...] = (item,)
         if item.dtype == dtypes.bool:
-            plan.check_mask(item.shape, view.shape[first : first + item.ndim])
+            plan.check_mask_shape(item.shape, view.shape[first : first + item.ndim])
             each = xp.nonzero(item)
         found += each
         reached += range(first, first + len(each))
     if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
-        spread = plan.spread_of([p.spec for p in found])
+        spread = plan.positions_broadcast_shape([p.spec for p in found])
         found = [xp.broadcast_to(p, spread) for p in found]
     return tuple(found), tuple(reached)
 
@@ -222,7 +222,7 @@ def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
             used += 1
     rest = x.spec.layout.ndim - used
     if rest < 0 or ellipses > 1:
-        raise plan.too_many(len(items), x.shape)
+        raise plan.too_many_indices_error(len(items), x.shape)
     if not rest and not ellipses:
         return items
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
@@ -231,7 +231,7 @@ def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
         if len(key) > MOST_ENTRIES:
-            raise plan.too_many(len(key), x.shape)
+            raise plan.too_many_indices_error(len(key), x.shape)
         return tuple([_item(name, x, item) for item in key])
     return (_item(name, x, key),)
 
@@ -247,7 +247,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
         is_integer = item.ndim == 0 and item.dtype != dtypes.bool
         item = item if is_integer else moved(item, x.device)
     if isinstance(item, Tensor):
-        if not dtypes.in_category(item.dtype, "integer or boolean"):
+        if not dtypes.is_in_category(item.dtype, "integer or boolean"):
             raise IndexError(f"positions must be integers or booleans, got dtype {item.dtype}")
         return int(item) if item.ndim == 0 and item.dtype != dtypes.bool else item
     if isinstance(item, np.bool_):
@@ -310,7 +310,7 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
             dim += 1
         if kind is int:
             if not -size <= item < size:
-                raise plan.outside(item, dim - 1, shape)
+                raise plan.index_out_of_bounds_error(item, dim - 1, shape)
             cuts.append("int")
             first += (item if item >= 0 else item + size) * stride
         elif kind is slice:
@@ -354,13 +354,13 @@ _BASIC = {int, slice, type(None), type(...)}
 def _refuse_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """The error for too many entries; a key that may have data in it is judged elsewhere."""
     if {*map(type, items)} <= _BASIC:
-        raise plan.too_many(len(items), shape)
+        raise plan.too_many_indices_error(len(items), shape)
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     layout = x.spec.layout
     if not layout.shape:
-        raise named("iter", TypeError("a tensor of rank 0 cannot be iterated over"))
+        raise prefix_operation_name("iter", TypeError("a tensor of rank 0 cannot be iterated over"))
     view = dispatch.view
     return (view(_ROW, x, None, at) for at in range(layout.shape[0]))

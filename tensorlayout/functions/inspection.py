@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorlayout import devices, dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import under
+from tensorlayout.errors import call_with_error_name
 from tensorlayout.functions.data_types import isdtype
 from tensorlayout.typing import DeviceLike, Kind
 
@@ -38,11 +38,15 @@ class NamespaceInfo:
         """The standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
         devices.as_device(device, "dtypes: device")
         wanted = dtypes.STANDARD
-        return {d.name: d for d in wanted if kind is None or under("dtypes", isdtype, d, kind)}
+        return {
+            d.name: d
+            for d in wanted
+            if kind is None or call_with_error_name("dtypes", isdtype, d, kind)
+        }
 
     def devices(self) -> tuple[devices.Device, ...]:
         """The devices of this machine."""
-        return devices.available()
+        return devices.available_devices()
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name

@@ -8,18 +8,32 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from tensorlayout.devices import CPU, as_device, available
-from tensorlayout.dtypes import LATE, is_narrow, is_standard
-from tensorlayout.errors import cut, refuse, under
+from tensorlayout.devices import CPU, as_device, available_devices
+from tensorlayout.dtypes import LAZY_DTYPES, is_narrow_dtype, is_standard_dtype
+from tensorlayout.errors import call_with_error_name, raise_named_error, truncate
 from tensorlayout.exchange import dlpack
-from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
+from tensorlayout.exchange.numpy import (
+    Array,
+    call_quietly,
+    convert_array,
+    pin_array,
+    tensor_over_array,
+)
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import copied, moved, on_host, strided
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Assign, Event, Relayout, backend, note, note_export, watched
-from tensorlayout.support.context_blocks import Block
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.plan import (
+    Assign,
+    Event,
+    Relayout,
+    backend_of,
+    notify_export,
+    notify_listeners,
+    watched,
+)
+from tensorlayout.support.context_blocks import ScopeContext
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, LayoutLike, SupportsDLPack
 
@@ -49,7 +63,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
         raise TypeError(msg)
-    copy = under("__array__", arguments.flag, "copy", copy)
+    copy = call_with_error_name("__array__", arguments.flag, "copy", copy)
     if not x.spec.layout.is_strided:
         if copy is False:
             what = "tiles" if x.spec.layout.is_tiled else "elements below a byte"
@@ -61,22 +75,24 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if watched and (copy or kind != array.dtype) and copy is not False:
         layout = Layout.packed(x.shape, x.spec.layout.minor_to_major)
         instead = "" if kind != array.dtype else "leave out copy=True, and share the memory"
-        note(Event("__array__", x.spec, TensorSpec(kind, layout, CPU), instead))
+        notify_listeners(Event("__array__", x.spec, TensorSpec(kind, layout, CPU), instead))
     if kind != array.dtype:
         if copy is False:
-            refuse("__array__", f"{array.dtype} cannot be seen as {dtype} without a copy")
-        odd = kind.name in LATE  # the others' rules are not ours
+            raise_named_error(
+                "__array__", f"{array.dtype} cannot be seen as {dtype} without a copy"
+            )
+        odd = kind.name in LAZY_DTYPES  # the others' rules are not ours
         if array.dtype.kind == "c" and (kind.kind in "iuf" or odd):
             msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
         # NumPy leaves open what NaN becomes.
-        if odd or kind.kind in "iu" or (is_narrow(array.dtype) and is_standard(kind)):
-            return converted(array, kind)
-        return quietly(array.astype, kind)
+        if odd or kind.kind in "iu" or (is_narrow_dtype(array.dtype) and is_standard_dtype(kind)):
+            return convert_array(array, kind)
+        return call_quietly(array.astype, kind)
     if copy:
         return array.copy(order="K")
     if watched:
-        note_export("__array__", x.spec)
+        notify_export("__array__", x.spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
     return _read_only(array) if x.spec.layout.is_overlapping else array.view()
 
@@ -91,7 +107,7 @@ def _read_only(array: Array) -> Array:
 def handed_over(name: str, x: Tensor, array: Array) -> Array:
     """Return `array`, which a function called `name` made of `x`; note an export of its memory."""
     if watched and np.may_share_memory(array, x.memory):
-        note_export(name, x.spec, always=True)
+        notify_export(name, x.spec, always=True)
     return array
 
 
@@ -104,7 +120,7 @@ def _plain_memory(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     known = kind not in "cV" and (kind, octets) != ("f", 1)
     on_host = spec.device is CPU or spec.device == CPU
     if not (on_host and known and spec.layout.is_strided):
-        msg = f"{name}: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
+        msg = f"{name}: not for {x.dtype} on the {x.device} in layout {truncate(x.layout)}"
         raise refusal(f"{msg}; use DLPack, or numpy.asarray()")
     return _read_only(x.memory) if spec.layout.is_overlapping else x.memory
 
@@ -117,7 +133,7 @@ def array_interface(x: Tensor) -> dict[str, Any]:
     """
     memory = _plain_memory("__array_interface__", x, AttributeError)
     if watched:
-        note_export("__array_interface__", x.spec)
+        notify_export("__array_interface__", x.spec)
     # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
     return {**memory.__array_interface__, "strides": memory.strides}
 
@@ -131,7 +147,7 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
     """
     memory: Any = _plain_memory("__buffer__", x, BufferError)
     if watched:
-        note_export("__buffer__", x.spec)
+        notify_export("__buffer__", x.spec)
     return memoryview(memory)
 
 
@@ -150,12 +166,12 @@ def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Ten
     on CUDA, one on which the result may be used at once, numbered as by `__dlpack__`.
     """
     if device is None:
-        refuse("to_device", "device must be a device or its name, got None", TypeError)
+        raise_named_error("to_device", "device must be a device or its name, got None", TypeError)
     target = as_device(device, "to_device: device")
     found = moved(self, target)
     if stream is not None:
         where = self.device if target == CPU else target
-        backend(where).ready("to_device", stream, where)
+        backend_of(where).make_stream_wait("to_device", stream, where)
     return found
 
 
@@ -193,13 +209,13 @@ def to_dlpack(
     backwards = copy is None or dl_device is None
     dl_device = None if dl_device is _UNSAID else dl_device
     copy = None if copy is _UNSAID else copy
-    here = dlpack.device_of(x)
+    here = dlpack.dlpack_device(x)
     wanted = here if dl_device is None else _pair("dl_device", dl_device)
     if wanted not in (here, dlpack.HOST):
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
         raise BufferError(msg)
     version = (0, 0) if max_version is None else _pair("max_version", max_version)
-    copy = under("__dlpack__", arguments.flag, "copy", copy)
+    copy = call_with_error_name("__dlpack__", arguments.flag, "copy", copy)
     if wanted != here:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
@@ -209,14 +225,16 @@ def to_dlpack(
         x = strided("__dlpack__", x)
     elif copy and wanted == here:
         x = copied("__dlpack__", x)
-    backend(x.device).ready("__dlpack__", stream, x.device)
-    capsule = dlpack.export(x, version=version, copied=bool(copy), backwards=backwards)
+    backend_of(x.device).make_stream_wait("__dlpack__", stream, x.device)
+    capsule = dlpack.export_capsule(
+        x, version=version, is_copied=bool(copy), allow_negative_strides=backwards
+    )
     if watched and not copy:
-        note_export("__dlpack__", x.spec)
+        notify_export("__dlpack__", x.spec)
     return capsule
 
 
-def allow_negative_strides() -> Block[bool, bool]:
+def allow_negative_strides() -> ScopeContext[bool, bool]:
     """Export flipped tensors of any dtype by DLPack as they are, to every consumer in the block.
 
     DLPack allows negative strides, PyTorch has none: up to 2.13 it ends the process on them. So
@@ -230,11 +248,11 @@ def allow_negative_strides() -> Block[bool, bool]:
     ...     print(type(x.__dlpack__()).__name__)
     PyCapsule
     """
-    return dlpack.BACKWARDS.saying(True)
+    return dlpack.NEGATIVE_STRIDES_SCOPE.scope_with_value(True)
 
 
 def _pair(argument: str, given: Any) -> tuple[int, int]:
-    pair = under("__dlpack__", arguments.integers, given, argument, none=False)
+    pair = call_with_error_name("__dlpack__", arguments.integers, given, argument, none=False)
     if not isinstance(pair, tuple) or len(pair) != 2:
         msg = f"__dlpack__: {argument} must be a pair of integers, got {arguments.shown(given)}"
         raise TypeError(msg)
@@ -277,9 +295,9 @@ def from_dlpack(
     (16, 1, 4, 1)
     """
     shared = None
-    if type(x) is np.ndarray and device is None and copy is None and is_standard(x.dtype):
+    if type(x) is np.ndarray and device is None and copy is None and is_standard_dtype(x.dtype):
         try:
-            shared = tensor_over(held(x))
+            shared = tensor_over_array(pin_array(x))
         except ValueError:  # memory that is closed
             shared = None
     if shared is None:
@@ -297,7 +315,7 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     copy = arguments.flag("copy", copy)
     # Others' copies may have another form; ours has the same, where DLPack can say it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
-    shared, is_copy = dlpack.receive(x, copy=asked, to_host=target == CPU)
+    shared, is_copy = dlpack.import_tensor(x, copy=asked, to_host=target == CPU)
     if target is not None and target != shared.device:
         if copy is False:
             raise BufferError(f"the memory is on {shared.device}, not on {target}, and copy=False")
@@ -309,10 +327,10 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
 
 def _rebuilt(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tensor:
     """A tensor from what `reduced` gave, checked against its bytes: used by pickle."""
-    x = under("from_storage", from_storage, octets, layout, dtype=dtype)
+    x = call_with_error_name("from_storage", from_storage, octets, layout, dtype=dtype)
     if device == "cpu":
         return x
-    return next((moved(x, found) for found in available() if found == device), x)
+    return next((moved(x, found) for found in available_devices() if found == device), x)
 
 
 def _copied(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tensor:
@@ -331,8 +349,8 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     x, layout, late = on_host(x), x.spec.layout, operator.index(protocol) >= _OUT_OF_BAND
     if layout.covers_block and (late or not layout.is_padded):
         if watched and late and not device:
-            note_export("__reduce__", x.spec)
-        octets = backend(CPU).read(x)
+            notify_export("__reduce__", x.spec)
+        octets = backend_of(CPU).read_bytes(x)
     else:
         layout = layout if layout.covers_block else layout.form
         try:
@@ -348,7 +366,7 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
         return _copied, (*said, octets.tobytes(), *device)
     # joblib maps arrays of NumPy, and nothing else, into the memory of its processes. Otherwise
     # they are avoided: a wrong byte in what NumPy says of one may end the process that reads it.
-    buffer = octets if "joblib" in sys.modules else loaded("pickle").PickleBuffer(octets)
+    buffer = octets if "joblib" in sys.modules else import_lazily("pickle").PickleBuffer(octets)
     return _rebuilt, (*said, buffer, *device)
 
 
@@ -358,7 +376,7 @@ _OUT_OF_BAND = 5
 def dask_token(x: Tensor) -> tuple[Any, ...]:
     """Return what Dask tells tensors apart by, the same in each process: what pickles hold."""
     _, (dtype, layout, octets, *device) = reduced(x, _OUT_OF_BAND)
-    summed = loaded("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
+    summed = import_lazily("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
     return "tensorlayout", dtype, layout, summed, *device
 
 

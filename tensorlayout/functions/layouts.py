@@ -6,12 +6,12 @@ from typing import Any
 
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import under
-from tensorlayout.exchange.numpy import Array, array_over, buffer_of
+from tensorlayout.errors import call_with_error_name
+from tensorlayout.exchange.numpy import Array, array_of_layout, buffer_as_bytes
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Copy, Relayout, addressed, checked_padding
+from tensorlayout.plan import Copy, Relayout, check_byte_range, check_padding_for_dtype
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DTypeLike, LayoutLike, Storage
 
@@ -64,7 +64,7 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
         a = arguments.tensor(a)
     layout = None
     if not (type(order) is str and order == "K"):
-        layout = under("copy", arguments.in_order, order, a, a.spec.layout.shape)
+        layout = call_with_error_name("copy", arguments.in_order, order, a, a.spec.layout.shape)
     return dispatch.call(_COPY, (a.spec, layout, None), (a,))
 
 
@@ -99,7 +99,7 @@ def from_storage(
         raise TypeError(f"{rule}, got {arguments.shown(layout)}")
     spec = spec_over(kind, placed)
     if arguments.truth("fill_padding", fill_padding):
-        checked_padding(placed, kind)
+        check_padding_for_dtype(placed, kind)
     octets = octets_of("storage", storage)
     required = placed.nbytes(kind)
     if octets.size < required:
@@ -114,12 +114,14 @@ def from_storage(
 
 def spec_over(dtype: DType, layout: Layout) -> TensorSpec:
     """Return the spec of tensors over memory of the CPU."""
-    return addressed(TensorSpec(dtype, layout, CPU))
+    return check_byte_range(TensorSpec(dtype, layout, CPU))
 
 
 def over(octets: Array, spec: TensorSpec, layout: Layout) -> Tensor:
     """Return a tensor over bytes, which are enough; `layout`: that of `spec` with its offset."""
-    return Tensor._new(array_over(octets, spec.dtype, layout), spec, (octets, layout.lowest))
+    return Tensor._from_memory(
+        array_of_layout(octets, spec.dtype, layout), spec, (octets, layout.lowest)
+    )
 
 
 def octets_of(argument: str, given: Any) -> Array:
@@ -127,7 +129,7 @@ def octets_of(argument: str, given: Any) -> Array:
     if isinstance(given, Tensor):  # a buffer only from Python 3.12 on
         raise TypeError(f"{argument} must be a buffer or an array, got {arguments.shown(given)}")
     try:
-        return buffer_of(given)
+        return buffer_as_bytes(given)
     except TypeError as error:
         raise TypeError(f"{argument} {error}, got {arguments.shown(given)}") from None
     except ValueError as error:

@@ -20,8 +20,8 @@ __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
 _MATMUL = Matmul()
-_TENSORDOT = Library("tensordot", "numeric", matrices.contracted)
-_VECDOT = Library("vecdot", "numeric", matrices.summed)
+_TENSORDOT = Library("tensordot", "numeric", matrices.tensordot_result)
+_VECDOT = Library("vecdot", "numeric", matrices.vecdot_result)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Operation, Reshape, View, broadcast_shape, normalized_dims
+from tensorlayout.plan import Operation, Reshape, View, broadcast_shape, normalize_dims
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, Integers
 
@@ -37,13 +37,13 @@ def _permuted(layout: Layout, axes: tuple[int, ...] | None) -> Layout:
     if len(axes) != layout.ndim:
         rule = f"must be a permutation of {layout.ndim} dimensions"
         raise ValueError(f"axes {rule}, got {arguments.shown(axes)}")
-    return layout.permute(normalized_dims(axes, layout.ndim, "axes"))
+    return layout.permute(normalize_dims(axes, layout.ndim, "axes"))
 
 
 def _moved(layout: Layout, axes: tuple[Any, Any]) -> Layout:
     source, destination = axes
-    sources = normalized_dims(source, layout.ndim, "source")
-    destinations = normalized_dims(destination, layout.ndim, "destination")
+    sources = normalize_dims(source, layout.ndim, "source")
+    destinations = normalize_dims(destination, layout.ndim, "destination")
     if len(sources) != len(destinations):
         raise ValueError(f"source {source} and destination {destination} must have equal lengths")
     rest = [d for d in range(layout.ndim) if d not in sources]
@@ -54,7 +54,7 @@ def _moved(layout: Layout, axes: tuple[Any, Any]) -> Layout:
 
 def _expanded(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
     given = (axis,) if isinstance(axis, int) else axis
-    for d in sorted(normalized_dims(given, layout.ndim + len(given))):
+    for d in sorted(normalize_dims(given, layout.ndim + len(given))):
         layout = layout.expand_dims(d)
     return layout
 
@@ -62,7 +62,7 @@ def _expanded(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
 def _squeezed(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout:
     if axis is None:
         return layout.squeeze([d for d, n in enumerate(layout.shape) if n == 1])
-    dims = normalized_dims(axis, layout.ndim)
+    dims = normalize_dims(axis, layout.ndim)
     for d in dims:
         if layout.shape[d] != 1:
             rule = "only dimensions of size 1 can be squeezed"
@@ -84,7 +84,7 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
 def _windows(layout: Layout, windows: tuple[Any, Any]) -> Layout:
     window, axis = windows
     sizes = (window,) if isinstance(window, int) else window
-    dims = normalized_dims(axis, layout.ndim)
+    dims = normalize_dims(axis, layout.ndim)
     if len(sizes) != len(dims):
         came = f"window_shape {arguments.shown(sizes)} and axis {dims}"
         raise ValueError(f"{came} must have equal lengths")
@@ -95,7 +95,7 @@ def _diagonal(layout: Layout, place: tuple[int, int, int]) -> Layout:
     if layout.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
     offset, *axes = place
-    pair = normalized_dims(tuple(axes), layout.ndim, "axis1 and axis2")
+    pair = normalize_dims(tuple(axes), layout.ndim, "axis1 and axis2")
     order = [d for d in range(layout.ndim) if d not in pair] + [*pair]
     *outer, rows, columns = [layout.shape[d] for d in order]
     *strides, down, right = [layout.strides[d] for d in order]
@@ -108,7 +108,7 @@ def _diagonal(layout: Layout, place: tuple[int, int, int]) -> Layout:
 _PERMUTE = View("permute_dims", _permuted)
 _MOVE = View("moveaxis", _moved)
 _BROADCAST = View("broadcast_to", _broadcast)
-_FLIP = View("flip", lambda layout, axis: layout.flip(normalized_dims(axis, layout.ndim)))
+_FLIP = View("flip", lambda layout, axis: layout.flip(normalize_dims(axis, layout.ndim)))
 _EXPAND = View("expand_dims", _expanded)
 _SQUEEZE = View("squeeze", _squeezed)
 _WINDOW = View("sliding_window", _windows)

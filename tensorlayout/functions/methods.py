@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import REFUSALS, guarded, leaving, under
+from tensorlayout.errors import (
+    REFUSALS,
+    call_with_error_name,
+    finalize_public_error,
+    wrap_public_function,
+)
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
@@ -114,7 +119,7 @@ def _matmul(self: Tensor, other: Any, /) -> Any:
     try:
         return xp.matmul(self, other)
     except REFUSALS as error:
-        raise leaving(error, "matmul") from error.__cause__
+        raise finalize_public_error(error, "matmul") from error.__cause__
 
 
 def _imatmul(self: Tensor, other: Any, /) -> Any:
@@ -159,9 +164,9 @@ def _single(self: Tensor, kind: type) -> Any:
     check_known(self, kind.__name__)
     if self.size != 1 or self.ndim != 0:
         raise TypeError(f"{kind.__name__}: needs a tensor of rank 0, got shape {self.shape}")
-    if dtypes.in_category(self.dtype, "complex floating") and kind in (int, float):
+    if dtypes.is_in_category(self.dtype, "complex floating") and kind in (int, float):
         raise TypeError(f"{kind.__name__}: a complex value is not one; take real() first")
-    if not dtypes.is_numpys(self.dtype):
+    if not dtypes.is_numpy_dtype(self.dtype):
         return methods_of_arrays.tolist(self)
     return on_host(self).memory.item()
 
@@ -188,20 +193,20 @@ def _float(self: Tensor) -> float:
 
 def _complex(self: Tensor) -> complex:
     value = complex(_single(self, complex))
-    if value != value and not dtypes.in_category(self.dtype, "complex floating"):
+    if value != value and not dtypes.is_in_category(self.dtype, "complex floating"):
         return complex(value.real, value.real)  # the standard makes both parts NaN
     return value
 
 
 def _index(self: Tensor) -> int:
-    if self.ndim != 0 or not dtypes.in_category(self.dtype, "integral"):
+    if self.ndim != 0 or not dtypes.is_in_category(self.dtype, "integral"):
         msg = f"index: needs an integer tensor of rank 0, got {self.dtype} of shape {self.shape}"
         raise TypeError(msg)
     return int(on_host(self).memory)
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
-    return under("round", xp.round, self, 0 if ndigits is None else ndigits)
+    return call_with_error_name("round", xp.round, self, 0 if ndigits is None else ndigits)
 
 
 def _divmod(self: Tensor, other: Any, /) -> Any:
@@ -231,7 +236,7 @@ class Bound(Methods):
     __complex__ = _complex
     __dask_tokenize__ = interchange.dask_token
     __dlpack__ = interchange.to_dlpack
-    __dlpack_device__ = dlpack.device_of
+    __dlpack_device__ = dlpack.dlpack_device
     __float__ = _float
     __index__ = _index
     __int__ = _int
@@ -265,7 +270,7 @@ def bind() -> None:
         "__reduce__": interchange.reduced,
         "__reduce_ex__": interchange.reduced,
         "__array_interface__": property(interchange.array_interface),
-        "__cuda_array_interface__": property(cuda_array.describe),
+        "__cuda_array_interface__": property(cuda_array.export_cuda_interface),
         "__sizeof__": interchange.size_in_memory,
         "__repr__": printing.represent,
         "__str__": printing.text,
@@ -284,7 +289,7 @@ def bind() -> None:
     for name, method in special.items():
         method.__name__ = name
     for name, method in (_METHODS | special).items():
-        method = guarded.__wrapped__(method, name)
+        method = wrap_public_function.__wrapped__(method, name)
         # Where it is, as pickles of it need.
         method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
         named.setdefault(name, method)

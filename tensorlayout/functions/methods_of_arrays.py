@@ -132,8 +132,8 @@ def item(a: Tensor, *index: Integers) -> Any:
 def tolist(a: Tensor) -> Any:
     """The elements as numbers of Python, in nested lists; of rank 0 the number itself."""
     a = on_host(a)
-    if not dtypes.is_numpys(a.dtype):
-        a = xp.astype(a, dtypes.wider(a.dtype))
+    if not dtypes.is_numpy_dtype(a.dtype):
+        a = xp.astype(a, dtypes.widened_dtype(a.dtype))
     return interchange.to_numpy(a).tolist()
 
 
@@ -211,6 +211,6 @@ def write_real(a: Tensor, value: Any) -> None:
 
 def write_imag(a: Tensor, value: Any) -> None:
     """Assign to `x.imag`. TypeError for what has no imaginary part."""
-    if not dtypes.in_category(a.dtype, "complex floating"):
+    if not dtypes.is_in_category(a.dtype, "complex floating"):
         raise TypeError(f"imag: only a complex tensor has one to write, got {a.dtype}")
     xp.imag(a)[...] = value

@@ -48,7 +48,7 @@ def _filled(a: Any, value: int) -> Tensor:
 
 
 def _may_hold_nan(x: Tensor) -> bool:
-    return bool(dtypes.in_category(x.dtype, "floating-point"))
+    return bool(dtypes.is_in_category(x.dtype, "floating-point"))
 
 
 def _counted(a: Any, where: Any) -> tuple[Tensor, Any]:

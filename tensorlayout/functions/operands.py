@@ -71,7 +71,7 @@ def lines(*given: Any, weak: bool = True) -> list[Tensor]:
 def floating(x: Any) -> Tensor:
     """`x`, integers and bool as float64."""
     found = arguments.tensor(x)
-    if dtypes.in_category(found.dtype, "integer or boolean"):
+    if dtypes.is_in_category(found.dtype, "integer or boolean"):
         return astype(found, dtypes.float64)
     return found
 
@@ -94,16 +94,16 @@ def promoted(given: Sequence[Tensor]) -> list[Tensor]:
     """Tensors in the dtype that all of them promote to."""
     kind = given[0].dtype
     for x in given:
-        kind = dtypes.promote(kind, x.dtype)
+        kind = dtypes.promote_dtypes(kind, x.dtype)
     return [astype(x, kind, copy=False) for x in given]
 
 
 def mean_dtype(x: Tensor, dtype: Any) -> dtypes.DType:
     """The dtype of a mean: the one asked for, that of `x`, or float64."""
     if dtype is None:
-        return x.dtype if dtypes.in_category(x.dtype, "floating-point") else dtypes.float64
+        return x.dtype if dtypes.is_in_category(x.dtype, "floating-point") else dtypes.float64
     kind = arguments.dtype_in("floating-point", dtype)
-    if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
+    if x.dtype.kind == "c" and dtypes.is_in_category(kind, "real floating"):
         raise TypeError(f"{x.dtype} cannot become {kind}; take real() or abs() first")
     return kind
 
@@ -122,11 +122,11 @@ def beside(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
     if isinstance(given, Tensor):
         arguments.refuse_arrays((x,), other.device)
         return moved(given, other.device) if isinstance(x, np.generic) else given
-    kind = dtypes.promote_scalar(other.dtype, type(given))
+    kind = dtypes.promote_with_scalar(other.dtype, type(given))
     try:
         return asarray(given, dtype=kind, device=other.device)
     except OverflowError:
-        raise dtypes.misfit(given, kind) from None
+        raise dtypes.integer_overflow_error(given, kind) from None
 
 
 def there(x: Any, other: Tensor) -> Tensor:

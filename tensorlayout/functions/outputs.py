@@ -11,7 +11,7 @@ from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import copied, moved
-from tensorlayout.plan import Elementwise, Reduce, Scan, broadcast_shape, prepared
+from tensorlayout.plan import Elementwise, Reduce, Scan, broadcast_shape, compile_call
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
 
@@ -24,7 +24,7 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
     if dtype is None:
         return x, None
     kind = arguments.dtype_in("numeric", dtype)
-    if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
+    if dtypes.dtype_kind(kind) != dtypes.dtype_kind(dtypes.promote_dtypes(x.dtype, kind)):
         x = copied(name, x, None, kind)
     return x, kind
 
@@ -39,7 +39,7 @@ def reduced(
         and not dispatch.watched
     ):  # nothing needs a look
         try:
-            return prepared(operation, x.spec, axis, keepdims, None, *static)(x)
+            return compile_call(operation, x.spec, axis, keepdims, None, *static)(x)
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
     x, kind = _in_dtype(operation.name, arguments.tensor(x), dtype)
@@ -77,7 +77,7 @@ def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:
     """The dtype to add or multiply in: the one asked for, else the wider one of `x` and `out`."""
     if dtype is not None or not isinstance(out, Tensor):
         return dtype
-    kind = dtypes.promote(x.dtype, out.dtype)
+    kind = dtypes.promote_dtypes(x.dtype, out.dtype)
     return None if kind == dtypes.bool else kind
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.plan import Assign, Pad, refuse_complex
+from tensorlayout.plan import Assign, Pad, check_no_complex_to_real
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
 
@@ -65,7 +65,7 @@ def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) 
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
     values = [fillers.item(each) for each in sides]
     for value in values:
-        refuse_complex(x.spec, type(value))
+        check_no_complex_to_real(x.spec, type(value))
     result = dispatch.call(_PAD, (x.spec, widths, "constant"), (x, values[0] if values else 0))
     inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
     for (dim, side), value in zip(sides, values, strict=True):

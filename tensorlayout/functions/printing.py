@@ -10,12 +10,12 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
-from tensorlayout.errors import shown
-from tensorlayout.exchange.numpy import Array, converted, packed_elements
+from tensorlayout.errors import short_repr
+from tensorlayout.exchange.numpy import Array, convert_array, read_packed_elements
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
-from tensorlayout.plan import for_eyes
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.plan import display_only
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 # Tensors of more elements show their edges only (NumPy's own limits).
@@ -45,7 +45,7 @@ def text(x: Tensor) -> str:
 
 def _values(x: Tensor, prefix: str) -> str:
     edge = _edge(x)
-    with for_eyes.saying(True):
+    with display_only.scope_with_value(True):
         values, threshold = _shown(x, edge)
     if not x.ndim:
         return _number(values)
@@ -56,9 +56,9 @@ def _values(x: Tensor, prefix: str) -> str:
 
 def _known(values: Array) -> Array:
     """`values` in a dtype that NumPy prints; what it does not know it prints as scalars' reprs."""
-    if dtypes.is_numpys(values.dtype):
+    if dtypes.is_numpy_dtype(values.dtype):
         return values
-    return converted(values, dtypes.wider(values.dtype))
+    return convert_array(values, dtypes.widened_dtype(values.dtype))
 
 
 def _number(number: Array) -> str:
@@ -105,7 +105,7 @@ def _part(x: Tensor, key: tuple[slice, ...]) -> Any:
     """Few elements of `x`, wherever it is."""
     if x.device == CPU and x.spec.layout.slot_bits is not None:
         ranges = [range(*s.indices(n)) for s, n in zip(key, x.shape, strict=True)]
-        found = packed_elements(x, itertools.product(*ranges))
+        found = read_packed_elements(x, itertools.product(*ranges))
         return found.reshape([len(r) for r in ranges])
     return strided("__repr__", on_host(getitem(x, key))).memory
 
@@ -115,11 +115,11 @@ def html(x: Tensor) -> str:
 
     `x`: any tensor. Of one on another device, only what is shown is fetched.
     """
-    drawing, layout = loaded("tensorlayout.layout.drawing.drawing"), x.layout
+    drawing, layout = import_lazily("tensorlayout.layout.drawing.drawing"), x.layout
     facts = [
         ("tensor", f"shape {x.shape}, dtype {x.dtype}, on {x.device}"),
-        *drawing.facts_of(layout),
-        ("bytes", drawing.bytes_of(layout, x.itemsize)),
+        *drawing.layout_facts(layout),
+        ("bytes", drawing.describe_bytes(layout, x.itemsize)),
     ]
     if x.size:
         first = (np.unravel_index(n, x.shape) for n in range(min(x.size, _FIRST)))
@@ -128,7 +128,7 @@ def html(x: Tensor) -> str:
         keys = (tuple(slice(int(i), int(i) + 1) for i in at) for at in first)
         values = [_number(_part(x, key).reshape(())) for key in keys]
         facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
-    return drawing.summary(layout, facts)
+    return drawing.summary_html(layout, facts)
 
 
 def formatted(x: Tensor, form: str) -> str:
@@ -142,4 +142,4 @@ def formatted(x: Tensor, form: str) -> str:
         came = f"a {x.dtype}"
         if x.ndim:
             came = f"shape {x.shape}, whose text is formatted; only rank 0 is a number"
-        raise ValueError(f"format: {shown(form)} does not suit {came}") from None
+        raise ValueError(f"format: {short_repr(form)} does not suit {came}") from None

@@ -16,7 +16,7 @@ from tensorlayout.functions.operands import counted, lines, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.padding import pad
 from tensorlayout.plan import Library, matrices
-from tensorlayout.plan.matrices import fitted
+from tensorlayout.plan.matrices import expand_einsum_subscripts
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 
@@ -35,13 +35,15 @@ __all__ = [
 ]
 
 
-_CROSS = Library("cross", "numeric", matrices.crossed)
+_CROSS = Library("cross", "numeric", matrices.cross_product_result)
 _EINSUM = Library(
     "einsum",
     "any",
-    lambda shapes, dtype, *, subscripts: [(fitted(subscripts, tuple(shapes))[1], dtype)],
+    lambda shapes, dtype, *, subscripts: [
+        (expand_einsum_subscripts(subscripts, tuple(shapes))[1], dtype)
+    ],
 )
-_OUTER = Library("outer", "numeric", matrices.table)
+_OUTER = Library("outer", "numeric", matrices.outer_product_result)
 
 _MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
 _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
@@ -190,16 +192,16 @@ def einsum(
         most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
         raise _unfit(subscripts, parts, f"each operand is named once, {most}")
     try:
-        spelled, _ = fitted(subscripts, tuple([x.shape for x in parts]))
+        spelled, _ = expand_einsum_subscripts(subscripts, tuple([x.shape for x in parts]))
     except ValueError as error:
         raise _unfit(subscripts, parts, str(error)) from None
     return given("einsum", dispatch.library(_EINSUM, *parts, subscripts=spelled), out)
 
 
 def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:
-    shapes = errors.cut(", ".join(str(x.shape) for x in parts))
+    shapes = errors.truncate(", ".join(str(x.shape) for x in parts))
     came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
-    return ValueError(f"{came}: {errors.cut(reason)}")
+    return ValueError(f"{came}: {errors.truncate(reason)}")
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor:
@@ -291,5 +293,5 @@ def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) 
     number = line.size if N is None else arguments.count("N", N)
     powers = xp.arange(number, device=line.device)
     powers = powers if increasing else powers[::-1]
-    kind = dtypes.promote(line.dtype, dtypes.int64)
+    kind = dtypes.promote_dtypes(line.dtype, dtypes.int64)
     return xp.pow(xp.astype(line, kind, copy=False)[:, None], powers[None])

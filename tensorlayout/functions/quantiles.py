@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.exchange.numpy import shortage
+from tensorlayout.exchange.numpy import describe_memory_error
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import counted, mean_dtype, unsupported
@@ -182,14 +182,14 @@ def _of_fractions(
     """Carry out a call whose `q` counts from 0 to `whole`."""
     unsupported(weights=weights)
     x, numbers = arguments.tensor(a), _numbers(q)
-    floats = dtypes.in_category(x.dtype, "real floating")
+    floats = dtypes.is_in_category(x.dtype, "real floating")
     if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
         kind = np.true_divide(numbers[:0], whole).dtype if whole != 1 else numbers.dtype
-        x = xp.astype(x, dtypes.promote(x.dtype, kind), copy=False)
+        x = xp.astype(x, dtypes.promote_dtypes(x.dtype, kind), copy=False)
     try:
         fractions = np.true_divide(numbers, whole, dtype=np.float64)
     except MemoryError as error:
-        raise MemoryError(shortage(error)) from None
+        raise MemoryError(describe_memory_error(error)) from None
     if not ((fractions >= 0) & (fractions <= 1)).all():
         raise ValueError(f"q must be from 0 to {whole}, got {arguments.shown(q)}")
     return given(name, _quantiles(name, x, fractions, axis, method, keepdims), out)
@@ -202,7 +202,7 @@ def _quantiles(
     dims = arguments.dims(axis, x.ndim)
     kept = arguments.truth("keepdims", keepdims)
     exact = method in DISCRETE
-    has_nan = dtypes.in_category(x.dtype, "floating-point")
+    has_nan = dtypes.is_in_category(x.dtype, "floating-point")
     if exact and not has_nan and any(x.shape[d] == 0 for d in dims):
         rule = f"needs at least one element along axis {dims}, because {x.dtype} has no NaN"
         raise IndexError(f"{rule}; got shape {x.shape}")
@@ -239,7 +239,7 @@ def _numbers(q: Any) -> Array:
     try:
         numbers = np.asarray(on_host(q) if isinstance(q, Tensor) else q)
     except MemoryError as error:
-        raise MemoryError(shortage(error)) from None
+        raise MemoryError(describe_memory_error(error)) from None
     except (TypeError, ValueError):  # lists of several lengths
         numbers = np.empty(0, object)
     if numbers.dtype.kind == "V":  # bfloat16

@@ -109,7 +109,7 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
 
 
 def _counts(repeats: Tensor, size: int) -> Tensor:
-    if not dtypes.in_category(repeats.dtype, "integral"):
+    if not dtypes.is_in_category(repeats.dtype, "integral"):
         raise TypeError(f"repeats must be integers, got {repeats.dtype}")
     if repeats.shape not in ((size,), (1,)):
         raise ValueError(f"repeats must have shape ({size},), got {repeats.shape}")

@@ -191,7 +191,7 @@ def searchsorted(
 
 def _values(v: Any, line: Tensor) -> Tensor:
     """Return what is searched in `line` as a tensor; an array of any library is moved there."""
-    kind = dtypes.promote_scalar(line.dtype, type(v)) if type(v) in dtypes.SCALARS else None
+    kind = dtypes.promote_with_scalar(line.dtype, type(v)) if type(v) in dtypes.SCALARS else None
     try:
         return asarray(v, dtype=kind, device=line.device)
     except OverflowError:  # a number beyond the dtype of the line goes to one of the ends
@@ -199,7 +199,7 @@ def _values(v: Any, line: Tensor) -> Tensor:
 
 
 def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
-    if not dtypes.in_category(sorter.dtype, "integral"):
+    if not dtypes.is_in_category(sorter.dtype, "integral"):
         raise TypeError(f"sorter must have an integer dtype, got {sorter.dtype}")
     if line.ndim != 1 or sorter.shape != line.shape:
         shapes = f"{line.shape} and {sorter.shape}"

@@ -159,7 +159,7 @@ def unique(
 
 def _nans(values: Tensor, equal: bool) -> tuple[int | None, int]:
     """Return the start and the number of NaN among sorted values; None for fewer than two."""
-    if not equal or not dtypes.in_category(values.dtype, "floating-point"):
+    if not equal or not dtypes.is_in_category(values.dtype, "floating-point"):
         return None, 0
     places = xp.nonzero(xp.isnan(values))[0]
     return (int(places[0]), places.size) if places.size > 1 else (None, 0)
@@ -187,7 +187,7 @@ def isin(
     a, b = tensors(element, test_elements)
     inverted = arguments.truth("invert", invert)
     kinds = a.dtype.kind + b.dtype.kind
-    if kinds not in ("iu", "ui") or dtypes.promote(a.dtype, b.dtype) != dtypes.float64:
+    if kinds not in ("iu", "ui") or dtypes.promote_dtypes(a.dtype, b.dtype) != dtypes.float64:
         return dispatch.library(_ISIN, a, b, invert=inverted)
     # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
     # than 0, and occur nowhere.

@@ -94,8 +94,12 @@ def _sorted(
     x, dim = line(x, axis)
     down = arguments.truth("descending", descending)
     steady = arguments.flag("stable", stable) is not False
-    if dtypes.is_narrow(x.dtype):  # by their values; the elements stay as they are, bit for bit
-        positions = argsort(astype(x, dtypes.wider(x.dtype)), dim, descending=down, stable=steady)
+    if dtypes.is_narrow_dtype(
+        x.dtype
+    ):  # by their values; the elements stay as they are, bit for bit
+        positions = argsort(
+            astype(x, dtypes.widened_dtype(x.dtype)), dim, descending=down, stable=steady
+        )
         return positions if operation is _ARGSORT else take_along_axis(x, positions, axis=dim)
     numbers = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
     found = dispatch.call(operation, (numbers.spec, dim, down, steady), (numbers,))

@@ -16,7 +16,7 @@ from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.operands import beside, check_finite, counted, floating, mean_dtype
 from tensorlayout.functions.outputs import given, kind_into, reduced, scanned
-from tensorlayout.plan import Reduce, Scan, reduced_layout
+from tensorlayout.plan import Reduce, Scan, packed_reduced_layout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
 
@@ -207,12 +207,12 @@ def _extreme(
         dims = arguments.dims(axis, a.ndim)
         if 0 in [a.shape[d] for d in dims]:
             kept = arguments.truth("keepdims", keepdims)
-            shape = reduced_layout(a.spec.layout, dims, kept).shape
+            shape = packed_reduced_layout(a.spec.layout, dims, kept).shape
             found = xp.full(shape, first.item(), dtype=a.dtype, device=a.device)
         else:
             best = reduced(operation, a, axis, keepdims)
             found = of_two(best, first)
-            if dtypes.in_category(a.dtype, "real floating"):
+            if dtypes.is_in_category(a.dtype, "real floating"):
                 # -0 is below +0, which elementwise functions do not promise.
                 ends = (first, best) if of_two is xp.maximum else (best, first)
                 found = xp.where(xp.equal(best, first), xp.where(xp.signbit(best), *ends), found)
@@ -360,7 +360,7 @@ def _deviation(
     divisor = xp.where(xp.greater(divisor, 0.0), divisor, math.nan)
     found = xp.divide(sum(squares, axis=dims, keepdims=kept), divisor)
     found = xp.sqrt(found) if operation is _STD else found
-    return given(name, xp.astype(found, dtypes.real_of(a.dtype), copy=False), out)
+    return given(name, xp.astype(found, dtypes.real_part_dtype(a.dtype), copy=False), out)
 
 
 _CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")
@@ -521,7 +521,7 @@ def average(
             raise ValueError(f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
-    kind = dtypes.promote(floating(x).dtype, given_weights.dtype)
+    kind = dtypes.promote_dtypes(floating(x).dtype, given_weights.dtype)
     scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
     if xp.count_nonzero(xp.equal(scale, 0)):
         raise ZeroDivisionError("average: the weights add up to zero")

@@ -8,7 +8,7 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.plan import Copy, Transfer, strided_spec
+from tensorlayout.plan import Copy, Transfer, packed_strided_spec
 from tensorlayout.tensor import Tensor
 
 _TRANSFER = Transfer()
@@ -53,7 +53,7 @@ def strided(name: str, x: Tensor) -> Tensor:
     """`x`, or a packed copy of one tiled or packed below a byte: for what knows strides only."""
     if x.spec.layout.is_strided:
         return x
-    return copied(name, x, strided_spec(x.spec).layout)
+    return copied(name, x, packed_strided_spec(x.spec).layout)
 
 
 def _transferred(x: Tensor, device: Device) -> Tensor:

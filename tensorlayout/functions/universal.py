@@ -10,11 +10,11 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import REFUSALS, misfit
+from tensorlayout.errors import REFUSALS, call_mismatch_error
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given_where
-from tensorlayout.plan import Elementwise, prepared, watched
+from tensorlayout.plan import Elementwise, compile_call, watched
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Array, ArrayLike, DTypeLike, NumpyOperand
 
@@ -62,7 +62,7 @@ def _documented(
 ) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     notes = f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
-    if operation.takes_integers:
+    if operation.accepts_integers:
         notes = " (integers and bool are taken as float64)"
     function.__name__ = function.__qualname__ = operation.name
     # Errors of calls that do not fit repeat the name that the code has.
@@ -156,9 +156,9 @@ def unary(name: str, category: str, summary: str, result: str = "same") -> Unary
         try:
             if type(x) is Tensor and out is where is casting is dtype is None:
                 if not watched:
-                    return prepared(operation, x.spec)(x)
+                    return compile_call(operation, x.spec)(x)
             elif x is _NOTHING:
-                raise misfit(function, (), {})
+                raise call_mismatch_error(function, (), {})
             elif not (out is where is casting is dtype is None):
                 return written(operation, (x,), out, where, casting, dtype)
             x = arguments.tensor(x)
@@ -204,9 +204,9 @@ def binary(name: str, category: str, summary: str, result: str = "same", of_bool
         try:
             if type(x1) is type(x2) is Tensor and out is where is casting is dtype is None:
                 if not watched:
-                    return prepared(operation, x1.spec, x2.spec)(x1, x2)
+                    return compile_call(operation, x1.spec, x2.spec)(x1, x2)
             elif x2 is _NOTHING:
-                raise misfit(function, () if x1 is _NOTHING else (x1,), {})
+                raise call_mismatch_error(function, () if x1 is _NOTHING else (x1,), {})
             elif not (out is where is casting is dtype is None):
                 return written(operation, (x1, x2), out, where, casting, dtype)
             return dispatch.elementwise(operation, x1, x2)
@@ -234,7 +234,7 @@ def written(
         kind = None
     if kind is None and rule in ("no", "equiv", "safe"):
         kinds = [x.dtype for x in given if type(x) is Tensor]
-        kind = functools.reduce(dtypes.promote, kinds) if kinds else None
+        kind = functools.reduce(dtypes.promote_dtypes, kinds) if kinds else None
     if kind is not None:
         given = [_in_dtype(x, kind, rule) for x in given]
     if into is not None and where is True and _fits(operation, given, into):

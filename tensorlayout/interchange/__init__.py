@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout.support.lazy_imports import follow, loaded
+from tensorlayout.support.lazy_imports import call_on_import, import_lazily
 from tensorlayout.tensor import Tensor
 
 
@@ -16,7 +16,7 @@ def _protocol(name: str, module: str, function: str) -> None:
     """Give `Tensor` a protocol of NumPy's."""
 
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
-        found = getattr(loaded(f"tensorlayout.interchange.{module}"), function)
+        found = getattr(import_lazily(f"tensorlayout.interchange.{module}"), function)
         setattr(Tensor, name, found)
         return found(self, *args, **options)
 
@@ -28,5 +28,5 @@ def bind() -> None:
     """Give `Tensor` NumPy's protocols, and tensors to the libraries that want to know of them."""
     _protocol("__array_ufunc__", "numpy_ufuncs", "apply_ufunc")
     _protocol("__array_function__", "numpy_functions", "apply_function")
-    follow("dask.array", "tensorlayout.interchange.dask")
-    follow("autoray", "tensorlayout.interchange.autoray")
+    call_on_import("dask.array", "tensorlayout.interchange.dask")
+    call_on_import("autoray", "tensorlayout.interchange.autoray")

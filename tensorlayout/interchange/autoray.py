@@ -13,14 +13,16 @@ from tensorlayout import linalg
 from tensorlayout.functions import creation, elementwise
 from tensorlayout.interchange.dask import RandomState, to_numpy
 from tensorlayout.interchange.numpy_functions import TABLE
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.lazy_imports import import_lazily
 
 
 def register() -> None:
     """Enter functions into autoray's table; again without effect."""
     named = {f"{numpys.__module__}.{numpys.__name__}": ours for numpys, ours in TABLE.items()}
     for name, function in (named | _OWN).items():
-        loaded("autoray").register_function("tensorlayout", name.removeprefix("numpy."), function)
+        import_lazily("autoray").register_function(
+            "tensorlayout", name.removeprefix("numpy."), function
+        )
 
 
 _OWN: dict[str, Any] = {

@@ -16,24 +16,26 @@ import numpy as np
 from tensorlayout.devices import default_device
 from tensorlayout.functions import creation, interchange, transfers
 from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 
 def register() -> None:
     """Enter tensors into Dask's tables; again without effect."""
-    dispatch = loaded("dask.array.dispatch")
+    dispatch = import_lazily("dask.array.dispatch")
     dispatch.empty_lookup.register(Tensor, creation.empty)
     dispatch.numel_lookup.register(Tensor, _numel)
     dispatch.percentile_lookup.register(Tensor, _percentile)
     dispatch.to_numpy_dispatch.register(Tensor, to_numpy)
-    loaded("dask.sizeof").sizeof.register(Tensor, _sizeof)
-    loaded("dask.array.chunk_types").register_chunk_type(Tensor)  # operators with Dask's arrays
-    loaded("dask.array.backends").array_creation_dispatch.register_backend(
+    import_lazily("dask.sizeof").sizeof.register(Tensor, _sizeof)
+    import_lazily("dask.array.chunk_types").register_chunk_type(
+        Tensor
+    )  # operators with Dask's arrays
+    import_lazily("dask.array.backends").array_creation_dispatch.register_backend(
         "tensorlayout", backend()
     )
-    _put_around(loaded("dask.array.utils"), "scipy_linalg_safe", _beside_tensors)
-    _put_around(loaded("dask.array.rechunk"), "_compute_rechunk", _without_elements)
+    _put_around(import_lazily("dask.array.utils"), "scipy_linalg_safe", _beside_tensors)
+    _put_around(import_lazily("dask.array.rechunk"), "_compute_rechunk", _without_elements)
 
 
 def _put_around(module: Any, name: str, around: Any) -> None:
@@ -92,7 +94,7 @@ def _without_elements(function: Any, x: Any, chunks: Any) -> Any:
     """Dask's way to other chunks, which makes anew what has no elements, and forgets of what."""
     if x.size or not isinstance(x._meta, Tensor):
         return function(x, chunks)
-    new: Any = loaded("dask.array").empty
+    new: Any = import_lazily("dask.array").empty
     return new(x.shape, chunks=chunks, dtype=x.dtype, meta=x._meta)
 
 
@@ -115,8 +117,8 @@ def _new(name: str) -> Any:
     def make(*args: Any, **options: Any) -> Any:
         if options.get(argument) is None:
             options[argument] = creation.empty(0)
-        with loaded("dask.config").set({"array.backend": "numpy"}):
-            return getattr(loaded("dask.array"), name)(*args, **options)
+        with import_lazily("dask.config").set({"array.backend": "numpy"}):
+            return getattr(import_lazily("dask.array"), name)(*args, **options)
 
     return staticmethod(make)
 
@@ -146,5 +148,5 @@ def backend() -> Any:
         "to_backend": staticmethod(_to_backend),
         "to_backend_dispatch": staticmethod(lambda: creation.asarray),
     }
-    base = loaded("dask.array.backends").ArrayBackendEntrypoint
+    base = import_lazily("dask.array.backends").ArrayBackendEntrypoint
     return type("TensorBackend", (base,), body)()

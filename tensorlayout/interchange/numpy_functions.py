@@ -18,7 +18,12 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import fft, linalg
-from tensorlayout.errors import REFUSALS, leaving, named, under
+from tensorlayout.errors import (
+    REFUSALS,
+    call_with_error_name,
+    finalize_public_error,
+    prefix_operation_name,
+)
 from tensorlayout.functions import arguments, interchange, methods_of_arrays
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.manipulation import sliding_window
@@ -127,9 +132,11 @@ def apply_function(
             found = ours(*args, **kwargs)
             return kwargs["out"] if isinstance(kwargs.get("out"), np.ndarray) else found
         except REFUSALS as error:
-            raise leaving(error, func.__name__) from error.__cause__
+            raise finalize_public_error(error, func.__name__) from error.__cause__
     if func in LIKE:
-        return under(func.__name__, LIKE[func], *args, **{"device": x.device, **kwargs})
+        return call_with_error_name(
+            func.__name__, LIKE[func], *args, **{"device": x.device, **kwargs}
+        )
     if func in LIKE_CONVERTED:
         return asarray(func(*args, **kwargs), device=x.device)
     if func in ON_ARRAYS:
@@ -137,7 +144,7 @@ def apply_function(
     way = WAYS.get(func.__name__)
     way = f"use tensorlayout.{way}, or" if way else "use the functions of tensorlayout, or"
     text = f"takes no tensors; {way} make arrays with numpy.asarray(x)"
-    raise named(f"{func.__module__}.{func.__name__}", TypeError(text))
+    raise prefix_operation_name(f"{func.__module__}.{func.__name__}", TypeError(text))
 
 
 def _on_arrays(func: Function, by: Callable[[Tensor], Any], args: Any, kwargs: Any) -> Any:

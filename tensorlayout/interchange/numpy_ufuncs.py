@@ -18,8 +18,8 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import REFUSALS, leaving
-from tensorlayout.exchange.numpy import quietly, tensor_over
+from tensorlayout.errors import REFUSALS, finalize_public_error
+from tensorlayout.exchange.numpy import call_quietly, tensor_over_array
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, scatter_min
@@ -56,7 +56,7 @@ def _unless_nan(combine: Any, of_bool: Any) -> Any:
     """The lesser or greater of two numbers; of a number and NaN, the number."""
 
     def function(x: Tensor, y: Tensor) -> Tensor:
-        if not dtypes.in_category(x.dtype, "real floating"):
+        if not dtypes.is_in_category(x.dtype, "real floating"):
             return (of_bool if x.dtype == dtypes.bool else combine)(x, y)
         return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, combine(x, y)))
 
@@ -133,7 +133,7 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
         found = _applied(ufunc, method, inputs, outs, options)
     except REFUSALS as error:
         called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        raise leaving(error, f"numpy.{called}") from None
+        raise finalize_public_error(error, f"numpy.{called}") from None
     return outs[0] if len(outs) == 1 and isinstance(outs[0], np.ndarray) else found
 
 
@@ -246,10 +246,10 @@ def _resolved(
     if casting not in ("same_kind", "unsafe"):
         loop_of(ufunc, kinds, dtype, casting)  # refuses what that rule does not let become another
     promoted = functools.reduce(
-        dtypes.promote_scalar, weak, functools.reduce(dtypes.promote, strong)
+        dtypes.promote_with_scalar, weak, functools.reduce(dtypes.promote_dtypes, strong)
     )
     if dtype is None and (
-        operation.takes(promoted) or (promoted == dtypes.bool and operation.of_bools)
+        operation.accepts_dtype(promoted) or (promoted == dtypes.bool and operation.of_bools)
     ):
         return function, None
     if operation.dtypes == "bool":  # truths of any numbers
@@ -262,15 +262,15 @@ def _resolved(
         if dtype is None:
             return function, None
         raise
-    if dtype is None and operation.takes_integers and set(loop) == {dtypes.float64}:
+    if dtype is None and operation.accepts_integers and set(loop) == {dtypes.float64}:
         return function, None
-    promoted = functools.reduce(dtypes.promote, loop)
-    if promoted == dtypes.bool and not dtypes.in_category(promoted, operation.dtypes):
+    promoted = functools.reduce(dtypes.promote_dtypes, loop)
+    if promoted == dtypes.bool and not dtypes.is_in_category(promoted, operation.dtypes):
         if operation.result == "bool":
             return function, (dtypes.uint8,) * len(loop)
         return _OF_BOOL.get(ufunc, function), tuple(loop)
-    if not dtypes.in_category(promoted, operation.dtypes):
-        if operation.takes_integers:
+    if not dtypes.is_in_category(promoted, operation.dtypes):
+        if operation.accepts_integers:
             given = ", ".join(map(str, kinds))
             way = "convert the operands to a floating-point dtype with astype() first"
             raise TypeError(f"gives integers for {given}; {way}")
@@ -310,14 +310,14 @@ def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> 
     arrays = [strided("ufunc", x).memory if isinstance(x, Tensor) else x for x in given]
     found = _in_words(ufunc, *arrays, **options)
     if isinstance(found, tuple):
-        return tuple(tensor_over(np.asarray(part)) for part in found)
-    return tensor_over(np.asarray(found))
+        return tuple(tensor_over_array(np.asarray(part)) for part in found)
+    return tensor_over_array(np.asarray(found))
 
 
 def _in_words(function: Any, *arrays: Any, **options: Any) -> Any:
     """Call NumPy; its errors, whose text is not in `args`, become plain ones."""
     try:
-        return quietly(function, *arrays, **options)
+        return call_quietly(function, *arrays, **options)
     except (TypeError, ValueError, OverflowError) as error:
         kind = next(k for k in (TypeError, OverflowError, ValueError) if isinstance(error, k))
         raise kind(str(error)) from None

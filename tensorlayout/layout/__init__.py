@@ -7,13 +7,13 @@ from tensorlayout.layout.checks import (
     MAX_PARTS,
     MAX_RANK,
     MOST_ENTRIES,
-    checked_integer,
-    checked_integers,
-    checked_itemsize,
-    checked_padding,
-    checked_sizes,
-    letters,
-    too_many_dimensions,
+    check_integer,
+    check_integers,
+    check_itemsize,
+    check_padding_value,
+    check_sizes,
+    raise_too_many_dims,
+    spreadsheet_label,
 )
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import (
@@ -21,17 +21,17 @@ from tensorlayout.layout.loop import (
     Loop,
     Window,
     coalesce,
-    furthest,
-    index_type,
-    merged,
-    turned,
+    max_offset_of_axes,
+    merge_axes,
+    narrowest_index_type,
+    reverse_axes,
 )
 from tensorlayout.layout.order import (
-    descending,
-    in_our_words,
+    drop_dims_from_order,
+    normalize_foreign_order,
     order_of_labels,
-    order_without,
-    permuted_order,
+    permute_order,
+    row_major_order,
 )
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize
@@ -40,13 +40,13 @@ from tensorlayout.layout.slots import (
     Part,
     Parts,
     covers_block,
-    inner_extent,
+    indices_per_major_step,
     packed_strides,
-    reshaped,
-    slot_of,
-    strided,
+    reshape_strides,
+    slot_of_index,
+    strides_to_parts,
 )
-from tensorlayout.layout.text import tiling_in
+from tensorlayout.layout.text import parse_xla_tiling
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 
 # What users may import from here, too.

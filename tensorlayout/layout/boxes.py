@@ -23,14 +23,14 @@ def common_units(dims: Sequence[slots.Parts], below: float = math.inf) -> list[i
 
     None where one does not divide the next, as for tiles of 8 and of 12.
     """
-    found = {unit for parts in dims for unit in slots.units(parts)}
-    falling = sorted([unit for unit in found if unit == 1 or unit < below], reverse=True)
+    units = {unit for parts in dims for unit in slots.part_units(parts)}
+    falling = sorted([unit for unit in units if unit == 1 or unit < below], reverse=True)
     return None if any(large % small for large, small in itertools.pairwise(falling)) else falling
 
 
-def slot_step(parts: slots.Parts, unit: int) -> int:
+def slots_per_unit(parts: slots.Parts, unit: int) -> int:
     """Return how many slots a `unit` of indices, one of the parts or a finer one, is apart."""
-    for (_, stride), inner in zip(parts, slots.units(parts), strict=True):
+    for (_, stride), inner in zip(parts, slots.part_units(parts), strict=True):
         if inner <= unit:
             return stride * (unit // inner)
     raise AssertionError
@@ -49,59 +49,61 @@ class Box(NamedTuple):
 
     def offset_in(self, layout: Placement) -> int:
         """The slot of the first index."""
-        return layout.offset + sum(map(slots.slot_of, layout.parts, self.first))
+        return layout.offset + sum(map(slots.slot_of_index, layout.parts, self.first))
 
     def strides_in(self, layout: Placement) -> tuple[int, ...]:
         """The stride of each digit, in elements."""
         pairs = zip(layout.parts, self.steps, strict=True)
-        return tuple(slot_step(parts, unit) for parts, steps in pairs for _, unit in steps)
+        return tuple(slots_per_unit(parts, unit) for parts, steps in pairs for _, unit in steps)
 
 
-def boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:
+def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:
     """The boxes of the indices in `ranges`; None where the layouts have no common units."""
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
         units = common_units([layout.parts[dim] for layout in layouts])
         if units is None:
             return None
-        cut.append(_runs(start, stop, units))
+        cut.append(_boxes_of_dim(start, stop, units))
     return [
         Box(tuple(first for first, _ in runs), tuple(steps for _, steps in runs))
         for runs in itertools.product(*cut)
     ]
 
 
-def whole(layout: Placement) -> list[tuple[int, int]]:
+def full_ranges(layout: Placement) -> list[tuple[int, int]]:
     """The ranges of all elements."""
     return [(0, n) for n in layout.shape]
 
 
 def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
     """Ranges of the padded block that together hold each index of padding once."""
-    found = []
+    ranges = []
     for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
         if p > n:
             inside = [(0, m) for m in layout.shape[:d]]
             outside = [(0, q) for q in layout.padded_shape[d + 1 :]]
-            found.append([*inside, (n, p), *outside])
-    return found
+            ranges.append([*inside, (n, p), *outside])
+    return ranges
 
 
-def _runs(start: int, stop: int, units: Sequence[int], at: int = 0) -> list[tuple[int, Steps]]:
+def _boxes_of_dim(
+    start: int, stop: int, units: Sequence[int], first_index: int = 0
+) -> list[tuple[int, Steps]]:
     """The boxes of one dimension, whose indices count from `at`: where each begins, its digits."""
     if start >= stop:
         return []
     unit, finer = units[0], units[1:]
     if not finer:
-        return [(at + start, ((stop - start, 1),))]
+        return [(first_index + start, ((stop - start, 1),))]
     (low, head), (high, tail) = divmod(start, unit), divmod(stop, unit)
     if low == high:
-        return _runs(head, tail, finer, at + low * unit)
-    found = []
+        return _boxes_of_dim(head, tail, finer, first_index + low * unit)
+    box_list = []
     if head:
-        found += _runs(head, unit, finer, at + low * unit)
+        box_list += _boxes_of_dim(head, unit, finer, first_index + low * unit)
         low += 1
     if high > low:
         inner = tuple((u // v, v) for u, v in itertools.pairwise(units))
-        found.append((at + low * unit, ((high - low, unit), *inner)))
-    return found + _runs(0, tail, finer, at + high * unit)
+        box_list.append((first_index + low * unit, ((high - low, unit), *inner)))
+    return box_list + _boxes_of_dim(0, tail, finer, first_index + high * unit)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import index as as_int
 from typing import Any, NoReturn
 
-from tensorlayout.errors import shown
+from tensorlayout.errors import short_repr
 from tensorlayout.layout import slots
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
@@ -17,122 +17,130 @@ MOST_ENTRIES = 2 * MAX_RANK + 1  # of a key: one that uses a dimension up, a new
 MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two indices each
 
 
-def refuse(argument: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
+def raise_argument_error(argument: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
     """Raise an error about an argument; a caller may put the name of its operation before it."""
     raise error(f"{argument}: {text}")
 
 
-def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
+def check_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
     """`numbers` as a tuple of Python integers."""
     try:
         if not isinstance(numbers, (set, frozenset, dict)):  # which have no order
             return tuple(map(as_int, numbers))
     except TypeError:
         pass
-    refuse(name, f"must be a sequence of integers, got {shown(numbers)}", TypeError)
+    raise_argument_error(
+        name, f"must be a sequence of integers, got {short_repr(numbers)}", TypeError
+    )
 
 
-def checked_integer(name: str, number: int) -> int:
+def check_integer(name: str, number: int) -> int:
     """`number` as a Python integer."""
     try:
         return as_int(number)
     except TypeError:
         pass
-    refuse(name, f"must be an integer, got {shown(number)}", TypeError)
+    raise_argument_error(name, f"must be an integer, got {short_repr(number)}", TypeError)
 
 
-def checked_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
+def check_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     """`shape` as a tuple of sizes; a ValueError for too many and for negative ones."""
-    sizes = checked_integers(name, shape)
+    sizes = check_integers(name, shape)
     if len(sizes) > MAX_RANK:
-        too_many_dimensions(name, len(sizes))
+        raise_too_many_dims(name, len(sizes))
     if sizes and min(sizes) < 0:
-        refuse(name, f"sizes must not be negative, got {shown(sizes)}")
+        raise_argument_error(name, f"sizes must not be negative, got {short_repr(sizes)}")
     return sizes
 
 
-def checked_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
+def check_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
     """`dims` as dimension numbers counted from the front."""
-    numbers = checked_integers(name, dims)
+    numbers = check_integers(name, dims)
     if not all(0 <= d < rank for d in numbers):
         rule = f"must be dimensions from 0 to {rank - 1} of a rank of {rank}"
-        refuse(name, f"{rule}, got {shown(numbers)}")
+        raise_argument_error(name, f"{rule}, got {short_repr(numbers)}")
     return numbers
 
 
-def checked_length(name: str, values: Any, count: int) -> None:
+def check_length(name: str, values: Any, count: int) -> None:
     """Refuse what is no sequence, or has not `count` items."""
     try:
-        found = len(values)
+        length = len(values)
     except TypeError:
-        msg = f"{name}: must be a sequence of the {count} elements, got {shown(values)}"
+        msg = f"{name}: must be a sequence of the {count} elements, got {short_repr(values)}"
         raise TypeError(msg) from None
-    if found != count:
-        refuse(name, f"must be the {count} elements, got {found}")
+    if length != count:
+        raise_argument_error(name, f"must be the {count} elements, got {length}")
 
 
-def too_many_dimensions(name: str, rank: int) -> NoReturn:
+def raise_too_many_dims(name: str, rank: int) -> NoReturn:
     """The error for a rank above the limit."""
-    refuse(name, f"at most {MAX_RANK} dimensions are allowed, got {rank}")
+    raise_argument_error(name, f"at most {MAX_RANK} dimensions are allowed, got {rank}")
 
 
-def checked_padded(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple[int, ...]:
+def check_padded_shape(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple[int, ...]:
     """`padded_shape` as a tuple, each at least the size."""
-    padded = checked_sizes("padded_shape", padded_shape)
+    padded = check_sizes("padded_shape", padded_shape)
     if len(padded) != len(shape) or any(p < n for p, n in zip(padded, shape, strict=True)):
-        rule = f"must have one size at least as large for each of {shown(shape)}"
-        refuse("padded_shape", f"{rule}, got {shown(padded)}")
+        rule = f"must have one size at least as large for each of {short_repr(shape)}"
+        raise_argument_error("padded_shape", f"{rule}, got {short_repr(padded)}")
     return padded
 
 
-def checked_strides(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Parts, ...]:
+def strides_to_checked_parts(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Parts, ...]:
     """One part per dimension from strides in elements."""
-    steps = checked_integers("strides", strides)
+    steps = check_integers("strides", strides)
     if len(steps) != len(shape):
-        rule = f"must be {len(shape)}, one for each of the sizes {shown(shape)}"
-        refuse("strides", f"{rule}, got {shown(steps)}")
-    _check_reach("strides", steps)
-    return slots.strided(shape, steps)
+        rule = f"must be {len(shape)}, one for each of the sizes {short_repr(shape)}"
+        raise_argument_error("strides", f"{rule}, got {short_repr(steps)}")
+    _check_stride_range("strides", steps)
+    return slots.strides_to_parts(shape, steps)
 
 
-def _check_reach(name: str, steps: Sequence[int]) -> None:
+def _check_stride_range(name: str, steps: Sequence[int]) -> None:
     # Also where no element stands so far (sizes of 0 and 1): others read strides as 64-bit numbers.
     if any(abs(s) > MAX_SLOTS for s in steps):
-        refuse(name, f"strides must lie within 2**63 - 1 slots, got {shown(tuple(steps))}")
+        raise_argument_error(
+            name, f"strides must lie within 2**63 - 1 slots, got {short_repr(tuple(steps))}"
+        )
 
 
-def checked_parts(
+def check_parts(
     shape: tuple[int, ...], parts: Sequence[Sequence[tuple[int, int]]]
 ) -> tuple[Parts, ...]:
     """The parts of each dimension; their extents span the size, the first with as few as needed."""
     try:
         dims = tuple(tuple((as_int(e), as_int(s)) for e, s in dim) for dim in parts)
     except (TypeError, ValueError):
-        msg = f"parts: must be tuples of pairs of integers (extent, stride), got {shown(parts)}"
+        msg = (
+            f"parts: must be tuples of pairs of integers (extent, stride), got {short_repr(parts)}"
+        )
         raise TypeError(msg) from None
     if len(dims) != len(shape) or not all(dims):
-        rule = f"must be {len(shape)}, one for each of the sizes {shown(shape)}"
-        refuse("parts", f"{rule}, got {shown(dims)}")
+        rule = f"must be {len(shape)}, one for each of the sizes {short_repr(shape)}"
+        raise_argument_error("parts", f"{rule}, got {short_repr(dims)}")
     for n, dim in zip(shape, dims, strict=True):
         if len(dim) > MAX_PARTS:
-            refuse("parts", f"a dimension has at most {MAX_PARTS}, got {len(dim)}")
+            raise_argument_error("parts", f"a dimension has at most {MAX_PARTS}, got {len(dim)}")
         if any(extent < 1 for extent, _ in dim[1:]):
-            refuse("parts", f"extents after the first must be at least 1, got {shown(dim)}")
-        least = -(-n // slots.inner_extent(dim))
+            raise_argument_error(
+                "parts", f"extents after the first must be at least 1, got {short_repr(dim)}"
+            )
+        least = -(-n // slots.indices_per_major_step(dim))
         if dim[0][0] != least:
-            came = f"the extents of {shown(dim)} do not span the size {shown(n)}"
-            refuse("parts", f"{came}; {shown(least)} first would")
-    _check_reach("parts", [stride for dim in dims for _, stride in dim])
+            message = f"the extents of {short_repr(dim)} do not span the size {short_repr(n)}"
+            raise_argument_error("parts", f"{message}; {short_repr(least)} first would")
+    _check_stride_range("parts", [stride for dim in dims for _, stride in dim])
     return dims
 
 
-def implied_padded(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple[int, ...]:
+def infer_padded_shape(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple[int, ...]:
     """The padded sizes of parts given alone: whole tiles, where those cover a block."""
     padded = tuple(math.prod(e for e, _ in dim) for dim in dims)
     return padded if padded != shape and slots.covers_block(dims, padded) else shape
 
 
-def checked_padding(value: Padding | str) -> Padding:
+def check_padding_value(value: Padding | str) -> Padding:
     """`value`, the symbol where it is the name of one; an error where it is no such content."""
     if isinstance(value, (PaddingValue, BitPattern)):
         return value
@@ -142,41 +150,46 @@ def checked_padding(value: Padding | str) -> Padding:
     symbols = ", ".join(PaddingValue.__members__)
     rule = f"must be {symbols}, or a BitPattern (a Python number has no exact bits)"
     error = ValueError if isinstance(value, str) else TypeError
-    refuse("padding_value", f"{rule}, got {shown(value)}", error)
+    raise_argument_error("padding_value", f"{rule}, got {short_repr(value)}", error)
 
 
-def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
+def expand_index_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
     """A basic index with the Ellipsis spelt out: one entry per dimension, and None for new ones."""
     items = list(key) if isinstance(key, tuple) else [key]
     if len(items) > MOST_ENTRIES:
-        refuse("index", f"at most {MOST_ENTRIES} entries are allowed, got {len(items)}", IndexError)
+        raise_argument_error(
+            "index", f"at most {MOST_ENTRIES} entries are allowed, got {len(items)}", IndexError
+        )
     dots = [i for i, item in enumerate(items) if item is ...]
     used = sum(item is not None and item is not ... for item in items)
     if used > len(shape) or len(dots) > 1:
-        rule = f"{shown(key)} is too many indices (or Ellipses) for shape {shape}"
-        refuse("index", rule, IndexError)
-    at = dots[0] if dots else len(items)
-    items[at : at + len(dots)] = [slice(None)] * (len(shape) - used)
+        rule = f"{short_repr(key)} is too many indices (or Ellipses) for shape {shape}"
+        raise_argument_error("index", rule, IndexError)
+    ellipsis_position = dots[0] if dots else len(items)
+    items[ellipsis_position : ellipsis_position + len(dots)] = [slice(None)] * (len(shape) - used)
     return [
-        item if item is None or isinstance(item, slice) else _index_number(item) for item in items
+        item if item is None or isinstance(item, slice) else _as_index_integer(item)
+        for item in items
     ]
 
 
-def _index_number(item: Any) -> int:
+def _as_index_integer(item: Any) -> int:
     try:
         if not isinstance(item, bool):
             return as_int(item)
     except TypeError:
         pass
-    refuse("index", f"must be integers, slices, None and Ellipsis, got {shown(item)}", TypeError)
+    raise_argument_error(
+        "index", f"must be integers, slices, None and Ellipsis, got {short_repr(item)}", TypeError
+    )
 
 
-def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
+def check_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
     """An integer index counted from the front. IndexError outside the dimension."""
     size = shape[dim]
     if not -size <= item < size:
-        rule = f"{shown(item)} is out of bounds for dimension {dim} of shape {shape}"
-        refuse("index", rule, IndexError)
+        rule = f"{short_repr(item)} is out of bounds for dimension {dim} of shape {shape}"
+        raise_argument_error("index", rule, IndexError)
     return item % size
 
 
@@ -184,26 +197,26 @@ def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
 SLOT_BITS = (1, 2, 4, 6)
 
 
-def checked_slot_bits(bits: Any) -> int | None:
+def check_slot_bits(bits: Any) -> int | None:
     """The bits of a slot below a byte; None for whole bytes."""
     if bits is None:
         return None
-    number = checked_integer("slot_bits", bits)
+    number = check_integer("slot_bits", bits)
     if number not in SLOT_BITS:
         rule = "must be 1, 2, 4 or 6, or None for slots of whole bytes"
-        refuse("slot_bits", f"{rule}, got {shown(number)}")
+        raise_argument_error("slot_bits", f"{rule}, got {short_repr(number)}")
     return number
 
 
-def checked_itemsize(itemsize: Any) -> int:
+def check_itemsize(itemsize: Any) -> int:
     """The bytes per element of a number or a dtype."""
-    number = checked_integer("itemsize", getattr(itemsize, "itemsize", itemsize))
+    number = check_integer("itemsize", getattr(itemsize, "itemsize", itemsize))
     if number < 1:
-        refuse("itemsize", f"must be at least one byte, got {shown(number)}")
+        raise_argument_error("itemsize", f"must be at least one byte, got {short_repr(number)}")
     return number
 
 
-def letters(number: int) -> str:
+def spreadsheet_label(number: int) -> str:
     """A, B, …, Z, AA, AB, …: the name of the element `number`."""
     name = ""
     number += 1

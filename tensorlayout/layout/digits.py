@@ -13,11 +13,11 @@ from itertools import pairwise
 from math import gcd, prod
 from typing import NamedTuple
 
-from tensorlayout.layout.boxes import common_units, slot_step
+from tensorlayout.layout.boxes import common_units, slots_per_unit
 from tensorlayout.layout.layout import Layout
-from tensorlayout.layout.loop import Axis, Loop, merged, turned
-from tensorlayout.layout.slots import units
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.layout.loop import Axis, Loop, merge_axes, reverse_axes
+from tensorlayout.layout.slots import part_units
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class Bound(NamedTuple):
@@ -27,7 +27,7 @@ class Bound(NamedTuple):
     size: int
     written: int
 
-    def packs(self, weight: int) -> int:
+    def pack_divisor(self, weight: int) -> int:
         """What divides packs along an axis of which all or none are inside; 0 for any."""
         if weight == 0:
             return 0
@@ -35,25 +35,25 @@ class Bound(NamedTuple):
         return ends // weight if weight > 0 and ends % weight == 0 else 1
 
 
-@frozen
+@frozen_dataclass
 class TiledLoop(Loop):
     """A loop over digits, with masked tails."""
 
     bounds: tuple[Bound, ...] = ()  # of the dimensions with a tail
     weights: tuple[tuple[int, ...], ...] = ()  # for each bound and axis, how far its index moves
 
-    def pack(self, widest: int) -> int:
+    def max_pack_size(self, widest: int) -> int:
         """Return how many elements may move at once: of which all are inside, or none."""
-        packs = [b.packs(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
-        return gcd(Loop.pack(self, widest), *packs)
+        packs = [b.pack_divisor(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
+        return gcd(Loop.max_pack_size(self, widest), *packs)
 
-    def in_packs(self, times: int, counted: Iterable[int]) -> TiledLoop:
+    def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> TiledLoop:
         """The loop over packs of `times` elements; indices move by as many."""
-        weights = tuple([(*moves[:-1], moves[-1] * times) for moves in self.weights])
-        return replace(Loop.in_packs(self, times, counted), weights=weights)
+        weights = tuple([(*moves[:-1], moves[-1] * pack_size) for moves in self.weights])
+        return replace(Loop.loop_over_packs(self, pack_size, counted), weights=weights)
 
     @property
-    def bounded_by(self) -> int:
+    def index_upper_bound(self) -> int:
         """More than all indices along dimensions with a tail, and than how far digits reach."""
         reach = [bound.written for bound in self.bounds]
         for weights in self.weights:
@@ -66,13 +66,13 @@ def is_tiled(*layouts: Layout | None) -> bool:
     return any(layout is not None and layout.is_tiled for layout in layouts)
 
 
-def written_sizes(result: Layout, padding: bytes | None) -> tuple[int, ...]:
+def sizes_to_write(result: Layout, padding: bytes | None) -> tuple[int, ...]:
     """The sizes that a walk over a new result writes: with padding, if it is tiled and has some."""
-    whole = padding is not None and result.is_tiled and result.is_padded
-    return result.padded_shape if whole else result.shape
+    writes_padding = padding is not None and result.is_tiled and result.is_padded
+    return result.padded_shape if writes_padding else result.shape
 
 
-def tiled_loop(
+def make_tiled_loop(
     layouts: Sequence[Layout | None],
     widths: Sequence[int],
     alignments: Sequence[int],
@@ -83,7 +83,7 @@ def tiled_loop(
     None where tiles of two do not divide each other, or where that reaches into padding which does
     not stand behind the elements in all digits.
     """
-    forwards = _forwards(layouts, written)
+    forwards = _flip_leading_padding(layouts, written)
     if forwards is None:
         return None
     first = forwards[0]
@@ -92,38 +92,45 @@ def tiled_loop(
     starts = [0 if layout is None else layout.offset for layout in forwards]
     tails: list[tuple[int, int, int, list[int]]] = []  # size, written, first digit, units
     for d, size in enumerate(first.shape):
-        steps = common_units([each.parts[d] for each in forwards if each is not None], written[d])
+        steps = common_units(
+            [operand.parts[d] for operand in forwards if operand is not None], written[d]
+        )
         if steps is None:
             return None
         extents = [-(-written[d] // steps[0]), *[a // b for a, b in pairwise(steps)]]
         if prod(extents) > size:
             tails.append((size, written[d], len(digits), steps))
         for extent, unit in zip(extents, steps, strict=True):
-            moves = [0 if o is None else slot_step(o.parts[d], unit) for o in forwards]
+            moves = [0 if o is None else slots_per_unit(o.parts[d], unit) for o in forwards]
             digits.append(Axis(extent, tuple(moves)))
     # The index of each dimension with a tail counts as a memory more.
-    for _, _, at, steps in tails:
-        moves = [0] * at + steps + [0] * (len(digits) - at - len(steps))
+    for _, _, first_digit, steps in tails:
+        moves = [0] * first_digit + steps + [0] * (len(digits) - first_digit - len(steps))
         digits = [Axis(a.size, (*a.strides, s)) for a, s in zip(digits, moves, strict=True)]
         starts.append(0)
-    digits, starts = turned(digits, starts, lambda strides: strides[0] < 0)
+    digits, starts = reverse_axes(digits, starts, lambda strides: strides[0] < 0)
     memories = len(forwards)
-    axes = merged(sorted(digits, key=lambda axis: -axis.strides[0]))
+    axes = merge_axes(sorted(digits, key=lambda axis: -axis.strides[0]))
     if not axes:
-        present = [int(each is not None) for each in forwards]
+        present = [int(operand is not None) for operand in forwards]
         axes = [Axis(1, (*present, *[1] * len(tails)))]
     return TiledLoop(
         tuple([Axis(axis.size, axis.strides[:memories]) for axis in axes]),
         tuple(widths),
-        tuple([at * width for at, width in zip(starts, widths, strict=False)]),
+        tuple([first_digit * width for first_digit, width in zip(starts, widths, strict=False)]),
         tuple(alignments),
         0,
-        tuple([Bound(at, n, m) for at, (n, m, _, _) in zip(starts[memories:], tails, strict=True)]),
+        tuple(
+            [
+                Bound(first_digit, n, m)
+                for first_digit, (n, m, _, _) in zip(starts[memories:], tails, strict=True)
+            ]
+        ),
         tuple([tuple([a.strides[memories + b] for a in axes]) for b in range(len(tails))]),
     )
 
 
-def _forwards(
+def _flip_leading_padding(
     layouts: Sequence[Layout | None], written: Sequence[int]
 ) -> Sequence[Layout | None] | None:
     """The layouts, turned where padding of the first stands before its elements, or None."""
@@ -141,14 +148,14 @@ def _forwards(
     return layouts if min(steps, default=0) >= 0 else None
 
 
-def without_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
+def split_off_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
     """Layouts cut into pieces that have no tails, for what has more than a launch takes."""
     for d, size in enumerate(layouts[0].shape):
-        largest = max(u for x in layouts for u in units(x.parts[d]) if u == 1 or u < size)
+        largest = max(u for x in layouts for u in part_units(x.parts[d]) if u == 1 or u < size)
         end = size // largest * largest
         if end < size:
             for part in (slice(0, end), slice(end, size)):
                 cut = tuple([layout.slice((*[slice(None)] * d, part)) for layout in layouts])
-                yield from without_tails(tuple([each for each in cut if each is not None]))
+                yield from split_off_tails(tuple([piece for piece in cut if piece is not None]))
             return
     yield layouts

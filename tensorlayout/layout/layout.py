@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, final
 
-from tensorlayout.errors import cut, shown
+from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
-from tensorlayout.layout.checks import refuse
+from tensorlayout.layout.checks import raise_argument_error
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
 from tensorlayout.support.interning import cached_property
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
     from tensorlayout.layout.drawing.drawing import Drawing
@@ -62,27 +62,27 @@ class Layout(Placement):
         slot_bits: int | None = None,
     ) -> Self:
         """The one layout of these fields."""
-        sizes = checks.checked_sizes("shape", shape)
-        padded = None if padded_shape is None else checks.checked_padded(sizes, padded_shape)
-        start = checks.checked_integer("offset", offset)
-        value, bits = checks.checked_padding(padding_value), checks.checked_slot_bits(slot_bits)
+        sizes = checks.check_sizes("shape", shape)
+        padded = None if padded_shape is None else checks.check_padded_shape(sizes, padded_shape)
+        start = checks.check_integer("offset", offset)
+        value, bits = checks.check_padding_value(padding_value), checks.check_slot_bits(slot_bits)
         if strides is not None and parts is not None:
-            refuse("strides and parts", "give one of them, got both")
+            raise_argument_error("strides and parts", "give one of them, got both")
         if strides is not None:
-            dims = checks.checked_strides(sizes, strides)
+            dims = checks.strides_to_checked_parts(sizes, strides)
         elif parts is not None:
-            dims = checks.checked_parts(sizes, parts)
+            dims = checks.check_parts(sizes, parts)
         else:
             order = orders.order_or_row_major(minor_to_major, len(sizes))
             return cls._intern(sizes, None, start, order, padded or sizes, value, bits)
         if padded is None:
-            padded = checks.implied_padded(sizes, dims)
+            padded = checks.infer_padded_shape(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
-            rule = f"{shown(padded)} does not make the strides of shape {shown(sizes)}"
+            rule = f"{short_repr(padded)} does not make the strides of shape {short_repr(sizes)}"
             fix = "cover a whole block; use Layout.padded, or leave it out for a view with gaps"
-            refuse("padded_shape", f"{rule} {fix}")
-        dims = tuple(map(slots.canonical, dims, sizes, padded))
-        order = _order_for(dims, padded, minor_to_major)
+            raise_argument_error("padded_shape", f"{rule} {fix}")
+        dims = tuple(map(slots.normalize_parts, dims, sizes, padded))
+        order = _check_or_infer_order(dims, padded, minor_to_major)
         return cls._intern(sizes, dims, start, order, padded, value, bits)
 
     @classmethod
@@ -126,7 +126,7 @@ class Layout(Placement):
         >>> Layout.column_major((2, 3, 4)).strides
         (1, 2, 6)
         """
-        sizes = checks.checked_sizes("shape", shape)
+        sizes = checks.check_sizes("shape", shape)
         return cls(sizes, minor_to_major=range(len(sizes)))
 
     @classmethod
@@ -143,7 +143,7 @@ class Layout(Placement):
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
         (15, 1, 5, 1)
         """
-        sizes = checks.checked_sizes("shape", shape)
+        sizes = checks.check_sizes("shape", shape)
         return cls(sizes, minor_to_major=orders.order_of_labels(labels, len(sizes)))
 
     @classmethod
@@ -188,11 +188,11 @@ class Layout(Placement):
         >>> Layout.pitched((4, 100), 256, 4).padded_shape
         (4, 128)
         """
-        sizes, step = checks.checked_sizes("shape", shape), checks.checked_itemsize(itemsize)
-        pitch = checks.checked_integer("pitch", pitch)
+        sizes, step = checks.check_sizes("shape", shape), checks.check_itemsize(itemsize)
+        pitch = checks.check_integer("pitch", pitch)
         if pitch <= 0 or pitch % step:
-            rule = f"must be a positive multiple of the element's {shown(step)} bytes"
-            refuse("pitch", f"{rule}, got {shown(pitch)}")
+            rule = f"must be a positive multiple of the element's {short_repr(step)} bytes"
+            raise_argument_error("pitch", f"{rule}, got {short_repr(pitch)}")
         order = orders.order_or_row_major(minor_to_major, len(sizes))
         padded = list(sizes)
         if order:
@@ -226,18 +226,18 @@ class Layout(Placement):
         >>> Layout.tiled((3, 5), [(2, 2)], padding_value=PaddingValue.ZERO).padded_shape
         (4, 6)
         """
-        sizes = checks.checked_sizes("shape", shape)
+        sizes = checks.check_sizes("shape", shape)
         order = orders.order_or_row_major(minor_to_major, len(sizes))
-        cuts = tiling.checked_tiles(tiles)
+        cuts = tiling.check_tiles(tiles)
         if 0 in sizes or not cuts:
             return cls.padded(sizes, sizes, order, padding_value).with_slot_bits(slot_bits)
         try:
-            whole, owned = tiling.parts_of(sizes, order, cuts)
+            dim_parts, owned = tiling.tiled_parts(sizes, order, cuts)
         except tiling.UnevenError:
-            msg = f"tiles: {shown(cuts)} cannot be said as parts of the dimensions of {sizes}"
+            msg = f"tiles: {short_repr(cuts)} cannot be said as parts of the dimensions of {sizes}"
             raise ValueError(msg) from None
-        made = cls._of_whole(sizes, whole, order, padding_value, owned=owned)
-        return made.with_slot_bits(slot_bits)
+        tiled_layout = cls._from_padded_parts(sizes, dim_parts, order, padding_value, owned=owned)
+        return tiled_layout.with_slot_bits(slot_bits)
 
     @classmethod
     def scale_factors(
@@ -259,15 +259,15 @@ class Layout(Placement):
         >>> Layout.scale_factors(130, 6)
         Layout.parse('(130,6):(2*1024+4*4+32*16,2*512+4*1) padding=ZERO')
         """
-        shape = checks.checked_sizes("scale_factors", (rows, columns))
+        shape = checks.check_sizes("scale_factors", (rows, columns))
         if 0 in shape:
             return cls(shape, padding_value=padding_value)
         down, across = -(-shape[0] // 128), -(-shape[1] // 4)
         whole = ((down, 512 * across), (4, 4), (32, 16)), ((across, 512), (4, 1))
-        return cls._of_whole(shape, whole, (1, 0), padding_value, owned=True)
+        return cls._from_padded_parts(shape, whole, (1, 0), padding_value, owned=True)
 
     @classmethod
-    def _of_whole(
+    def _from_padded_parts(
         cls,
         shape: tuple[int, ...],
         dims: Sequence[Parts],
@@ -279,19 +279,19 @@ class Layout(Placement):
         """The layout of parts whose extents still include the padding, which it may own."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
-            slots.canonical(slots.spanning(parts, n), n, p)
+            slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
             for n, p, parts in zip(shape, padded, dims, strict=True)
         ]
         if all(len(parts) == 1 for parts in cut):
             order = orders.order_of_strides(padded, [parts[0][1] for parts in cut], order)
-        found = cls(
+        new_layout = cls(
             shape,
             parts=cut,
             minor_to_major=order,
             padded_shape=padded if owned else None,
             padding_value=padding_value,
         )
-        return found.form if found.covers_block else found
+        return new_layout.form if new_layout.covers_block else new_layout
 
     @classmethod
     def parse(cls, source: str) -> Self:
@@ -304,8 +304,8 @@ class Layout(Placement):
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
         4
         """
-        said = text.parse_text(source)
-        return cls.tiled(**said) if "tiles" in said else cls(**said)
+        arguments = text.parse_text(source)
+        return cls.tiled(**arguments) if "tiles" in arguments else cls(**arguments)
 
     @classmethod
     def from_cute(
@@ -331,8 +331,10 @@ class Layout(Placement):
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
         Layout.parse('(4,3):(2*6+2*1,2)')
         """
-        said = loaded("tensorlayout.formats.cute").fields_of(source, shape, padding_value)
-        said["offset"] += checks.checked_integer("offset", offset)
+        said = import_lazily("tensorlayout.formats.cute").layout_fields_from_cute(
+            source, shape, padding_value
+        )
+        said["offset"] += checks.check_integer("offset", offset)
         return cls(**said, minor_to_major=minor_to_major)
 
     # --- views: layouts that follow from this one ------------------------------------------------
@@ -349,10 +351,10 @@ class Layout(Placement):
         >>> Layout((2, 3), (5, -1), offset=7).form
         Layout.parse('(2,3):(3,1)')
         """
-        return self._other_form or self
+        return self._computed_form or self
 
     @cached_property
-    def _other_form(self) -> Self | None:
+    def _computed_form(self) -> Self | None:
         if self.covers_block and self.is_tiled:
             # A block without slots may have strides of 0, which no form has.
             steps = [[(e, abs(s) or 1) for e, s in dim] for dim in self.parts]
@@ -383,7 +385,7 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).moved(10)
         Layout.parse('(2,3):(3,1)+10')
         """
-        return self._replace(offset=self.offset + checks.checked_integer("slots_up", slots_up))
+        return self._replace(offset=self.offset + checks.check_integer("slots_up", slots_up))
 
     def with_padding_value(self, value: Padding | str) -> Self:
         """The layout with `value` as the content of its padding.
@@ -395,7 +397,7 @@ class Layout(Placement):
         >>> Layout.padded((2,), (3,)).with_padding_value(PaddingValue.ONE).padding_value
         PaddingValue.ONE
         """
-        return self._replace(padding_value=checks.checked_padding(value))
+        return self._replace(padding_value=checks.check_padding_value(value))
 
     def with_slot_bits(self, bits: int | None) -> Self:
         """The layout with slots of so many **bits**, packed into bytes low bits first.
@@ -409,7 +411,7 @@ class Layout(Placement):
         >>> Layout.row_major((3, 5)).with_slot_bits(4).nbytes(1)
         8
         """
-        return self._replace(slot_bits=checks.checked_slot_bits(bits))
+        return self._replace(slot_bits=checks.check_slot_bits(bits))
 
     def component(self, which: int, count: int) -> Self:
         """One of `count` equal parts of every slot, in slots of that size; it owns no padding.
@@ -421,16 +423,22 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).component(1, 2)
         Layout.parse('(2,3):(6,2)+1')
         """
-        which = checks.checked_integer("component", which)
-        count = checks.checked_integer("component", count)
+        which = checks.check_integer("component", which)
+        count = checks.check_integer("component", count)
         if not 0 <= which < count:
-            refuse("component", f"must be at least 0 and below {shown(count)}, got {shown(which)}")
+            raise_argument_error(
+                "component",
+                f"must be at least 0 and below {short_repr(count)}, got {short_repr(which)}",
+            )
         if self.slot_bits is not None:
-            refuse("component", f"slots of {self.slot_bits} bits have no parts; layout {cut(self)}")
+            raise_argument_error(
+                "component",
+                f"slots of {self.slot_bits} bits have no parts; layout {truncate(self)}",
+            )
         parts = [tuple((extent, count * stride) for extent, stride in p) for p in self.parts]
-        return self._view(self.shape, parts, self.minor_to_major, count * self.offset + which)
+        return self._make_view(self.shape, parts, self.minor_to_major, count * self.offset + which)
 
-    def _view(
+    def _make_view(
         self,
         shape: Sequence[int],
         parts: Sequence[Parts],
@@ -439,19 +447,21 @@ class Layout(Placement):
         padded_shape: Sequence[int] | None = None,
     ) -> Self:
         """A view of this layout; its padding is owned only if it still covers the block."""
-        sizes, dims, kept = tuple(shape), tuple(parts), tuple(order)
+        sizes, dims, result_order = tuple(shape), tuple(parts), tuple(order)
         if len(sizes) > checks.MAX_RANK:
-            checks.too_many_dimensions("shape", len(sizes))
+            checks.raise_too_many_dims("shape", len(sizes))
         padded = sizes if padded_shape is None else tuple(padded_shape)
         if padded != sizes and not slots.covers_block(dims, padded):
             padded = sizes
         # No element stands anywhere in an empty view, so that its offset need not move.
         start = self.offset if offset is None or 0 in sizes else offset
         if self.is_tiled:
-            dims = tuple(map(slots.canonical, dims, sizes, padded))
+            dims = tuple(map(slots.normalize_parts, dims, sizes, padded))
         if all(len(p) == 1 for p in dims):
-            kept = orders.order_of_strides(padded, [p[0][1] for p in dims], kept)
-        return self._intern(sizes, dims, start, kept, padded, self.padding_value, self.slot_bits)
+            result_order = orders.order_of_strides(padded, [p[0][1] for p in dims], result_order)
+        return self._intern(
+            sizes, dims, start, result_order, padded, self.padding_value, self.slot_bits
+        )
 
     def permute(self, dims: Sequence[int]) -> Self:
         """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose.
@@ -462,11 +472,11 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3, 4)).permute((2, 0, 1))
         Layout.parse('(4,2,3):(1,12,4)')
         """
-        axes = orders.checked_order(dims, self.ndim, "dims")
-        return self._view(
+        axes = orders.check_order(dims, self.ndim, "dims")
+        return self._make_view(
             [self.shape[d] for d in axes],
             [self.parts[d] for d in axes],
-            orders.permuted_order(self.minor_to_major, axes),
+            orders.permute_order(self.minor_to_major, axes),
             padded_shape=[self.padded_shape[d] for d in axes],
         )
 
@@ -480,8 +490,8 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).flip((1,))
         Layout.parse('(2,3):(3,-1)+2')
         """
-        turned = checks.checked_dims("dims", dims, self.ndim)
-        steps = [slice(None, None, -1 if d in turned else 1) for d in range(self.ndim)]
+        flipped_dims = checks.check_dims("dims", dims, self.ndim)
+        steps = [slice(None, None, -1 if d in flipped_dims else 1) for d in range(self.ndim)]
         return self.slice(tuple(steps))
 
     def slice(self, key: Any) -> Self | None:
@@ -494,31 +504,33 @@ class Layout(Placement):
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
         Layout.parse('(4,3):(-6,2)+19')
         """
-        kept: list[tuple[int, Parts, int]] = []  # of each dimension: size, parts and padded size
-        order, offset, whole, dim = self.minor_to_major, self.offset, True, 0
-        for item in checks.expanded_key(key, self.shape):
+        result_dims: list[
+            tuple[int, Parts, int]
+        ] = []  # of each dimension: size, parts and padded size
+        order, offset, is_whole, dim = self.minor_to_major, self.offset, True, 0
+        for item in checks.expand_index_key(key, self.shape):
             if item is None:
-                order = orders.order_with(order, len(kept))
-                kept.append((1, ((1, 1),), 1))
+                order = orders.insert_dim_in_order(order, len(result_dims))
+                result_dims.append((1, ((1, 1),), 1))
                 continue
             size, dims, pad = self.shape[dim], self.parts[dim], self.padded_shape[dim]
             dim += 1
             if isinstance(item, int):
-                offset += slots.slot_of(dims, checks.checked_index(item, dim - 1, self.shape))
-                order = orders.order_without(order, [len(kept)])
-                whole = whole and pad == 1
+                offset += slots.slot_of_index(dims, checks.check_index(item, dim - 1, self.shape))
+                order = orders.drop_dims_from_order(order, [len(result_dims)])
+                is_whole = is_whole and pad == 1
                 continue
             start, stop, step = item.indices(size)
             count = len(range(start, stop, step))
             unchanged = count == size and (step == 1 or size <= 1)
-            cut = dims if unchanged else slots.sliced(dims, start, count, step)
+            cut = dims if unchanged else slots.slice_parts(dims, start, count, step)
             if cut is None:
                 return None
-            offset += slots.slot_of(dims, start) if count else 0
-            whole = whole and count == size
-            kept.append((count, cut, pad))
-        shape, parts, padded = zip(*kept, strict=True) if kept else ((), (), ())
-        return self._view(shape, parts, order, offset, padded if whole else None)
+            offset += slots.slot_of_index(dims, start) if count else 0
+            is_whole = is_whole and count == size
+            result_dims.append((count, cut, pad))
+        shape, parts, padded = zip(*result_dims, strict=True) if result_dims else ((), (), ())
+        return self._make_view(shape, parts, order, offset, padded if is_whole else None)
 
     def expand_dims(self, dim: int) -> Self:
         """A new dimension of size 1 at `dim`, counted in the result.
@@ -529,8 +541,8 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).expand_dims(1).shape
         (2, 1, 3)
         """
-        checks.checked_dims("dim", [dim], self.ndim + 1)
-        return self._sliced_whole([*[slice(None)] * dim, None])
+        checks.check_dims("dim", [dim], self.ndim + 1)
+        return self._slice_in_whole_tiles([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Self:
         """The given dimensions `dims`, of size 1, gone. ValueError where one has another size.
@@ -539,14 +551,16 @@ class Layout(Placement):
         >>> Layout.row_major((2, 1, 3)).squeeze((1,))
         Layout.parse('(2,3):(3,1)')
         """
-        dropped = checks.checked_dims("dims", dims, self.ndim)
+        dropped = checks.check_dims("dims", dims, self.ndim)
         for d in dropped:
             if self.shape[d] != 1:
-                came = f"dimension {d} of shape {self.shape} has size {self.shape[d]}"
-                refuse("dims", f"{came}, not 1")
-        return self._sliced_whole([0 if d in dropped else slice(None) for d in range(self.ndim)])
+                message = f"dimension {d} of shape {self.shape} has size {self.shape[d]}"
+                raise_argument_error("dims", f"{message}, not 1")
+        return self._slice_in_whole_tiles(
+            [0 if d in dropped else slice(None) for d in range(self.ndim)]
+        )
 
-    def _sliced_whole(self, key: list[Any]) -> Self:
+    def _slice_in_whole_tiles(self, key: list[Any]) -> Self:
         layout = self.slice(tuple(key))
         assert layout is not None  # whole slices and dimensions of size 1 always have a view
         return layout
@@ -563,10 +577,12 @@ class Layout(Placement):
         """
         if shape is self.shape:
             return self
-        sizes = checks.checked_sizes("shape", shape)
+        sizes = checks.check_sizes("shape", shape)
         new = len(sizes) - self.ndim
         if new < 0 or any(n not in (1, m) for n, m in zip(self.shape, sizes[new:], strict=True)):
-            refuse("shape", f"{self.shape} could not be broadcast to {shown(sizes)}")
+            raise_argument_error(
+                "shape", f"{self.shape} could not be broadcast to {short_repr(sizes)}"
+            )
         if sizes == self.shape:
             return self
         parts: list[Parts] = [((m, 0),) for m in sizes]
@@ -574,8 +590,8 @@ class Layout(Placement):
         for d, n in enumerate(self.shape):
             if n == sizes[new + d]:
                 parts[new + d], padded[new + d] = self.parts[d], self.padded_shape[d]
-        order = [*(d + new for d in self.minor_to_major), *orders.descending(new)]
-        return self._view(sizes, parts, order, padded_shape=padded)
+        order = [*(d + new for d in self.minor_to_major), *orders.row_major_order(new)]
+        return self._make_view(sizes, parts, order, padded_shape=padded)
 
     def reshape(self, shape: Sequence[int]) -> Self | None:
         """The elements in row-major index order under another shape; None where no view exists.
@@ -588,25 +604,27 @@ class Layout(Placement):
         >>> Layout.column_major((2, 6)).reshape((3, 4)) is None
         True
         """
-        sizes = checks.checked_sizes("shape", shape)
+        sizes = checks.check_sizes("shape", shape)
         if math.prod(sizes) != self.size:
-            came = f"{shown(sizes)} has {shown(math.prod(sizes))} elements"
-            refuse("shape", f"{came}, the layout has {self.size}")
+            message = f"{short_repr(sizes)} has {short_repr(math.prod(sizes))} elements"
+            raise_argument_error("shape", f"{message}, the layout has {self.size}")
         if sizes == self.shape:
             return self
-        order = orders.descending(len(sizes))
+        order = orders.row_major_order(len(sizes))
         if self.size == 0:
-            packed = slots.strided(sizes, slots.packed_strides(sizes, order))
-            return self._view(sizes, packed, order)
+            packed = slots.strides_to_parts(sizes, slots.packed_strides(sizes, order))
+            return self._make_view(sizes, packed, order)
         if self.is_tiled:
-            return self._reshaped_tiled(sizes)
-        strides = slots.reshaped([p[0] for p in self.parts], sizes)
+            return self._reshape_tiled(sizes)
+        strides = slots.reshape_strides([p[0] for p in self.parts], sizes)
         if strides is None:
             return None
-        padded = slots.repadded(self.shape, self.padded_shape, sizes)
-        return self._view(sizes, slots.strided(sizes, strides), order, padded_shape=padded)
+        padded = slots.reshape_padded_sizes(self.shape, self.padded_shape, sizes)
+        return self._make_view(
+            sizes, slots.strides_to_parts(sizes, strides), order, padded_shape=padded
+        )
 
-    def _reshaped_tiled(self, sizes: tuple[int, ...]) -> Self | None:
+    def _reshape_tiled(self, sizes: tuple[int, ...]) -> Self | None:
         """Dimensions of size 1 come and go; others change only where no tile has a tail."""
         if [n for n in sizes if n != 1] != [n for n in self.shape if n != 1]:
             flat = self.untiled()
@@ -630,10 +648,10 @@ class Layout(Placement):
         sizes = [extent for extent, _ in flat]
         if math.prod(sizes) != self.size or len(flat) > checks.MAX_RANK:
             return None
-        whole = map(slots.spanning, self.parts, self.padded_shape)
+        whole = map(slots.extend_parts_to_size, self.parts, self.padded_shape)
         padded = [extent for parts in whole for extent, _ in parts]
         dims = [(part,) for part in flat]
-        return self._view(sizes, dims, orders.descending(len(flat)), padded_shape=padded)
+        return self._make_view(sizes, dims, orders.row_major_order(len(flat)), padded_shape=padded)
 
     def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Self:
         """All windows of `window_shape` over `dims`, as new last dimensions over the same slots.
@@ -644,25 +662,27 @@ class Layout(Placement):
         >>> Layout.row_major((5,)).sliding_window((3,), (0,))
         Layout.parse('(3,3):(1,1)')
         """
-        windows = checks.checked_integers("window_shape", window_shape)
-        along = checks.checked_dims("dims", dims, self.ndim)
+        windows = checks.check_integers("window_shape", window_shape)
+        along = checks.check_dims("dims", dims, self.ndim)
         if len(windows) != len(along):
-            came = f"{shown(along)}, got {shown(windows)}"
-            refuse("window_shape", f"must have one size for each of the dims {came}")
+            message = f"{short_repr(along)}, got {short_repr(windows)}"
+            raise_argument_error(
+                "window_shape", f"must have one size for each of the dims {message}"
+            )
         shape, parts, order = list(self.shape), list(self.parts), list(self.minor_to_major)
         for number, (width, d) in enumerate(zip(windows, along, strict=True)):
             if len(parts[d]) != 1:
                 rule = f"dimension {d} is tiled, it has no sliding windows"
-                refuse("dims", f"{rule}; layout {cut(self)}")
+                raise_argument_error("dims", f"{rule}; layout {truncate(self)}")
             if not 1 <= width <= shape[d]:
                 rule = f"must be from 1 to {shape[d]} along dimension {d}"
-                refuse("window_shape", f"{rule}, got {shown(width)}")
+                raise_argument_error("window_shape", f"{rule}, got {short_repr(width)}")
             shape[d] -= width - 1
             stride = parts[d][0][1]
             parts[d] = ((shape[d], stride),)
             parts.append(((width, stride),))
             order.insert(order.index(d), self.ndim + number)
-        return self._view([*shape, *windows], parts, order)
+        return self._make_view([*shape, *windows], parts, order)
 
     # --- for others ------------------------------------------------------------------------------
 
@@ -696,7 +716,7 @@ class Layout(Placement):
         >>> found.global_dims, found.global_strides, found.box_dims
         ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
         """
-        return loaded("tensorlayout.layout.tensor_map").tensor_map_of(
+        return import_lazily("tensorlayout.layout.tensor_map").make_tensor_map(
             self, box, dtype, element_strides, interleave, swizzle, l2_promotion, oob_fill
         )
 
@@ -713,7 +733,7 @@ class Layout(Placement):
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
         ((2,2),(2,3)):((2,12),(1,4))
         """
-        return loaded("tensorlayout.formats.cute").cute_of(self, padded)
+        return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
     def draw(self) -> Drawing:
         """A picture: the slot at each index, and the index in each slot; large ones are cut.
@@ -725,19 +745,19 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        return loaded("tensorlayout.layout.drawing.drawing").Drawing(self)
+        return import_lazily("tensorlayout.layout.drawing.drawing").Drawing(self)
 
     def _repr_svg_(self) -> str:
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        return loaded("tensorlayout.layout.drawing.drawing").summary_of_layout(self)
+        return import_lazily("tensorlayout.layout.drawing.drawing").layout_summary_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)
 
 
-def _order_for(
+def _check_or_infer_order(
     dims: tuple[Parts, ...], padded: tuple[int, ...], minor_to_major: Sequence[int] | None
 ) -> orders.Order:
     """The order of dimensions, given or implied; ValueError where the strides contradict it."""
@@ -747,6 +767,6 @@ def _order_for(
     if minor_to_major is None or order == implied:
         return implied
     if all(len(parts) == 1 for parts in dims):
-        came = f"{order} contradicts the strides {shown(outer)}"
-        refuse("minor_to_major", f"{came}, which say {implied}")
+        message = f"{order} contradicts the strides {short_repr(outer)}"
+        raise_argument_error("minor_to_major", f"{message}, which say {implied}")
     return order

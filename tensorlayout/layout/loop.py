@@ -16,11 +16,11 @@ from math import gcd, prod
 from operator import floordiv, mul
 from typing import NamedTuple, Self
 
-from tensorlayout.errors import shown
-from tensorlayout.layout.checks import refuse
+from tensorlayout.errors import short_repr
+from tensorlayout.layout.checks import raise_argument_error
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.placement import Placement
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class Window(NamedTuple):
@@ -39,17 +39,17 @@ class Axis(NamedTuple):
     tag: Hashable = None
 
     @property
-    def turned(self) -> Axis:
+    def reversed_axis(self) -> Axis:
         """The axis from its other end."""
         return Axis(self.size, tuple([-stride for stride in self.strides]), self.tag)
 
     @property
     def window(self) -> Window:
         """What each memory has of the axis."""
-        whole = (self.size,) * len(self.strides)
-        return self.tag if isinstance(self.tag, Window) else Window(whole)
+        all_counts = (self.size,) * len(self.strides)
+        return self.tag if isinstance(self.tag, Window) else Window(all_counts)
 
-    def steps_over(self, faster: Axis) -> bool:
+    def steps_past(self, faster: Axis) -> bool:
         """Return whether a step is as far as all of `faster`, where a memory has a next index."""
         ends = tuple([faster.size * stride for stride in faster.strides])
         if not isinstance(self.tag, Window):
@@ -57,13 +57,13 @@ class Axis(NamedTuple):
         rows = zip(self.tag.counts, self.strides, ends, strict=True)
         return all(count < 2 or step == end for count, step, end in rows)
 
-    def continues(self, faster: Axis) -> bool:
+    def can_merge_with(self, faster: Axis) -> bool:
         """Return whether the two may be one axis."""
         return (
-            self.tag == faster.tag and not isinstance(self.tag, Window) and self.steps_over(faster)
+            self.tag == faster.tag and not isinstance(self.tag, Window) and self.steps_past(faster)
         )
 
-    def resized(self, strides: tuple[int, ...], times: int, parts: int = 1) -> Axis:
+    def scale_axis(self, strides: tuple[int, ...], times: int, parts: int = 1) -> Axis:
         """The axis with `times` as many indices, counted in `parts`."""
         tag = self.tag
         if isinstance(tag, Window):
@@ -72,35 +72,35 @@ class Axis(NamedTuple):
         return Axis(self.size * times // parts, strides, tag)
 
 
-def merged(
-    axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.continues
+def merge_axes(
+    axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.can_merge_with
 ) -> list[Axis]:
     """The fewest axes that visit the same slots in the same order; of size 1 only windows."""
-    found: list[Axis] = []
+    merged_axes: list[Axis] = []
     for axis in axes:
         if axis.size == 1 and not isinstance(axis.tag, Window):
             continue
-        if found and continues(found[-1], axis):
-            axis = found.pop().resized(axis.strides, axis.size)
-        found.append(axis)
-    return found
+        if merged_axes and continues(merged_axes[-1], axis):
+            axis = merged_axes.pop().scale_axis(axis.strides, axis.size)
+        merged_axes.append(axis)
+    return merged_axes
 
 
-def turned(
-    axes: Iterable[Axis], firsts: Iterable[int], turns: Callable[[tuple[int, ...]], bool]
+def reverse_axes(
+    axes: Iterable[Axis], firsts: Iterable[int], should_reverse: Callable[[tuple[int, ...]], bool]
 ) -> tuple[list[Axis], list[int]]:
-    """The axes from their other ends where `turns` says so of strides, and where memories begin."""
-    found, starts = [], list(firsts)
+    """Reverse axes whose strides satisfy `should_reverse`; also return the new first elements."""
+    result_axes, starts = [], list(firsts)
     for axis in axes:
-        if axis.size > 1 and turns(axis.strides):
+        if axis.size > 1 and should_reverse(axis.strides):
             last = axis.size - 1
             starts = [first + last * s for first, s in zip(starts, axis.strides, strict=True)]
-            axis = axis.turned
-        found.append(axis)
-    return found, starts
+            axis = axis.reversed_axis
+        result_axes.append(axis)
+    return result_axes, starts
 
 
-def furthest(axes: Iterable[Axis]) -> int:
+def max_offset_of_axes(axes: Iterable[Axis]) -> int:
     """The largest distance from the first element that any memory has, in elements."""
     reach = [
         [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
@@ -109,12 +109,12 @@ def furthest(axes: Iterable[Axis]) -> int:
     return max(map(sum, zip(*reach, strict=True)))
 
 
-def index_type(count: int, furthest: int) -> str:
+def narrowest_index_type(count: int, furthest: int) -> str:
     """The narrowest type for a number of elements and the furthest offset, in elements."""
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
 
 
-@frozen
+@frozen_dataclass
 class Loop:
     """All elements of memories that are walked together.
 
@@ -130,7 +130,7 @@ class Loop:
     tables: int = 0  # how many of the memories, the last ones, are tables
 
     @classmethod
-    def over(
+    def over_layouts(
         cls,
         layouts: Sequence[Placement | None],
         widths: Sequence[int],
@@ -141,13 +141,13 @@ class Loop:
 
         That must not overlap; the loop runs forwards in it. None for a scalar.
         """
-        axes, starts = _axes_over(layouts, lambda strides: strides[0] < 0)
-        one = Axis(1, tuple([int(each is not None) for each in layouts]))
-        firsts = tuple([at * width for at, width in zip(starts, widths, strict=True)])
-        return cls(tuple(axes) or (one,), tuple(widths), firsts, tuple(alignments), tables)
+        axes, starts = _merged_axes_of_layouts(layouts, lambda strides: strides[0] < 0)
+        unit_axis = Axis(1, tuple([int(layout is not None) for layout in layouts]))
+        firsts = tuple([start * width for start, width in zip(starts, widths, strict=True)])
+        return cls(tuple(axes) or (unit_axis,), tuple(widths), firsts, tuple(alignments), tables)
 
     @classmethod
-    def numbered(
+    def over_elements_and_tables(
         cls,
         elements: tuple[Layout, ...],
         tables: tuple[Layout, ...],
@@ -157,7 +157,7 @@ class Loop:
         """The loop over elements of one width, and tables; `firsts` of these count entries."""
         ones = (1,) * len(tables)
         widths = (itemsize,) * len(elements) + ones
-        return cls.over((*elements, *tables), widths, (*alignments, *ones), len(tables))
+        return cls.over_layouts((*elements, *tables), widths, (*alignments, *ones), len(tables))
 
     @property
     def width(self) -> int:
@@ -180,14 +180,14 @@ class Loop:
         return prod([axis.size for axis in self.axes])
 
     @property
-    def furthest(self) -> int:
+    def max_offset(self) -> int:
         """The largest distance from the first element that any memory has, in elements."""
-        return furthest(self.axes)
+        return max_offset_of_axes(self.axes)
 
     @property
-    def index(self) -> str:
+    def index_type(self) -> str:
         """The type for the number of an element, and for the furthest offset."""
-        return index_type(self.count, self.furthest)
+        return narrowest_index_type(self.count, self.max_offset)
 
     @property
     def elements(self) -> range:
@@ -195,17 +195,17 @@ class Loop:
         return range(len(self.widths) - self.tables)
 
     @property
-    def contiguous(self) -> bool:
+    def is_contiguous(self) -> bool:
         """Whether the fastest axis is contiguous in all memories, and all tables stand still."""
         return self.axes[-1].strides == (1,) * len(self.elements) + (0,) * self.tables
 
-    def grain(self, memory: int) -> int:
+    def row_alignment(self, memory: int) -> int:
         """What divides the addresses at which all rows along the fastest axis begin, in bytes."""
         width = self.widths[memory]
         steps = [axis.strides[memory] * width for axis in self.axes[:-1]]
         return gcd(self.alignments[memory], self.firsts[memory], *steps)
 
-    def pack(self, widest: int) -> int:
+    def max_pack_size(self, widest: int) -> int:
         """Return how many elements may move at once along the fastest axis, up to `widest` bytes.
 
         All rows consist of whole packs, aligned in every memory but those that stand still.
@@ -218,33 +218,37 @@ class Loop:
                 continue
             if stride != 1:
                 return 1
-            grain = self.grain(memory)
+            grain = self.row_alignment(memory)
             assert grain % width == 0, "memory is aligned to its elements"
             packs.append(gcd(widest, grain) // width)
         return gcd(widest // max(self.widths), *packs)
 
-    def in_packs(self, times: int, counted: Iterable[int]) -> Self:
+    def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> Self:
         """The loop over packs of `times` elements along the fastest axis.
 
         They are the elements of the memories `counted`, contiguous there; the others keep theirs.
         """
-        if times == 1:
+        if pack_size == 1:
             return self
-        whole = set(counted)
-        parts = [times if m in whole else 1 for m in range(len(self.widths))]
+        packed_memories = set(counted)
+        parts = [pack_size if m in packed_memories else 1 for m in range(len(self.widths))]
         *slower, last = self.axes
         axes = [a._replace(strides=tuple(map(floordiv, a.strides, parts))) for a in slower]
-        steps = tuple([s * times // n for s, n in zip(last.strides, parts, strict=True)])
-        axes.append(last.resized(steps, 1, times))
+        steps = tuple([s * pack_size // n for s, n in zip(last.strides, parts, strict=True)])
+        axes.append(last.scale_axis(steps, 1, pack_size))
         return replace(self, axes=tuple(axes), widths=tuple(map(mul, self.widths, parts)))
 
-    def widened(self, widest: int) -> Self:
+    def with_wider_elements(self, widest: int) -> Self:
         """The loop over elements of up to `widest` bytes, if contiguous; all axes stay."""
-        return self.in_packs(self.pack(widest), self.elements) if self.contiguous else self
+        return (
+            self.loop_over_packs(self.max_pack_size(widest), self.elements)
+            if self.is_contiguous
+            else self
+        )
 
-    def fitted(self, widest: int) -> Self:
+    def with_widest_elements(self, widest: int) -> Self:
         """The loop over elements as wide as memory allows, up to `widest` bytes."""
-        loop = self.widened(widest)
+        loop = self.with_wider_elements(widest)
         *slower, last = loop.axes
         return replace(loop, axes=tuple(slower)) if slower and last.size == 1 else loop
 
@@ -264,33 +268,40 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     """
     for layout in layouts:
         if not isinstance(layout, Layout):
-            refuse("layouts", f"must be Layouts, got {type(layout).__name__}", TypeError)
+            raise_argument_error(
+                "layouts", f"must be Layouts, got {type(layout).__name__}", TypeError
+            )
     if not layouts:
-        refuse("layouts", "must be at least one, got none")
+        raise_argument_error("layouts", "must be at least one, got none")
     if any(layout.shape != layouts[0].shape for layout in layouts):
-        refuse("layouts", f"must have one shape, got {shown([layout.shape for layout in layouts])}")
-    axes, starts = _axes_over(layouts, lambda strides: max(strides) <= 0 and min(strides) < 0)
+        raise_argument_error(
+            "layouts",
+            f"must have one shape, got {short_repr([layout.shape for layout in layouts])}",
+        )
+    axes, starts = _merged_axes_of_layouts(
+        layouts, lambda strides: max(strides) <= 0 and min(strides) < 0
+    )
     if layouts[0].size == 0:
-        return tuple(Layout((0,), (1,), slot_bits=given.slot_bits) for given in layouts)
+        return tuple(Layout((0,), (1,), slot_bits=operand.slot_bits) for operand in layouts)
     sizes = [axis.size for axis in axes]
     return tuple(
-        Layout(sizes, [a.strides[m] for a in axes], offset=at, slot_bits=layouts[m].slot_bits)
-        for m, at in enumerate(starts)
+        Layout(sizes, [a.strides[m] for a in axes], offset=start, slot_bits=layouts[m].slot_bits)
+        for m, start in enumerate(starts)
     )
 
 
-def _axes_over(
-    layouts: Sequence[Placement | None], turns: Callable[[tuple[int, ...]], bool]
+def _merged_axes_of_layouts(
+    layouts: Sequence[Placement | None], should_reverse: Callable[[tuple[int, ...]], bool]
 ) -> tuple[list[Axis], list[int]]:
     """The fewest axes over strided layouts of one shape, slowest first, and where each begins."""
     first = layouts[0]
     assert first is not None, "a scalar has no order"
     still = (0,) * first.ndim
-    columns = [still if each is None else each.strides for each in layouts]
+    columns = [still if layout is None else layout.strides for layout in layouts]
     rows = list(zip(*columns, strict=True))
     dims = [Axis(first.shape[d], rows[d]) for d in reversed(first.minor_to_major)]
-    starts = [0 if each is None else each.offset for each in layouts]
-    axes, starts = turned(dims, starts, turns)
+    starts = [0 if layout is None else layout.offset for layout in layouts]
+    axes, starts = reverse_axes(dims, starts, should_reverse)
     # Axes along which the first memory stands still come first, then those of large steps.
     axes.sort(key=lambda axis: (axis.strides[0] != 0, [-abs(step) for step in axis.strides]))
-    return merged(axes), starts
+    return merge_axes(axes), starts

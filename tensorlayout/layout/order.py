@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from tensorlayout.errors import shown
-from tensorlayout.layout.checks import checked_integers, refuse
+from tensorlayout.errors import short_repr
+from tensorlayout.layout.checks import check_integers, raise_argument_error
 from tensorlayout.layout.tiling import COMBINE
 
 Order = tuple[int, ...]
@@ -41,22 +41,24 @@ _CHANNELS = {
 }
 
 
-def descending(rank: int) -> Order:
+def row_major_order(rank: int) -> Order:
     """The row-major order: the last dimension is the most minor."""
     return tuple(range(rank - 1, -1, -1))
 
 
 def order_or_row_major(minor_to_major: Sequence[int] | None, rank: int) -> Order:
     """The order that was asked for, checked; None asks for the row-major one."""
-    return descending(rank) if minor_to_major is None else checked_order(minor_to_major, rank)
+    return row_major_order(rank) if minor_to_major is None else check_order(minor_to_major, rank)
 
 
-def checked_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_major") -> Order:
+def check_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_major") -> Order:
     """`minor_to_major` as a tuple; ValueError where it is no permutation of the dimensions."""
-    order = checked_integers(name, minor_to_major)
+    order = check_integers(name, minor_to_major)
     if len(order) != rank or sorted(order) != list(range(rank)):
         allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"
-        refuse(name, f"must be {allowed} for a shape of rank {rank}, got {shown(order)}")
+        raise_argument_error(
+            name, f"must be {allowed} for a shape of rank {rank}, got {short_repr(order)}"
+        )
     return order
 
 
@@ -67,7 +69,7 @@ def order_of_strides(
 
     Dimensions of stride 0 or, with their padding, of size 1 keep their places.
     """
-    order = list(descending(len(sizes)) if stored is None else stored)
+    order = list(row_major_order(len(sizes)) if stored is None else stored)
     places = [p for p, d in enumerate(order) if sizes[d] > 1 and strides[d]]
     steps = [abs(strides[order[p]]) for p in places]
     if steps == sorted(steps):
@@ -78,19 +80,19 @@ def order_of_strides(
     return tuple(order)
 
 
-def permuted_order(order: Order, dims: Sequence[int]) -> Order:
+def permute_order(order: Order, dims: Sequence[int]) -> Order:
     """The order after dimension ``i`` of the result is dimension ``dims[i]`` of the input."""
     number = {old: new for new, old in enumerate(dims)}
     return tuple(number[d] for d in order)
 
 
-def order_without(order: Order, dropped: Sequence[int]) -> Order:
+def drop_dims_from_order(order: Order, dropped: Sequence[int]) -> Order:
     """The order of what is left when the dimensions `dropped` go."""
-    left = [d for d in order if d not in dropped]
-    return tuple(map(sorted(left).index, left))
+    remaining_order = [d for d in order if d not in dropped]
+    return tuple(map(sorted(remaining_order).index, remaining_order))
 
 
-def order_with(order: Order, dim: int) -> Order:
+def insert_dim_in_order(order: Order, dim: int) -> Order:
     """The order with a new dimension of size 1 at `dim`.
 
     Column-major orders stay so. Else a new first dimension becomes the most major one (a batch
@@ -114,54 +116,58 @@ def order_of_labels(labels: str, rank: int) -> Order:
 
     The letters name a family, and the family fixes the order of the shape (``NCHW``).
     """
-    name = in_our_words(labels)
+    name = normalize_foreign_order(labels)
     if not isinstance(name, str):
-        refuse("labels", f"must be text, got {shown(name)}", TypeError)
+        raise_argument_error("labels", f"must be text, got {short_repr(name)}", TypeError)
     word = name.lower()
     if word in ("c", "row_major", "contiguous_format"):
-        return descending(rank)
+        return row_major_order(rank)
     if word in ("f", "column_major"):
         return tuple(range(rank))
     if word in _CHANNELS:
         named = _CHANNELS[word]
         if rank not in named:
             means = " or ".join(f"{text} of rank {n}" for n, text in named.items())
-            _refuse(f"{shown(name)} is {means}, the shape has {rank} dimensions")
-        return _order(named[rank])
-    if not _are_labels(name):
+            _raise_label_error(f"{short_repr(name)} is {means}, the shape has {rank} dimensions")
+        return _order_of_letters(named[rank])
+    if not _is_label_text(name):
         words = ", ".join(("C", "F", "row_major", "column_major", *_CHANNELS))
         rule = f"must be different letters of one case, slowest first, or one of {words}"
-        _refuse(f"{rule}, got {shown(name)}", name.upper(), rank)
+        _raise_label_error(f"{rule}, got {short_repr(name)}", name.upper(), rank)
     letters = word.upper()
-    logical = _logical_orders(letters)
+    logical = _family_label_orders(letters)
     if not logical:
-        known = f"{', '.join(_FAMILIES)}, or the first letters of the alphabet (AB, ABC, …)"
-        _refuse(f"the letters must belong to one family of {known}, got {shown(name)}")
+        families_text = f"{', '.join(_FAMILIES)}, or the first letters of the alphabet (AB, ABC, …)"
+        _raise_label_error(
+            f"the letters must belong to one family of {families_text}, got {short_repr(name)}"
+        )
     if len(logical) > 1:
         readings = " or ".join(logical)
-        _refuse(f"{shown(name)} is ambiguous, the shape may be {readings}")
+        _raise_label_error(f"{short_repr(name)} is ambiguous, the shape may be {readings}")
     if len(name) != rank:
         count = f"{len(name)} dimension{'s' * (len(name) > 1)}"
-        means = f"{shown(name)} names {count} ({', '.join(logical[0])})"
-        _refuse(f"{means}, the shape has {rank}", _fitted(name, rank), rank)
-    return _order(letters)
+        means = f"{short_repr(name)} names {count} ({', '.join(logical[0])})"
+        _raise_label_error(f"{means}, the shape has {rank}", _adjust_batch_label(name, rank), rank)
+    return _order_of_letters(letters)
 
 
-def in_our_words(given: Any) -> Any:
+def normalize_foreign_order(spec: Any) -> Any:
     """What an object of another library asks for, as text or a tuple; all else as it is."""
-    if hasattr(given, "minor_to_major") and hasattr(given, "tiles"):
-        return str(given)
-    if type(given).__name__ == "memory_format":
-        return str(given).removeprefix("torch.")
-    if hasattr(given, "sharding") and hasattr(given, "layout"):
-        given = given.layout
-        if not hasattr(given, "major_to_minor"):
-            refuse("layout", f"a Format must hold a Layout, got one of {shown(given)}")
-    major_to_minor = getattr(given, "major_to_minor", None)
+    if hasattr(spec, "minor_to_major") and hasattr(spec, "tiles"):
+        return str(spec)
+    if type(spec).__name__ == "memory_format":
+        return str(spec).removeprefix("torch.")
+    if hasattr(spec, "sharding") and hasattr(spec, "layout"):
+        spec = spec.layout
+        if not hasattr(spec, "major_to_minor"):
+            raise_argument_error(
+                "layout", f"a Format must hold a Layout, got one of {short_repr(spec)}"
+            )
+    major_to_minor = getattr(spec, "major_to_minor", None)
     if major_to_minor is None:
-        return given
+        return spec
     order = tuple(reversed(major_to_minor))
-    tiles = getattr(given, "tiling", None)
+    tiles = getattr(spec, "tiling", None)
     if not tiles:
         return order
     sizes = (["*" if n == COMBINE else str(n) for n in tile] for tile in tiles)
@@ -169,26 +175,28 @@ def in_our_words(given: Any) -> Any:
     return f"{{{','.join(map(str, order))}:T{cut}}}"
 
 
-def _are_labels(text: str) -> bool:
+def _is_label_text(text: str) -> bool:
     plain = text.isascii() and text.isalpha() and (text.isupper() or text.islower())
     return plain and len(set(text)) == len(text)
 
 
-def _logical_orders(letters: str) -> list[str]:
+def _family_label_orders(letters: str) -> list[str]:
     """Return the orders in which families put upper-case letters: none, one, or several."""
-    wanted = set(letters)
-    exact = [family for family in (*_FAMILIES, _ALPHABET[: len(letters)]) if set(family) == wanted]
+    letter_set = set(letters)
+    exact = [
+        family for family in (*_FAMILIES, _ALPHABET[: len(letters)]) if set(family) == letter_set
+    ]
     # A family of exactly these letters decides alone: RC is a matrix, not a part of KCTRS.
-    families = exact or [family for family in _FAMILIES if wanted <= set(family)]
+    families = exact or [family for family in _FAMILIES if letter_set <= set(family)]
     return list(dict.fromkeys("".join(sorted(letters, key=family.index)) for family in families))
 
 
-def _order(letters: str) -> Order:
-    (logical,) = _logical_orders(letters)
+def _order_of_letters(letters: str) -> Order:
+    (logical,) = _family_label_orders(letters)
     return tuple(map(logical.index, reversed(letters)))
 
 
-def _fitted(labels: str, rank: int) -> str:
+def _adjust_batch_label(labels: str, rank: int) -> str:
     """Labels with a batch more or less, which may fit a rank that they do not."""
     batch = next((n for n in "NnBb" if n in labels), "")
     if len(labels) > rank:
@@ -196,10 +204,10 @@ def _fitted(labels: str, rank: int) -> str:
     return labels if batch else ("N" if labels.isupper() else "n") + labels
 
 
-def _refuse(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
+def _raise_label_error(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
     """The error for labels, with those that were meant where they can be guessed."""
     fix, such = "a letter for each dimension", ""
     letters = fitting.upper()
-    if len(letters) == rank and _are_labels(fitting) and len(_logical_orders(letters)) == 1:
-        fix, such = repr(fitting), f" such as {_order(letters)}"
-    refuse("labels", f"{wrong}; give {fix}, or a sequence minor_to_major{such}")
+    if len(letters) == rank and _is_label_text(fitting) and len(_family_label_orders(letters)) == 1:
+        fix, such = repr(fitting), f" such as {_order_of_letters(letters)}"
+    raise_argument_error("labels", f"{wrong}; give {fix}, or a sequence minor_to_major{such}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import re
 
-from tensorlayout.errors import shown
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.errors import short_repr
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class PaddingValue(enum.Enum):
@@ -39,7 +39,7 @@ class PaddingValue(enum.Enum):
     __hash__ = object.__hash__
 
 
-@frozen
+@frozen_dataclass
 class BitPattern:
     """An exact content of padding: the bits of one element, and the dtype they belong to.
 
@@ -56,13 +56,15 @@ class BitPattern:
 
     def __post_init__(self) -> None:
         if not isinstance(self.bits, int) or isinstance(self.bits, bool):
-            raise TypeError(f"bits: must be an integer, got {shown(self.bits)}")
+            raise TypeError(f"bits: must be an integer, got {short_repr(self.bits)}")
         if not 0 <= self.bits < 2**128:
-            raise ValueError(f"bits: must be at least 0 and below 2**128, got {shown(self.bits)}")
+            raise ValueError(
+                f"bits: must be at least 0 and below 2**128, got {short_repr(self.bits)}"
+            )
         if not isinstance(self.dtype, str):
-            raise TypeError(f"dtype: must be the name of a dtype, got {shown(self.dtype)}")
+            raise TypeError(f"dtype: must be the name of a dtype, got {short_repr(self.dtype)}")
         if re.fullmatch(r"\w+", self.dtype, re.ASCII) is None:
-            msg = f"dtype: must be a name of letters, digits and _, got {shown(self.dtype)}"
+            msg = f"dtype: must be a name of letters, digits and _, got {short_repr(self.dtype)}"
             raise ValueError(msg)
 
     def __repr__(self) -> str:

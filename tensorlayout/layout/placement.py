@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any, NoReturn, Protocol, Self
 
-from tensorlayout.errors import cut, shown
+from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import checks, slots
 from tensorlayout.layout import order as orders
-from tensorlayout.layout.checks import refuse
+from tensorlayout.layout.checks import raise_argument_error
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.support.interning import Interned, cached_property
 
@@ -64,37 +64,39 @@ class Placement:
             padding_value = PaddingValue.UNSPECIFIED
         is_own_form = parts is None and padded_shape == shape and offset == 0
         if parts is None:
-            parts = slots.strided(shape, slots.packed_strides(padded_shape, order))
+            parts = slots.strides_to_parts(shape, slots.packed_strides(padded_shape, order))
         key = (shape, parts, offset, order, padded_shape, padding_value, slot_bits)
-        found = _interned.find(key)
-        layout: Self | None = None if found is None else found()
+        reference = _interned.find_reference(key)
+        layout: Self | None = None if reference is None else reference()
         if layout is None:
-            made = object.__new__(cls)
-            made.__dict__.update(zip(_FIELDS, key, strict=True))
-            made.__dict__["_span"] = slots.full_span(shape, parts, offset)
+            new_layout = object.__new__(cls)
+            new_layout.__dict__.update(zip(_FIELDS, key, strict=True))
+            new_layout.__dict__["_span"] = slots.slot_range(shape, parts, offset)
             # Every plan asks for these, so they are no calls of properties.
             tiled = max(map(len, parts), default=1) > 1
-            made.__dict__.update(is_tiled=tiled, is_strided=not tiled and slot_bits is None)
-            made._check_size()
+            new_layout.__dict__.update(is_tiled=tiled, is_strided=not tiled and slot_bits is None)
+            new_layout._check_size()
             if is_own_form:
-                made.__dict__.update(_OF_PACKED)
-                if order == orders.descending(len(shape)):
-                    made.__dict__["is_row_major"] = True
-            layout = _interned.entered(key, made)
+                new_layout.__dict__.update(_OF_PACKED)
+                if order == orders.row_major_order(len(shape)):
+                    new_layout.__dict__["is_row_major"] = True
+            layout = _interned.intern(key, new_layout)
         return layout
 
     def _check_size(self) -> None:
         # Sizes of 0 count as 1, so that the strides of an empty block stay within 64 bits too.
         if math.prod([n or 1 for n in self.padded_shape]) > slots.MAX_SLOTS:
-            sizes = shown(self.padded_shape)
-            refuse("shape", f"the sizes {sizes}, with 1 for 0, multiply to more than 2**63 - 1")
+            sizes = short_repr(self.padded_shape)
+            raise_argument_error(
+                "shape", f"the sizes {sizes}, with 1 for 0, multiply to more than 2**63 - 1"
+            )
         if self.required_size > slots.MAX_SLOTS or self.offset > slots.MAX_SLOTS:
-            came = f"shape {shown(self.shape)} from slot {shown(self.offset)} on"
-            refuse("strides", f"{came} reaches beyond slot 2**63 - 1")
+            message = f"shape {short_repr(self.shape)} from slot {short_repr(self.offset)} on"
+            raise_argument_error("strides", f"{message} reaches beyond slot 2**63 - 1")
         if self.lowest < 0:
-            came = f"{shown(self.offset)} puts elements at negative slots"
+            message = f"{short_repr(self.offset)} puts elements at negative slots"
             rule = f"it must be at least {self.offset - self.lowest} for these strides"
-            refuse("offset", f"{came}, down to {shown(self.lowest)}; {rule}")
+            raise_argument_error("offset", f"{message}, down to {short_repr(self.lowest)}; {rule}")
 
     def _replace(self, **changes: Any) -> Self:
         return self._intern(*map((self.__dict__ | changes).__getitem__, _FIELDS))
@@ -102,9 +104,9 @@ class Placement:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             # Equal values must have equal hashes, but "NHWC" and "nhwc" have two.
-            labelled = f"Layout.labelled({shown(self.shape)}, text)"
+            labelled = f"Layout.labelled({short_repr(self.shape)}, text)"
             fix = "Layout.parse(text)" if ":" in other or "{" in other else labelled
-            rule = f"a Layout and text cannot be compared, got {shown(other)}"
+            rule = f"a Layout and text cannot be compared, got {short_repr(other)}"
             raise TypeError(f"{rule}; compare with {fix}, or compare layout.labels or str(layout)")
         return self is other if isinstance(other, Placement) else NotImplemented
 
@@ -167,7 +169,9 @@ class Placement:
         (3, 1)
         """
         if self.is_tiled:
-            refuse("strides", f"a tiled layout has none, see parts; layout {cut(self)}")
+            raise_argument_error(
+                "strides", f"a tiled layout has none, see parts; layout {truncate(self)}"
+            )
         return tuple([parts[0][1] for parts in self.parts])
 
     @property
@@ -202,9 +206,9 @@ class Placement:
         >>> Layout((2, 3), (5, 1)).nbytes(4)
         32
         """
-        return self._bytes_of(self.required_size, checks.checked_itemsize(itemsize))
+        return self._slots_to_bytes(self.required_size, checks.check_itemsize(itemsize))
 
-    def _bytes_of(self, count: int, itemsize: int) -> int:
+    def _slots_to_bytes(self, count: int, itemsize: int) -> int:
         """The **bytes** of so many slots in a row, which begin with a whole byte."""
         return count * itemsize if self.slot_bits is None else -(-count * self.slot_bits // 8)
 
@@ -268,7 +272,7 @@ class Placement:
         >>> Layout((2, 3), (3, 1), offset=7).is_row_major
         True
         """
-        return self._is_packed_as(orders.descending(self.ndim))
+        return self._is_packed_as(orders.row_major_order(self.ndim))
 
     @cached_property
     def is_column_major(self) -> bool:
@@ -291,22 +295,22 @@ class Placement:
         >>> Layout.packed((2, 3, 4, 5), (1, 3, 2, 0)).labels, Layout((2, 3), (5, 1)).labels
         ('NHWC', None)
         """
-        order, known = self.minor_to_major, orders.OWN_LABELS
-        if not 0 < self.ndim < len(known) or not self._is_packed_as(order):
+        order, labels_by_rank = self.minor_to_major, orders.OWN_LABELS
+        if not 0 < self.ndim < len(labels_by_rank) or not self._is_packed_as(order):
             return None
-        return "".join(known[self.ndim][d] for d in reversed(order))
+        return "".join(labels_by_rank[self.ndim][d] for d in reversed(order))
 
     def _is_packed_as(self, order: tuple[int, ...]) -> bool:
-        packed = slots.strided(self.shape, slots.packed_strides(self.shape, order))
-        return self.is_packed and self._stands_as(packed)
+        packed = slots.strides_to_parts(self.shape, slots.packed_strides(self.shape, order))
+        return self.is_packed and self._has_same_relative_slots(packed)
 
-    def _stands_as(self, dims: Sequence[slots.Parts]) -> bool:
+    def _has_same_relative_slots(self, dims: Sequence[slots.Parts]) -> bool:
         """Return whether every index is as far from index 0 as in `dims`, of the same sizes."""
         return (
             self.parts == dims
             or self.size == 0
             or all(
-                n == 1 or slots.canonical(p, n, n) == slots.canonical(q, n, n)
+                n == 1 or slots.normalize_parts(p, n, n) == slots.normalize_parts(q, n, n)
                 for n, p, q in zip(self.shape, self.parts, dims, strict=True)
             )
         )
@@ -331,7 +335,11 @@ class Placement:
         >>> Layout((3, 2), (1, 1)).is_overlapping
         True
         """
-        return self.size > 1 and not self.covers_block and slots.overlaps(self.parts, self.shape)
+        return (
+            self.size > 1
+            and not self.covers_block
+            and slots.has_overlapping_indices(self.parts, self.shape)
+        )
 
     def same_placement(self, other: Placement) -> bool:
         """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.
@@ -345,10 +353,14 @@ class Placement:
         if self is other:
             return True
         if not isinstance(other, Placement):
-            refuse("same_placement", f"must be called with a layout, got {shown(other)}", TypeError)
+            raise_argument_error(
+                "same_placement",
+                f"must be called with a layout, got {short_repr(other)}",
+                TypeError,
+            )
         same_start = self.size == 0 or self.offset == other.offset
         alike = self.shape == other.shape and self.slot_bits == other.slot_bits
-        return alike and same_start and self._stands_as(other.parts)
+        return alike and same_start and self._has_same_relative_slots(other.parts)
 
     # --- positions -------------------------------------------------------------------------------
 
@@ -361,10 +373,16 @@ class Placement:
         >>> Layout((2, 3), (5, 1)).offset_of((1, 2))
         7
         """
-        at = checks.checked_integers("index", index)
-        if len(at) != self.ndim or not all(0 <= i < n for i, n in zip(at, self.shape, strict=True)):
-            refuse("index", f"must lie inside the shape {self.shape}, got {shown(at)}", IndexError)
-        return self.offset + sum(map(slots.slot_of, self.parts, at))
+        position = checks.check_integers("index", index)
+        if len(position) != self.ndim or not all(
+            0 <= i < n for i, n in zip(position, self.shape, strict=True)
+        ):
+            raise_argument_error(
+                "index",
+                f"must lie inside the shape {self.shape}, got {short_repr(position)}",
+                IndexError,
+            )
+        return self.offset + sum(map(slots.slot_of_index, self.parts, position))
 
     def index_of(self, slot: int) -> tuple[int, ...] | None:
         """The index of the element in `slot`, or None for padding and gaps.
@@ -376,37 +394,39 @@ class Placement:
         >>> Layout((2, 3), (5, 1)).index_of(6), Layout((2, 3), (5, 1)).index_of(4)
         ((1, 1), None)
         """
-        slot = checks.checked_integer("slot", slot)
+        slot = checks.check_integer("slot", slot)
         if not 0 <= slot < self.required_size:
             rule = f"must be at least 0 and below the required size {self.required_size}"
-            refuse("slot", f"{rule}, got {shown(slot)}", IndexError)
-        found = [*islice(self._indices_at(slot), 2 if self.size else 0)]
-        if len(found) > 1:
-            first, second = map(shown, found)
-            refuse("slot", f"{slot} is shared by the indices {first} and {second} of {cut(self)}")
-        return found[0] if found else None
+            raise_argument_error("slot", f"{rule}, got {short_repr(slot)}", IndexError)
+        matches = [*islice(self._indices_in_slot(slot), 2 if self.size else 0)]
+        if len(matches) > 1:
+            first, second = map(short_repr, matches)
+            raise_argument_error(
+                "slot", f"{slot} is shared by the indices {first} and {second} of {truncate(self)}"
+            )
+        return matches[0] if matches else None
 
-    def _indices_at(self, slot: int) -> Iterator[tuple[int, ...]]:
+    def _indices_in_slot(self, slot: int) -> Iterator[tuple[int, ...]]:
         """The indices whose element stands in `slot`."""
         flat = [part for parts in self.parts for part in parts]
         # A negative stride counts its digit from the other end, so that all strides are positive.
-        rest = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
+        relative_slot = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
         try:
-            for digits in slots.solutions([(e, abs(s)) for e, s in flat], rest):
-                left, index = iter(digits), []
+            for digits in slots.find_digits_for_slot([(e, abs(s)) for e, s in flat], relative_slot):
+                digit_iterator, index = iter(digits), []
                 for parts in self.parts:
                     number = 0
                     for extent, stride in parts:
-                        digit = next(left)
+                        digit = next(digit_iterator)
                         number = number * extent + (extent - 1 - digit if stride < 0 else digit)
                     index.append(number)
                 if all(i < n for i, n in zip(index, self.shape, strict=True)):
                     yield tuple(index)
-        except slots.TooHardError:
-            msg = f"slot: cannot tell which indices of {cut(self)} share slot {slot}"
+        except slots.SearchLimitError:
+            msg = f"slot: cannot tell which indices of {truncate(self)} share slot {slot}"
             raise ValueError(msg) from None
 
-    def _indices(self) -> Iterator[tuple[int, ...]]:
+    def _all_indices(self) -> Iterator[tuple[int, ...]]:
         """All indices in row-major order."""
         return product(*map(range, self.shape if self.size else (0,)))
 
@@ -420,8 +440,8 @@ class Placement:
         [(0, 0), (1, 0), (0, 1), (1, 1)]
         """
         if self.size > MOST_LISTED:
-            refuse("elements", f"at most {MOST_LISTED} are listed, got {self.size}")
-        for _, index in sorted((self.offset_of(i), i) for i in self._indices()):
+            raise_argument_error("elements", f"at most {MOST_LISTED} are listed, got {self.size}")
+        for _, index in sorted((self.offset_of(i), i) for i in self._all_indices()):
             yield index
 
     # --- text ------------------------------------------------------------------------------------
@@ -440,17 +460,26 @@ class Placement:
         """
         drawn = max(self.required_size, self.size)
         if drawn > MOST_DRAWN:
-            refuse("table", f"at most {MOST_DRAWN} slots or elements are drawn, got {drawn}")
+            raise_argument_error(
+                "table", f"at most {MOST_DRAWN} slots or elements are drawn, got {drawn}"
+            )
         if values is not None:
-            checks.checked_length("values", values, self.size)
-        row, fillers = ["x"] * self.required_size, {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}
+            checks.check_length("values", values, self.size)
+        slot_texts, fillers = (
+            ["x"] * self.required_size,
+            {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"},
+        )
         if self.is_padded and self.padding_value in fillers:
-            row[self.lowest :] = [fillers[self.padding_value]] * (len(row) - self.lowest)
-        names = map(checks.letters, range(self.size)) if values is None else map(str, values)
-        for name, index in reversed([*zip(names, self._indices(), strict=True)]):
-            row[self.offset_of(index)] = name
-        widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]
-        lines = {"Offset: ": map(str, range(len(row))), "Value:  ": row}
+            slot_texts[self.lowest :] = [fillers[self.padding_value]] * (
+                len(slot_texts) - self.lowest
+            )
+        element_texts = (
+            map(checks.spreadsheet_label, range(self.size)) if values is None else map(str, values)
+        )
+        for name, index in reversed([*zip(element_texts, self._all_indices(), strict=True)]):
+            slot_texts[self.offset_of(index)] = name
+        widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(slot_texts)]
+        lines = {"Offset: ": map(str, range(len(slot_texts))), "Value:  ": slot_texts}
         return "\n".join(
             (head + " ".join(f"{word:>{w}}" for word, w in zip(line, widths, strict=True))).rstrip()
             for head, line in lines.items()
@@ -462,14 +491,14 @@ class Placement:
             str(parts[0][1]) if len(parts) == 1 else "+".join(f"{e}*{s}" for e, s in parts)
             for parts in self.parts
         ]
-        text = f"{_tuple_text(self.shape)}:{_tuple_text(strides)}"
+        text = f"{_format_tuple(self.shape)}:{_format_tuple(strides)}"
         if self.offset:
             text += f"+{self.offset}"
         outer = [parts[0][1] for parts in self.parts]
         if self.minor_to_major != orders.order_of_strides(self.padded_shape, outer):
-            text += f" order={_tuple_text(self.minor_to_major)}"
-        if self.padded_shape != checks.implied_padded(self.shape, self.parts):
-            text += f" padded={_tuple_text(self.padded_shape)}"
+            text += f" order={_format_tuple(self.minor_to_major)}"
+        if self.padded_shape != checks.infer_padded_shape(self.shape, self.parts):
+            text += f" padded={_format_tuple(self.padded_shape)}"
         padding = self.padding_value
         if isinstance(padding, BitPattern):
             text += f" padding={padding.bits:#x}:{padding.dtype}"
@@ -485,7 +514,7 @@ _FIELDS = [name for name in Placement.__annotations__ if name != "_span"]  # as 
 
 # What holds of every packed layout from slot 0 on: most layouts are packed.
 _OF_PACKED = {
-    "_other_form": None,
+    "_computed_form": None,
     "covers_block": True,
     "is_overlapping": False,
     "is_packed": True,
@@ -493,5 +522,5 @@ _OF_PACKED = {
 }
 
 
-def _tuple_text(items: Sequence[object]) -> str:
+def _format_tuple(items: Sequence[object]) -> str:
     return f"({','.join(map(str, items))}{',' * (len(items) == 1)})"

@@ -18,27 +18,27 @@ Parts = tuple[Part, ...]
 MAX_SLOTS = 2**63 - 1
 
 
-def strided(shape: Sequence[int], strides: Sequence[int]) -> tuple[Parts, ...]:
+def strides_to_parts(shape: Sequence[int], strides: Sequence[int]) -> tuple[Parts, ...]:
     """The parts of dimensions that have one stride each."""
     return tuple([((n, s),) for n, s in zip(shape, strides, strict=True)])
 
 
-def inner_extent(parts: Parts) -> int:
+def indices_per_major_step(parts: Parts) -> int:
     """Return how many indices one step of the most major part spans."""
     return math.prod(extent for extent, _ in parts[1:])
 
 
-def units(parts: Parts) -> list[int]:
+def part_units(parts: Parts) -> list[int]:
     """Return how many indices one step of each part spans."""
-    return [inner_extent(parts[at:]) for at in range(len(parts))]
+    return [indices_per_major_step(parts[first_part:]) for first_part in range(len(parts))]
 
 
-def spanning(parts: Parts, size: int) -> Parts:
+def extend_parts_to_size(parts: Parts, size: int) -> Parts:
     """The parts with as many indices of the most major one as `size` needs."""
-    return ((-(-size // inner_extent(parts)), parts[0][1]), *parts[1:])
+    return ((-(-size // indices_per_major_step(parts)), parts[0][1]), *parts[1:])
 
 
-def slot_of(parts: Parts, index: int) -> int:
+def slot_of_index(parts: Parts, index: int) -> int:
     """The slot of one index of one dimension, relative to index 0."""
     slot = 0
     for extent, stride in parts[:0:-1]:
@@ -47,7 +47,7 @@ def slot_of(parts: Parts, index: int) -> int:
     return slot + index * parts[0][1]
 
 
-def full_span(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple[int, int]:
+def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple[int, int]:
     """The lowest and the highest slot of an element; twice the offset where there is none."""
     low = high = offset
     if 0 in shape:
@@ -57,18 +57,18 @@ def full_span(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple
             reach = (size - 1) * parts[0][1]
             low, high = (low + reach, high) if reach < 0 else (low, high + reach)
         else:
-            lows, highs = zip(*_prefixes(parts, size - 1), strict=True)
+            lows, highs = zip(*_partial_slot_extremes(parts, size - 1), strict=True)
             low, high = low + min(lows), high + max(highs)
     return low, high
 
 
-def _prefixes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
+def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
     """The extremes over all indices up to `last`, by the first digit that is below that of `last`.
 
     All later digits are free, so each of those takes its best end.
     """
     prefix = 0
-    for number, ((_, stride), unit) in enumerate(zip(parts, units(parts), strict=True)):
+    for number, ((_, stride), unit) in enumerate(zip(parts, part_units(parts), strict=True)):
         free = parts[number + 1 :]
         digit, last = divmod(last, unit)
         if digit:
@@ -94,7 +94,7 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
         return True
     steps = []
     for parts, padded in zip(dims, padded_shape, strict=True):
-        inner = inner_extent(parts) if len(parts) > 1 else 1
+        inner = indices_per_major_step(parts) if len(parts) > 1 else 1
         if padded % inner:
             return False
         steps.append((abs(parts[0][1]), padded // inner))
@@ -107,22 +107,22 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
     return True
 
 
-def sliced(parts: Parts, start: int, count: int, step: int) -> Parts | None:
+def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None:
     """The parts of `count` indices from `start` on, not yet `canonical`; None where none exist."""
     if count <= 1:  # no step is taken, so the stride stays
         return ((count, parts[-1][1]),)
-    inner = inner_extent(parts)
+    inner = indices_per_major_step(parts)
     if step % inner == 0:
         return ((count, parts[0][1] * (step // inner)),)
     whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
     if whole_tiles:
-        return tuple((extent, s * step) for extent, s in spanning(parts, count))
+        return tuple((extent, s * step) for extent, s in extend_parts_to_size(parts, count))
     if start // inner == (start + (count - 1) * step) // inner:
-        return sliced(parts[1:], start % inner, count, step)
+        return slice_parts(parts[1:], start % inner, count, step)
     return None
 
 
-def merged(parts: Sequence[Part]) -> Parts:
+def merge_adjacent_parts(parts: Sequence[Part]) -> Parts:
     """`parts` with neighbours joined where one continues the other, and extents of 1 dropped."""
     joined: list[Part] = []
     for extent, stride in parts:
@@ -135,37 +135,37 @@ def merged(parts: Sequence[Part]) -> Parts:
     return tuple(joined) or (parts[-1],)
 
 
-def canonical(parts: Parts, size: int, padded: int) -> Parts:
+def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
     """The one way to write `parts` for a dimension of `size`: as few parts as possible.
 
     The indices below `padded` keep their slots, so a block of padding is still covered.
     """
     if len(parts) == 1:
         return parts
-    joined = merged(spanning(parts, padded))
-    while len(joined) > 1 and padded <= inner_extent(joined):
+    joined = merge_adjacent_parts(extend_parts_to_size(parts, padded))
+    while len(joined) > 1 and padded <= indices_per_major_step(joined):
         joined = joined[1:]  # a first digit that is always 0
-    return spanning(joined, size)
+    return extend_parts_to_size(joined, size)
 
 
-def reshaped(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
+def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
     """The strides that show strided dimensions under another `shape`, or None where none do.
 
     Each arithmetic run of old dimensions must be shared out among whole new ones. Neither is empty.
     """
-    runs, left, step = [*merged(dims)] if dims else [], 1, 0
+    runs, remaining_size, step = [*merge_adjacent_parts(dims)] if dims else [], 1, 0
     strides = []
     for size in reversed(shape):
-        if size != 1 and left == 1:
-            left, step = runs.pop()
-        if left % size:
+        if size != 1 and remaining_size == 1:
+            remaining_size, step = runs.pop()
+        if remaining_size % size:
             return None
         strides.append(step)
-        left, step = left // size, step * size
-    return with_unit_strides(shape, strides[::-1])
+        remaining_size, step = remaining_size // size, step * size
+    return fill_unit_dim_strides(shape, strides[::-1])
 
 
-def with_unit_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
+def fill_unit_dim_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
     """Strides where each dimension of size 1 continues its successor, as a packed one would."""
     following = 1
     for dim in range(len(shape) - 1, -1, -1):
@@ -175,7 +175,7 @@ def with_unit_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
     return strides
 
 
-def repadded(
+def reshape_padded_sizes(
     shape: Sequence[int], padded_shape: Sequence[int], new_shape: Sequence[int]
 ) -> list[int] | None:
     """The padded sizes under a reshape that leaves each padded dimension alone, else None.
@@ -202,11 +202,11 @@ def repadded(
 _STEPS = 100_000
 
 
-class TooHardError(Exception):
+class SearchLimitError(Exception):
     """The search was given up; what is asked for may or may not exist."""
 
 
-def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
+def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
     """All digits, one per part, that lead to `slot` (strides not negative).
 
     What smaller strides can still reach bounds each digit: nested ones leave it one candidate.
@@ -221,7 +221,9 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
     dead: set[tuple[int, int]] = set()
     tried = 0
 
-    def search(depth: int, rest: int, digits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    def search(
+        depth: int, remaining_slot: int, digits: tuple[int, ...]
+    ) -> Iterator[tuple[int, ...]]:
         nonlocal tried
         if depth == len(steps):
             yield digits
@@ -229,22 +231,22 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
         extent, stride = steps[depth]
         least, most = 0, extent - 1
         if stride:
-            least = max(least, -((reach[depth + 1] - rest) // stride))
-            most = min(most, rest // stride)
-        found = False
+            least = max(least, -((reach[depth + 1] - remaining_slot) // stride))
+            most = min(most, remaining_slot // stride)
+        has_solution = False
         below = divisor[depth + 1]
         for digit in range(least, most + 1):
             tried += 1
             if tried > _STEPS:
-                raise TooHardError
-            left = rest - digit * stride
-            if (left % below if below else left) or (depth + 1, left) in dead:
+                raise SearchLimitError
+            next_slot = remaining_slot - digit * stride
+            if (next_slot % below if below else next_slot) or (depth + 1, next_slot) in dead:
                 continue
-            for each in search(depth + 1, left, (*digits, digit)):
-                found = True
-                yield each
-        if not found:
-            dead.add((depth, rest))
+            for solution in search(depth + 1, next_slot, (*digits, digit)):
+                has_solution = True
+                yield solution
+        if not has_solution:
+            dead.add((depth, remaining_slot))
 
     if slot % divisor[0] if divisor[0] else slot:
         return
@@ -252,7 +254,7 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
         yield tuple(digit for _, digit in sorted(zip(order, digits, strict=True)))
 
 
-def overlaps(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
+def has_overlapping_indices(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
     """Return whether two indices of a shape, which is not empty, share a slot.
 
     A search that is given up counts as overlapping: writing to an overlapping layout is refused.
@@ -262,7 +264,7 @@ def overlaps(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
     digits = sorted(
         (abs(stride), min(extent, -(-size // unit)), d, unit if stride > 0 else -unit)
         for d, size in enumerate(shape)
-        for (extent, stride), unit in zip(parts[d], units(parts[d]), strict=True)
+        for (extent, stride), unit in zip(parts[d], part_units(parts[d]), strict=True)
         if extent > 1 and unit < size  # else it is always 0
     )
     highest, nested = 0, True
@@ -283,14 +285,14 @@ def overlaps(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
     places = [(d, unit) for _, _, d, unit in digits]
     try:
         return any(
-            _fits(places, [*map(add, found, least)], shape)
-            for found in solutions(differences, nothing)
+            _has_index_pair_within_shape(places, [*map(add, solution, least)], shape)
+            for solution in find_digits_for_slot(differences, nothing)
         )
-    except TooHardError:
+    except SearchLimitError:
         return True
 
 
-def _fits(
+def _has_index_pair_within_shape(
     places: Sequence[tuple[int, int]], differences: Sequence[int], shape: Sequence[int]
 ) -> bool:
     """Return whether two different indices inside `shape` have these differences between digits."""

@@ -11,12 +11,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, shown
-from tensorlayout.layout.checks import checked_integer, checked_integers, checked_length, refuse
+from tensorlayout.errors import short_repr, truncate
+from tensorlayout.layout.checks import (
+    check_integer,
+    check_integers,
+    check_length,
+    raise_argument_error,
+)
 from tensorlayout.layout.padding import PaddingValue
 from tensorlayout.layout.placement import Placement
-from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 _BITS = {
     **dict.fromkeys(("16U4_ALIGN8B", "16U4_ALIGN16B"), 4),
@@ -47,7 +52,7 @@ _CHOICES = {
 }
 
 
-@frozen
+@frozen_dataclass
 class TensorMap:
     """The arguments of CUDA's ``cuTensorMapEncodeTiled`` for a layout, all of them but the address.
 
@@ -84,7 +89,9 @@ class TensorMap:
     @property
     def alignment(self) -> int:
         """What the address of the first element has to be a multiple of, in **bytes**."""
-        return _alignment(self.data_type.removeprefix(_TYPE), self.interleave.rpartition("_")[2])
+        return _required_byte_alignment(
+            self.data_type.removeprefix(_TYPE), self.interleave.rpartition("_")[2]
+        )
 
     def coordinates(self, index: Sequence[int]) -> tuple[int, ...]:
         """The coordinates in the map, fastest first, of the element at `index` of the layout.
@@ -98,15 +105,15 @@ class TensorMap:
         >>> tiles.tensor_map((8, 128), "float32").coordinates((8, 130))
         (2, 0, 1, 1)
         """
-        at = checked_integers("index", index)
-        checked_length("index", at, 1 + max(dim for dim, _ in self.axes))
+        indices = check_integers("index", index)
+        check_length("index", indices, 1 + max(dim for dim, _ in self.axes))
         extents = dict(zip(self.axes, self.global_dims, strict=True))
-        found = []
+        result = []
         for (dim, part), extent in extents.items():
             unit = math.prod(n for (d, p), n in extents.items() if d == dim and p > part)
-            digit = at[dim] // unit
-            found.append(digit % extent if part else digit)
-        return tuple(found)
+            digit = indices[dim] // unit
+            result.append(digit % extent if part else digit)
+        return tuple(result)
 
     def encode(self, address: int) -> Any:
         """The ``CUtensorMap`` of cuda-python: what kernels take, as a parameter, for TMA.
@@ -116,19 +123,19 @@ class TensorMap:
         cuda-python lacks; TypeError for what is no integer; ImportError without cuda-python;
         RuntimeError without a driver, and with the name of CUDA's error where it refuses.
         """
-        start = checked_integer("address", address) + self.byte_offset
+        start = check_integer("address", address) + self.byte_offset
         if start <= 0 or start % self.alignment:
             rule = f"must be positive and a multiple of {self.alignment} bytes"
-            came = f"{shown(address)} and {self.byte_offset} bytes to the first element"
-            refuse("globalAddress", f"{rule}, got {came}")
+            message = f"{short_repr(address)} and {self.byte_offset} bytes to the first element"
+            raise_argument_error("globalAddress", f"{rule}, got {message}")
         try:
-            driver = loaded("cuda.bindings.driver")
+            driver = import_lazily("cuda.bindings.driver")
         except ImportError as error:
             msg = "encode: needs cuda-python, which is not installed; pip install cuda-bindings"
             raise ImportError(msg) from error
         long, short = driver.cuuint64_t, driver.cuuint32_t
-        result, made = driver.cuTensorMapEncodeTiled(
-            _member(driver, "CUtensorMapDataType", self.data_type),
+        result, encoded_map = driver.cuTensorMapEncodeTiled(
+            _driver_enum_member(driver, "CUtensorMapDataType", self.data_type),
             self.rank,
             start,
             [long(n) for n in self.global_dims],
@@ -136,18 +143,18 @@ class TensorMap:
             [long(n) for n in self.global_strides or (0,)],
             [short(n) for n in self.box_dims],
             [short(n) for n in self.element_strides],
-            _member(driver, "CUtensorMapInterleave", self.interleave),
-            _member(driver, "CUtensorMapSwizzle", self.swizzle),
-            _member(driver, "CUtensorMapL2promotion", self.l2_promotion),
-            _member(driver, "CUtensorMapFloatOOBfill", self.oob_fill),
+            _driver_enum_member(driver, "CUtensorMapInterleave", self.interleave),
+            _driver_enum_member(driver, "CUtensorMapSwizzle", self.swizzle),
+            _driver_enum_member(driver, "CUtensorMapL2promotion", self.l2_promotion),
+            _driver_enum_member(driver, "CUtensorMapFloatOOBfill", self.oob_fill),
         )
         if result != driver.CUresult.CUDA_SUCCESS:
             name = getattr(result, "name", result)
             raise RuntimeError(f"encode: cuTensorMapEncodeTiled gives {name} for {self}")
-        return made
+        return encoded_map
 
 
-def _member(driver: Any, kind: str, name: str) -> Any:
+def _driver_enum_member(driver: Any, kind: str, name: str) -> Any:
     try:
         return getattr(getattr(driver, kind), name)
     except AttributeError:
@@ -169,7 +176,7 @@ class _Axis(NamedTuple):
     step: int
 
 
-def tensor_map_of(
+def make_tensor_map(
     layout: Placement,
     box: Sequence[int],
     dtype: Any,
@@ -177,178 +184,227 @@ def tensor_map_of(
     *choices: str,
 ) -> TensorMap:
     """The map of a layout, the choices in the order of `_CHOICES`; see `Layout.tensor_map`."""
-    kind = _data_type(dtype)
-    names = {name: _chosen(name, given) for name, given in zip(_CHOICES, choices, strict=True)}
-    boxes = checked_integers("box", box)
-    checked_length("box", boxes, layout.ndim)
-    steps = checked_integers("element_strides", element_strides or (1,) * layout.ndim)
-    checked_length("element_strides", steps, layout.ndim)
-    _check_choices(kind, names)
-    axes = _ordered(layout, [*_axes(layout, boxes, steps)])
-    _check_sizes(kind, names, axes)
+    kind = _tensor_map_data_type(dtype)
+    choice_names = {
+        name: _choice_suffix(name, choice) for name, choice in zip(_CHOICES, choices, strict=True)
+    }
+    boxes = check_integers("box", box)
+    check_length("box", boxes, layout.ndim)
+    steps = check_integers("element_strides", element_strides or (1,) * layout.ndim)
+    check_length("element_strides", steps, layout.ndim)
+    _check_interleave_and_swizzle(kind, choice_names)
+    axes = _sort_axes_fastest_first(layout, [*_map_axes(layout, boxes, steps)])
+    _check_map_limits(kind, choice_names, axes)
     return TensorMap(
         data_type=_TYPE + kind,
         global_dims=tuple(axis.extent for axis in axes),
-        global_strides=tuple(_strides(kind, _alignment(kind, names["interleave"]), axes)),
+        global_strides=tuple(
+            _outer_byte_strides(
+                kind, _required_byte_alignment(kind, choice_names["interleave"]), axes
+            )
+        ),
         box_dims=tuple(axis.box for axis in axes),
         element_strides=tuple(axis.step for axis in axes),
-        byte_offset=_in_bytes("globalAddress", "the offset", layout.offset, kind),
+        byte_offset=_elements_to_bytes("globalAddress", "the offset", layout.offset, kind),
         axes=tuple((axis.dim, axis.part) for axis in axes),
-        **{option: _CHOICES[option][0] + name for option, name in names.items()},
+        **{option: _CHOICES[option][0] + name for option, name in choice_names.items()},
     )
 
 
-def _data_type(dtype: Any) -> str:
+def _tensor_map_data_type(dtype: Any) -> str:
     """CUDA's name, without its beginning, of a dtype, its name, CUDA's own, or bytes."""
-    given = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
-    name = given or getattr(dtype, "__name__", None)
+    dtype_name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
+    name = dtype_name or getattr(dtype, "__name__", None)
     if isinstance(name, str):
         if not getattr(dtype, "isnative", True):
-            refuse("tensorDataType", f"must have the order of bytes of the GPU, got {shown(dtype)}")
+            raise_argument_error(
+                "tensorDataType",
+                f"must have the order of bytes of the GPU, got {short_repr(dtype)}",
+            )
         word = name.upper().removeprefix(_TYPE)
         word = "UINT8" if word.startswith("FLOAT8_") else _BYTES.get(word, word)
         if word not in _BITS:
             fix = "a number of bytes, 1, 2, 4 or 8, moves any others"
-            refuse("tensorDataType", f"must be {', '.join(_BITS)}; {fix}, got {shown(name)}")
+            raise_argument_error(
+                "tensorDataType", f"must be {', '.join(_BITS)}; {fix}, got {short_repr(name)}"
+            )
         return word
-    size = checked_integer("dtype", dtype)
+    size = check_integer("dtype", dtype)
     if size not in _SIZED:
-        refuse("tensorDataType", f"must have 1, 2, 4 or 8 bytes, got {shown(size)}")
+        raise_argument_error(
+            "tensorDataType", f"must have 1, 2, 4 or 8 bytes, got {short_repr(size)}"
+        )
     return _SIZED[size]
 
 
-def _chosen(option: str, given: Any) -> str:
+def _choice_suffix(option: str, requested: Any) -> str:
     """CUDA's name of a choice, without its beginning."""
-    prefix, names = _CHOICES[option]
-    word = str(getattr(given, "name", given)).upper().removeprefix(prefix)
-    for name in names:
+    prefix, allowed_names = _CHOICES[option]
+    word = str(getattr(requested, "name", requested)).upper().removeprefix(prefix)
+    for name in allowed_names:
         if word in (name, name.removeprefix("L2_"), name.partition("_REQUEST")[0]):
             return name
-    return refuse(option, f"must be {', '.join(names)}, got {shown(given)}")
+    return raise_argument_error(
+        option, f"must be {', '.join(allowed_names)}, got {short_repr(requested)}"
+    )
 
 
-def _alignment(kind: str, interleave: str) -> int:
+def _required_byte_alignment(kind: str, interleave: str) -> int:
     """In bytes, of addresses and of strides."""
     return 32 if interleave == "32B" or kind in _SPREAD else 16
 
 
-def _check_choices(kind: str, names: dict[str, str]) -> None:
+def _check_interleave_and_swizzle(kind: str, names: dict[str, str]) -> None:
     interleave, swizzle = names["interleave"], names["swizzle"]
     if interleave == "32B" and swizzle != "32B":
-        refuse("swizzle", f"must be 32B with an interleave of 32B, got {swizzle}")
+        raise_argument_error("swizzle", f"must be 32B with an interleave of 32B, got {swizzle}")
     if kind == "16U6_ALIGN16B" and interleave != "NONE":
-        refuse("interleave", f"must be NONE for {kind}, got {interleave}")
+        raise_argument_error("interleave", f"must be NONE for {kind}, got {interleave}")
     if swizzle not in _SPREAD.get(kind, (swizzle,)):
-        refuse("swizzle", f"must be {', '.join(_SPREAD[kind])} for {kind}, got {swizzle}")
+        raise_argument_error(
+            "swizzle", f"must be {', '.join(_SPREAD[kind])} for {kind}, got {swizzle}"
+        )
     if (fill := names["oob_fill"]) != "NONE" and "FLOAT" not in kind:
-        refuse("oobFill", f"must be NONE but for types of floating point, got {fill} for {kind}")
+        raise_argument_error(
+            "oobFill", f"must be NONE but for types of floating point, got {fill} for {kind}"
+        )
 
 
-def _axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
+def _map_axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
     """A dimension for each part of each dimension, the most minor first."""
     for dim in layout.minor_to_major:
         parts, size = layout.parts[dim], layout.shape[dim]
         if size == 0:
-            refuse("globalDim", f"must not be 0, got shape {shown(layout.shape)}")
+            raise_argument_error(
+                "globalDim", f"must not be 0, got shape {short_repr(layout.shape)}"
+            )
         if len(parts) > 1:
-            _check_tiles(layout, dim, steps[dim])
-        rest = boxes[dim]  # a box takes whole parts, then a share of one, then one of the others
+            _check_tiled_dim_step(layout, dim, steps[dim])
+        remaining_size = boxes[
+            dim
+        ]  # a box takes whole parts, then a share of one, then one of the others
         for number in reversed(range(len(parts))):
             extent, stride = parts[number]
-            if number == 0 or rest < 1 or extent % rest == 0:
-                share, rest = rest, 1
-            elif rest % extent == 0:
-                share, rest = extent, rest // extent
+            if number == 0 or remaining_size < 1 or extent % remaining_size == 0:
+                share, remaining_size = remaining_size, 1
+            elif remaining_size % extent == 0:
+                share, remaining_size = extent, remaining_size // extent
             else:
                 tiles = math.prod(e for e, _ in parts[number:])
                 rule = f"must be a multiple of the tiles of {tiles}, or divide them"
-                refuse("boxDim", f"{rule}, got {shown(boxes[dim])} for dimension {dim}")
+                raise_argument_error(
+                    "boxDim", f"{rule}, got {short_repr(boxes[dim])} for dimension {dim}"
+                )
             yield _Axis(dim, number, extent, stride, share, steps[dim])
 
 
-def _check_tiles(layout: Placement, dim: int, step: int) -> None:
-    whole = math.prod(extent for extent, _ in layout.parts[dim])
+def _check_tiled_dim_step(layout: Placement, dim: int, step: int) -> None:
+    padded_extent = math.prod(extent for extent, _ in layout.parts[dim])
     is_zero = layout.is_padded and layout.padding_value is PaddingValue.ZERO
-    if whole != layout.shape[dim] and not is_zero:
-        came = f"{layout.shape[dim]} of {whole} along dimension {dim} of {cut(layout)}"
+    if padded_extent != layout.shape[dim] and not is_zero:
+        mismatch = (
+            f"{layout.shape[dim]} of {padded_extent} along dimension {dim} of {truncate(layout)}"
+        )
         fix = "with padding_value=ZERO it reads zeros there, as it does outside"
-        refuse("globalDim", f"a tile that ends early is copied whole; {fix}, got {came}")
+        raise_argument_error(
+            "globalDim", f"a tile that ends early is copied whole; {fix}, got {mismatch}"
+        )
     if step != 1:
-        refuse("elementStrides", f"must be 1 along tiles, got {shown(step)} for dimension {dim}")
+        raise_argument_error(
+            "elementStrides", f"must be 1 along tiles, got {short_repr(step)} for dimension {dim}"
+        )
 
 
-def _ordered(layout: Placement, axes: list[_Axis]) -> list[_Axis]:
+def _sort_axes_fastest_first(layout: Placement, axes: list[_Axis]) -> list[_Axis]:
     """Fastest first: as the layout says, or as the tiles do."""
     if len(axes) > 5:
-        came = f"{len(axes)} for {cut(layout)}; a part of a tiled dimension counts as one"
-        refuse("tensorRank", f"must be at most 5, got {came}; reshape() or slice() the layout")
+        message = f"{len(axes)} for {truncate(layout)}; a part of a tiled dimension counts as one"
+        raise_argument_error(
+            "tensorRank", f"must be at most 5, got {message}; reshape() or slice() the layout"
+        )
     for dim, _, extent, stride, _, _ in axes:
         if extent > 1 and stride <= 0:
             kind = "a broadcast dimension repeats" if stride == 0 else "elements run backwards"
-            refuse("globalStrides", f"must be positive, got {stride} for dimension {dim}: {kind}")
+            raise_argument_error(
+                "globalStrides", f"must be positive, got {stride} for dimension {dim}: {kind}"
+            )
     if not layout.is_tiled:
         return axes
     return sorted(axes, key=lambda axis: (abs(axis.stride), axis.extent == 1))
 
 
-def _check_sizes(kind: str, names: dict[str, str], axes: Sequence[_Axis]) -> None:
-    interleave, swizzle = names["interleave"], names["swizzle"]
+def _check_map_limits(kind: str, choice_names: dict[str, str], axes: Sequence[_Axis]) -> None:
+    interleave, swizzle = choice_names["interleave"], choice_names["swizzle"]
     if not axes or (interleave != "NONE" and len(axes) < 3):
         least = "3 with an interleave" if axes else "1"
-        refuse("tensorRank", f"must be at least {least}, got {len(axes)}")
+        raise_argument_error("tensorRank", f"must be at least {least}, got {len(axes)}")
     for dim, _, extent, _, box, step in axes:
         if extent > 2**32:
-            refuse("globalDim", f"must be at most 2**32, got {shown(extent)} for dimension {dim}")
+            raise_argument_error(
+                "globalDim", f"must be at most 2**32, got {short_repr(extent)} for dimension {dim}"
+            )
         if not 1 <= box <= 256:
-            refuse("boxDim", f"must be from 1 to 256, got {shown(box)} for dimension {dim}")
+            raise_argument_error(
+                "boxDim", f"must be from 1 to 256, got {short_repr(box)} for dimension {dim}"
+            )
         if not 1 <= step <= 8:
-            refuse("elementStrides", f"must be from 1 to 8, got {shown(step)} for dimension {dim}")
+            raise_argument_error(
+                "elementStrides", f"must be from 1 to 8, got {short_repr(step)} for dimension {dim}"
+            )
     first = axes[0]
     group = 128 if kind in _SPREAD else 2 if _BITS[kind] == 4 else 1
     if first.extent % group:
-        came = f"{first.extent} for dimension {first.dim}"
-        refuse("globalDim", f"the fastest must be a multiple of {group} for {kind}, got {came}")
+        message = f"{first.extent} for dimension {first.dim}"
+        raise_argument_error(
+            "globalDim", f"the fastest must be a multiple of {group} for {kind}, got {message}"
+        )
     if kind in _SPREAD and first.box != group:
-        refuse("boxDim", f"the fastest must be 128 for {kind}, got {first.box}")
+        raise_argument_error("boxDim", f"the fastest must be 128 for {kind}, got {first.box}")
     if first.extent > 1 and first.stride != 1:
-        came = f"{first.stride} elements for dimension {first.dim}"
-        refuse("globalStrides", f"the fastest must be one element, got {came}")
+        message = f"{first.stride} elements for dimension {first.dim}"
+        raise_argument_error("globalStrides", f"the fastest must be one element, got {message}")
     if interleave != "NONE":
         return
     if first.step != 1:
-        refuse("elementStrides", f"the fastest must be 1 without an interleave, got {first.step}")
+        raise_argument_error(
+            "elementStrides", f"the fastest must be 1 without an interleave, got {first.step}"
+        )
     bits = first.box * _BITS[kind]
     if bits % 128:
-        came = f"{first.box} of {kind}, {bits / 8:g} bytes"
+        message = f"{first.box} of {kind}, {bits / 8:g} bytes"
         rule = "the fastest must take a multiple of 16 bytes without an interleave"
-        refuse("boxDim", f"{rule}, got {came}")
+        raise_argument_error("boxDim", f"{rule}, got {message}")
     if swizzle != "NONE" and bits > 8 * int(swizzle.partition("B")[0]):
         rule = f"the fastest must take at most as many bytes as the swizzle {swizzle}"
-        refuse("boxDim", f"{rule}, got {bits // 8}")
+        raise_argument_error("boxDim", f"{rule}, got {bits // 8}")
 
 
-def _strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
+def _outer_byte_strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
     """The strides in bytes of all dimensions but the fastest; each includes the one before it."""
     bits = axes[0].extent * _BITS[kind]  # that the dimensions so far take
     for axis in axes[1:]:
         if axis.extent == 1:  # it moves nothing
             stride = -(-bits // (8 * alignment)) * alignment
         else:
-            stride = _in_bytes("globalStrides", f"dimension {axis.dim}", axis.stride, kind)
-        came = f"got {stride} bytes for dimension {axis.dim}"
+            stride = _elements_to_bytes("globalStrides", f"dimension {axis.dim}", axis.stride, kind)
+        message = f"got {stride} bytes for dimension {axis.dim}"
         if stride % alignment:
-            refuse("globalStrides", f"must be multiples of {alignment} bytes, {came}")
+            raise_argument_error(
+                "globalStrides", f"must be multiples of {alignment} bytes, {message}"
+            )
         if stride >= 2**40:
-            refuse("globalStrides", f"must be less than 2**40 bytes, {came}")
+            raise_argument_error("globalStrides", f"must be less than 2**40 bytes, {message}")
         if 8 * stride < bits:
             least = f"at least the {bits // 8} bytes of the faster dimensions"
-            refuse("globalStrides", f"must be {least}, {came}")
+            raise_argument_error("globalStrides", f"must be {least}, {message}")
         yield stride
         bits = 8 * stride * axis.extent
 
 
-def _in_bytes(parameter: str, what: str, elements: int, kind: str) -> int:
-    whole, rest = divmod(elements * _BITS[kind], 8)
-    if rest:
-        refuse(parameter, f"must be whole bytes, got {elements} elements of {kind} for {what}")
-    return whole
+def _elements_to_bytes(parameter: str, description: str, elements: int, kind: str) -> int:
+    byte_count, remainder = divmod(elements * _BITS[kind], 8)
+    if remainder:
+        raise_argument_error(
+            parameter, f"must be whole bytes, got {elements} elements of {kind} for {description}"
+        )
+    return byte_count

@@ -21,8 +21,14 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tensorlayout.errors import shown
-from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, refuse, too_many_dimensions
+from tensorlayout.errors import short_repr
+from tensorlayout.layout.checks import (
+    MAX_PARTS,
+    MAX_RANK,
+    SLOT_BITS,
+    raise_argument_error,
+    raise_too_many_dims,
+)
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
@@ -40,10 +46,10 @@ _SIZED = r"(?a)\[([\d, ]*)\] ?(\{.*\})"
 def parse_text(text: str) -> dict[str, Any]:
     """The arguments of `Layout` that a text form or a repr says; of XLA's text `Layout.tiled`'s."""
     if not isinstance(text, str):
-        refuse("layout text", f"must be a str, got {shown(text)}", TypeError)
+        raise_argument_error("layout text", f"must be a str, got {short_repr(text)}", TypeError)
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
     if (sized := re.fullmatch(_SIZED, plain)) is not None:
-        return {"shape": _ints(text, sized[1]), **tiling_in(sized[2])}
+        return {"shape": _parse_ints(text, sized[1]), **parse_xla_tiling(sized[2])}
     wrapped = re.fullmatch(r"Layout\.parse\('(.*)'\)", plain)
     match = re.fullmatch(_TEXT, wrapped[1] if wrapped else plain)
     if match is None:
@@ -55,21 +61,21 @@ def parse_text(text: str) -> dict[str, Any]:
             rule = "has no sizes; for labels there is Layout.labelled(shape, labels)"
         elif plain.startswith("{"):
             rule = "needs the sizes in front of an order and tiles, as in [3,5]{1,0:T(2,2)}"
-        _refuse(text, rule)
-    sizes, strides, *rest = match.groups()
-    shape = _ints(text, sizes)
-    words = _items(text, strides)
+        _raise_parse_error(text, rule)
+    sizes, strides, *option_texts = match.groups()
+    shape = _parse_ints(text, sizes)
+    words = _split_list(text, strides)
     if len(words) != len(shape):
-        _refuse(text, f"has {len(shape)} sizes but {len(words)} strides")
-    parts = tuple(_parts(text, word, n) for word, n in zip(words, shape, strict=True))
-    said: dict[str, Any] = {"shape": shape, "parts": parts}
-    for (name, read), word in zip(_READ.items(), rest, strict=True):
+        _raise_parse_error(text, f"has {len(shape)} sizes but {len(words)} strides")
+    parts = tuple(_parse_parts(text, word, n) for word, n in zip(words, shape, strict=True))
+    arguments: dict[str, Any] = {"shape": shape, "parts": parts}
+    for (name, read), word in zip(_FIELD_PARSERS.items(), option_texts, strict=True):
         if word is not None:
-            said[name] = read(text, word)
-    return said
+            arguments[name] = read(text, word)
+    return arguments
 
 
-def tiling_in(text: str) -> dict[str, Any]:
+def parse_xla_tiling(text: str) -> dict[str, Any]:
     """The arguments of `Layout.tiled` that XLA's text of a layout says: ``{1,0:T(8,128)E(4)}``."""
     match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
@@ -77,75 +83,79 @@ def tiling_in(text: str) -> dict[str, Any]:
             "must have the form {minor_to_major} or {minor_to_major:T(tile)(tile)…E(bits)}, such as"
             " {1,0:T(8,128)(2,1)}; xla.layout_of reads all else that XLA writes"
         )
-        _refuse(text, rule)
+        _raise_parse_error(text, rule)
     listed, tiles, bits = match.groups(default="")
     if tiles.count("(") > MAX_TILES:
-        _refuse(text, f"has more than {MAX_TILES} tiles")
+        _raise_parse_error(text, f"has more than {MAX_TILES} tiles")
     cut = tuple(  # a star merges its dimension into the next
-        tuple(COMBINE if size == "*" else _int(text, size) for size in _items(text, tile))
+        tuple(
+            COMBINE if size == "*" else _parse_int(text, size) for size in _split_list(text, tile)
+        )
         for tile in re.findall(r"\(([^()]*)\)", tiles)
     )
     few = int(bits) if bits else None
     if few not in (None, *SLOT_BITS):
         rule = "has E(…) of other bits than 1, 2, 4 or 6, which are packed below a byte"
-        _refuse(text, rule)
-    return {"tiles": cut, "minor_to_major": _ints(text, listed), "slot_bits": few}
+        _raise_parse_error(text, rule)
+    return {"tiles": cut, "minor_to_major": _parse_ints(text, listed), "slot_bits": few}
 
 
-def _refuse(text: str, rule: str) -> NoReturn:
-    refuse("layout text", f"{rule}, got {shown(text, 200)}")
+def _raise_parse_error(text: str, rule: str) -> NoReturn:
+    raise_argument_error("layout text", f"{rule}, got {short_repr(text, 200)}")
 
 
-def _items(text: str, listed: str) -> list[str]:
+def _split_list(text: str, listed: str) -> list[str]:
     items = listed.split(",")
     if items[-1].strip() == "":
         items.pop()
     if len(items) > MAX_RANK:
-        too_many_dimensions("shape", len(items))
+        raise_too_many_dims("shape", len(items))
     items = [item.strip() for item in items]
     if "" in items:
-        _refuse(text, "has an empty place between commas")
+        _raise_parse_error(text, "has an empty place between commas")
     return items
 
 
-def _int(text: str, word: str) -> int:
+def _parse_int(text: str, word: str) -> int:
     if re.fullmatch(r"-?\d{1,40}", word, re.ASCII) is None:
-        _refuse(text, f"has {shown(word, 50)} where an integer belongs")
+        _raise_parse_error(text, f"has {short_repr(word, 50)} where an integer belongs")
     return int(word)
 
 
-def _ints(text: str, listed: str) -> tuple[int, ...]:
-    return tuple(_int(text, item) for item in _items(text, listed))
+def _parse_ints(text: str, listed: str) -> tuple[int, ...]:
+    return tuple(_parse_int(text, item) for item in _split_list(text, listed))
 
 
-def _parts(text: str, word: str, size: int) -> Parts:
+def _parse_parts(text: str, word: str, size: int) -> Parts:
     if "*" not in word:
-        return ((size, _int(text, word)),)
+        return ((size, _parse_int(text, word)),)
     if word.count("+") >= MAX_PARTS:
-        _refuse(text, f"has more than {MAX_PARTS} parts in a dimension")
+        _raise_parse_error(text, f"has more than {MAX_PARTS} parts in a dimension")
     parts: list[Part] = []
     for item in word.split("+"):
         extent, star, stride = item.partition("*")
         if not star:
-            _refuse(text, f"has {shown(item, 50)} where extent*stride belongs")
-        parts.append((_int(text, extent.strip()), _int(text, stride.strip())))
+            _raise_parse_error(text, f"has {short_repr(item, 50)} where extent*stride belongs")
+        parts.append((_parse_int(text, extent.strip()), _parse_int(text, stride.strip())))
     return tuple(parts)
 
 
-def _padding(text: str, word: str) -> Padding:
+def _parse_padding(text: str, word: str) -> Padding:
     bits = re.fullmatch(r"0x([0-9a-fA-F]{1,32}):(\w+)", word, re.ASCII)
     if bits is not None:
         return BitPattern(int(bits[1], 16), bits[2])
     if (symbol := PaddingValue.named(word)) is not None:
         return symbol
     allowed = ", ".join(PaddingValue.__members__)
-    _refuse(text, f"padding must be one of {allowed} or 0xBITS:dtype")
+    _raise_parse_error(text, f"padding must be one of {allowed} or 0xBITS:dtype")
 
 
-_READ: dict[str, Callable[[str, str], object]] = {  # what may follow sizes and strides, in order
-    "offset": _int,
-    "minor_to_major": _ints,
-    "padded_shape": _ints,
-    "padding_value": _padding,
-    "slot_bits": _int,
+_FIELD_PARSERS: dict[
+    str, Callable[[str, str], object]
+] = {  # what may follow sizes and strides, in order
+    "offset": _parse_int,
+    "minor_to_major": _parse_ints,
+    "padded_shape": _parse_ints,
+    "padding_value": _parse_padding,
+    "slot_bits": _parse_int,
 }

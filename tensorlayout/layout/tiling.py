@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tensorlayout.errors import shown
-from tensorlayout.layout.checks import MAX_RANK, checked_integers, refuse
+from tensorlayout.errors import short_repr
+from tensorlayout.layout.checks import MAX_RANK, check_integers, raise_argument_error
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
 
 TileSizes = tuple[int, ...]  # most major first
@@ -52,9 +52,9 @@ class TiledAxis(NamedTuple):
     half: tuple[TiledAxis, int, int] | None = None
 
     @property
-    def gaps(self) -> list[tuple[int, int]] | None:
+    def zero_gaps(self) -> list[tuple[int, int]] | None:
         """Extents and weights of what is always 0; None where these fill no gap exactly."""
-        found, reach = [], 1
+        gap_parts, reach = [], 1
         for weight, extent in (
             *((d.weight, d.extent) for d in self.digits[::-1]),
             (self.extent, 1),
@@ -62,9 +62,9 @@ class TiledAxis(NamedTuple):
             if weight % reach:
                 return None
             if weight > reach:
-                found.append((weight // reach, reach))
+                gap_parts.append((weight // reach, reach))
             reach = weight * extent
-        return found
+        return gap_parts
 
 
 ONE = TiledAxis(1)
@@ -74,44 +74,46 @@ class UnevenError(ValueError):
     """Tiles that cut a merged dimension where no digit ends."""
 
 
-def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
+def check_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
     """The tiles as tuples; ValueError for too many, an empty one, and sizes below 1."""
     if not isinstance(tiles, Sequence):
         rule = "must be a sequence of tiles, each a sequence of sizes"
-        refuse("tiles", f"{rule}, got {shown(tiles)}", TypeError)
+        raise_argument_error("tiles", f"{rule}, got {short_repr(tiles)}", TypeError)
     if len(tiles) > MAX_TILES:
-        refuse("tiles", f"at most {MAX_TILES} are allowed, got {len(tiles)}")
-    found = tuple(checked_integers("tiles", tile) for tile in tiles)
-    for tile in found:
+        raise_argument_error("tiles", f"at most {MAX_TILES} are allowed, got {len(tiles)}")
+    tile_sizes = tuple(check_integers("tiles", tile) for tile in tiles)
+    for tile in tile_sizes:
         if len(tile) > MAX_RANK:
-            refuse("tiles", f"a tile has at most {MAX_RANK} sizes, got {len(tile)}")
+            raise_argument_error("tiles", f"a tile has at most {MAX_RANK} sizes, got {len(tile)}")
         if not tile or any(n < 1 and n != COMBINE for n in tile) or tile[-1] == COMBINE:
-            refuse("tiles", f"sizes must be at least 1, at least one to a tile, got {shown(tile)}")
-    return found
+            raise_argument_error(
+                "tiles", f"sizes must be at least 1, at least one to a tile, got {short_repr(tile)}"
+            )
+    return tile_sizes
 
 
-def _axes_of(
+def _tiled_axes(
     shape: Sequence[int], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> list[TiledAxis]:
     """The axes of a buffer, most major first; `order` is minor to major."""
     axes = [TiledAxis(shape[d], (Digit(d, shape[d], shape[d], 1, 1),)) for d in reversed(order)]
     for tile in tiles:
         axes = [ONE] * (len(tile) - len(axes)) + axes
-        kept, axes = axes[: len(axes) - len(tile)], axes[-len(tile) :]
+        untiled_axes, axes = axes[: len(axes) - len(tile)], axes[-len(tile) :]
         counts: list[TiledAxis] = []
         rests: list[TiledAxis] = []
         merged = ONE
         for axis, size in zip(axes, tile, strict=True):
-            merged = _joined(merged, axis)
+            merged = _join_axes(merged, axis)
             if size != COMBINE:
-                count, rest = _cut(merged, size)
+                count, remainder = _split_axis_by_tile(merged, size)
                 counts.append(count)
-                rests.append(rest)
+                rests.append(remainder)
                 merged = ONE
-        axes = [*kept, *counts, *rests]
+        axes = [*untiled_axes, *counts, *rests]
         if math.prod(axis.extent for axis in axes) > MAX_SLOTS:  # no tile makes it less
-            refuse("tiles", "the sizes and their padding take 2**63 slots or more")
-    axes = _healed(axes)
+            raise_argument_error("tiles", "the sizes and their padding take 2**63 slots or more")
+    axes = _rejoin_halves(axes)
     if any(axis.half for axis in axes):
         raise UnevenError
     return axes
@@ -120,7 +122,7 @@ def _axes_of(
 # --- joined --------------------------------------------------------------------------------------
 
 
-def _joined(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
+def _join_axes(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
     """Two axes side by side as one."""
     extent = major.extent * minor.extent
     if major.half and _are_halves(major, minor):
@@ -129,8 +131,8 @@ def _joined(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
         if 1 not in (major.extent, minor.extent):
             raise UnevenError
         return major if major.half else minor
-    scaled = (d._replace(weight=d.weight * minor.extent) for d in major.digits)
-    return TiledAxis(extent, _coalesced((*scaled, *minor.digits)))
+    scaled_digits = (d._replace(weight=d.weight * minor.extent) for d in major.digits)
+    return TiledAxis(extent, _merge_digits((*scaled_digits, *minor.digits)))
 
 
 def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
@@ -141,49 +143,51 @@ def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
     return side == 0 and minor.half == (axis, size, 1) and minor.extent == size
 
 
-def _coalesced(digits: Sequence[Digit]) -> tuple[Digit, ...]:
+def _merge_digits(digits: Sequence[Digit]) -> tuple[Digit, ...]:
     """Digits that continue each other as one; those of one value only where there is no other."""
-    found: list[Digit] = []
+    merged_digits: list[Digit] = []
     for digit in [d for d in digits if d.extent != 1] or digits[-1:]:
-        major = found[-1] if found else None
+        major = merged_digits[-1] if merged_digits else None
         unit, weight = digit.unit * digit.extent, digit.weight * digit.extent
         if major and (major.dim, major.unit, major.weight) == (digit.dim, unit, weight):
-            found[-1] = digit._replace(extent=major.extent * digit.extent)
+            merged_digits[-1] = digit._replace(extent=major.extent * digit.extent)
         else:
-            found.append(digit)
-    return tuple(found)
+            merged_digits.append(digit)
+    return tuple(merged_digits)
 
 
-def _healed(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
+def _rejoin_halves(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
     """The axes with halves of a cut that stand side by side made one again."""
-    found: list[TiledAxis] = []
+    merged_axes: list[TiledAxis] = []
     for axis in axes:
         if axis.extent == 1:
             continue
-        found.append(axis)
-        while len(found) > 1 and _are_halves(*found[-2:]):
-            found[-2:] = [_joined(*found[-2:])]
-    return found
+        merged_axes.append(axis)
+        while len(merged_axes) > 1 and _are_halves(*merged_axes[-2:]):
+            merged_axes[-2:] = [_join_axes(*merged_axes[-2:])]
+    return merged_axes
 
 
 # --- cut -----------------------------------------------------------------------------------------
 
 
-def _cut(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxis]:
+def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxis]:
     """The count of tiles and the index inside of one, for a tile of `size` along an axis."""
     count = -(-axis.extent // size)
     if size == 1:
         return axis, ONE
     if axis.half and axis.extent <= size:
         return ONE, axis._replace(extent=size)
-    digits = None if axis.half else _cut_digits(axis.digits, size)
+    digits = None if axis.half else _split_digits_by_tile(axis.digits, size)
     if digits is None:
         return TiledAxis(count, half=(axis, size, 0)), TiledAxis(size, half=(axis, size, 1))
     outer, inner = digits
-    return TiledAxis(count, _coalesced(outer)), TiledAxis(size, _coalesced(inner))
+    return TiledAxis(count, _merge_digits(outer)), TiledAxis(size, _merge_digits(inner))
 
 
-def _cut_digits(digits: Sequence[Digit], size: int) -> tuple[list[Digit], list[Digit]] | None:
+def _split_digits_by_tile(
+    digits: Sequence[Digit], size: int
+) -> tuple[list[Digit], list[Digit]] | None:
     """The digits of counts and of rests; None where a tile ends between them."""
     outer: list[Digit] = []
     inner: list[Digit] = []
@@ -210,26 +214,30 @@ def _cut_digits(digits: Sequence[Digit], size: int) -> tuple[list[Digit], list[D
 # --- placed ---------------------------------------------------------------------------------------
 
 
-def parts_of(
+def tiled_parts(
     shape: tuple[int, ...], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> tuple[list[Parts], bool]:
     """The parts of each dimension, their extents with padding, and whether they cover a block.
 
     `order`: minor to major. UnevenError where the tiles cannot be said as parts. No size is 0.
     """
-    axes = _axes_of(shape, order, tiles)
+    axes = _tiled_axes(shape, order, tiles)
     digits: list[list[Placed]] = [[] for _ in shape]
     stride = 1
     for axis in reversed(axes):
         for digit in reversed(axis.digits):
             digits[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
         if shape:  # what is always 0 goes to dimension 0, as digits beyond all of its index
-            digits[0] += [(extent, 2**63, stride * weight) for extent, weight in axis.gaps or ()]
+            digits[0] += [
+                (extent, 2**63, stride * weight) for extent, weight in axis.zero_gaps or ()
+            ]
         stride *= axis.extent
-    return list(map(_parts, digits, shape)), all(axis.gaps is not None for axis in axes)
+    return list(map(_parts_from_digits, digits, shape)), all(
+        axis.zero_gaps is not None for axis in axes
+    )
 
 
-def _parts(digits: Sequence[Placed], size: int) -> Parts:
+def _parts_from_digits(digits: Sequence[Placed], size: int) -> Parts:
     """The parts of a dimension, those that are always 0 first: the padded size counts them."""
     live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
     reach = 1

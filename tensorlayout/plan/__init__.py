@@ -5,14 +5,14 @@ Above `tensor`, below both backends and `functions`, which import it.
 
 from tensorlayout.plan.base import (
     CaptureError,
-    Disturbs,
-    Exposed,
+    DestinationOperation,
+    ExportInfo,
     Operation,
+    OverlapTest,
     Plan,
     Run,
     Write,
-    Written,
-    backend,
+    backend_of,
 )
 from tensorlayout.plan.copy import Assign, AssignPlan, Copy, CopyPlan, Transfer, TransferPlan
 from tensorlayout.plan.elementwise import Elementwise, ElementwisePlan, Scaling
@@ -21,10 +21,10 @@ from tensorlayout.plan.events import (
     KINDS,
     Event,
     Kind,
+    display_only,
     distinct_bytes,
-    for_eyes,
-    note,
-    note_export,
+    notify_export,
+    notify_listeners,
     watched,
 )
 from tensorlayout.plan.fill import (
@@ -35,11 +35,22 @@ from tensorlayout.plan.fill import (
     Triangle,
     TrianglePlan,
 )
-from tensorlayout.plan.from_strides import extent, packed_steps, spec_of_strides
-from tensorlayout.plan.gather import Gather, GatherPlan, IndexMap, spread_of
+from tensorlayout.plan.from_strides import (
+    byte_address_range,
+    row_major_byte_strides,
+    spec_of_strides,
+)
+from tensorlayout.plan.gather import Gather, GatherPlan, IndexMap, positions_broadcast_shape
 from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
-from tensorlayout.plan.join import Join, JoinPlan, Split, SplitPlan, cuts_of, part_of
-from tensorlayout.plan.library import Library, LibraryPlan, Results, Shape, complex_of, working
+from tensorlayout.plan.join import Join, JoinPlan, Split, SplitPlan, part_slices, slice_layout
+from tensorlayout.plan.library import (
+    Library,
+    LibraryPlan,
+    Results,
+    Shape,
+    complex_dtype_for,
+    compute_dtype,
+)
 from tensorlayout.plan.mask import (
     Masked,
     MaskedPlan,
@@ -47,22 +58,22 @@ from tensorlayout.plan.mask import (
     NonzeroPlan,
     Select,
     SelectPlan,
-    check_mask,
+    check_mask_shape,
     selected_spec,
 )
 from tensorlayout.plan.matmul import Matmul, MatmulPlan
 from tensorlayout.plan.pad import Pad, PadPlan, SliceGradPlan
 from tensorlayout.plan.programs import (
     ANY_LAYOUT,
-    Into,
+    IntoDestination,
     Program,
     Step,
-    getter,
-    into,
-    plan_of,
-    program,
-    schedule,
-    strided_spec,
+    assign_value_places,
+    into_destination,
+    make_items_getter,
+    make_program,
+    packed_strided_spec,
+    plan_call,
 )
 from tensorlayout.plan.quantize import (
     FORMATS,
@@ -70,8 +81,8 @@ from tensorlayout.plan.quantize import (
     BlockFormat,
     DequantizePlan,
     QuantizePlan,
-    format_of,
-    scales_shape,
+    block_scales_shape,
+    find_block_format,
 )
 from tensorlayout.plan.reduce import (
     CONTINUOUS,
@@ -82,28 +93,28 @@ from tensorlayout.plan.reduce import (
     ReducePlan,
 )
 from tensorlayout.plan.rules import (
-    addressed,
+    adapt_layout_to_dtype,
     broadcast_shape,
+    check_byte_range,
     check_category,
-    checked_padding,
-    in_dtype,
-    layout_for,
-    normalized_dims,
-    of_another_category,
-    one_device,
+    check_no_complex_to_real,
+    check_padding_for_dtype,
+    check_same_device,
+    dtype_category_error,
+    normalize_dims,
+    packed_reduced_layout,
     padding_bytes,
-    reduced_layout,
-    refuse_complex,
+    resolve_layout,
 )
 from tensorlayout.plan.run import (
-    allocating,
+    allocate_then_write,
     cache_info,
-    carried_out,
-    compiled,
-    noted,
-    noted_copy,
-    prepare,
-    prepared,
+    compile_call,
+    compile_call_uncached,
+    compile_plan,
+    compile_program,
+    compile_traced_copy,
+    compile_traced_tensor_copy,
 )
 from tensorlayout.plan.scan import Scan, ScanPlan
 from tensorlayout.plan.scatter import (
@@ -114,8 +125,8 @@ from tensorlayout.plan.scatter import (
     ScatterPlan,
     ScatterReduce,
     ScatterReducePlan,
-    after_copy,
-    check_fits,
+    check_value_broadcasts,
+    compile_copy_then_write,
 )
 from tensorlayout.plan.sort import Sort, SortPlan, TopKPlan
 from tensorlayout.plan.view import (
@@ -131,9 +142,9 @@ from tensorlayout.plan.view import (
     SamePlan,
     View,
     ViewPlan,
-    outside,
-    rows,
-    too_many,
-    whole_bytes,
-    whole_items,
+    byte_item_offset,
+    compile_row_view,
+    index_out_of_bounds_error,
+    slot_byte_offset,
+    too_many_indices_error,
 )

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.events import Kind
-from tensorlayout.plan.rules import one_device
-from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.support.light_dataclasses import planned as planned
+from tensorlayout.plan.rules import check_same_device
+from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.light_dataclasses import plan_dataclass as plan_dataclass
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # From the operands of a call to its result.
@@ -26,7 +26,7 @@ Run = Callable[..., Tensor]
 Write = Callable[..., object]
 
 # ``disturbs(out, operand)``: whether a write into one may change the other before it is read.
-Disturbs = Callable[[Tensor, Tensor], Any]
+OverlapTest = Callable[[Tensor, Tensor], Any]
 
 
 class CaptureError(RuntimeError):
@@ -56,7 +56,7 @@ class Plan:
 
     kind: ClassVar[str]
     destinations: int = 0
-    makes: ClassVar[Literal["new", "view", "own"]] = "new"
+    result_kind: ClassVar[Literal["new", "view", "own"]] = "new"
     partial: ClassVar[bool] = False
     in_place: ClassVar[bool] = False
 
@@ -66,29 +66,29 @@ class Plan:
         raise NotImplementedError
 
     @property
-    def record(self) -> Kind:
+    def trace_kind(self) -> Kind:
         """Return what a trace calls it."""
-        return "view" if self.makes == "view" else "compute"
+        return "view" if self.result_kind == "view" else "compute"
 
-    def check_into(self, destination: TensorSpec) -> None:
+    def check_destination_fits(self, destination: TensorSpec) -> None:
         """Refuse a tensor that the result does not fit."""
-        one_device([self.result, destination])
-        found, wanted = self.result.layout.shape, destination.layout.shape
-        if found != wanted:
-            raise ValueError(f"a result of shape {found} does not fit {wanted}")
+        check_same_device([self.result, destination])
+        result_shape, destination_shape = self.result.layout.shape, destination.layout.shape
+        if result_shape != destination_shape:
+            raise ValueError(f"a result of shape {result_shape} does not fit {destination_shape}")
         if self.result.dtype != destination.dtype:
-            came = f"{self.result.dtype}, which is not the {destination.dtype}"
-            raise TypeError(f"the result has dtype {came} of the destination")
+            mismatch = f"{self.result.dtype}, which is not the {destination.dtype}"
+            raise TypeError(f"the result has dtype {mismatch} of the destination")
 
     @property
-    def takes_destination(self) -> bool:
+    def can_write_into_destination(self) -> bool:
         """True if there is a plan `into` a tensor of any layout."""
         return "destinations" in getattr(self, "__match_args__", ())
 
-    def into(self, destination: TensorSpec) -> Self:
+    def with_destination(self, destination: TensorSpec) -> Self:
         """Return the plan that writes into a tensor of any layout, which the result fits."""
-        changed: Any = self
-        return replace(changed, result=destination, destinations=1)
+        plan: Any = self
+        return replace(plan, result=destination, destinations=1)
 
 
 class Operation(Protocol):
@@ -102,8 +102,8 @@ class Operation(Protocol):
         """Return the plan of a call; pure."""
 
 
-@planned
-class WrittenPlan(Plan):
+@plan_dataclass
+class DestinationPlan(Plan):
     """A plan whose result is the first operand of the call."""
 
     destinations = 1
@@ -112,19 +112,19 @@ class WrittenPlan(Plan):
     result: TensorSpec
 
 
-@planned
-class Written:
+@plan_dataclass
+class DestinationOperation:
     """An operation that writes into its first operand, and whose key says all of its plan."""
 
     name: str
-    planned: type[WrittenPlan]
+    plan_class: type[DestinationPlan]
 
-    def plan(self, result: TensorSpec, *key: Any) -> WrittenPlan:
-        one_device([result, *(each for each in key if isinstance(each, TensorSpec))])
-        return self.planned(self.name, result, *key)
+    def plan(self, result: TensorSpec, *key: Any) -> DestinationPlan:
+        check_same_device([result, *(item for item in key if isinstance(item, TensorSpec))])
+        return self.plan_class(self.name, result, *key)
 
 
-class Exposed(NamedTuple):
+class ExportInfo(NamedTuple):
     """Memory as other libraries are told of it."""
 
     address: int  # of the element at index (0, …, 0)
@@ -135,37 +135,37 @@ class Exposed(NamedTuple):
 class Backend(Protocol):
     """What the module of a kind of device offers: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
 
-    def carry_out(self, plan: Any, /) -> Any:
+    def compile_plan(self, plan: Any, /) -> Any:
         """Return the `Write`, or the `Run`, of a plan, as its `makes` says."""
 
-    def direct(self, plan: Any, /) -> Run | None:
+    def compile_allocating(self, plan: Any, /) -> Run | None:
         """Return a `Run` that carries out a ``new`` plan in one go, where that is faster."""
 
-    def new_tensors(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
+    def tensor_allocator(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
         """Return a function that makes new tensors; on CUDA a write has to fill their padding."""
 
-    def accepts(self, plan: Any, below_a_byte: bool, /) -> bool:
+    def accepts_layouts(self, plan: Any, below_a_byte: bool, /) -> bool:
         """Return whether a plan is carried out in its layouts, of which some have no strides.
 
         `below_a_byte`: whether some are packed so. Other plans run on strided copies.
         """
 
-    def disturbs(self, plan: Any, /) -> Disturbs | None:
+    def overlap_test(self, plan: Any, /) -> OverlapTest | None:
         """Return what tells the operands that a write would disturb, which are copied before.
 
         None where that cannot be, or where the backend sees to it itself.
         """
 
-    def read(self, x: Tensor, /) -> Any:
+    def read_bytes(self, x: Tensor, /) -> Any:
         """Return the bytes of `x` from its lowest slot to its highest, on the host.
 
         An array of uint8, for reading: it may share the memory of `x`.
         """
 
-    def exposed(self, x: Tensor, /) -> Exposed:
+    def export_info(self, x: Tensor, /) -> ExportInfo:
         """Return the address of the elements of `x`."""
 
-    def borrowed(
+    def wrap_external(
         self,
         address: int,
         dtype: DType,
@@ -182,7 +182,7 @@ class Backend(Protocol):
         `address`: of the element at index (0, …, 0).
         """
 
-    def borrowed_slots(
+    def wrap_external_slots(
         self, address: int, spec: TensorSpec, owner: object, /, *, readonly: bool
     ) -> Tensor:
         """Return such a tensor packed below a byte; the lowest slot begins at `address`."""
@@ -190,10 +190,10 @@ class Backend(Protocol):
     def current_stream(self, device: Device, /) -> int | None:
         """Return the stream on which this thread works; None where there are none."""
 
-    def ready(self, name: str, stream: Any, device: Device, /) -> None:
+    def make_stream_wait(self, name: str, stream: Any, device: Device, /) -> None:
         """Have `stream` of another library wait for ours; errors, with `name`, if it is none."""
 
 
-def backend(device: Device) -> Backend:
+def backend_of(device: Device) -> Backend:
     """Return the backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
-    return loaded(f"tensorlayout.{device.kind}")
+    return import_lazily(f"tensorlayout.{device.kind}")

@@ -5,13 +5,18 @@ from __future__ import annotations
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.events import Kind, copying
-from tensorlayout.plan.rules import checked_padding, in_dtype, one_device, refuse_complex
+from tensorlayout.plan.base import Plan, plan_dataclass
+from tensorlayout.plan.events import Kind, copy_trace_kind
+from tensorlayout.plan.rules import (
+    adapt_layout_to_dtype,
+    check_no_complex_to_real,
+    check_padding_for_dtype,
+    check_same_device,
+)
 from tensorlayout.tensor import TensorSpec
 
 
-@planned
+@plan_dataclass
 class CopyPlan(Plan):
     """A new tensor with the elements of one other, converted to the result's dtype.
 
@@ -23,19 +28,25 @@ class CopyPlan(Plan):
     source: TensorSpec
     result: TensorSpec
     saturate: bool = False  # whether what is beyond a narrow dtype becomes its nearest limit
-    of_numbers: bool = False  # whether the source holds Python's numbers: it is made, not copied
+    from_python_numbers: bool = (
+        False  # whether the source holds Python's numbers: it is made, not copied
+    )
 
     @property
-    def record(self) -> Kind:
-        return "compute" if self.of_numbers else copying(self.source.layout, self.result.layout)
+    def trace_kind(self) -> Kind:
+        return (
+            "compute"
+            if self.from_python_numbers
+            else copy_trace_kind(self.source.layout, self.result.layout)
+        )
 
 
-@planned
+@plan_dataclass
 class Copy:
     """A copy into a given layout, or the source's form, in a given dtype, or the source's."""
 
     name: str
-    of_numbers: bool = False
+    from_python_numbers: bool = False
 
     def plan(
         self, source: TensorSpec, layout: Layout | None, dtype: DType | None, saturate: bool = False
@@ -44,25 +55,25 @@ class Copy:
         if source.dtype.kind == "c" and kind.kind not in "bc":
             raise TypeError(f"{source.dtype} cannot become {kind}; take real() or abs() first")
         if layout is None:
-            placed = in_dtype(source.layout.form, kind)
+            result_layout = adapt_layout_to_dtype(source.layout.form, kind)
         else:
-            placed = checked_padding(layout, kind)
-        result = TensorSpec(kind, placed, source.device)
-        return CopyPlan(source, result, saturate, self.of_numbers)
+            result_layout = check_padding_for_dtype(layout, kind)
+        result = TensorSpec(kind, result_layout, source.device)
+        return CopyPlan(source, result, saturate, self.from_python_numbers)
 
 
-@planned
+@plan_dataclass
 class TransferPlan(Plan):
     """A new storage on another device with the bytes of one here, gaps and padding included."""
 
     kind = "transfer"
-    record = "copy"
+    trace_kind = "copy"
 
     source: TensorSpec
     result: TensorSpec
 
 
-@planned
+@plan_dataclass
 class Transfer:
     """A move to another device. Layouts stay; such that cover no block are better packed before."""
 
@@ -72,7 +83,7 @@ class Transfer:
         return TransferPlan(source, TensorSpec(source.dtype, source.layout, device))
 
 
-@planned
+@plan_dataclass
 class AssignPlan(Plan):
     """A write of one tensor's elements, or one Python scalar, into another tensor."""
 
@@ -85,11 +96,11 @@ class AssignPlan(Plan):
     result: TensorSpec
 
     @property
-    def record(self) -> Kind:
+    def trace_kind(self) -> Kind:
         return "compute" if isinstance(self.source, type) else "copy"
 
 
-@planned
+@plan_dataclass
 class Assign:
     """A write of a value into a tensor; the value is broadcast, its dtype may be converted."""
 
@@ -97,7 +108,7 @@ class Assign:
 
     def plan(self, destination: TensorSpec, value: TensorSpec | type) -> AssignPlan:
         if isinstance(value, TensorSpec):
-            one_device([destination, value])
+            check_same_device([destination, value])
             try:
                 value.layout.broadcast_to(destination.layout.shape)
             except ValueError:
@@ -105,5 +116,5 @@ class Assign:
                     f"a value of shape {value.layout.shape} could not be broadcast to"
                     f" {destination.layout.shape}"
                 ) from None
-        refuse_complex(destination, value)
+        check_no_complex_to_real(destination, value)
         return AssignPlan(self.name, value, destination)

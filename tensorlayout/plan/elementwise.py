@@ -7,20 +7,20 @@ from functools import reduce
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Plan, planned
+from tensorlayout.plan.base import Plan, plan_dataclass
 from tensorlayout.plan.rules import (
+    adapt_layout_to_dtype,
     broadcast_shape,
-    in_dtype,
-    of_another_category,
-    one_device,
-    voted_layout,
+    check_same_device,
+    dtype_category_error,
+    vote_result_layout,
 )
 from tensorlayout.tensor import TensorSpec
 
 Operand = TensorSpec | type  # a tensor, or the kind of a Python scalar
 
 
-@planned
+@plan_dataclass
 class ElementwisePlan(Plan):
     """One value per index from the operands' values at that index."""
 
@@ -34,20 +34,23 @@ class ElementwisePlan(Plan):
     destinations: int = 0
 
     @property
-    def is_one_run(self) -> bool:
-        return are_one_run(self.result, self.operands)
+    def is_contiguous_loop(self) -> bool:
+        return share_contiguous_placement(self.result, self.operands)
 
-    def check_into(self, destination: TensorSpec) -> None:
-        found, wanted = self.result, destination
-        if found.dtype != wanted.dtype and found.layout.shape == wanted.layout.shape:
+    def check_destination_fits(self, destination: TensorSpec) -> None:
+        result_shape, destination_shape = self.result, destination
+        if (
+            result_shape.dtype != destination_shape.dtype
+            and result_shape.layout.shape == destination_shape.layout.shape
+        ):
             raise TypeError(
-                f"the result has dtype {found.dtype}, which an in-place operation"
-                f" cannot put into {wanted.dtype}; use astype() first"
+                f"the result has dtype {result_shape.dtype}, which an in-place operation"
+                f" cannot put into {destination_shape.dtype}; use astype() first"
             )
-        Plan.check_into(self, destination)
+        Plan.check_destination_fits(self, destination)
 
 
-def are_one_run(result: TensorSpec, operands: Iterable[Operand]) -> bool:
+def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) -> bool:
     """Return whether tensors have the placement of the result, which is that of a whole block.
 
     Tensors of rank 0 take part as scalars do.
@@ -67,7 +70,7 @@ def are_one_run(result: TensorSpec, operands: Iterable[Operand]) -> bool:
     )
 
 
-@planned
+@plan_dataclass
 class Elementwise:
     """One line of the table of elementwise functions.
 
@@ -92,63 +95,67 @@ class Elementwise:
         return self.does or self.name
 
     @property
-    def takes_integers(self) -> bool:
+    def accepts_integers(self) -> bool:
         return "floating" in self.dtypes
 
-    def takes(self, dtype: DType) -> bool:
+    def accepts_dtype(self, dtype: DType) -> bool:
         """Return whether operands that promote to `dtype` need no conversion of kind."""
-        return bool(dtypes.in_category(dtype, self.dtypes))
+        return bool(dtypes.is_in_category(dtype, self.dtypes))
 
     def plan(self, *operands: Operand) -> ElementwisePlan:
         specs = [o for o in operands if isinstance(o, TensorSpec)]
-        device = one_device(specs)
-        promoted = self._promoted(operands)
+        device = check_same_device(specs)
+        promoted = self._promoted_dtype(operands)
         if self.of_bools and promoted == dtypes.bool:
             return Elementwise(self.name, "bool", does=self.of_bools).plan(*operands)
         shape = broadcast_shape([s.layout.shape for s in specs])
         result_dtype = dtypes.bool if self.result == "bool" else promoted
         if self.result == "real":
-            result_dtype = dtypes.real_of(promoted)
+            result_dtype = dtypes.real_part_dtype(promoted)
         full = {
             i: o.layout
             for i, o in enumerate(operands)
             if isinstance(o, TensorSpec) and o.layout.shape == shape
         }
         voters = [layout for i, layout in full.items() if i not in self.abstain]
-        layout = in_dtype(voted_layout(shape, voters or [*full.values()]), result_dtype)
+        layout = adapt_layout_to_dtype(
+            vote_result_layout(shape, voters or [*full.values()]), result_dtype
+        )
         result = TensorSpec(result_dtype, layout, device)
         inputs = self._input_dtypes(operands, promoted)
         return ElementwisePlan(self, operands, inputs, result)
 
-    def _promoted(self, operands: tuple[Operand, ...]) -> DType:
+    def _promoted_dtype(self, operands: tuple[Operand, ...]) -> DType:
         taking_part = [o for i, o in enumerate(operands) if i not in self.abstain]
-        given = [o.dtype for o in taking_part if isinstance(o, TensorSpec)]
-        if not given:  # where(condition, 1, 2): scalars alone, by their default dtypes
-            given = [dtypes.default_of(o) for o in taking_part if isinstance(o, type)]
-        promoted = reduce(dtypes.promote, given)
+        dtypes_text = [o.dtype for o in taking_part if isinstance(o, TensorSpec)]
+        if not dtypes_text:  # where(condition, 1, 2): scalars alone, by their default dtypes
+            dtypes_text = [
+                dtypes.default_scalar_dtype(o) for o in taking_part if isinstance(o, type)
+            ]
+        promoted = reduce(dtypes.promote_dtypes, dtypes_text)
         for o in taking_part:
             if isinstance(o, type):
-                promoted = dtypes.promote_scalar(promoted, o)
-        if not (self.takes(promoted) or (self.of_bools and promoted == dtypes.bool)):
-            if self.takes_integers and dtypes.in_category(promoted, "integer or boolean"):
+                promoted = dtypes.promote_with_scalar(promoted, o)
+        if not (self.accepts_dtype(promoted) or (self.of_bools and promoted == dtypes.bool)):
+            if self.accepts_integers and dtypes.is_in_category(promoted, "integer or boolean"):
                 return dtypes.float64
-            came = ", ".join(
+            message = ", ".join(
                 o.__name__ if isinstance(o, type) else str(o.dtype) for o in taking_part
             )
-            raise of_another_category(self.dtypes, promoted, came)
+            raise dtype_category_error(self.dtypes, promoted, message)
         return promoted
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
         # compared as integers.
-        compares = self.result == "bool" and not self.takes_integers
+        compares = self.result == "bool" and not self.accepts_integers
         if compares and promoted == dtypes.float64:
             tensors = [o.dtype for o in operands if isinstance(o, TensorSpec)]
-            integral = [d for d in tensors if dtypes.in_category(d, "integral")]
+            integral = [d for d in tensors if dtypes.is_in_category(d, "integral")]
             if len(integral) == len(operands):
                 return tuple(dtypes.int64 if d.kind == "i" else dtypes.uint64 for d in integral)
-        if self.result == "bool" and dtypes.is_narrow(promoted):  # compared by their values
-            promoted = dtypes.wider(promoted)
+        if self.result == "bool" and dtypes.is_narrow_dtype(promoted):  # compared by their values
+            promoted = dtypes.widened_dtype(promoted)
         if not self.abstain:
             return (promoted,) * len(operands)
         return tuple(
@@ -157,10 +164,10 @@ class Elementwise:
         )
 
 
-@planned
+@plan_dataclass
 class Scaling(Elementwise):
     """``x * scale + bias`` with two Python floats, taken in float32 at least; rounded to `x`."""
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
-        wide = dtypes.promote(promoted, dtypes.float32)
+        wide = dtypes.promote_dtypes(promoted, dtypes.float32)
         return (promoted, wide, wide)

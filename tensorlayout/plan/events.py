@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tensorlayout.layout import Layout
 from tensorlayout.support.context_blocks import Scope
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
 # What is done with memory, in the words of traces; the last one says most. `view`: no element is
@@ -24,7 +24,7 @@ KINDS: tuple[Kind, ...] = ("view", "export", "copy", "relayout", "compute")
 COPIES: tuple[Kind, ...] = ("copy", "relayout")
 
 
-@frozen
+@frozen_dataclass
 class Event:
     """A copy from one spec to another, or an export to another library, which moves no element.
 
@@ -41,10 +41,10 @@ class Event:
     @property
     def kind(self) -> Kind:
         """``export``, ``copy``, or ``relayout`` where elements change their places."""
-        return "export" if self.exports else copying(self.source.layout, self.result.layout)
+        return "export" if self.exports else copy_trace_kind(self.source.layout, self.result.layout)
 
 
-def copying(source: Layout, result: Layout) -> Kind:
+def copy_trace_kind(source: Layout, result: Layout) -> Kind:
     """What a copy from one layout into another is."""
     return "copy" if source.same_placement(result) else "relayout"
 
@@ -59,25 +59,25 @@ def distinct_bytes(spec: TensorSpec) -> int:
         for extent, stride in parts:
             count *= extent if stride else 1
     slots = min(count, layout.size, layout.required_size - layout.lowest)
-    return layout._bytes_of(slots, spec.dtype.itemsize)
+    return layout._slots_to_bytes(slots, spec.dtype.itemsize)
 
 
 # The blocks for which listeners hear of every call and event: empty else. What is in it comes and
 # goes by itself, in other threads too, so there is no second variable to be kept in step.
 watched: set[Any] = set()
 # Says True around what is done for people's eyes: it is recorded, and never refused.
-for_eyes: Scope[bool] = Scope("for_eyes")
+display_only: Scope[bool] = Scope("display_only")
 listeners: list[Callable[[Event], object]] = []
 
 
-def note(event: Event) -> None:
+def notify_listeners(event: Event) -> None:
     """Tell the listeners what is about to happen."""
     if watched:
         for listener in listeners:
             listener(event)
 
 
-def note_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
+def notify_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
     """Note that our caller exports memory, unless a line of this package asked it to.
 
     The frame that asked decides, but with `always`. Libraries in C have none: then it is the one
@@ -86,7 +86,7 @@ def note_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
     asker = sys._getframe(1).f_back
     if always or asker is None or not asker.f_code.co_filename.startswith(_FOLDER):
         instead = f'use a function of tensorlayout, or give no_copies allow=("{name}",)'
-        note(Event(name, spec, spec, instead, exports=True))
+        notify_listeners(Event(name, spec, spec, instead, exports=True))
 
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")

@@ -6,16 +6,22 @@ from typing import Any, Literal
 
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.plan.base import Plan, WrittenPlan, planned
+from tensorlayout.plan.base import DestinationPlan, Plan, plan_dataclass
 from tensorlayout.plan.events import Kind
-from tensorlayout.plan.rules import LayoutSpec, checked_padding, in_dtype, layout_for, voted_layout
+from tensorlayout.plan.rules import (
+    LayoutSpec,
+    adapt_layout_to_dtype,
+    check_padding_for_dtype,
+    resolve_layout,
+    vote_result_layout,
+)
 from tensorlayout.tensor import TensorSpec
 
 # What a creation writes: nothing, one value, the elements of an array; all else as it is called.
 Values = Literal["nothing", "value", "array", "arange", "eye", "frequencies", "linspace"]
 
 
-@planned
+@plan_dataclass
 class CreatePlan(Plan):
     """A new tensor whose values are the call's arguments."""
 
@@ -26,11 +32,11 @@ class CreatePlan(Plan):
     destinations: int = 0
 
     @property
-    def record(self) -> Kind:
+    def trace_kind(self) -> Kind:
         return "copy" if self.operation.values == "array" else "compute"
 
 
-@planned
+@plan_dataclass
 class Create:
     """One creation function; `values`: under which name backends have what writes them."""
 
@@ -42,11 +48,11 @@ class Create:
     ) -> CreatePlan:
         kind = as_dtype(dtype, "dtype")
         where = as_device(device, "device")
-        placed = checked_padding(layout_for(shape, layout), kind)
-        return CreatePlan(self, TensorSpec(kind, placed, where))
+        result_layout = check_padding_for_dtype(resolve_layout(shape, layout), kind)
+        return CreatePlan(self, TensorSpec(kind, result_layout, where))
 
 
-@planned
+@plan_dataclass
 class TrianglePlan(Plan):
     """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
 
@@ -57,7 +63,7 @@ class TrianglePlan(Plan):
     result: TensorSpec
 
 
-@planned
+@plan_dataclass
 class Triangle:
     """A triangle of matrices, in the form of the input; calls have the diagonal's number, too."""
 
@@ -67,12 +73,12 @@ class Triangle:
         shape = source.layout.shape
         if len(shape) < 2:
             raise ValueError(f"needs a rank of at least 2, got shape {shape}")
-        layout = in_dtype(voted_layout(shape, [source.layout]), source.dtype)
+        layout = adapt_layout_to_dtype(vote_result_layout(shape, [source.layout]), source.dtype)
         return TrianglePlan(self.name, source, TensorSpec(source.dtype, layout, source.device))
 
 
-@planned
-class OneHotPlan(WrittenPlan):
+@plan_dataclass
+class OneHotPlan(DestinationPlan):
     """Lines along a dimension: the hot value where the indices say, else the cold one.
 
     Both values are tensors of rank 0. Indices have 32 or 64 bits, and size 1 along the lines;
@@ -87,8 +93,8 @@ class OneHotPlan(WrittenPlan):
     hot: TensorSpec
 
 
-@planned
-class DiagonalsPlan(WrittenPlan):
+@plan_dataclass
+class DiagonalsPlan(DestinationPlan):
     """Matrices with diagonals from `begin` up to `end` filled (`inside`), or all others.
 
     Diagonals are numbered from the main one, to the right. The rest is that of the tensor

@@ -30,25 +30,25 @@ def spec_of_strides(
         return None
     if 0 in shape:
         return TensorSpec(kind, Layout.row_major(shape), device)
-    strides = slots.with_unit_strides(shape, [step // kind.itemsize for step in byte_steps])
-    lowest, _ = slots.full_span(shape, slots.strided(shape, strides), 0)
+    strides = slots.fill_unit_dim_strides(shape, [step // kind.itemsize for step in byte_steps])
+    lowest, _ = slots.slot_range(shape, slots.strides_to_parts(shape, strides), 0)
     return TensorSpec(kind, Layout(shape, strides, offset=-lowest), device)
 
 
-def packed_steps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+def row_major_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Return row-major strides in **bytes**."""
     strides = slots.packed_strides(shape, range(len(shape) - 1, -1, -1))
     return tuple([stride * itemsize for stride in strides])
 
 
-def extent(
+def byte_address_range(
     address: int, itemsize: int, shape: tuple[int, ...], byte_steps: tuple[int, ...]
 ) -> tuple[int, int]:
     """Return the address of the lowest byte of the elements, and the one behind their highest.
 
     `address`: of the element at index (0, …, 0). BufferError where there can be no such memory.
     """
-    low, high = slots.full_span(shape, slots.strided(shape, byte_steps), address)
+    low, high = slots.slot_range(shape, slots.strides_to_parts(shape, byte_steps), address)
     if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:
         msg = f"elements of {itemsize} bytes in {len(shape)} dimensions, more than can be counted"
         raise BufferError(msg)
@@ -57,11 +57,14 @@ def extent(
         if low == 0:
             raise BufferError("elements at address 0, where no memory is")
     if low < 0 or high > _ADDRESSES or (0 not in shape and high - low > sys.maxsize):
-        msg = f"elements from address {_hex(low)} to {_hex(high)}, where no memory can be"
+        msg = (
+            f"elements from address {_format_address(low)} to {_format_address(high)}, where "
+            "no memory can be"
+        )
         raise BufferError(msg)
     return low, high
 
 
-def _hex(address: int) -> str:
+def _format_address(address: int) -> str:
     bits = address.bit_length()
     return f"{address:#x}" if bits <= 128 else f"{'-' * (address < 0)}2**{bits - 1} and more"

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tensorlayout.plan.base import Operation, Plan, Write, backend, planned
+from tensorlayout.plan.base import Operation, Plan, Write, backend_of, plan_dataclass
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.elementwise import Operand, are_one_run
+from tensorlayout.plan.elementwise import Operand, share_contiguous_placement
 from tensorlayout.plan.fill import CreatePlan
-from tensorlayout.plan.programs import EMPTY, Into, Program, Step, plan_of, program
+from tensorlayout.plan.programs import (
+    EMPTY,
+    IntoDestination,
+    Program,
+    Step,
+    make_program,
+    plan_call,
+)
 from tensorlayout.plan.reduce import ReducePlan
-from tensorlayout.plan.run import compiled
+from tensorlayout.plan.run import compile_program
 from tensorlayout.tensor import TensorSpec
 
 
@@ -31,20 +38,22 @@ class Part(NamedTuple):
     reads: tuple[int, ...]
     static: tuple[Any, ...] = ()
 
-    def step(self, values: Sequence[Operand]) -> Step:
+    def plan_step(self, values: Sequence[Operand]) -> Step:
         """The call on these values, which makes a new tensor."""
         key: Any = (*[values[v] for v in self.reads], *self.static)
-        plan: Any = plan_of(self.operation, key)
+        plan: Any = plan_call(self.operation, key)
         reads = self.reads
-        if isinstance(self.operation, Into):
-            plan.check_into(key[0])
+        if isinstance(self.operation, IntoDestination):
+            plan.check_destination_fits(key[0])
             plan, reads = replace(plan, result=key[0]), reads[1:]
-        elif plan.makes == "view":  # a copy for other layouts, such as tiles, but not for these
+        elif (
+            plan.result_kind == "view"
+        ):  # a copy for other layouts, such as tiles, but not for these
             plan = CopyPlan(key[0], plan.result)
         return Step(plan, reads, call=(self.operation, key))
 
 
-@planned
+@plan_dataclass
 class FusePlan(Plan):
     """The results of all steps, of which only the last one is kept.
 
@@ -73,34 +82,36 @@ class FusePlan(Plan):
         return last if isinstance(last, ReducePlan) else None
 
     @property
-    def unreduced(self) -> FusePlan:
+    def plan_before_reduction(self) -> FusePlan:
         """The plan of what the last step, a reduction, reads."""
         steps = self.steps[:-1]
         return replace(self, steps=steps, result=steps[-1].plan.result)
 
     @property
-    def takes_destination(self) -> bool:
+    def can_write_into_destination(self) -> bool:
         """Reductions write into the planned layout only."""
         return self.reduction is None
 
     @property
-    def values(self) -> list[Any]:
+    def all_value_specs(self) -> list[Any]:
         """The operands and the results of all steps."""
         return [*self.operands, *[step.plan.result for step in self.steps]]
 
     @property
     def has_tiles(self) -> bool:
         """True if some value is tiled, or packed below a byte."""
-        specs = [v for v in (*self.values, self.result) if isinstance(v, TensorSpec)]
+        specs = [v for v in (*self.all_value_specs, self.result) if isinstance(v, TensorSpec)]
         return any(not spec.layout.is_strided for spec in specs)
 
     @property
-    def is_one_run(self) -> bool:
+    def is_contiguous_loop(self) -> bool:
         """Whether all values have one placement over one whole block, or are of rank 0."""
-        return self.reduction is None and are_one_run(self.result, self.values)
+        return self.reduction is None and share_contiguous_placement(
+            self.result, self.all_value_specs
+        )
 
 
-@planned
+@plan_dataclass
 class Fusion:
     """A function as it was traced once: its parts, for operands of any dtypes and layouts."""
 
@@ -108,7 +119,7 @@ class Fusion:
     parts: tuple[Part, ...]
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def operation_names(self) -> tuple[str, ...]:
         """The names of the parts."""
         return tuple([part.operation.name for part in self.parts])
 
@@ -116,29 +127,29 @@ class Fusion:
         """The plan of a new tensor: each part planned as it would be by itself."""
         values, steps = list(operands), []
         for part in self.parts:
-            steps.append(part.step(values))
+            steps.append(part.plan_step(values))
             values.append(steps[-1].plan.result)
         return FusePlan(self, operands, tuple(steps), steps[-1].plan.result)
 
 
-def write_call_by_call(plan: FusePlan) -> Write:
+def compile_call_by_call(plan: FusePlan) -> Write:
     """Return ``write(out, *operands)`` that runs each step as a call of its own.
 
     For functions that convert to a tiled layout themselves: not all values have the same tiles, so
     some are copied.
     """
-    found = Program(len(plan.operands))
-    numbers = [*range(found.count)]
+    call_program = Program(len(plan.operands))
+    numbers = [*range(call_program.count)]
     for step in plan.steps:
         assert step.call is not None
         operation, key = step.call
         reads = [numbers[v] for v in step.reads]
-        if isinstance(operation, Into):
-            reads = [found.add(CreatePlan(EMPTY, key[0]), ()), *reads]
-        numbers.append(found.splice(program(operation, key), reads))
-    values, last = compiled(found), plan.steps[-1].plan.result
+        if isinstance(operation, IntoDestination):
+            reads = [call_program.append_step(CreatePlan(EMPTY, key[0]), ()), *reads]
+        numbers.append(call_program.append_program(make_program(operation, key), reads))
+    values, last = compile_program(call_program), plan.steps[-1].plan.result
     end: Plan = CopyPlan(last, plan.result)
     if plan.destinations:
         end = AssignPlan(plan.operation.name, last, plan.result)
-    copy = backend(plan.result.device).carry_out(end)
+    copy = backend_of(plan.result.device).compile_plan(end)
     return lambda out, *operands: copy(out, values(*operands))

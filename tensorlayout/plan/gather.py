@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensorlayout.errors import cut, shown
+from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import broadcast_shape, one_device, voted_layout
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.plan.base import Plan, plan_dataclass
+from tensorlayout.plan.rules import broadcast_shape, check_same_device, vote_result_layout
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
 
 
-@frozen
+@frozen_dataclass
 class IndexMap:
     """Where positions go: they index some dimensions of a tensor, and the others stay whole.
 
@@ -34,7 +34,7 @@ class IndexMap:
     per_line: bool = False
 
     @classmethod
-    def into(
+    def for_positions(
         cls, layout: Layout, dims: tuple[int, ...], front: bool | None, group: tuple[int, ...]
     ) -> IndexMap:
         """Map positions for `dims`, first in the result if `front`.
@@ -45,8 +45,8 @@ class IndexMap:
         """
         others = [d for d in range(layout.ndim) if d not in dims]
         if front is None:
-            kept = tuple((d, d) for d in others)
-            return cls(dims, dims, kept, layout.minor_to_major, per_line=True)
+            remaining_dims = tuple((d, d) for d in others)
+            return cls(dims, dims, remaining_dims, layout.minor_to_major, per_line=True)
         place = 0 if front else len([d for d in others if d < dims[0]])
         count = len(group)
         after = {d: i if i < place else i + count for i, d in enumerate(others)}
@@ -63,31 +63,31 @@ class IndexMap:
         index_dims = tuple(range(place, place + count))
         return cls(dims, index_dims, tuple(after.items()), tuple(order))
 
-    def shape(self, layout: Layout, spread: Shape) -> Shape:
+    def result_shape(self, layout: Layout, positions_shape: Shape) -> Shape:
         """Return the shape of what is read from `layout`, for positions of shape `spread`."""
         if self.per_line:
-            return spread
+            return positions_shape
         sizes = {result: layout.shape[d] for d, result in self.kept}
-        sizes |= dict(zip(self.index_dims, spread, strict=True))
+        sizes |= dict(zip(self.index_dims, positions_shape, strict=True))
         return tuple([sizes[d] for d in range(len(sizes))])
 
-    def spread(self, shape: Shape) -> Shape:
+    def positions_shape(self, shape: Shape) -> Shape:
         """Return the shape of the positions, for a result of `shape`."""
         return shape if self.per_line else tuple(shape[d] for d in self.index_dims)
 
 
-def spread_of(positions: Sequence[TensorSpec]) -> Shape:
+def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:
     """Return the shape that positions broadcast to. IndexError where there is none."""
     shapes = [p.layout.shape for p in positions]
     try:
         return broadcast_shape(shapes)
     except ValueError:
-        came = cut(" ".join(map(shown, shapes)), 500)
-        msg = f"index tensors of shapes {came} could not be broadcast together"
+        shapes_text = truncate(" ".join(map(short_repr, shapes)), 500)
+        msg = f"index tensors of shapes {shapes_text} could not be broadcast together"
         raise IndexError(msg) from None
 
 
-@planned
+@plan_dataclass
 class GatherPlan(Plan):
     """A new tensor of the elements at given positions.
 
@@ -105,7 +105,7 @@ class GatherPlan(Plan):
     destinations: int = 0
 
 
-@planned
+@plan_dataclass
 class Gather:
     """Reads by integer tensors, see `IndexMap.into`; packed in the order of what is read.
 
@@ -118,11 +118,11 @@ class Gather:
     def plan(
         self, source: TensorSpec, dims: tuple[int, ...], front: bool | None, *positions: TensorSpec
     ) -> GatherPlan:
-        device = one_device([source, *positions])
-        spread = spread_of(positions)
+        device = check_same_device([source, *positions])
+        spread = positions_broadcast_shape(positions)
         voters = [p.layout for p in positions if p.layout.shape == spread]
-        group = voted_layout(spread, voters).minor_to_major
-        found = IndexMap.into(source.layout, dims, front, group)
-        layout = Layout._packed(found.shape(source.layout, spread), found.order)
+        group = vote_result_layout(spread, voters).minor_to_major
+        index_map = IndexMap.for_positions(source.layout, dims, front, group)
+        layout = Layout._packed(index_map.result_shape(source.layout, spread), index_map.order)
         result = TensorSpec(source.dtype, layout, device)
-        return GatherPlan(self.name, source, positions, result, found, self.clamps)
+        return GatherPlan(self.name, source, positions, result, index_map, self.clamps)

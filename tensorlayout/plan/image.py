@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tensorlayout.plan.base import WrittenPlan, planned
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.plan.base import DestinationPlan, plan_dataclass
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
 
-@frozen
+@frozen_dataclass
 class Windows:
     """What of a spatial dimension windows see.
 
@@ -22,8 +22,8 @@ class Windows:
     before: int
 
 
-@planned
-class Col2ImPlan(WrittenPlan):
+@plan_dataclass
+class Col2ImPlan(DestinationPlan):
     """Columns (…, N, C * P, L), summed up into an image (N, C, spatial…) of their dtype.
 
     Elements are added in row-major order of a window, in their dtype; float16 in float32.
@@ -35,8 +35,8 @@ class Col2ImPlan(WrittenPlan):
     windows: tuple[Windows, ...]  # of each spatial dimension
 
 
-@planned
-class UpsamplePlan(WrittenPlan):
+@plan_dataclass
+class UpsamplePlan(DestinationPlan):
     """A tensor whose last two dimensions grow, by linear interpolation along rows and columns.
 
     Of float16 or float32, worked out in float32: along the columns first, rounded to the dtype at
@@ -49,8 +49,8 @@ class UpsamplePlan(WrittenPlan):
     scales: tuple[int, int]  # of the last but one dimension and the last
 
 
-@planned
-class ReverseSequencePlan(WrittenPlan):
+@plan_dataclass
+class ReverseSequencePlan(DestinationPlan):
     """Lines along a dimension, of each the first elements reversed.
 
     The result shares no memory with the others; it has the shape and the dtype of the source.

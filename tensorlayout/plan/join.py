@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import accumulate, pairwise
 
-from tensorlayout.dtypes import promote
-from tensorlayout.errors import shown
+from tensorlayout.dtypes import promote_dtypes
+from tensorlayout.errors import short_repr
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import normalized_dims, one_device
+from tensorlayout.plan.base import Plan, plan_dataclass
+from tensorlayout.plan.rules import check_same_device, normalize_dims
 from tensorlayout.tensor import TensorSpec
 
 
-@planned
+@plan_dataclass
 class JoinPlan(Plan):
     """Several tensors side by side along `axis` of a new one."""
 
     kind = "join"
-    record = "copy"
+    trace_kind = "copy"
 
     sources: tuple[TensorSpec, ...]
     result: TensorSpec
@@ -27,12 +27,12 @@ class JoinPlan(Plan):
     destinations: int = 0
 
 
-@planned
+@plan_dataclass
 class SplitPlan(Plan):
     """Consecutive parts of a tensor along `axis`, each written into a tensor that is given."""
 
     kind = "split"
-    record = "copy"
+    trace_kind = "copy"
 
     source: TensorSpec
     results: tuple[TensorSpec, ...]
@@ -47,35 +47,35 @@ class SplitPlan(Plan):
         return self.results[0]
 
 
-@planned
+@plan_dataclass
 class Join:
     """Concatenation along an axis, in the promoted dtype and the first tensor's order."""
 
     name: str = "concat"
 
     def plan(self, axis: int, *sources: TensorSpec) -> JoinPlan:
-        one_device(sources)
+        check_same_device(sources)
         first = sources[0].layout
         if not first.ndim:
             raise ValueError("tensors of rank 0 have no axis to join along; use stack()")
-        (axis,) = normalized_dims(axis, first.ndim)
+        (axis,) = normalize_dims(axis, first.ndim)
         others = (*first.shape[:axis], *first.shape[axis + 1 :])
         for spec in sources:
             shape = spec.layout.shape
             if (*shape[:axis], *shape[axis + 1 :]) != others or len(shape) != first.ndim:
                 raise ValueError(
                     f"shapes must be equal except along axis {axis},"
-                    f" got {shown([s.layout.shape for s in sources])}"
+                    f" got {short_repr([s.layout.shape for s in sources])}"
                 )
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
         layout = Layout._packed(shape, first.minor_to_major)
-        dtype = reduce(promote, [spec.dtype for spec in sources])
+        dtype = reduce(promote_dtypes, [spec.dtype for spec in sources])
         result = TensorSpec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)
 
 
-@planned
+@plan_dataclass
 class Split:
     """The parts of a tensor along an axis, in order, into tensors of its dtype that are given.
 
@@ -87,18 +87,18 @@ class Split:
     def plan(self, axis: int, *specs: TensorSpec) -> SplitPlan:
         """Plan for the specs of the results, and last that of the source."""
         *results, source = specs
-        one_device(specs)
+        check_same_device(specs)
         return SplitPlan(source, tuple(results), axis)
 
 
-def cuts_of(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...]]:
+def part_slices(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...]]:
     """Where tensors that follow each other along `axis` are in the whole."""
     ends = accumulate([part.layout.shape[axis] for part in parts], initial=0)
     return [(*[slice(None)] * axis, slice(*bounds)) for bounds in pairwise(ends)]
 
 
-def part_of(layout: Layout, cut: tuple[slice, ...]) -> Layout:
+def slice_layout(layout: Layout, slices: tuple[slice, ...]) -> Layout:
     """A part of a strided layout."""
-    found = layout.slice(cut)
-    assert found is not None, "strided layouts have every slice"
-    return found
+    part_layout = layout.slice(slices)
+    assert part_layout is not None, "strided layouts have every slice"
+    return part_layout

@@ -9,8 +9,8 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import addressed, check_category, one_device
+from tensorlayout.plan.base import Plan, plan_dataclass
+from tensorlayout.plan.rules import check_byte_range, check_category, check_same_device
 from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
@@ -23,12 +23,12 @@ Results = Sequence[tuple[Shape, DType]]
 Rule = Callable[..., Results]
 
 
-@planned
+@plan_dataclass
 class LibraryPlan(Plan):
     """Operands of one dtype handed over as they lie; results come back row-major."""
 
     kind = "library"
-    makes = "own"
+    result_kind = "own"
 
     operation: Library
     operands: tuple[TensorSpec, ...]
@@ -38,7 +38,7 @@ class LibraryPlan(Plan):
     options: tuple[tuple[str, Any], ...]
 
 
-@planned
+@plan_dataclass
 class Library:
     """One line of a table of library calls, whose functions the backends have by their names.
 
@@ -58,7 +58,9 @@ class Library:
     error: type[Exception] | tuple[()] = ()
     failure: str = ""
 
-    def ask(self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
+    def call_library(
+        self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any
+    ) -> Any:
         """Call a function of `xp`, NumPy or CuPy, or raise `error`, in our words."""
         refused = self.finite and not xp.isfinite(arrays[0]).all()
         if not refused:
@@ -72,29 +74,29 @@ class Library:
     def plan(self, count: int, *key: Any) -> LibraryPlan:
         specs: tuple[TensorSpec, ...] = key[:count]
         options = key[count:]
-        device = one_device(specs)
-        given = [spec.dtype for spec in specs]
-        dtype = reduce(dtypes.promote, given)
-        check_category(self.dtypes, dtype, *given)
+        device = check_same_device(specs)
+        input_dtypes = [spec.dtype for spec in specs]
+        dtype = reduce(dtypes.promote_dtypes, input_dtypes)
+        check_category(self.dtypes, dtype, *input_dtypes)
         shapes = [spec.layout.shape for spec in specs]
         if len(shapes[0]) < self.rank:
             raise ValueError(f"needs a rank of at least {self.rank}, got shape {shapes[0]}")
         if self.rule is None:
             return LibraryPlan(self, specs, dtype, None, specs[0], options)
         results = tuple(
-            addressed(TensorSpec(kind, Layout.row_major(shape), device))
+            check_byte_range(TensorSpec(kind, Layout.row_major(shape), device))
             for shape, kind in self.rule(shapes, dtype, **dict(options))
         )
         return LibraryPlan(self, specs, dtype, results, results[0], options)
 
 
-def complex_of(dtype: DType) -> DType:
+def complex_dtype_for(dtype: DType) -> DType:
     """Return the complex dtype of a float's precision; complex64 for 16 bits too."""
     if dtype.kind == "c":
         return dtype
     return dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
 
 
-def working(dtype: DType) -> DType:
+def compute_dtype(dtype: DType) -> DType:
     """Return the dtype in which a library computes: float32 for 16-bit floats."""
     return dtypes.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype

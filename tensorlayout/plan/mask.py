@@ -6,14 +6,14 @@ import functools
 import math
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
+from tensorlayout.plan.base import Plan, plan_dataclass
 from tensorlayout.plan.gather import IndexMap, Shape
-from tensorlayout.plan.rules import one_device
-from tensorlayout.plan.scatter import check_writable_by
+from tensorlayout.plan.rules import check_same_device
+from tensorlayout.plan.scatter import check_write_operands
 from tensorlayout.tensor import TensorSpec
 
 
-@planned
+@plan_dataclass
 class SelectPlan(Plan):
     """A new tensor of the elements where a mask is true.
 
@@ -21,7 +21,7 @@ class SelectPlan(Plan):
     """
 
     kind = "select"
-    makes = "own"
+    result_kind = "own"
 
     name: str
     result: TensorSpec
@@ -30,19 +30,19 @@ class SelectPlan(Plan):
     index_map: IndexMap
 
 
-@planned
+@plan_dataclass
 class Select:
     """Reads by a mask of dimensions from `first` on; packed in the order of what is read."""
 
     name: str = "__getitem__"
 
     def plan(self, source: TensorSpec, first: int, front: bool, mask: TensorSpec) -> SelectPlan:
-        one_device([source, mask])
-        seen, found = _under_mask(source, first, front, mask)
-        return SelectPlan(self.name, source, mask, seen, found)
+        check_same_device([source, mask])
+        seen, index_map = _merge_masked_dims(source, first, front, mask)
+        return SelectPlan(self.name, source, mask, seen, index_map)
 
 
-@planned
+@plan_dataclass
 class MaskedPlan(Plan):
     """A write of values where a mask is true.
 
@@ -63,7 +63,7 @@ class MaskedPlan(Plan):
     spread: Shape | None
 
 
-@planned
+@plan_dataclass
 class Masked:
     """Writes where a mask of dimensions from `first` on is true."""
 
@@ -77,25 +77,25 @@ class Masked:
         front: bool,
         mask: TensorSpec,
     ) -> MaskedPlan:
-        check_writable_by(destination, value, [mask])
-        seen, found = _under_mask(destination, first, front, mask)
+        check_write_operands(destination, value, [mask])
+        seen, index_map = _merge_masked_dims(destination, first, front, mask)
         sizes, last = mask.layout.shape, first + mask.layout.ndim
-        whole = sizes == destination.layout.shape[first:last]
-        spread = (*sizes, *(1,) * (destination.layout.ndim - last)) if whole else None
-        return MaskedPlan(self.name, destination, value, mask, seen, found, spread)
+        mask_matches_dims = sizes == destination.layout.shape[first:last]
+        spread = (*sizes, *(1,) * (destination.layout.ndim - last)) if mask_matches_dims else None
+        return MaskedPlan(self.name, destination, value, mask, seen, index_map, spread)
 
 
-@planned
+@plan_dataclass
 class NonzeroPlan(Plan):
     """The indices of elements that are not zero, a tensor a dimension; `result`: of the operand."""
 
     kind = "nonzero"
-    makes = "own"
+    result_kind = "own"
 
     result: TensorSpec
 
 
-@planned
+@plan_dataclass
 class Nonzero:
     """Indices in row-major order, int64."""
 
@@ -108,29 +108,29 @@ class Nonzero:
 
 
 @functools.lru_cache(maxsize=256)
-def selected_spec(seen: TensorSpec, found: IndexMap, count: int) -> TensorSpec:
+def selected_spec(source: TensorSpec, index_map: IndexMap, count: int) -> TensorSpec:
     """Return the spec of what a read gives that selects `count` elements, or slices."""
-    layout = Layout._packed(found.shape(seen.layout, (count,)), found.order)
-    return TensorSpec(seen.dtype, layout, seen.device)
+    layout = Layout._packed(index_map.result_shape(source.layout, (count,)), index_map.order)
+    return TensorSpec(source.dtype, layout, source.device)
 
 
-def check_mask(mask: Shape, sizes: Shape) -> None:
+def check_mask_shape(mask: Shape, sizes: Shape) -> None:
     """Raise IndexError where a mask has not the sizes of the dimensions under it, or 0."""
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
         raise IndexError(f"a mask of shape {mask} does not match dimensions of sizes {sizes}")
 
 
-def _under_mask(
+def _merge_masked_dims(
     spec: TensorSpec, first: int, front: bool, mask: TensorSpec
 ) -> tuple[TensorSpec, IndexMap]:
     """Return the tensor, with the dimensions under a mask as one if strides allow, and the map."""
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
-    check_mask(mask.layout.shape, sizes)
+    check_mask_shape(mask.layout.shape, sizes)
     if rank != 1 and mask.layout.shape == sizes:
         rest = shape[first + rank :]
         merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *rest))
         if merged is not None:
             spec, dims = TensorSpec(spec.dtype, merged, spec.device), (first,)
-    return spec, IndexMap.into(spec.layout, dims, front, (0,))
+    return spec, IndexMap.for_positions(spec.layout, dims, front, (0,))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import broadcast_shape, check_category, one_device
+from tensorlayout.plan.base import Plan, plan_dataclass
+from tensorlayout.plan.rules import broadcast_shape, check_category, check_same_device
 from tensorlayout.tensor import TensorSpec
 
 
-@planned
+@plan_dataclass
 class MatmulPlan(Plan):
     """A matrix product, row-major; transposes and pitches of the operands are not copied away."""
 
@@ -20,16 +20,16 @@ class MatmulPlan(Plan):
     result: TensorSpec
 
 
-@planned
+@plan_dataclass
 class Matmul:
     """`matmul` and the operator ``@``."""
 
     name: str = "matmul"
 
     def plan(self, first: TensorSpec, second: TensorSpec) -> MatmulPlan:
-        device = one_device([first, second])
+        device = check_same_device([first, second])
         a, b = first.layout.shape, second.layout.shape
-        dtype = dtypes.promote(first.dtype, second.dtype)
+        dtype = dtypes.promote_dtypes(first.dtype, second.dtype)
         check_category("numeric", dtype, first.dtype, second.dtype)
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
             raise ValueError(f"shapes {a} and {b} do not match as (…, m, k) and (…, k, n)")

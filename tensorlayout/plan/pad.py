@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, WrittenPlan, planned
+from tensorlayout.plan.base import DestinationPlan, Plan, plan_dataclass
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -14,12 +14,12 @@ MODES = ("constant", "edge", "reflection", "symmetric", "wrap")
 Border = tuple[int, int]
 
 
-@planned
+@plan_dataclass
 class PadPlan(Plan):
     """A tensor and a border of each dimension."""
 
     kind = "pad"
-    record = "copy"
+    trace_kind = "copy"
 
     name: str
     source: TensorSpec
@@ -29,7 +29,7 @@ class PadPlan(Plan):
     destinations: int = 0
 
 
-@planned
+@plan_dataclass
 class Pad:
     """A border around a tensor, packed in its order; calls have the value of a constant, too.
 
@@ -40,15 +40,15 @@ class Pad:
 
     def plan(self, source: TensorSpec, borders: tuple[Border, ...], mode: str) -> PadPlan:
         assert mode in MODES
-        given = source.layout
-        shape = [n + sum(border) for n, border in zip(given.shape, borders, strict=True)]
-        layout = Layout._packed(shape, given.minor_to_major)
+        source_layout = source.layout
+        shape = [n + sum(border) for n, border in zip(source_layout.shape, borders, strict=True)]
+        layout = Layout._packed(shape, source_layout.minor_to_major)
         result = TensorSpec(source.dtype, layout, source.device)
         return PadPlan(self.name, source, result, borders, mode)
 
 
-@planned
-class SliceGradPlan(WrittenPlan):
+@plan_dataclass
+class SliceGradPlan(DestinationPlan):
     """A tensor written into a window of another, which is zero elsewhere; they share no memory.
 
     Steps of the window are not 0, and lead to no place outside.

@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Operation, Plan, backend, planned
+from tensorlayout.plan.base import Operation, Plan, backend_of, plan_dataclass
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.events import Event
 from tensorlayout.plan.fill import Create, CreatePlan
@@ -65,7 +65,7 @@ class Program:
     def __init__(self, count: int) -> None:
         self.count, self.steps, self.result = count, list[Step](), 0
 
-    def add(
+    def append_step(
         self,
         plan: Plan,
         reads: Iterable[int],
@@ -77,18 +77,18 @@ class Program:
         self.result = self.count + len(self.steps) - 1
         return self.result
 
-    def splice(self, other: Program, operands: Sequence[int]) -> int:
+    def append_program(self, other: Program, operands: Sequence[int]) -> int:
         """Append the steps of another program, whose operands are these values; see `add`."""
         numbers = [*operands]
         for step in other.steps:
             reads = [numbers[v] for v in step.reads]
-            numbers.append(self.add(step.plan, reads, step.events, step.call))
+            numbers.append(self.append_step(step.plan, reads, step.events, step.call))
         self.result = numbers[other.result]
         return self.result
 
 
-@planned
-class Into:
+@plan_dataclass
+class IntoDestination:
     """An operation that writes its result into the first operand, a tensor of any layout."""
 
     operation: Operation
@@ -104,41 +104,41 @@ class Into:
 
 # Typed by hand: operations are hashable by identity, which their protocol does not say.
 _cached: Any = functools.lru_cache(maxsize=CACHE_SIZE)
-into: Callable[[Operation], Into] = _cached(Into)
+into_destination: Callable[[Operation], IntoDestination] = _cached(IntoDestination)
 
 
-def plan_of(operation: Operation, key: Key) -> Plan:
+def plan_call(operation: Operation, key: Key) -> Plan:
     """Return the plan of a call.
 
     That of strided copies of the operands for a view that a tiled layout does not have, and for a
     result whose dtype has other bits than the slots of an operand.
     """
-    return _plan(operation, key)[0]
+    return _plan_or_plan_strided(operation, key)[0]
 
 
-def _plan(operation: Operation, key: Key) -> tuple[Plan, bool]:
+def _plan_or_plan_strided(operation: Operation, key: Key) -> tuple[Plan, bool]:
     """Return the plan of a call, and whether it is that of strided copies."""
     try:
         return operation.plan(*key), False
     except NoViewError:
-        return operation.plan(*_strided_key(key)), True
+        return operation.plan(*_key_with_strided_specs(key)), True
     except SlotBitsError:
-        plan = operation.plan(*_strided_key(key))
+        plan = operation.plan(*_key_with_strided_specs(key))
         if plan.kind in ANY_LAYOUT:
             raise
         return plan, True
 
 
-def program(operation: Operation, key: Key) -> Program:
+def make_program(operation: Operation, key: Key) -> Program:
     """Return the steps of a call."""
     # A type in a key is the kind of a Python scalar, which is an operand; dtypes are no types.
     operands = [item for item in key if isinstance(item, (TensorSpec, type))]
-    plan, on_copies = _plan(operation, key)
-    if isinstance(operation, Into):
-        plan.check_into(key[0])
-        if not plan.takes_destination:
-            return _copied_into(operation.operation, key, plan, operands)
-        plan = plan.into(key[0])
+    plan, on_copies = _plan_or_plan_strided(operation, key)
+    if isinstance(operation, IntoDestination):
+        plan.check_destination_fits(key[0])
+        if not plan.can_write_into_destination:
+            return _program_with_final_copy(operation.operation, key, plan, operands)
+        plan = plan.with_destination(key[0])
     # Backends write every result that alone is tiled, but not all below a byte.
     layouts = [plan.result.layout] if plan.result.layout.slot_bits is not None else []
     for spec in operands:
@@ -146,25 +146,27 @@ def program(operation: Operation, key: Key) -> Program:
             layouts.append(spec.layout)
     if layouts and not on_copies:
         below_a_byte = any(layout.slot_bits is not None for layout in layouts)
-        on_copies = not backend(plan.result.device).accepts(plan, below_a_byte)
+        on_copies = not backend_of(plan.result.device).accepts_layouts(plan, below_a_byte)
     if on_copies:
-        return _on_strided_copies(operation, key, plan, operands)
-    found = Program(len(operands))
-    found.add(plan, range(found.count), call=(operation, key))
-    return found
+        return _program_on_strided_copies(operation, key, plan, operands)
+    call_program = Program(len(operands))
+    call_program.append_step(plan, range(call_program.count), call=(operation, key))
+    return call_program
 
 
-def _copied_into(operation: Operation, key: Key, plan: Plan, operands: list[Any]) -> Program:
+def _program_with_final_copy(
+    operation: Operation, key: Key, plan: Plan, operands: list[Any]
+) -> Program:
     """Make the result by itself, then copy it into the destination."""
     destination, name = key[0], operation.name
-    found = Program(len(operands))
-    found.splice(program(operation, key[1:]), range(1, found.count))
+    program_steps = Program(len(operands))
+    program_steps.append_program(make_program(operation, key[1:]), range(1, program_steps.count))
     advice = "leave out=, which it is copied into"
-    first = found.steps[0]
+    first = program_steps.steps[0]
     events = (Event(name, plan.result, destination, advice), *first.events)
-    found.steps[0] = first._replace(events=events)
-    found.add(AssignPlan(name, plan.result, destination), (0, found.result))
-    return found
+    program_steps.steps[0] = first._replace(events=events)
+    program_steps.append_step(AssignPlan(name, plan.result, destination), (0, program_steps.result))
+    return program_steps
 
 
 # --- layouts that a backend does not accept ---
@@ -176,45 +178,55 @@ EMPTY = Create("empty", "nothing")
 ANY_LAYOUT = frozenset(["assign", "copy", "transfer", "view", "row", "same", "reinterpret"])
 
 
-def _on_strided_copies(operation: Operation, key: Key, plan: Plan, operands: list[Any]) -> Program:
+def _program_on_strided_copies(
+    operation: Operation, key: Key, plan: Plan, operands: list[Any]
+) -> Program:
     """Run the call on strided copies, and copy back what was promised in another layout."""
     name, numbers = operation.name, [*range(len(operands))]
-    found = Program(len(numbers))
+    program_steps = Program(len(numbers))
     if all(isinstance(o, type) or o.layout.is_strided for o in operands):  # the result alone is not
-        whole: Any = replace(plan, result=strided_spec(plan.result))  # type: ignore[type-var]
-        made = found.add(whole, numbers, call=(operation, key))
-        _add_copy(found, name, made, whole.result, plan.result)
-        return found
+        strided_plan: Any = replace(plan, result=packed_strided_spec(plan.result))  # type: ignore[type-var]
+        value_number = program_steps.append_step(strided_plan, numbers, call=(operation, key))
+        _add_copy(program_steps, name, value_number, strided_plan.result, plan.result)
+        return program_steps
     for number, spec in enumerate(operands):
         if isinstance(spec, type) or spec.layout.is_strided:
             continue
         if number < plan.destinations and not plan.partial:
-            numbers[number] = found.add(CreatePlan(EMPTY, strided_spec(spec)), ())
+            numbers[number] = program_steps.append_step(
+                CreatePlan(EMPTY, packed_strided_spec(spec)), ()
+            )
         else:
-            numbers[number] = _add_copy(found, name, number, spec, strided_spec(spec))
-    made = found.splice(program(operation, _strided_key(key)), numbers)
+            numbers[number] = _add_copy(
+                program_steps, name, number, spec, packed_strided_spec(spec)
+            )
+    value_number = program_steps.append_program(
+        make_program(operation, _key_with_strided_specs(key)), numbers
+    )
     for number, spec in enumerate(operands[: plan.destinations]):
         if numbers[number] != number:
-            event = Event(name, strided_spec(spec), spec)
-            back = AssignPlan(name, strided_spec(spec), spec)
-            found.add(back, (number, numbers[number]), (event,))
+            event = Event(name, packed_strided_spec(spec), spec)
+            back = AssignPlan(name, packed_strided_spec(spec), spec)
+            program_steps.append_step(back, (number, numbers[number]), (event,))
     if plan.destinations:
-        found.result = 0
-    elif plan.makes == "new" and not plan.result.layout.is_strided:
-        result = plan_of(operation, _strided_key(key)).result
+        program_steps.result = 0
+    elif plan.result_kind == "new" and not plan.result.layout.is_strided:
+        result = plan_call(operation, _key_with_strided_specs(key)).result
         if result is not plan.result:
-            _add_copy(found, name, made, result, plan.result)
-    return found
+            _add_copy(program_steps, name, value_number, result, plan.result)
+    return program_steps
 
 
 def _add_copy(
-    found: Program, name: str, number: int, source: TensorSpec, result: TensorSpec
+    target_program: Program, name: str, value_number: int, source: TensorSpec, result: TensorSpec
 ) -> int:
     """Add a copy of a value in another layout; return its number."""
-    return found.add(CopyPlan(source, result), (number,), (Event(name, source, result),))
+    return target_program.append_step(
+        CopyPlan(source, result), (value_number,), (Event(name, source, result),)
+    )
 
 
-def strided_spec(spec: TensorSpec) -> TensorSpec:
+def packed_strided_spec(spec: TensorSpec) -> TensorSpec:
     """Return a spec of the same elements at whole strides: packed, in the order of one without."""
     layout = spec.layout
     if layout.is_strided:
@@ -222,8 +234,10 @@ def strided_spec(spec: TensorSpec) -> TensorSpec:
     return TensorSpec(spec.dtype, Layout._packed(layout.shape, layout.minor_to_major), spec.device)
 
 
-def _strided_key(key: Key) -> Key:
-    return tuple([strided_spec(item) if isinstance(item, TensorSpec) else item for item in key])
+def _key_with_strided_specs(key: Key) -> Key:
+    return tuple(
+        [packed_strided_spec(item) if isinstance(item, TensorSpec) else item for item in key]
+    )
 
 
 # --- where values are kept while a program runs ---
@@ -239,30 +253,30 @@ class Schedule(NamedTuple):
 
     """
 
-    takes: list[Any]
-    places: list[int]
-    room: int
+    operand_getters: list[Any]
+    result_places: list[int]
+    slot_count: int
 
 
-def schedule(reads: Sequence[Sequence[int]], count: int) -> Schedule:
+def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
     """Return places for the results of steps that read these values, of which `count` are operands.
 
     A value that no later step reads loses its place to the next result, and so its memory.
     """
-    last_use = {v: i for i, each in enumerate(reads) for v in each}
+    last_use = {v: i for i, operand_numbers in enumerate(reads) for v in operand_numbers}
     places = list(range(count))
     free: list[int] = []
     top, takes = count, []
-    for i, each in enumerate(reads):
-        takes.append(getter(tuple([places[v] for v in each])))
-        free += {places[v] for v in each if v >= count and last_use[v] == i}
+    for i, operand_numbers in enumerate(reads):
+        takes.append(make_items_getter(tuple([places[v] for v in operand_numbers])))
+        free += {places[v] for v in operand_numbers if v >= count and last_use[v] == i}
         place = free.pop() if free else top
         top = max(top, place + 1)
         places.append(place)
     return Schedule(takes, places[count:], top)
 
 
-def getter(numbers: tuple[int, ...]) -> Any:
+def make_items_getter(numbers: tuple[int, ...]) -> Any:
     """Return what takes the items of these numbers from a list, as a sequence."""
     if len(numbers) > 1:
         return itemgetter(*numbers)

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import WrittenPlan, planned
-from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.plan.base import DestinationPlan, plan_dataclass
+from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
 # How the largest magnitude of a block decides its power of two: see `BlockFormat.carries_from`.
@@ -18,7 +18,7 @@ Scaling = Literal["floor", "ceil", "even", "rceil"]
 SCALINGS = get_args(Scaling)
 
 
-@frozen
+@frozen_dataclass
 class BlockFormat:
     """What elements and scales of a format are.
 
@@ -42,29 +42,33 @@ class BlockFormat:
         return dtypes.as_dtype(self.element), dtypes.as_dtype(self.scale)
 
     @property
-    def has_powers(self) -> bool:
+    def has_power_of_two_scales(self) -> bool:
         return self.scale == "float8_e8m0fnu"
 
     @property
-    def largest(self) -> float:
+    def max_element(self) -> float:
         """The largest element, in its unit."""
         element = self.dtypes[0]
         if element.kind == "i":
-            return math.ldexp(dtypes.limits(element)[1], self.unit)
-        return float(loaded("ml_dtypes").finfo(element).max)
+            return math.ldexp(dtypes.integer_limits(element)[1], self.unit)
+        return float(import_lazily("ml_dtypes").finfo(element).max)
 
     @property
-    def emax(self) -> int:
+    def max_exponent(self) -> int:
         """The exponent of the largest element, in its unit."""
-        return math.frexp(self.largest)[1] - 1
+        return math.frexp(self.max_element)[1] - 1
 
     @property
     def fraction_bits(self) -> int:
         """Bits of an element behind the point."""
         element = self.dtypes[0]
-        return -self.unit if element.kind == "i" else int(loaded("ml_dtypes").finfo(element).nmant)
+        return (
+            -self.unit
+            if element.kind == "i"
+            else int(import_lazily("ml_dtypes").finfo(element).nmant)
+        )
 
-    def carries_from(self, scaling: Scaling) -> int:
+    def round_up_threshold(self, scaling: Scaling) -> int:
         """Return the fraction, in 2**-23, at which a magnitude counts as the next power of two.
 
         The scale is 2**(e - `emax`), where e is the exponent of the largest magnitude: by ``floor``
@@ -78,7 +82,7 @@ class BlockFormat:
             return 1
         if scaling == "even":
             return (1 << 23) - (1 << (22 - self.fraction_bits))
-        return int(math.ldexp(self.largest, 23 - self.emax)) - (1 << 23) + 1
+        return int(math.ldexp(self.max_element, 23 - self.max_exponent)) - (1 << 23) + 1
 
 
 # Those of 32 elements: OCP Microscaling Formats (MX) 1.0, section 5.2; the other is NVIDIA's.
@@ -94,19 +98,21 @@ FORMATS = {
 
 
 @functools.cache
-def format_of(element: DType, scale: DType) -> BlockFormat | None:
+def find_block_format(element: DType, scale: DType) -> BlockFormat | None:
     """Return the format of elements and scales of these dtypes; None where there is none."""
-    names = element.name, scale.name
-    return next((form for form in FORMATS.values() if (form.element, form.scale) == names), None)
+    format_names = element.name, scale.name
+    return next(
+        (form for form in FORMATS.values() if (form.element, form.scale) == format_names), None
+    )
 
 
-def scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...]:
+def block_scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...]:
     """Return how many blocks there are along `dim`."""
     return tuple([-(-n // block) if d == dim else n for d, n in enumerate(shape)])
 
 
-@planned
-class QuantizePlan(WrittenPlan):
+@plan_dataclass
+class QuantizePlan(DestinationPlan):
     """Elements and scales of a tensor of floats, written into two tensors; no memory is shared.
 
     A call has both results, the tensor, and the scale of all of it, float32 of rank 0, where the
@@ -134,8 +140,8 @@ class QuantizePlan(WrittenPlan):
     scaling: Scaling
 
 
-@planned
-class DequantizePlan(WrittenPlan):
+@plan_dataclass
+class DequantizePlan(DestinationPlan):
     """The numbers that elements and scales stand for.
 
     A call has the result, elements, scales, and the scale of all, where there is one: they are

@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import check_category, normalized_dims, reduced_layout, result_dtype
+from tensorlayout.plan.base import Plan, plan_dataclass
+from tensorlayout.plan.rules import (
+    check_category,
+    normalize_dims,
+    packed_reduced_layout,
+    result_dtype,
+)
 from tensorlayout.tensor import TensorSpec
 
 # alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
@@ -34,7 +39,7 @@ QUANTILE_METHODS = get_args(QuantileMethod)
 DISCRETE = ("higher", "lower", "nearest")  # methods that give elements as they are
 
 
-@planned
+@plan_dataclass
 class ReducePlan(Plan):
     """One value from all elements along `dims`."""
 
@@ -48,7 +53,7 @@ class ReducePlan(Plan):
     static: tuple[Any, ...]
 
 
-@planned
+@plan_dataclass
 class Reduce:
     """One line of the table of reductions.
 
@@ -74,10 +79,10 @@ class Reduce:
     ) -> ReducePlan:
         check_category(self.dtypes, source.dtype)
         shape = source.layout.shape
-        dims = normalized_dims(axis, len(shape))
+        dims = normalize_dims(axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
             raise ValueError(f"needs at least one element along axis {dims}, got shape {shape}")
-        layout = reduced_layout(source.layout, dims, keepdims)
+        layout = packed_reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         result = TensorSpec(kind, layout, source.device)
         return ReducePlan(self, source, result, dims, keepdims, static)

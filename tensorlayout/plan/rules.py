@@ -6,21 +6,29 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, accumulated, bits_of, extreme, in_category, is_narrow, wider
-from tensorlayout.errors import cut, shown
+from tensorlayout.dtypes import (
+    DType,
+    extreme_value,
+    is_in_category,
+    is_narrow_dtype,
+    sum_dtype,
+    value_bits,
+    widened_dtype,
+)
+from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import (
     BitPattern,
     Layout,
     Padding,
     PaddingValue,
+    drop_dims_from_order,
     order_of_labels,
-    order_without,
-    tiling_in,
+    parse_xla_tiling,
 )
 from tensorlayout.tensor import TensorSpec, check_slot_bits
 
 
-def addressed(spec: TensorSpec) -> TensorSpec:
+def check_byte_range(spec: TensorSpec) -> TensorSpec:
     """Return `spec`; ValueError where its **bytes**, were each element stored, are no int64."""
     octets = spec.dtype.itemsize
     for n in spec.layout.shape:
@@ -31,19 +39,19 @@ def addressed(spec: TensorSpec) -> TensorSpec:
     return spec
 
 
-def check_category(category: str, dtype: DType, *given: DType) -> None:
+def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
     """Raise TypeError for a dtype of another category; `given`: what it was promoted from."""
-    if not in_category(dtype, category):
-        raise of_another_category(category, dtype, ", ".join(map(str, given or (dtype,))))
+    if not is_in_category(dtype, category):
+        raise dtype_category_error(category, dtype, ", ".join(map(str, promoted_from or (dtype,))))
 
 
-def of_another_category(category: str, dtype: DType, came: str) -> TypeError:
+def dtype_category_error(category: str, dtype: DType, description: str) -> TypeError:
     """Return the error for `dtype`, with the fix where numbers are only not floats yet."""
-    if is_narrow(dtype):
-        fix = f"; astype(x, tl.{wider(dtype)}) first"
-        return TypeError(f"nothing is computed with narrow dtypes, got {came}{fix}")
+    if is_narrow_dtype(dtype):
+        fix = f"; astype(x, tl.{widened_dtype(dtype)}) first"
+        return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")
     fix = "; astype(x, tl.float64) first" if "floating" in category and dtype.kind in "biu" else ""
-    return TypeError(f"only {category} dtypes are allowed, got {came}{fix}")
+    return TypeError(f"only {category} dtypes are allowed, got {description}{fix}")
 
 
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
@@ -53,10 +61,10 @@ def result_dtype(rule: str | DType, dtype: DType) -> DType:
     """
     if not isinstance(rule, str):
         return rule
-    return accumulated(dtype) if rule == "sum" else dtype
+    return sum_dtype(dtype) if rule == "sum" else dtype
 
 
-def one_device(specs: Sequence[TensorSpec]) -> Device:
+def check_same_device(specs: Sequence[TensorSpec]) -> Device:
     """Return the device of all operands. ValueError where they differ."""
     device = specs[0].device
     for spec in specs:
@@ -68,20 +76,23 @@ def one_device(specs: Sequence[TensorSpec]) -> Device:
 
 def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the shape that all broadcast to. ValueError where none exists."""
-    given = list(shapes)
-    rank = max(map(len, given), default=0)
+    shape_list = list(shapes)
+    rank = max(map(len, shape_list), default=0)
     result = [1] * rank
-    for shape in given:
+    for shape in shape_list:
         for dim, n in enumerate(shape, rank - len(shape)):
             if n != 1 and result[dim] not in (1, n):
-                came = cut(", ".join(map(shown, given)), 500)
-                msg = f"shape mismatch: operands could not be broadcast together with shapes {came}"
+                shapes_text = truncate(", ".join(map(short_repr, shape_list)), 500)
+                msg = (
+                    "shape mismatch: operands could not be broadcast together with shapes "
+                    f"{shapes_text}"
+                )
                 raise ValueError(msg)
             result[dim] = n if n != 1 else result[dim]
     return tuple(result)
 
 
-def voted_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
+def vote_result_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
     """Return the layout of an elementwise result, by the operands of its shape.
 
     One form: that, with the first voter's padding. Several: packed in the order of the first. No
@@ -103,9 +114,9 @@ def _same_form(a: Layout, b: Layout) -> bool:
     )
 
 
-def in_dtype(layout: Layout, dtype: DType) -> Layout:
+def adapt_layout_to_dtype(layout: Layout, dtype: DType) -> Layout:
     """Return `layout` for elements of `dtype`, without padding or slots that it cannot have."""
-    if layout.slot_bits is not None and layout.slot_bits != bits_of(dtype):
+    if layout.slot_bits is not None and layout.slot_bits != value_bits(dtype):
         layout = layout.with_slot_bits(None)
     value = layout.padding_value
     no_order = value in (PaddingValue.LOWEST, PaddingValue.HIGHEST) and dtype.kind == "c"
@@ -119,35 +130,37 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
 LayoutSpec = Layout | str | tuple[int, ...]
 
 
-def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
+def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
     """Return the layout that `spec` asks for: None row-major, else as `to_layout` says."""
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
         if spec.lstrip().startswith("{"):
-            return Layout.tiled(shape, **tiling_in(spec))
+            return Layout.tiled(shape, **parse_xla_tiling(spec))
         if ":" in spec:
-            return layout_for(shape, Layout.parse(spec))
+            return resolve_layout(shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
     if not isinstance(spec, Layout):
         return Layout.packed(shape, spec)
     if spec.shape != shape:
-        msg = f"layout {cut(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
+        msg = f"layout {truncate(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)
     if spec.is_overlapping:
-        msg = f"elements of layout {cut(spec)} share slots; a new tensor needs one slot for each"
+        msg = (
+            f"elements of layout {truncate(spec)} share slots; a new tensor needs one slot for each"
+        )
         raise ValueError(msg)
     return spec.at_origin
 
 
-def checked_padding(layout: Layout, dtype: DType) -> Layout:
+def check_padding_for_dtype(layout: Layout, dtype: DType) -> Layout:
     """Return `layout`; ValueError for padding, or slots, that `dtype` cannot have."""
     value, plain = layout.padding_value, layout
     if layout.slot_bits is not None:
         check_slot_bits(layout, dtype)
         plain = layout.with_slot_bits(None)
     too_wide = isinstance(value, BitPattern) and value.bits >> (8 * dtype.itemsize)
-    if too_wide or in_dtype(plain, dtype) is not plain:
+    if too_wide or adapt_layout_to_dtype(plain, dtype) is not plain:
         raise ValueError(f"the padding of layout, {value}, has no meaning in {dtype}")
     return layout
 
@@ -161,44 +174,46 @@ def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
     if value is PaddingValue.ZERO:  # also where there is no 0, as in float8_e8m0fnu
         return bytes(dtype.itemsize)
     ends = {PaddingValue.HIGHEST: 1, PaddingValue.LOWEST: -1}
-    number = extreme(dtype, ends[value]) if value in ends else 1
+    number = extreme_value(dtype, ends[value]) if value in ends else 1
     return dtype.type(number).tobytes()
 
 
-def refuse_complex(destination: TensorSpec, value: TensorSpec | type) -> None:
+def check_no_complex_to_real(destination: TensorSpec, value: TensorSpec | type) -> None:
     """Raise TypeError where complex numbers would be written into a real tensor."""
     if isinstance(value, TensorSpec):
-        complex_in, came = in_category(value.dtype, "complex floating"), str(value.dtype)
+        complex_in, message = is_in_category(value.dtype, "complex floating"), str(value.dtype)
     else:
-        complex_in, came = value is complex, value.__name__
-    if complex_in and not in_category(destination.dtype, "complex floating"):
-        raise TypeError(f"{came} cannot be written into {destination.dtype}; take real() first")
+        complex_in, message = value is complex, value.__name__
+    if complex_in and not is_in_category(destination.dtype, "complex floating"):
+        raise TypeError(f"{message} cannot be written into {destination.dtype}; take real() first")
 
 
-def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
+def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
     """Return a layout packed in the input's order, without `dims`, or with sizes of 1 there."""
     order = layout.minor_to_major
     if keepdims:
         shape = tuple([1 if d in dims else n for d, n in enumerate(layout.shape)])
     else:
         shape = tuple([n for d, n in enumerate(layout.shape) if d not in dims])
-        order = order_without(order, dims)
+        order = drop_dims_from_order(order, dims)
     return Layout._packed(shape, order)
 
 
-def normalized_dims(
+def normalize_dims(
     axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
 ) -> tuple[int, ...]:
     """Count dimensions from the front. AxisError outside, ValueError for repeats."""
     if axis is None:
         return tuple(range(ndim))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    for number in given:
+    axis_text = (axis,) if isinstance(axis, int) else tuple(axis)
+    for number in axis_text:
         if not -ndim <= number < ndim:
-            raise AxisError(f"axis {shown(number)} is out of bounds for array of dimension {ndim}")
-    dims = tuple([number % ndim for number in given])
+            raise AxisError(
+                f"axis {short_repr(number)} is out of bounds for array of dimension {ndim}"
+            )
+    dims = tuple([number % ndim for number in axis_text])
     if len(set(dims)) != len(dims):
-        raise ValueError(f"{argument} must not repeat a dimension, got {shown(given)}")
+        raise ValueError(f"{argument} must not repeat a dimension, got {short_repr(axis_text)}")
     return dims
 
 

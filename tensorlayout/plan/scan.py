@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import check_category, normalized_dims, result_dtype
+from tensorlayout.plan.base import Plan, plan_dataclass
+from tensorlayout.plan.rules import check_category, normalize_dims, result_dtype
 from tensorlayout.tensor import TensorSpec
 
 
-@planned
+@plan_dataclass
 class ScanPlan(Plan):
     """Each element of a line along `dim` becomes the total so far."""
 
@@ -23,7 +23,7 @@ class ScanPlan(Plan):
     destinations: int = 0
 
 
-@planned
+@plan_dataclass
 class Scan:
     """One line of the table of scans; packed in the input's order.
 
@@ -41,8 +41,8 @@ class Scan:
     ) -> ScanPlan:
         layout = source.layout
         check_category(self.dtypes, source.dtype)
-        (dim,) = normalized_dims(axis, layout.ndim)
+        (dim,) = normalize_dims(axis, layout.ndim)
         shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
-        placed = Layout._packed(shape, layout.minor_to_major)
+        result_layout = Layout._packed(shape, layout.minor_to_major)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
-        return ScanPlan(self, source, TensorSpec(kind, placed, source.device), dim, initial)
+        return ScanPlan(self, source, TensorSpec(kind, result_layout, source.device), dim, initial)

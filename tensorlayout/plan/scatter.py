@@ -8,10 +8,10 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, Write, backend, planned
+from tensorlayout.plan.base import Plan, Write, backend_of, plan_dataclass
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.gather import IndexMap, Shape, spread_of
-from tensorlayout.plan.rules import one_device, refuse_complex
+from tensorlayout.plan.gather import IndexMap, Shape, positions_broadcast_shape
+from tensorlayout.plan.rules import check_no_complex_to_real, check_same_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of so many values of one position or more, each so many are combined first, of these results each
@@ -20,10 +20,10 @@ from tensorlayout.tensor import Tensor, TensorSpec
 RUN = 256
 
 # Values that are written one after the other: at 5 ns each, so many take a day.
-_MOST = 2**44
+_MAX_RUN_POSITIONS = 2**44
 
 
-@planned
+@plan_dataclass
 class ScatterPlan(Plan):
     """A write of values, broadcast to `shape`, at given positions of the destination, `result`."""
 
@@ -39,7 +39,7 @@ class ScatterPlan(Plan):
     index_map: IndexMap
 
 
-@planned
+@plan_dataclass
 class Scatter:
     """Writes by integer tensors, in index order: of equal positions the last one wins.
 
@@ -56,31 +56,35 @@ class Scatter:
         front: bool | None,
         *positions: TensorSpec,
     ) -> ScatterPlan:
-        check_writable_by(destination, value, positions)
-        spread = spread_of(positions)
-        return _scattered(self.name, destination, value, dims, front, positions, spread)
+        check_write_operands(destination, value, positions)
+        spread = positions_broadcast_shape(positions)
+        return _plan_scatter(self.name, destination, value, dims, front, positions, spread)
 
 
-def _scattered(
+def _plan_scatter(
     name: str,
     destination: TensorSpec,
     value: TensorSpec | type,
     dims: tuple[int, ...],
     front: bool | None,
     positions: tuple[TensorSpec, ...],
-    spread: Shape,
+    positions_shape: Shape,
 ) -> ScatterPlan:
     """Return the plan for positions broadcast to `spread`, which are met in index order."""
-    group = tuple(reversed(range(len(spread))))
-    found = IndexMap.into(destination.layout, dims, front, group)
-    shape = found.shape(destination.layout, spread)
-    check_fits(value, shape)
-    if prod(shape) > _MOST:  # positions and values that are broadcast need no memory for each
-        raise ValueError(f"{prod(shape)} values are more than {_MOST}, which would take days")
-    return ScatterPlan(name, destination, value, positions, shape, found)
+    group = tuple(reversed(range(len(positions_shape))))
+    index_map = IndexMap.for_positions(destination.layout, dims, front, group)
+    shape = index_map.result_shape(destination.layout, positions_shape)
+    check_value_broadcasts(value, shape)
+    if (
+        prod(shape) > _MAX_RUN_POSITIONS
+    ):  # positions and values that are broadcast need no memory for each
+        raise ValueError(
+            f"{prod(shape)} values are more than {_MAX_RUN_POSITIONS}, which would take days"
+        )
+    return ScatterPlan(name, destination, value, positions, shape, index_map)
 
 
-@planned
+@plan_dataclass
 class CopyScatterPlan(Plan):
     """A copy of a tensor with values written at positions.
 
@@ -98,23 +102,23 @@ class CopyScatterPlan(Plan):
     def result(self) -> TensorSpec:
         return self.scatter.result
 
-    def into(self, destination: TensorSpec) -> CopyScatterPlan:
+    def with_destination(self, destination: TensorSpec) -> CopyScatterPlan:
         scatter = Scatter(self.scatter.name).plan(destination, *self.key)
         return CopyScatterPlan(self.source, scatter, self.key, 1)
 
 
-@planned
+@plan_dataclass
 class CopyScatter:
     """A copy and a scatter: of the source, whose order it has, and the rest of `Scatter`'s key."""
 
     name: str
 
     def plan(self, source: TensorSpec, *key: Any) -> CopyScatterPlan:
-        result = _packed(source)
+        result = _packed_spec(source)
         return CopyScatterPlan(source, Scatter(self.name).plan(result, *key), key)
 
 
-@planned
+@plan_dataclass
 class ScatterReducePlan(Plan):
     """A new copy of the source, each value combined with the element at its position.
 
@@ -132,25 +136,25 @@ class ScatterReducePlan(Plan):
         return self.scatter.result
 
 
-def _packed(spec: TensorSpec) -> TensorSpec:
+def _packed_spec(spec: TensorSpec) -> TensorSpec:
     layout = Layout._packed(spec.layout.shape, spec.layout.minor_to_major)
     return TensorSpec(spec.dtype, layout, spec.device)
 
 
-def after_copy(plan: CopyScatterPlan | ScatterReducePlan, write: Write) -> Write:
+def compile_copy_then_write(plan: CopyScatterPlan | ScatterReducePlan, write: Write) -> Write:
     """Return ``write(out, source, *others)``, which copies the source into `out` before `write`."""
     name, source, result = plan.scatter.name, plan.source, plan.result
     copying = AssignPlan(name, source, result) if plan.destinations else CopyPlan(source, result)
-    copy: Write = backend(result.device).carry_out(copying)
+    copy: Write = backend_of(result.device).compile_plan(copying)
 
-    def after(out: Tensor, x: Tensor, *others: Any) -> None:
+    def copy_then_write(out: Tensor, x: Tensor, *others: Any) -> None:
         copy(out, x)
         write(out, *others)
 
-    return after
+    return copy_then_write
 
 
-@planned
+@plan_dataclass
 class ScatterReduce:
     """Values combined in index order and runs, so that sums of floats are those of every device.
 
@@ -165,32 +169,32 @@ class ScatterReduce:
     def plan(
         self, source: TensorSpec, value: TensorSpec, positions: TensorSpec, dim: int, along: bool
     ) -> ScatterReducePlan:
-        one_device([source, value, positions])
+        check_same_device([source, value, positions])
         for spec in (source, value):
-            if not dtypes.in_category(spec.dtype, self.dtypes):
+            if not dtypes.is_in_category(spec.dtype, self.dtypes):
                 raise TypeError(f"only {self.dtypes} dtypes are allowed, got {spec.dtype}")
-        if dtypes.promote(source.dtype, value.dtype) != source.dtype:
+        if dtypes.promote_dtypes(source.dtype, value.dtype) != source.dtype:
             raise TypeError(
                 f"updates of {value.dtype} do not fit a tensor of {source.dtype};"
                 " convert one with astype()"
             )
-        whole, given = source.layout.shape, positions.layout.shape
-        front, spread = None if along else False, given
+        source_shape, positions_shape = source.layout.shape, positions.layout.shape
+        front, spread = None if along else False, positions_shape
         if along:
-            spread = (*whole[:dim], given[dim], *whole[dim + 1 :])
-            if any(n not in (1, m) for n, m in zip(given, spread, strict=True)):
-                where = f"a tensor of shape {whole} along axis {dim}"
-                raise ValueError(f"indices of shape {given} do not fit {where}")
+            spread = (*source_shape[:dim], positions_shape[dim], *source_shape[dim + 1 :])
+            if any(n not in (1, m) for n, m in zip(positions_shape, spread, strict=True)):
+                where = f"a tensor of shape {source_shape} along axis {dim}"
+                raise ValueError(f"indices of shape {positions_shape} do not fit {where}")
         key = (value, (dim,), front, (positions,), spread)
-        scatter = _scattered(self.name, _packed(source), *key)
+        scatter = _plan_scatter(self.name, _packed_spec(source), *key)
         return ScatterReducePlan(source, scatter, self.function)
 
 
-def check_fits(given: TensorSpec | type, shape: Shape) -> None:
+def check_value_broadcasts(value_spec: TensorSpec | type, shape: Shape) -> None:
     """Raise ValueError where a value does not broadcast to `shape`; ones may lead."""
-    if not isinstance(given, TensorSpec):
+    if not isinstance(value_spec, TensorSpec):
         return
-    value = given.layout.shape
+    value = value_spec.layout.shape
     lead = max(len(value) - len(shape), 0)
     fits = set(value[:lead]) <= {1} and all(
         n in (1, m) for n, m in zip(reversed(value[lead:]), reversed(shape), strict=False)
@@ -199,10 +203,10 @@ def check_fits(given: TensorSpec | type, shape: Shape) -> None:
         raise ValueError(f"a value of shape {value} could not be broadcast to {shape}")
 
 
-def check_writable_by(
+def check_write_operands(
     destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
     """Raise an error for operands of several devices, or complex ones for a real tensor."""
     values = [value] if isinstance(value, TensorSpec) else []
-    one_device([destination, *values, *others])
-    refuse_complex(destination, value)
+    check_same_device([destination, *values, *others])
+    check_no_complex_to_real(destination, value)

@@ -6,14 +6,14 @@ from typing import Literal
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, WrittenPlan, planned
-from tensorlayout.plan.rules import check_category, normalized_dims
+from tensorlayout.plan.base import DestinationPlan, Plan, plan_dataclass
+from tensorlayout.plan.rules import check_category, normalize_dims
 from tensorlayout.tensor import TensorSpec
 
-Gives = Literal["values", "positions"]
+SortOutput = Literal["values", "positions"]
 
 
-@planned
+@plan_dataclass
 class SortPlan(Plan):
     """Each line along `dim` sorted: its elements, or the positions that sort it, as `gives` says.
 
@@ -24,7 +24,7 @@ class SortPlan(Plan):
     kind = "sort"
 
     name: str
-    gives: Gives
+    output: SortOutput
     source: TensorSpec
     result: TensorSpec
     dim: int
@@ -33,25 +33,25 @@ class SortPlan(Plan):
     destinations: int = 0
 
 
-@planned
+@plan_dataclass
 class Sort:
     """A sort along one dimension; packed in the input's order."""
 
     name: str
-    gives: Gives
+    output: SortOutput
 
     def plan(self, source: TensorSpec, axis: int, descending: bool, stable: bool) -> SortPlan:
         layout = source.layout
         check_category("real numeric", source.dtype)
-        (dim,) = normalized_dims(axis, layout.ndim)
-        placed = Layout._packed(layout.shape, layout.minor_to_major)
-        dtype = source.dtype if self.gives == "values" else dtypes.int64
-        result = TensorSpec(dtype, placed, source.device)
-        return SortPlan(self.name, self.gives, source, result, dim, descending, stable)
+        (dim,) = normalize_dims(axis, layout.ndim)
+        result_layout = Layout._packed(layout.shape, layout.minor_to_major)
+        dtype = source.dtype if self.output == "values" else dtypes.int64
+        result = TensorSpec(dtype, result_layout, source.device)
+        return SortPlan(self.name, self.output, source, result, dim, descending, stable)
 
 
-@planned
-class TopKPlan(WrittenPlan):
+@plan_dataclass
+class TopKPlan(DestinationPlan):
     """The first elements of each sorted line, and their positions; equal ones stay in order.
 
     A call has two results of one shape, whose size along `dim` says how many come first, and the
@@ -64,4 +64,4 @@ class TopKPlan(WrittenPlan):
     positions: TensorSpec
     source: TensorSpec
     dim: int
-    down: bool
+    descending: bool

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.dtypes import DType, real_of
-from tensorlayout.errors import cut, shown
+from tensorlayout.dtypes import DType, real_part_dtype
+from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import (
     MAX_RANK,
     BitPattern,
@@ -15,17 +15,17 @@ from tensorlayout.layout import (
     Padding,
     PaddingValue,
     covers_block,
-    slot_of,
-    strided,
-    too_many_dimensions,
+    raise_too_many_dims,
+    slot_of_index,
+    strides_to_parts,
 )
-from tensorlayout.plan.base import Plan, planned
+from tensorlayout.plan.base import Plan, plan_dataclass
 from tensorlayout.plan.copy import Copy, CopyPlan
-from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for, padding_bytes
+from tensorlayout.plan.rules import LayoutSpec, check_byte_range, padding_bytes, resolve_layout
 from tensorlayout.tensor import TensorSpec
 
 
-@planned
+@plan_dataclass
 class ViewPlan(Plan):
     """A tensor over the same storage: no element moves.
 
@@ -34,7 +34,7 @@ class ViewPlan(Plan):
     """
 
     kind = "view"
-    makes = "view"
+    result_kind = "view"
 
     source: TensorSpec
     result: TensorSpec
@@ -45,7 +45,7 @@ class NoViewError(ValueError):
     """A layout that has no such view; a packed copy has one."""
 
 
-@planned
+@plan_dataclass
 class View:
     """A view whose layout is a function of the source's layout and static parameters.
 
@@ -63,26 +63,26 @@ class View:
                 raise NoViewError(str(error)) from None
             raise
         if layout is None:
-            raise NoViewError(f"layout {cut(source.layout)} has no such view; copy it first")
+            raise NoViewError(f"layout {truncate(source.layout)} has no such view; copy it first")
         if layout.slot_bits != source.layout.slot_bits:  # a view has the slots of its source
             layout = layout.with_slot_bits(source.layout.slot_bits)
-        result = addressed(TensorSpec(source.dtype, layout, source.device))
+        result = check_byte_range(TensorSpec(source.dtype, layout, source.device))
         return ViewPlan(source, result, layout.lowest)
 
 
-@planned
+@plan_dataclass
 class PartPlan(Plan):
     """The real or the imaginary parts of complex numbers, where they are."""
 
     kind = "part"
-    makes = "view"
+    result_kind = "view"
 
     source: TensorSpec
     result: TensorSpec
     which: int
 
 
-@planned
+@plan_dataclass
 class Part:
     """The real parts (`which` 0) or the imaginary ones (1) of complex numbers: a view."""
 
@@ -91,35 +91,39 @@ class Part:
 
     def plan(self, source: TensorSpec) -> PartPlan:
         layout = source.layout.component(self.which, 2)
-        result = TensorSpec(real_of(source.dtype), layout, source.device)
+        result = TensorSpec(real_part_dtype(source.dtype), layout, source.device)
         return PartPlan(source, result, self.which)
 
 
-@planned
+@plan_dataclass
 class ReinterpretPlan(Plan):
     """The memory of a tensor read as elements of another dtype."""
 
     kind = "reinterpret"
-    makes = "view"
+    result_kind = "view"
 
     source: TensorSpec
     result: TensorSpec
 
 
-@planned
+@plan_dataclass
 class Reinterpret:
     """The same bytes as elements of another dtype: a view."""
 
     name: str = "view"
 
     def plan(self, source: TensorSpec, dtype: DType) -> ReinterpretPlan:
-        have, want = source.dtype.itemsize, dtype.itemsize
-        scaled = source.layout if have == want else _in_units(source, want)
-        layout = scaled.with_padding_value(_same_bits(source, dtype))
+        source_itemsize, result_itemsize = source.dtype.itemsize, dtype.itemsize
+        layout_in_units = (
+            source.layout
+            if source_itemsize == result_itemsize
+            else _layout_in_item_units(source, result_itemsize)
+        )
+        layout = layout_in_units.with_padding_value(_padding_in_dtype(source, dtype))
         return ReinterpretPlan(source, TensorSpec(dtype, layout, source.device))
 
 
-def whole_bytes(layout: Layout, slot: int) -> int:
+def slot_byte_offset(layout: Layout, slot: int) -> int:
     """Return how many bytes precede a slot of a layout packed below a byte.
 
     ValueError inside a byte: where tensors begin is nothing that a plan can say.
@@ -128,21 +132,21 @@ def whole_bytes(layout: Layout, slot: int) -> int:
     assert bits is not None
     if slot * bits % 8:
         rule = f"a tensor of {bits} bits a slot must begin with a whole byte"
-        came = f"slot {shown(slot)} begins bit {slot * bits % 8} of one"
-        raise ValueError(f"{rule}, {came}; to_layout(x, x.layout.with_slot_bits(None)) first")
+        problem = f"slot {short_repr(slot)} begins bit {slot * bits % 8} of one"
+        raise ValueError(f"{rule}, {problem}; to_layout(x, x.layout.with_slot_bits(None)) first")
     return slot * bits // 8
 
 
-def whole_items(begin: int, itemsize: int) -> int:
+def byte_item_offset(begin: int, itemsize: int) -> int:
     """Return how many items precede the byte at which a tensor begins, as `whole_bytes`."""
     if begin % itemsize:
-        came = f"it begins {begin % itemsize} bytes behind one"
-        msg = f"the tensor must begin at a multiple of {itemsize} bytes, {came}; copy() it first"
+        problem = f"it begins {begin % itemsize} bytes behind one"
+        msg = f"the tensor must begin at a multiple of {itemsize} bytes, {problem}; copy() it first"
         raise ValueError(msg)
     return begin // itemsize
 
 
-def _same_bits(source: TensorSpec, dtype: DType) -> Padding:
+def _padding_in_dtype(source: TensorSpec, dtype: DType) -> Padding:
     """Return what the padding of `source` holds, as elements of `dtype`."""
     value = source.layout.padding_value
     if dtype == source.dtype or value in (PaddingValue.ZERO, PaddingValue.UNSPECIFIED):
@@ -153,41 +157,57 @@ def _same_bits(source: TensorSpec, dtype: DType) -> Padding:
     return BitPattern(int.from_bytes(content, "little"), dtype.name)
 
 
-def _in_units(source: TensorSpec, want: int) -> Layout:
+def _layout_in_item_units(source: TensorSpec, target_itemsize: int) -> Layout:
     """Return the layout in slots of `want` bytes: the last dimension grows or shrinks."""
-    layout, have = source.layout, source.dtype.itemsize
+    layout, source_itemsize = source.layout, source.dtype.itemsize
     if not layout.shape or layout.is_tiled:
-        came = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"
-        rule = f"to read {have} bytes as {want} takes a last dimension of one stride"
-        raise ValueError(f"{rule}, layout {cut(layout)} {came}")
+        problem = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"
+        rule = (
+            f"to read {source_itemsize} bytes as {target_itemsize} takes a last dimension of "
+            "one stride"
+        )
+        raise ValueError(f"{rule}, layout {truncate(layout)} {problem}")
     *outer, last = layout.shape
     *steps, step = layout.strides
     if layout.size and last != 1 and step != 1:
-        rule = f"to read {have} bytes as {want} the last dimension must have stride 1"
-        raise ValueError(f"{rule}, got layout {cut(layout)}")
-    shape = (*outer, last * have // want)
-    if last * have % want:
-        msg = f"{last} items of {have} bytes along the last dimension are no whole ones of {want}"
+        rule = (
+            f"to read {source_itemsize} bytes as {target_itemsize} the last dimension must "
+            "have stride 1"
+        )
+        raise ValueError(f"{rule}, got layout {truncate(layout)}")
+    shape = (*outer, last * source_itemsize // target_itemsize)
+    if last * source_itemsize % target_itemsize:
+        msg = (
+            f"{last} items of {source_itemsize} bytes along the last dimension are no whole "
+            f"ones of {target_itemsize}"
+        )
         raise ValueError(msg)
     if not layout.size:
         return Layout._packed(shape, layout.minor_to_major)
-    if any(n > 1 and s * have % want for n, s in zip(outer, steps, strict=True)):
-        msg = f"the strides of layout {cut(layout)}, in bytes, are no multiples of {want}"
+    if any(
+        n > 1 and s * source_itemsize % target_itemsize for n, s in zip(outer, steps, strict=True)
+    ):
+        msg = (
+            f"the strides of layout {truncate(layout)}, in bytes, are no multiples of "
+            f"{target_itemsize}"
+        )
         raise ValueError(msg)
-    strides = (*(s * have // want for s in steps), 1)
+    strides = (*(s * source_itemsize // target_itemsize for s in steps), 1)
     *blocks, block = layout.padded_shape
-    padded = (*blocks, block * have // want)
-    whole = not block * have % want and covers_block(strided(shape, strides), padded)
+    padded = (*blocks, block * source_itemsize // target_itemsize)
+    has_whole_block = not block * source_itemsize % target_itemsize and covers_block(
+        strides_to_parts(shape, strides), padded
+    )
     return Layout(
         shape,
         strides,
-        offset=layout.offset * have // want,
-        minor_to_major=_with_last_fastest(layout),
-        padded_shape=padded if whole else shape,
+        offset=layout.offset * source_itemsize // target_itemsize,
+        minor_to_major=_order_with_last_dim_fastest(layout),
+        padded_shape=padded if has_whole_block else shape,
     )
 
 
-def _with_last_fastest(layout: Layout) -> tuple[int, ...]:
+def _order_with_last_dim_fastest(layout: Layout) -> tuple[int, ...]:
     """Return the order of dimensions, the last the fastest unless it is so as it stands."""
     order, end = layout.minor_to_major, layout.ndim - 1
     faster = order[: order.index(end)]
@@ -196,17 +216,17 @@ def _with_last_fastest(layout: Layout) -> tuple[int, ...]:
     return (end, *(d for d in order if d != end))
 
 
-@planned
+@plan_dataclass
 class SamePlan(Plan):
     """Nothing to do: the operand is the result."""
 
     kind = "same"
-    makes = "view"
+    result_kind = "view"
 
     result: TensorSpec
 
 
-@planned
+@plan_dataclass
 class Relayout:
     """The same elements in a layout asked for by name: nothing to do, a view, or a copy.
 
@@ -215,29 +235,31 @@ class Relayout:
 
     name: str = "to_layout"
 
-    def plan(self, source: TensorSpec, asked: LayoutSpec, copy: bool | None) -> Any:
-        wanted = layout_for(source.layout.shape, asked)
+    def plan(self, source: TensorSpec, requested: LayoutSpec, copy: bool | None) -> Any:
+        result_layout = resolve_layout(source.layout.shape, requested)
         if copy is not True:
-            if wanted is source.layout:
+            if result_layout is source.layout:
                 return SamePlan(source)
-            if wanted.same_placement(source.layout) and not wanted.is_padded:
-                return ViewPlan(source, TensorSpec(source.dtype, wanted, source.device), 0)
+            if result_layout.same_placement(source.layout) and not result_layout.is_padded:
+                return ViewPlan(source, TensorSpec(source.dtype, result_layout, source.device), 0)
         if copy is False:
-            raise ValueError(f"{cut(source.layout)} is not {cut(wanted)}, and copy=False")
-        return Copy(self.name).plan(source, wanted, None)
+            raise ValueError(
+                f"{truncate(source.layout)} is not {truncate(result_layout)}, and copy=False"
+            )
+        return Copy(self.name).plan(source, result_layout, None)
 
 
-@planned
+@plan_dataclass
 class Reshape:
     """A view under another shape where one exists, else a row-major copy; as `Relayout`."""
 
     name: str = "reshape"
 
     def plan(self, source: TensorSpec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
-        shape = inferred_shape(shape, source.layout.size)
+        shape = infer_reshape_size(shape, source.layout.size)
         layout = source.layout.reshape(shape)
         if layout is not None and copy is not True:
-            result = addressed(TensorSpec(source.dtype, layout, source.device))
+            result = check_byte_range(TensorSpec(source.dtype, layout, source.device))
             return ViewPlan(source, result, layout.lowest)
         if copy is False:
             raise ValueError(f"layout {source.layout} has no view of shape {shape}, and copy=False")
@@ -245,20 +267,22 @@ class Reshape:
         return CopyPlan(source, result)
 
 
-def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
+def infer_reshape_size(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
     """Replace one -1 in `shape` by what `size` elements need."""
-    sizes = given = (shape,) if isinstance(shape, int) else shape
+    sizes = requested_shape = (shape,) if isinstance(shape, int) else shape
     if len(sizes) > MAX_RANK:
-        too_many_dimensions("shape", len(sizes))
-    unknown = [d for d, n in enumerate(sizes) if n == -1]
-    if len(unknown) > 1 or min(sizes, default=0) < -1:
-        raise ValueError(f"shape may hold one -1 and no other negative sizes, got {shown(given)}")
-    known = math.prod(n for n in sizes if n != -1)
-    if len(unknown) == 1 and known > 0 and size % known == 0:
-        d = unknown[0]
-        sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
+        raise_too_many_dims("shape", len(sizes))
+    unknown_dims = [d for d, n in enumerate(sizes) if n == -1]
+    if len(unknown_dims) > 1 or min(sizes, default=0) < -1:
+        raise ValueError(
+            f"shape may hold one -1 and no other negative sizes, got {short_repr(requested_shape)}"
+        )
+    known_size = math.prod(n for n in sizes if n != -1)
+    if len(unknown_dims) == 1 and known_size > 0 and size % known_size == 0:
+        d = unknown_dims[0]
+        sizes = (*sizes[:d], size // known_size, *sizes[d + 1 :])
     if -1 in sizes or math.prod(sizes) != size:
-        raise ValueError(f"cannot reshape {size} elements into shape {shown(given)}")
+        raise ValueError(f"cannot reshape {size} elements into shape {short_repr(requested_shape)}")
     return sizes
 
 
@@ -267,7 +291,7 @@ def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
 Cut = tuple[int, int] | str
 
 
-@planned
+@plan_dataclass
 class Index:
     """Basic indexing by integers, slices, Ellipsis and None.
 
@@ -277,25 +301,25 @@ class Index:
     name: str = "__getitem__"
 
     def plan(self, source: TensorSpec, cuts: tuple[Cut, ...]) -> ViewPlan:
-        layout = source.layout.slice(tuple(_from_lowest_start(cut) for cut in cuts))
+        layout = source.layout.slice(tuple(_slice_from_lowest_start(cut) for cut in cuts))
         if layout is None:
-            msg = f"layout {cut(source.layout)} has no view of this slice; copy it first"
+            msg = f"layout {truncate(source.layout)} has no view of this slice; copy it first"
             raise ValueError(msg)
         return ViewPlan(source, TensorSpec(source.dtype, layout, source.device), 0)
 
 
-@planned
+@plan_dataclass
 class RowPlan(Plan):
     """One slice along the first dimension: a view."""
 
     kind = "row"
-    makes = "view"
+    result_kind = "view"
 
     view: ViewPlan
     result: TensorSpec
 
 
-@planned
+@plan_dataclass
 class Row:
     """Indexing by one integer, the commonest index, whose key is the source alone."""
 
@@ -303,42 +327,44 @@ class Row:
 
     def plan(self, source: TensorSpec, _: None) -> RowPlan:
         if not source.layout.shape:
-            raise too_many(1, ())
+            raise too_many_indices_error(1, ())
         if source.layout.shape[0] == 0:
             raise IndexError(f"no index is inside dimension 0 of shape {source.layout.shape}")
-        rest = [(n, 1) for n in source.layout.shape[1:]]
-        view = Index(self.name).plan(source, ("int", *rest))
+        remaining_dims = [(n, 1) for n in source.layout.shape[1:]]
+        view = Index(self.name).plan(source, ("int", *remaining_dims))
         return RowPlan(view, view.result)
 
 
-def rows(plan: RowPlan, view: Callable[..., Any]) -> Callable[..., Any]:
+def compile_row_view(plan: RowPlan, make_view: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``row(x, at)``, by the function that carries out the view that any slice is."""
     layout = plan.view.source.layout
     shape, parts, offset = layout.shape, layout.parts[0], layout.offset
     size, stride = shape[0], parts[0][1]
     tiled = len(parts) > 1  # such a dimension has no stride, but a slot for each index
 
-    def row(x: Any, at: int) -> Any:
-        if 0 <= at < size and not tiled:
-            return view(x, offset + at * stride)
-        if not -size <= at < size:
-            raise outside(at, 0, shape)
-        return view(x, offset + slot_of(parts, at % size))
+    def view_row(tensor: Any, index: int) -> Any:
+        if 0 <= index < size and not tiled:
+            return make_view(tensor, offset + index * stride)
+        if not -size <= index < size:
+            raise index_out_of_bounds_error(index, 0, shape)
+        return make_view(tensor, offset + slot_of_index(parts, index % size))
 
-    return row
+    return view_row
 
 
-def too_many(count: int, shape: tuple[int, ...]) -> IndexError:
+def too_many_indices_error(count: int, shape: tuple[int, ...]) -> IndexError:
     """Return the error for a key of `count` entries, more than `shape` has dimensions."""
     return IndexError(f"too many indices (or Ellipses) for shape {shape}, got {count}")
 
 
-def outside(at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
+def index_out_of_bounds_error(index: int, dim: int, shape: tuple[int, ...]) -> IndexError:
     """Return the error for an integer outside a dimension."""
-    return IndexError(f"index {shown(at)} is out of bounds for dimension {dim} of shape {shape}")
+    return IndexError(
+        f"index {short_repr(index)} is out of bounds for dimension {dim} of shape {shape}"
+    )
 
 
-def _from_lowest_start(cut: Cut) -> Any:
+def _slice_from_lowest_start(cut: Cut) -> Any:
     if isinstance(cut, str):
         return None if cut == "new" else 0
     count, step = cut

@@ -37,9 +37,9 @@ Module = Any
 Axes = tuple[int, ...]
 
 
-def _called(path: str) -> Callable[..., Any]:
+def _module_function(attribute_path: str) -> Callable[..., Any]:
     """A call of the function of that name in the module."""
-    function = attrgetter(path)
+    function = attrgetter(attribute_path)
     return lambda xp, *arrays, **options: function(xp)(*arrays, **options)
 
 
@@ -59,25 +59,25 @@ def _vecdot(xp: Module, x: Array, y: Array, axis: int) -> Array:
 def _einsum(xp: Module, *arrays: Array, subscripts: str) -> Array:
     if arrays[0].dtype.kind == "b":
         return xp.einsum(subscripts, *(x.astype(np.int64) for x in arrays)).astype(np.bool_)
-    found = xp.einsum(subscripts, *arrays)
-    shared = any(xp.may_share_memory(found, x) for x in arrays)
-    return found.copy() if shared else found
+    result = xp.einsum(subscripts, *arrays)
+    shared = any(xp.may_share_memory(result, x) for x in arrays)
+    return result.copy() if shared else result
 
 
 # ---- Matrices
 
 
-def _transposed(xp: Module, x: Array) -> Array:
+def _conjugate_transpose(xp: Module, x: Array) -> Array:
     """The conjugate transpose."""
     return xp.swapaxes(x, -1, -2).conj()
 
 
 def _cholesky(xp: Module, x: Array, upper: bool) -> Array:
     """NaN, which no comparison finds, shows in the factor."""
-    found = xp.linalg.cholesky(_transposed(xp, x) if upper else x)
-    if xp.isnan(found).any():
+    factor = xp.linalg.cholesky(_conjugate_transpose(xp, x) if upper else x)
+    if xp.isnan(factor).any():
         raise np.linalg.LinAlgError
-    return _transposed(xp, found) if upper else found
+    return _conjugate_transpose(xp, factor) if upper else factor
 
 
 def _matrix_power(xp: Module, x: Array, n: int) -> Array:
@@ -91,9 +91,9 @@ def _solve(xp: Module, x: Array, y: Array) -> Array:
     # They fit, and np.broadcast_shapes takes no more than 32 sizes.
     sizes = zip_longest(x.shape[-3::-1], columns.shape[-3::-1], fillvalue=1)
     stack = tuple(n if m == 1 else m for m, n in sizes)[::-1]
-    a, b = (xp.broadcast_to(each, stack + each.shape[-2:]) for each in (x, columns))
-    found = xp.linalg.solve(xp.ascontiguousarray(a), xp.ascontiguousarray(b))
-    return found[..., 0] if y.ndim == 1 else found
+    a, b = (xp.broadcast_to(operand, stack + operand.shape[-2:]) for operand in (x, columns))
+    solution = xp.linalg.solve(xp.ascontiguousarray(a), xp.ascontiguousarray(b))
+    return solution[..., 0] if y.ndim == 1 else solution
 
 
 def _svdvals(xp: Module, x: Array) -> Array:
@@ -108,103 +108,115 @@ def _matrix_rank(xp: Module, x: Array, rtol: Array) -> Array:
 
 def _pinv(xp: Module, x: Array, rtol: Array) -> Array:
     """The pseudo-inverse; singular values up to `rtol` times the largest count as 0."""
-    left, values, right = xp.linalg.svd(x.conj(), False)
-    kept = values > values[..., :1] * rtol.real[..., None]
-    inverted = xp.where(kept, 1 / xp.where(kept, values, 1), 0).astype(values.dtype)
-    return xp.matmul(xp.swapaxes(right, -1, -2), inverted[..., None] * xp.swapaxes(left, -1, -2))
+    left_vectors, values, right_vectors = xp.linalg.svd(x.conj(), False)
+    significant = values > values[..., :1] * rtol.real[..., None]
+    inverted = xp.where(significant, 1 / xp.where(significant, values, 1), 0).astype(values.dtype)
+    return xp.matmul(
+        xp.swapaxes(right_vectors, -1, -2), inverted[..., None] * xp.swapaxes(left_vectors, -1, -2)
+    )
 
 
 # ---- Norms, in double
 
 # ``reduced(what, function, x, axis)``: the sum, max or min of what a function makes of elements.
-Reduced = Callable[[str, Callable[[Array], Array], Array, Axes], Array]
+NormReducer = Callable[[str, Callable[[Array], Array], Array, Axes], Array]
 
 
-def _reduced(xp: Module, what: str, function: Any, x: Array, axis: Axes) -> Array:
+def _reduce_elements(xp: Module, reduction: str, function: Any, x: Array, axis: Axes) -> Array:
     """The greatest of none is 0; NaN where there is one."""
     values = function(x)
     if not axis:
         return values
-    if what == "sum" or any(x.shape[d] == 0 for d in axis):
+    if reduction == "sum" or any(x.shape[d] == 0 for d in axis):
         return xp.sum(values, axis=axis, dtype=np.float64)
-    found = getattr(xp, what)(values, axis=axis)
-    return xp.where(xp.isnan(values).any(axis=axis), np.nan, found)
+    extreme = getattr(xp, reduction)(values, axis=axis)
+    return xp.where(xp.isnan(values).any(axis=axis), np.nan, extreme)
 
 
 def vector_norm(
-    xp: Module, x: Array, axis: Axes, keepdims: bool, ord: float, *, reduced: Reduced | None = None
+    xp: Module,
+    x: Array,
+    axis: Axes,
+    keepdims: bool,
+    ord: float,
+    *,
+    reducer: NormReducer | None = None,
 ) -> Array:
     """The norm of order `ord` of the elements along the dimensions `axis`."""
-    reduced = partial(_reduced, xp) if reduced is None else reduced
+    reducer = partial(_reduce_elements, xp) if reducer is None else reducer
     if ord == 0:
-        found = reduced("sum", lambda a: xp.not_equal(a, 0), x, axis)
+        norm = reducer("sum", lambda a: xp.not_equal(a, 0), x, axis)
     elif ord == 1:
-        found = reduced("sum", xp.abs, x, axis)
+        norm = reducer("sum", xp.abs, x, axis)
     elif ord == 2:
-        found = xp.sqrt(reduced("sum", partial(_square, xp), x, axis))
+        norm = xp.sqrt(reducer("sum", partial(_squared_magnitude, xp), x, axis))
     elif math.isinf(ord):
-        found = reduced("max" if ord > 0 else "min", xp.abs, x, axis)
+        norm = reducer("max" if ord > 0 else "min", xp.abs, x, axis)
     else:
-        total = reduced("sum", lambda a: xp.power(_wide(xp.abs(a)), ord), x, axis)
-        found = xp.power(total, 1 / ord)
-    return xp.expand_dims(found, axis) if keepdims else found
+        total = reducer("sum", lambda a: xp.power(_to_float64(xp.abs(a)), ord), x, axis)
+        norm = xp.power(total, 1 / ord)
+    return xp.expand_dims(norm, axis) if keepdims else norm
 
 
 def matrix_norm(
-    xp: Module, x: Array, keepdims: bool, ord: Any, *, reduced: Reduced | None = None
+    xp: Module, x: Array, keepdims: bool, ord: Any, *, reducer: NormReducer | None = None
 ) -> Array:
     """The norm of each matrix: Frobenius, nuclear, or induced by the order `ord`."""
-    reduced = partial(_reduced, xp) if reduced is None else reduced
+    reducer = partial(_reduce_elements, xp) if reducer is None else reducer
     if ord in (None, "fro"):
-        return vector_norm(xp, x, (x.ndim - 2, x.ndim - 1), keepdims, 2, reduced=reduced)
+        return vector_norm(xp, x, (x.ndim - 2, x.ndim - 1), keepdims, 2, reducer=reducer)
     if ord == "nuc":
-        found = xp.sum(_svdvals(xp, x), axis=-1, dtype=np.float64)
+        norm = xp.sum(_svdvals(xp, x), axis=-1, dtype=np.float64)
     else:
-        along = x.ndim - (2 if abs(ord) == 1 else 1)
+        summed_dim = x.ndim - (2 if abs(ord) == 1 else 1)
         spectral = abs(ord) == 2
-        values = _svdvals(xp, x) if spectral else reduced("sum", xp.abs, x, (along,))
-        found = _reduced(xp, "max" if ord > 0 else "min", _wide, values, (-1,))
-    return xp.expand_dims(found, (-2, -1)) if keepdims else found
+        values = _svdvals(xp, x) if spectral else reducer("sum", xp.abs, x, (summed_dim,))
+        norm = _reduce_elements(xp, "max" if ord > 0 else "min", _to_float64, values, (-1,))
+    return xp.expand_dims(norm, (-2, -1)) if keepdims else norm
 
 
-def _wide(x: Array) -> Array:
+def _to_float64(x: Array) -> Array:
     return x.astype(np.float64, copy=False)
 
 
-def _square(xp: Module, x: Array) -> Array:
+def _squared_magnitude(xp: Module, x: Array) -> Array:
     if x.dtype.kind == "c":
-        return _square(xp, x.real) + _square(xp, x.imag)
-    return xp.square(_wide(x))
+        return _squared_magnitude(xp, x.real) + _squared_magnitude(xp, x.imag)
+    return xp.square(_to_float64(x))
 
 
 # ---- Fourier transforms
 
 
-def _transform(name: str) -> Callable[..., Array]:
+def _make_fft_function(name: str) -> Callable[..., Array]:
     """A transform along one axis, or of complex numbers over several, or none."""
 
-    def call(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
-        given: Any = (s, axes) if name.endswith("n") else (s[0], axes[0])
-        return getattr(xp.fft, name)(_some(xp, x, axes), *given, norm) if axes else x.copy()
+    def transform(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
+        arguments: Any = (s, axes) if name.endswith("n") else (s[0], axes[0])
+        return (
+            getattr(xp.fft, name)(_replace_empty_lines(xp, x, axes), *arguments, norm)
+            if axes
+            else x.copy()
+        )
 
-    return call
+    return transform
 
 
 def _rfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
     """The last axis first, which halves it; the rest is complex."""
-    found = xp.fft.rfft(_some(xp, x, axes), s[-1], axes[-1], norm)
-    return xp.fft.fftn(found, s[:-1], axes[:-1], norm) if axes[1:] else found
+    spectrum = xp.fft.rfft(_replace_empty_lines(xp, x, axes), s[-1], axes[-1], norm)
+    return xp.fft.fftn(spectrum, s[:-1], axes[:-1], norm) if axes[1:] else spectrum
 
 
 def _irfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
     """The inverse, in the inverse order."""
-    found = _some(xp, x, axes)
+    signal = _replace_empty_lines(xp, x, axes)
     if axes[1:]:
-        found = xp.fft.ifftn(found, s[:-1], axes[:-1], norm)
-    return xp.fft.irfft(found, s[-1], axes[-1], norm)
+        signal = xp.fft.ifftn(signal, s[:-1], axes[:-1], norm)
+    return xp.fft.irfft(signal, s[-1], axes[-1], norm)
 
 
-def _some(xp: Module, x: Array, axes: Axes) -> Array:
+def _replace_empty_lines(xp: Module, x: Array, axes: Axes) -> Array:
     """`x`, empty lines made one zero: NumPy's irfft reads memory there that nobody has written."""
     if all(x.shape[d] for d in axes):
         return x
@@ -214,7 +226,7 @@ def _some(xp: Module, x: Array, axes: Axes) -> Array:
 # ---- Sets
 
 
-def _groups(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
+def _group_equal_values(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
     """The flat `x`, the order that sorts it, where new values begin in that order, and marks there.
 
     It is stable, so that a value begins with the first of its elements.
@@ -225,51 +237,51 @@ def _groups(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
         keys = keys + keys.dtype.type(0)  # -0 becomes 0, which sorts by bits tell apart
     order = xp.argsort(keys, kind="stable")
     line = keys[order]
-    new = xp.ones(line.shape, np.bool_)
-    new[1:] = line[1:] != line[:-1]  # every NaN is distinct
-    return flat, order, xp.flatnonzero(new), new
+    is_new = xp.ones(line.shape, np.bool_)
+    is_new[1:] = line[1:] != line[:-1]  # every NaN is distinct
+    return flat, order, xp.flatnonzero(is_new), is_new
 
 
-def _unique(
+def _make_unique_function(
     indices: bool = False, inverse: bool = False, counts: bool = False
 ) -> Callable[[Module, Array], Any]:
     """A function of the distinct values, and what else is asked for."""
 
     def unique(xp: Module, x: Array) -> Any:
-        flat, order, starts, new = _groups(xp, x)
+        flat, order, starts, is_new = _group_equal_values(xp, x)
         first = order[starts]
-        found = [flat[first], first] if indices else [flat[first]]
+        results = [flat[first], first] if indices else [flat[first]]
         if inverse:
-            places = xp.empty(order.shape, np.int64)
-            places[order] = xp.cumsum(new, dtype=np.int64) - 1
-            found.append(places.reshape(x.shape))
+            group_numbers = xp.empty(order.shape, np.int64)
+            group_numbers[order] = xp.cumsum(is_new, dtype=np.int64) - 1
+            results.append(group_numbers.reshape(x.shape))
         if counts:
             ends = xp.empty(starts.shape, np.int64)
             ends[:-1] = starts[1:]
             ends[-1:] = x.size
-            found.append(ends - starts)
-        return tuple(found) if found[1:] else found[0]
+            results.append(ends - starts)
+        return tuple(results) if results[1:] else results[0]
 
     return unique
 
 
-def _isin(xp: Module, x: Array, of: Array, invert: bool) -> Array:
+def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
     """Return whether each element occurs in `of`; NaN never does.
 
     Both are sorted together, `of` in front: an element is in there if the first of its equals is.
     """
-    both = xp.concatenate([of.reshape(-1), x.reshape(-1)])
-    _, order, starts, new = _groups(xp, both)
-    member = (order[starts] < of.size)[xp.cumsum(new, dtype=np.int64) - 1]
-    found = xp.empty(order.shape, np.bool_)
-    found[order] = member != invert
-    return found[of.size :].reshape(x.shape)
+    both = xp.concatenate([test_values.reshape(-1), x.reshape(-1)])
+    _, order, starts, is_new = _group_equal_values(xp, both)
+    is_member = (order[starts] < test_values.size)[xp.cumsum(is_new, dtype=np.int64) - 1]
+    result = xp.empty(order.shape, np.bool_)
+    result[order] = is_member != invert
+    return result[test_values.size :].reshape(x.shape)
 
 
 # ---- Counts and slopes
 
 
-def _repeat(xp: Module, counts: Array) -> Array:
+def _repeat_positions(xp: Module, counts: Array) -> Array:
     """Each position as often as `counts` says, in ascending order."""
     ends = xp.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if counts.size else 0
@@ -283,27 +295,32 @@ def _bincount(xp: Module, x: Array, *weights: Array, minlength: int) -> Array:
 
 
 def _gradient(
-    xp: Module, x: Array, *given: Array, axes: Axes, numbers: tuple[float, ...], edge_order: int
+    xp: Module,
+    x: Array,
+    *coordinates: Array,
+    axes: Axes,
+    spacings: tuple[float, ...],
+    edge_order: int,
 ) -> Any:
     """Distances are arrays of coordinates, or numbers, or neither."""
-    found = xp.gradient(x, *(given or numbers), axis=axes, edge_order=edge_order)
-    return tuple(found) if isinstance(found, (list, tuple)) else found
+    result = xp.gradient(x, *(coordinates or spacings), axis=axes, edge_order=edge_order)
+    return tuple(result) if isinstance(result, (list, tuple)) else result
 
 
 # ---- The table, by the names of operations
 
-TABLE: dict[str, Callable[..., Any]] = {
+ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
-        name: _called(f"linalg.{name}")
+        name: _module_function(f"linalg.{name}")
         for name in ("det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "qr", "slogdet", "svd")
     },
     **{
-        name: _transform(name)
+        name: _make_fft_function(name)
         for name in ("fft", "fftn", "hfft", "ifft", "ifftn", "ihfft", "irfft", "rfft")
     },
     "bincount": _bincount,
     "cholesky": _cholesky,
-    "cross": _called("cross"),
+    "cross": _module_function("cross"),
     "einsum": _einsum,
     "gradient": _gradient,
     "irfftn": _irfftn,
@@ -313,14 +330,14 @@ TABLE: dict[str, Callable[..., Any]] = {
     "matrix_rank": _matrix_rank,
     "outer": _outer,
     "pinv": _pinv,
-    "repeat": _repeat,
+    "repeat": _repeat_positions,
     "rfftn": _rfftn,
     "solve": _solve,
     "svdvals": _svdvals,
-    "unique_all": _unique(indices=True, inverse=True, counts=True),
-    "unique_counts": _unique(counts=True),
-    "unique_inverse": _unique(inverse=True),
-    "unique_values": _unique(),
+    "unique_all": _make_unique_function(indices=True, inverse=True, counts=True),
+    "unique_counts": _make_unique_function(counts=True),
+    "unique_inverse": _make_unique_function(inverse=True),
+    "unique_values": _make_unique_function(),
     "vecdot": _vecdot,
     "vector_norm": vector_norm,
 }

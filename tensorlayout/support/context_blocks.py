@@ -17,17 +17,17 @@ from contextvars import ContextVar
 from typing import Any, Generic, Self, TypeVar, cast
 
 Value = TypeVar("Value")
-Given = TypeVar("Given")
+Target = TypeVar("Target")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class _Said(Generic[Value]):
+class _ScopeEntry(Generic[Value]):
     """The value of one block, until it is left."""
 
-    __slots__ = ("left", "value")
+    __slots__ = ("has_exited", "value")
 
     def __init__(self, value: Value) -> None:
-        self.value, self.left = value, False
+        self.value, self.has_exited = value, False
 
 
 class Scope(Generic[Value]):
@@ -37,40 +37,42 @@ class Scope(Generic[Value]):
     common. `lasting`: a task that was begun in a block hears it after the block has been left, too.
     """
 
-    __slots__ = ("_said", "blocks", "lasting")
+    __slots__ = ("_entries", "open_entries", "outlives_block")
 
-    def __init__(self, name: str, blocks: set[Any] | None = None, *, lasting: bool = False) -> None:
+    def __init__(
+        self, name: str, open_entries: set[Any] | None = None, *, outlives_block: bool = False
+    ) -> None:
         # The innermost first.
-        self._said: ContextVar[tuple[_Said[Value], ...]] = ContextVar(name, default=())
-        self.blocks = set() if blocks is None else blocks
-        self.lasting = lasting
+        self._entries: ContextVar[tuple[_ScopeEntry[Value], ...]] = ContextVar(name, default=())
+        self.open_entries = set() if open_entries is None else open_entries
+        self.outlives_block = outlives_block
 
-    def get(self) -> Value | None:
+    def innermost_value(self) -> Value | None:
         """Return the value of the innermost block; None outside of all blocks."""
-        for said in self._said.get():
-            if not said.left:
-                return said.value
+        for entry in self._entries.get():
+            if not entry.has_exited:
+                return entry.value
         return None
 
-    def saying(self, value: Value) -> Block[Value, Value]:
+    def scope_with_value(self, value: Value) -> ScopeContext[Value, Value]:
         """A block that says `value`, and gives it to ``as``."""
-        return self.giving(value, value)
+        return self.scope_with_target(value, value)
 
-    def giving(self, value: Value, given: Given) -> Block[Value, Given]:
+    def scope_with_target(self, value: Value, target: Target) -> ScopeContext[Value, Target]:
         """A block that says `value`, and gives something else to ``as``."""
-        return Block(self, value, given)
+        return ScopeContext(self, value, target)
 
 
-class Block(ContextDecorator, Generic[Value, Given]):
+class ScopeContext(ContextDecorator, Generic[Value, Target]):
     """A context manager for one ``with`` statement, or a decorator of functions."""
 
-    _said: _Said[Value] | None = None
+    _entry: _ScopeEntry[Value] | None = None
 
-    def __init__(self, scope: Scope[Value], value: Value, given: Given) -> None:
-        self._scope, self._value, self._given = scope, value, given
+    def __init__(self, scope: Scope[Value], value: Value, target: Target) -> None:
+        self._scope, self._value, self._target = scope, value, target
 
     def _recreate_cm(self) -> Self:
-        return type(self)(self._scope, self._value, self._given)
+        return type(self)(self._scope, self._value, self._target)
 
     def __call__(self, function: _Function) -> _Function:
         """The function, inside of a block of its own at each call; of a coroutine until it ends."""
@@ -82,30 +84,32 @@ class Block(ContextDecorator, Generic[Value, Given]):
             return super().__call__(function)
 
         @functools.wraps(function)
-        async def call(*args: Any, **kwargs: Any) -> Any:
+        async def call_in_scope(*args: Any, **kwargs: Any) -> Any:
             with self._recreate_cm():
                 return await function(*args, **kwargs)
 
-        return cast(_Function, call)
+        return cast(_Function, call_in_scope)
 
-    def __enter__(self) -> Given:
-        if self._said is not None:
+    def __enter__(self) -> Target:
+        if self._entry is not None:
             raise RuntimeError("with: a block is entered once; make another one")
         scope = self._scope
-        self._said = said = _Said(self._value)
-        scope.blocks.add(said)
-        scope._said.set((said, *[each for each in scope._said.get() if not each.left]))
-        return self._given
+        self._entry = new_entry = _ScopeEntry(self._value)
+        scope.open_entries.add(new_entry)
+        scope._entries.set(
+            (new_entry, *[entry for entry in scope._entries.get() if not entry.has_exited])
+        )
+        return self._target
 
     def __exit__(self, *_: object) -> None:
-        said = self._said
-        if said is None or said not in self._scope.blocks:
+        own_entry = self._entry
+        if own_entry is None or own_entry not in self._scope.open_entries:
             return
         scope = self._scope
-        around = scope._said.get()
-        said.left = not scope.lasting or said not in around
-        scope._said.set(tuple([each for each in around if each is not said]))
-        scope.blocks.discard(said)
+        active_entries = scope._entries.get()
+        own_entry.has_exited = not scope.outlives_block or own_entry not in active_entries
+        scope._entries.set(tuple([entry for entry in active_entries if entry is not own_entry]))
+        scope.open_entries.discard(own_entry)
 
     def __del__(self) -> None:
         self.__exit__()

@@ -14,51 +14,56 @@ from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 
-class Interned(Generic[Made]):
+class Interned(Generic[Value]):
     """Values by their keys, each kept as long as somebody uses it."""
 
-    __slots__ = ("_found", "find")
+    __slots__ = ("_references", "find_reference")
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, weakref.ref[Made]] = {}
+        self._references: dict[Hashable, weakref.ref[Value]] = {}
         # Of a key: a reference to its value, or None.
-        self.find = self._found.get
+        self.find_reference = self._references.get
 
-    def entered(self, key: Hashable, made: Made) -> Made:
+    def intern(self, key: Hashable, candidate: Value) -> Value:
         """The one value of `key`: `made`, if there was none."""
-        found, remove = self._found, _remove_dead_weakref  # when Python ends, globals go first
+        references, remove = (
+            self._references,
+            _remove_dead_weakref,
+        )  # when Python ends, globals go first
 
-        def forget(_: object) -> None:
-            remove(found, key)
+        def remove_entry(_: object) -> None:
+            remove(references, key)
 
-        new = weakref.ref(made, forget)
+        reference = weakref.ref(candidate, remove_entry)
         while True:
-            value = found.setdefault(key, new)()
+            value = references.setdefault(key, reference)()
             if value is not None:
                 return value
-            forget(new)  # whoever was about to, below us or in a thread that a fork left behind
+            remove_entry(
+                reference
+            )  # whoever was about to, below us or in a thread that a fork left behind
 
 
-def once(make: Callable[..., Made]) -> functools._lru_cache_wrapper[Made]:
+def memoize(function: Callable[..., Value]) -> functools._lru_cache_wrapper[Value]:
     """`functools.cache`, but all who ask get one object, also those who ask at once."""
-    made: dict[tuple[Any, ...], Made] = {}
+    results: dict[tuple[Any, ...], Value] = {}
 
-    @functools.wraps(make)
-    def enter(*key: Any) -> Made:
-        return made.setdefault(key, make(*key))
+    @functools.wraps(function)
+    def compute_once(*key: Any) -> Value:
+        return results.setdefault(key, function(*key))
 
-    found = functools.cache(enter)
-    forget = found.cache_clear
+    memoized = functools.cache(compute_once)
+    clear_cache = memoized.cache_clear
 
     def cache_clear() -> None:
-        made.clear()
-        forget()
+        results.clear()
+        clear_cache()
 
-    found.cache_clear = cache_clear  # type: ignore[method-assign]
-    return found
+    memoized.cache_clear = cache_clear  # type: ignore[method-assign]
+    return memoized
 
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):

@@ -9,14 +9,15 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 def kernel_directory(package: Path = _PACKAGE) -> Path:
     """Return the folder of the kernel sources; FileNotFoundError without one."""
-    installed, beside = package / "kernels", package.parent / "kernels"
+    installed, in_checkout = package / "kernels", package.parent / "kernels"
     if installed.is_dir():
         return installed
     # Any folder may be called "kernels"; a checkout also has the build description of the package.
-    if beside.is_dir() and (package.parent / "pyproject.toml").is_file():
-        return beside
+    if in_checkout.is_dir() and (package.parent / "pyproject.toml").is_file():
+        return in_checkout
     raise FileNotFoundError(
-        f"kernels: no folder of kernel sources at {installed} (installed) or {beside} (checkout);"
+        f"kernels: no folder of kernel sources at {installed} (installed) or {in_checkout} "
+        "(checkout);"
         " install the package again"
     )
 

@@ -15,122 +15,136 @@ _Class = TypeVar("_Class")
 
 
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
-def planned(kind: type[_Class]) -> type[_Class]:
+def plan_dataclass(kind: type[_Class]) -> type[_Class]:
     """Make `kind` a dataclass of slots that is equal to itself alone.
 
     Type checkers see to it that nobody changes one; Python does not.
     """
-    return cast(type[_Class], _with({"__init__": _init, "__repr__": _repr}, kind))
+    return cast(
+        type[_Class], _build_slots_class({"__init__": _init_fields, "__repr__": _repr_fields}, kind)
+    )
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(kind: type[_Class]) -> type[_Class]:
+def frozen_dataclass(kind: type[_Class]) -> type[_Class]:
     """Make `kind` a dataclass of slots that nobody changes; two of equal members are equal."""
-    return cast(type[_Class], _with(_FROZEN, kind))
+    return cast(type[_Class], _build_slots_class(_FROZEN_METHODS, kind))
 
 
-def _with(methods: dict[str, Any], kind: Any) -> Any:
-    space, before = methods | vars(kind), getattr(kind, "__match_args__", ())
-    of_class = ("ClassVar", "typing.ClassVar")
-    own = [n for n, t in kind.__annotations__.items() if not str(t).startswith(of_class)]
-    defaults = {name: space.pop(name) for name in own if name in space}
-    names = (*before, *(name for name in own if name not in before))
+def _build_slots_class(methods: dict[str, Any], cls: Any) -> Any:
+    namespace, inherited = methods | vars(cls), getattr(cls, "__match_args__", ())
+    class_annotations = ("ClassVar", "typing.ClassVar")
+    own = [n for n, t in cls.__annotations__.items() if not str(t).startswith(class_annotations)]
+    defaults = {name: namespace.pop(name) for name in own if name in namespace}
+    names = (*inherited, *(name for name in own if name not in inherited))
     for name in ("__dict__", "__weakref__"):
-        space.pop(name, None)
-    space["__slots__"] = names[len(before) :]
-    space["__match_args__"] = names
-    space["_key"] = attrgetter(*names) if names else type
-    space["_defaults"] = getattr(kind, "_defaults", {}) | defaults
-    space["__dataclass_fields__"], space["__signature__"] = _FIELDS, _SIGNATURE
-    made = type(kind)(kind.__name__, kind.__bases__, space)
-    made.__qualname__ = kind.__qualname__
-    return made
+        namespace.pop(name, None)
+    namespace["__slots__"] = names[len(inherited) :]
+    namespace["__match_args__"] = names
+    namespace["_key"] = attrgetter(*names) if names else type
+    namespace["_defaults"] = getattr(cls, "_defaults", {}) | defaults
+    namespace["__dataclass_fields__"], namespace["__signature__"] = _FIELDS, _SIGNATURE
+    new_class = type(cls)(cls.__name__, cls.__bases__, namespace)
+    new_class.__qualname__ = cls.__qualname__
+    return new_class
 
 
-class _Fields:
+class _LazyFields:
     """The members that the functions of `dataclasses` look for, worked out when they do."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
-        owner.__dataclass_fields__ = _standard(owner, init=False).__dataclass_fields__
+        owner.__dataclass_fields__ = _make_standard_dataclass(
+            owner, init=False
+        ).__dataclass_fields__
         return owner.__dataclass_fields__
 
 
-class _Signature:
+class _LazySignature:
     """The signature that `help` looks for, worked out when it does."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
-        return signature(_standard(owner, init=True))
+        return signature(_make_standard_dataclass(owner, init=True))
 
 
-def _standard(owner: Any, init: bool) -> Any:
+def _make_standard_dataclass(owner: Any, init: bool) -> Any:
     """A dataclass of the standard library with the same members."""
-    types = {n: t for kind in owner.__mro__[-2::-1] for n, t in kind.__annotations__.items()}
+    types = {n: t for cls in owner.__mro__[-2::-1] for n, t in cls.__annotations__.items()}
     members = [(n, types[n], owner._defaults.get(n, MISSING)) for n in owner.__match_args__]
-    space = {"__doc__": "standard"}  # without one, a signature is worked out
-    return make_dataclass("standard", members, namespace=space, init=init, repr=False, eq=False)
+    namespace = {"__doc__": "standard"}  # without one, a signature is worked out
+    return make_dataclass("standard", members, namespace=namespace, init=init, repr=False, eq=False)
 
 
-def _members(self: Any) -> tuple[Any, ...]:
+def _field_values(self: Any) -> tuple[Any, ...]:
     return tuple([getattr(self, name) for name in self.__match_args__])
 
 
-def _init(self: Any, *values: Any, **named: Any) -> None:
+def _init_fields(self: Any, *values: Any, **keyword_values: Any) -> None:
     names = self.__match_args__
-    if len(values) != len(names) or named:
-        values = _completed(self, values, named)
+    if len(values) != len(names) or keyword_values:
+        values = _fill_in_field_values(self, values, keyword_values)
     for name, value in zip(names, values, strict=True):
         object.__setattr__(self, name, value)
     if hasattr(self, "__post_init__"):
         self.__post_init__()
 
 
-def _completed(self: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+def _fill_in_field_values(
+    self: Any, values: tuple[Any, ...], keyword_values: dict[str, Any]
+) -> tuple[Any, ...]:
     """Return the values of all members: those given by place, by name, and defaults."""
     names = self.__match_args__
     rest = names[len(values) :]
     for name in rest:
-        found = named.pop(name) if name in named else self._defaults.get(name, MISSING)
-        values += (_default(found) if isinstance(found, Field) else found,)
+        default = (
+            keyword_values.pop(name)
+            if name in keyword_values
+            else self._defaults.get(name, MISSING)
+        )
+        values += (_field_default(default) if isinstance(default, Field) else default,)
     missing = [value for value in values if value is MISSING]
-    if named or len(values) > len(names) or missing:
-        msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {named}"
+    if keyword_values or len(values) > len(names) or missing:
+        msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {keyword_values}"
         raise TypeError(msg)
     return values
 
 
-def _default(found: Field[Any]) -> Any:
-    return found.default if found.default_factory is MISSING else found.default_factory()
+def _field_default(dataclass_field: Field[Any]) -> Any:
+    return (
+        dataclass_field.default
+        if dataclass_field.default_factory is MISSING
+        else dataclass_field.default_factory()
+    )
 
 
-def _repr(self: Any) -> str:
-    members = zip(self.__match_args__, _members(self), strict=True)
+def _repr_fields(self: Any) -> str:
+    members = zip(self.__match_args__, _field_values(self), strict=True)
     return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in members)})"
 
 
-def _eq(self: Any, other: Any) -> Any:
+def _fields_are_equal(self: Any, other: Any) -> Any:
     return self._key(self) == self._key(other) if type(other) is type(self) else NotImplemented
 
 
-def _hash(self: Any) -> int:
+def _hash_fields(self: Any) -> int:
     return hash(self._key(self))
 
 
-def _unchanged(self: Any, name: str, value: object = None) -> NoReturn:
+def _raise_frozen_error(self: Any, name: str, value: object = None) -> NoReturn:
     raise FrozenInstanceError(f"cannot change {name!r}")
 
 
-def _reduce(self: Any) -> tuple[Any, ...]:
-    return type(self), _members(self)
+def _reduce_to_fields(self: Any) -> tuple[Any, ...]:
+    return type(self), _field_values(self)
 
 
-_FIELDS, _SIGNATURE = _Fields(), _Signature()
+_FIELDS, _SIGNATURE = _LazyFields(), _LazySignature()
 
-_FROZEN: dict[str, Any] = {
-    "__init__": _init,
-    "__repr__": _repr,
-    "__eq__": _eq,
-    "__hash__": _hash,
-    "__setattr__": _unchanged,
-    "__delattr__": _unchanged,
-    "__reduce__": _reduce,
+_FROZEN_METHODS: dict[str, Any] = {
+    "__init__": _init_fields,
+    "__repr__": _repr_fields,
+    "__eq__": _fields_are_equal,
+    "__hash__": _hash_fields,
+    "__setattr__": _raise_frozen_error,
+    "__delattr__": _raise_frozen_error,
+    "__reduce__": _reduce_to_fields,
 }

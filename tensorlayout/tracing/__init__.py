@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from tensorlayout.errors import shown
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.errors import short_repr
+from tensorlayout.support.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
-    from tensorlayout.support.context_blocks import Block
+    from tensorlayout.support.context_blocks import ScopeContext
     from tensorlayout.tracing.explain import Explanation
     from tensorlayout.tracing.refusals import Refusal
     from tensorlayout.tracing.traces import Trace
 
 
-def trace() -> Block[Trace, Trace]:
+def trace() -> ScopeContext[Trace, Trace]:
     """Record every operation of this thread (and of tasks begun in it) inside the block.
 
     Costs nothing while no block is active. Blocks nest; the innermost records. What ``as`` gives is
@@ -31,8 +31,8 @@ def trace() -> Block[Trace, Trace]:
     >>> [(r.name, r.kind, r.bytes_written) for r in seen]
     [('T', 'view', 0), ('to_layout', 'relayout', 48)]
     """
-    blocks = loaded("tensorlayout.tracing.blocks")
-    return blocks.traces.saying(blocks.Trace())
+    blocks = import_lazily("tensorlayout.tracing.blocks")
+    return blocks.trace_scope.scope_with_value(blocks.Trace())
 
 
 def no_copies(
@@ -41,7 +41,7 @@ def no_copies(
     warn: bool = False,
     allow: Iterable[str] = (),
     exports: bool = False,
-) -> Block[Refusal, None]:
+) -> ScopeContext[Refusal, None]:
     """Raise a CopyError at the first copy or change of layout inside the block, before it is made.
 
     That is what a trace calls ``copy`` or ``relayout``: asked for or not, of a whole operand on the
@@ -66,9 +66,9 @@ def no_copies(
     ...     print(str(error).partition("instead, ")[2])
     have the operand in layout (3,2):(2,1), which has such a view
     """
-    loaded("tensorlayout.tracing.blocks")
-    refusals = loaded("tensorlayout.tracing.refusals")
-    return refusals.refusing(at_least, warn, allow, exports)
+    import_lazily("tensorlayout.tracing.blocks")
+    refusals = import_lazily("tensorlayout.tracing.refusals")
+    return refusals.refuse_copies(at_least, warn, allow, exports)
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explanation:
@@ -89,5 +89,5 @@ def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explan
       2. scan int8 (4,6):(6,1) -> (4,6):(6,1): 24 bytes read, 24 written
     """
     if not callable(function):
-        raise TypeError(f"explain: function must be callable, got {shown(function)}")
-    return loaded("tensorlayout.tracing.explain").explained(function, args, named)
+        raise TypeError(f"explain: function must be callable, got {short_repr(function)}")
+    return import_lazily("tensorlayout.tracing.explain").explain_call(function, args, named)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from tensorlayout.plan import Step, distinct_bytes
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing import blocks
-from tensorlayout.tracing.record import arrow, launched
-from tensorlayout.tracing.traces import Trace, traces
+from tensorlayout.tracing.record import format_layout_change, kernel_counts_by_name
+from tensorlayout.tracing.traces import Trace, trace_scope
 
 
 class ExplainedStep(NamedTuple):
@@ -31,7 +31,7 @@ class ExplainedStep(NamedTuple):
     bytes_written: int
 
     def __str__(self) -> str:
-        layouts = arrow([spec.layout for spec in self.inputs], self.result.layout)
+        layouts = format_layout_change([spec.layout for spec in self.inputs], self.result.layout)
         moved = f"{self.bytes_read:,} bytes read, {self.bytes_written:,} written"
         return f"{self.kind} {self.result.dtype} {layouts}: {moved}"
 
@@ -57,32 +57,42 @@ class Explanation(tuple[ExplainedCall, ...]):
         return "\n".join(map(str, self)) or "no operation"
 
 
-def explained(
-    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+def explain_call(
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Explanation:
     """Run a call and return the programs of the operations in it."""
-    calls: blocks.Calls = []
-    with traces.saying(Trace()) as seen, blocks.explaining.saying((calls, seen)):
-        function(*args, **named)
-    ends = [*[first for *_, first in calls], len(seen)][1:]
-    found = []
+    calls: blocks.ExplainedCalls = []
+    with (
+        trace_scope.scope_with_value(Trace()) as trace,
+        blocks.explain_scope.scope_with_value((calls, trace)),
+    ):
+        function(*args, **options)
+    ends = [*[first for *_, first in calls], len(trace)][1:]
+    explanations = []
     for (operation, key, steps, first), end in zip(calls, ends, strict=True):
-        kernels = [name for record in seen.records[first:end] for name in launched(record.kernels)]
+        kernels = [
+            name
+            for record in trace.records[first:end]
+            for name in kernel_counts_by_name(record.kernels)
+        ]
         values = [item for item in key if isinstance(item, (TensorSpec, type))]
         values += [step.plan.result for step in steps.steps]
-        told = tuple([_step(step, values) for step in steps.steps])
-        found.append(ExplainedCall(operation.name, told, tuple(kernels)))
-    return Explanation(found)
+        explained_steps = tuple([_explain_step(step, values) for step in steps.steps])
+        explanations.append(ExplainedCall(operation.name, explained_steps, tuple(kernels)))
+    return Explanation(explanations)
 
 
-def _step(step: Step, values: list[Any]) -> ExplainedStep:
+def _explain_step(step: Step, values: list[Any]) -> ExplainedStep:
     plan = step.plan
-    reads = step.reads if plan.partial else step.reads[plan.destinations :]
-    inputs = tuple([values[v] for v in reads if isinstance(values[v], TensorSpec)])
+    input_numbers = step.reads if plan.partial else step.reads[plan.destinations :]
+    inputs = tuple([values[v] for v in input_numbers if isinstance(values[v], TensorSpec)])
     result = plan.result
-    written_to = [values[v] for v in step.reads[: plan.destinations]]
-    results = written_to or getattr(plan, "results", None) or (result,)
-    read = written = 0
-    if plan.makes != "view" and not blocks.only_allocates(plan):
-        read, written = sum(map(distinct_bytes, inputs)), blocks.written_bytes(results)
-    return ExplainedStep(plan.kind, inputs, result, read, written)
+    destinations = [values[v] for v in step.reads[: plan.destinations]]
+    results = destinations or getattr(plan, "results", None) or (result,)
+    bytes_read = bytes_written = 0
+    if plan.result_kind != "view" and not blocks.is_allocation_only(plan):
+        bytes_read, bytes_written = (
+            sum(map(distinct_bytes, inputs)),
+            blocks.total_written_bytes(results),
+        )
+    return ExplainedStep(plan.kind, inputs, result, bytes_read, bytes_written)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from tensorlayout.plan import KINDS
-from tensorlayout.tracing.record import Record, kernel_cost, launched
+from tensorlayout.tracing.record import Record, format_kernel_cost, kernel_counts_by_name
 from tensorlayout.tracing.traces import Trace
 
 STYLE = """
@@ -33,7 +33,7 @@ b.relayout { color: var(--relayout) } b.compute { color: var(--compute) }
 .bar > i { display: block; height: 100%; background: var(--relayout) }
 """
 
-_WORDS = {
+_KIND_DESCRIPTIONS = {
     "view": "nothing moved",
     "export": "handed to another library",
     "copy": "moved",
@@ -42,11 +42,11 @@ _WORDS = {
 }
 
 
-def page(trace: Trace) -> str:
+def render_page(trace: Trace) -> str:
     """Return the page of a trace."""
-    lines = trace.by_line()
-    most = max((part.bytes_copied for part in lines.values()), default=0)
-    kinds = ", ".join(f'<b class="{kind}">{kind}</b> {_WORDS[kind]}' for kind in KINDS)
+    traces_by_line = trace.by_line()
+    max_bytes = max((part.bytes_copied for part in traces_by_line.values()), default=0)
+    kinds = ", ".join(f'<b class="{kind}">{kind}</b> {_KIND_DESCRIPTIONS[kind]}' for kind in KINDS)
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -57,47 +57,47 @@ def page(trace: Trace) -> str:
             f"<p>{escape(trace.totals)}</p>",
             f'<p class="faint">{kinds}. Bars: bytes copied, of the line that copied most.</p>',
             "<h2>By line, the one that copied most first</h2>",
-            *(section(line, part, most) for line, part in lines.items()),
+            *(render_section(line, part, max_bytes) for line, part in traces_by_line.items()),
             "<h2>In order</h2>",
-            _listed(trace, with_line=True),
+            _render_record_list(trace, with_line=True),
             "</body></html>",
             "",
         ]
     )
 
 
-def section(title: str, trace: Trace, most: int = 0) -> str:
+def render_section(title: str, trace: Trace, max_bytes: int = 0) -> str:
     """Show the calls of a line; with `most` a bar for bytes copied, and open if there are any."""
     bar = is_open = ""
-    if most:
+    if max_bytes:
         copied = trace.bytes_copied
-        bar = f'<div class="bar"><i style="width: {100 * copied / most:.1f}%"></i></div>'
+        bar = f'<div class="bar"><i style="width: {100 * copied / max_bytes:.1f}%"></i></div>'
         is_open = " open" if copied else ""
     return (
         f'<section><details{is_open}><summary><span class="line">{escape(title)}</span><br>'
-        f"{escape(trace.totals)}{bar}</summary>{_listed(trace)}</details></section>"
+        f"{escape(trace.totals)}{bar}</summary>{_render_record_list(trace)}</details></section>"
     )
 
 
-def _listed(trace: Trace, with_line: bool = False) -> str:
-    return f"<ol>{''.join(_item(record, with_line) for record in trace)}</ol>"
+def _render_record_list(trace: Trace, with_line: bool = False) -> str:
+    return f"<ol>{''.join(_render_record(record, with_line) for record in trace)}</ol>"
 
 
-def _item(r: Record, with_line: bool) -> str:
-    told = [f"{r.bytes_read:,} bytes read, {r.bytes_written:,} written"]
+def _render_record(r: Record, with_line: bool) -> str:
+    costs = [f"{r.bytes_read:,} bytes read, {r.bytes_written:,} written"]
     if r.kind == "export":
-        told = [f"{r.bytes_exported:,} bytes handed out"]
+        costs = [f"{r.bytes_exported:,} bytes handed out"]
     if r.seconds:
-        told.append(f"{r.seconds * 1e6:,.1f} us")
+        costs.append(f"{r.seconds * 1e6:,.1f} us")
     if r.device_seconds:
-        told.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
+        costs.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
     kernels = "".join(
-        f'<br><span class="faint">{escape(name)}: {escape(kernel_cost(counts))}</span>'
-        for name, counts in launched(r.kernels).items()
+        f'<br><span class="faint">{escape(name)}: {escape(format_kernel_cost(counts))}</span>'
+        for name, counts in kernel_counts_by_name(r.kernels).items()
     )
     line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
     return (
         f'<li class="{r.kind}"><b class="{r.kind}">{r.kind}</b> {escape(r.called)}{line}'
         f"<br><code>{escape(r.dtype)} {escape(r.layouts)}</code>"
-        f'<br><span class="faint">{"; ".join(told)}</span>{kernels}</li>'
+        f'<br><span class="faint">{"; ".join(costs)}</span>{kernels}</li>'
     )

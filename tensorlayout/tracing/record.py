@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan import COPIES, Kind, Plan
-from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -37,58 +37,60 @@ class Line(NamedTuple):
 
     def __str__(self) -> str:
         """The path below the current folder, or below that of libraries; the line's number."""
-        path = _short(self.file)
+        path = _shorten_path(self.file)
         # What is no Unicode is escaped, so that the text can be written anywhere.
         return f"{path.encode('utf-8', 'backslashreplace').decode('utf-8')}:{self.number}"
 
 
-def _short(path: str) -> str:
+def _shorten_path(path: str) -> str:
     for folder in _INSTALLED:
-        _, found, inside = path.rpartition(f"{os.sep}{folder}{os.sep}")
-        if found:
-            return inside
+        _, separator, relative_path = path.rpartition(f"{os.sep}{folder}{os.sep}")
+        if separator:
+            return relative_path
     try:
         return path.removeprefix(_STDLIB).removeprefix(f"{Path.cwd()}{os.sep}")
     except OSError:  # the folder has been removed
         return path
 
 
-def stack() -> tuple[Line, ...]:
+def calling_lines() -> tuple[Line, ...]:
     """The line that called this package, and, where that is a library's, who called that.
 
     The last one is the first outside of installed libraries, where there is one.
     """
-    found: list[Line] = []
+    lines: list[Line] = []
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if found or not code.co_filename.startswith(_PACKAGE):
-            found.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
-            if not _is_library(code.co_filename):
-                return tuple(found)
+        if lines or not code.co_filename.startswith(_PACKAGE):
+            lines.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
+            if not _is_library_file(code.co_filename):
+                return tuple(lines)
         frame = frame.f_back  # type: ignore[assignment]
-    return tuple(found[:1])
+    return tuple(lines[:1])
 
 
 @functools.lru_cache(maxsize=1024)
-def _is_library(file: str) -> bool:
+def _is_library_file(file: str) -> bool:
     parts = file.split(os.sep)
     installed = any(folder in parts for folder in _INSTALLED)
     return installed or file.startswith((_PACKAGE, _STDLIB, "<frozen "))
 
 
-def work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[DeviceWork | None]:
+def record_device_work(
+    plan: Plan, operands: tuple[Any, ...]
+) -> AbstractContextManager[DeviceWork | None]:
     """What CUDA does inside the block; None where it has no part, as in views."""
     specs = [x.spec for x in operands if isinstance(x, Tensor)]
-    moves = plan.makes != "view" or not all(spec.layout.is_strided for spec in specs)
+    moves_elements = plan.result_kind != "view" or not all(spec.layout.is_strided for spec in specs)
     device = next((s.device for s in (plan.result, *specs) if s.device.kind == "cuda"), None)
-    if device is None or not moves:
+    if device is None or not moves_elements:
         return nullcontext()
-    log = loaded("tensorlayout.cuda.engine.launch_log")  # only where there is one
+    log = import_lazily("tensorlayout.cuda.engine.launch_log")  # only where there is one
     return log.device_work(device.number)
 
 
-@frozen
+@frozen_dataclass
 class Record:
     """One operation: what it did, to which layouts, at what cost, and which line called it.
 
@@ -169,10 +171,10 @@ class Record:
     @property
     def layouts(self) -> str:
         """The layouts before and after, as a table has them."""
-        return arrow(self.inputs, self.output)
+        return format_layout_change(self.inputs, self.output)
 
 
-def arrow(inputs: Iterable[Layout], output: Layout) -> str:
+def format_layout_change(inputs: Iterable[Layout], output: Layout) -> str:
     """Layouts before and after, apart by an arrow."""
     return f"{', '.join(map(str, inputs))} -> {output}".lstrip()
 
@@ -180,30 +182,30 @@ def arrow(inputs: Iterable[Layout], output: Layout) -> str:
 # --- kernels of CUDA, as tables show them ---
 
 
-def launched(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]:
+def kernel_counts_by_name(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]:
     """Kernels of one name and operation counted together, by these and their number, if not 1."""
-    found: dict[str, Counts] = {}
+    counts_by_name: dict[str, Counts] = {}
     for kernel, counts in kernels.items():
         name = f"{kernel.name} {kernel.operation}".rstrip()
-        found[name] = found[name] + counts if name in found else counts
-    return {f"{n} x{c.launches}" if c.launches > 1 else n: c for n, c in found.items()}
+        counts_by_name[name] = counts_by_name[name] + counts if name in counts_by_name else counts
+    return {f"{n} x{c.launches}" if c.launches > 1 else n: c for n, c in counts_by_name.items()}
 
 
-def kernel_cost(counts: Counts) -> str:
+def format_kernel_cost(counts: Counts) -> str:
     """The time on a GPU; on the simulator how few sectors would have done."""
     if counts.seconds:
         return f"{counts.seconds * 1e6:.1f} us"
-    found = []
+    efficiencies = []
     if counts.loads.accesses:
-        found.append(f"read {counts.sector_efficiency_read:.2f}")
+        efficiencies.append(f"read {counts.sector_efficiency_read:.2f}")
     if counts.stores.accesses:
-        found.append(f"written {counts.sector_efficiency_write:.2f}")
-    return f"sectors: {', '.join(found)}" if found else ""
+        efficiencies.append(f"written {counts.sector_efficiency_write:.2f}")
+    return f"sectors: {', '.join(efficiencies)}" if efficiencies else ""
 
 
-def kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
+def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
     """A line for each, to stand below what launched them."""
     return [
-        f"{f'  {name}':<44}{kernel_cost(counts)}".rstrip()
-        for name, counts in launched(kernels).items()
+        f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
+        for name, counts in kernel_counts_by_name(kernels).items()
     ]

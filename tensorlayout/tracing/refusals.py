@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from tensorlayout.errors import CopyError, cut, named, shown
+from tensorlayout.errors import CopyError, prefix_operation_name, short_repr, truncate
 from tensorlayout.layout import Layout
 from tensorlayout.plan import COPIES, distinct_bytes, events
-from tensorlayout.support.context_blocks import Block, Scope
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.support.context_blocks import Scope, ScopeContext
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing.record import Record
 
@@ -31,7 +31,7 @@ class CopyWarning(UserWarning):
     __module__ = "tensorlayout"
 
 
-@frozen
+@frozen_dataclass
 class Refusal:
     """The options of `no_copies`; `exports`: exports are refused, too."""
 
@@ -40,7 +40,9 @@ class Refusal:
     allow: frozenset[str]
     exports: bool
 
-    def check(self, record: Record, instead: str, source: TensorSpec, result: TensorSpec) -> None:
+    def check_record(
+        self, record: Record, instead: str, source: TensorSpec, result: TensorSpec
+    ) -> None:
         """Raise a CopyError, or warn, if `record` is refused; one of a single element never is.
 
         `instead`: the advice; empty where it follows from what is copied from `source` to `result`.
@@ -54,63 +56,69 @@ class Refusal:
             or record.name in self.allow
         ):
             return
-        layouts = ", ".join(cut(layout) for layout in record.inputs[:4])
+        layouts = ", ".join(truncate(layout) for layout in record.inputs[:4])
         if len(record.inputs) > 4:
             layouts += ", …"
         if copies:
-            layouts += f" -> {cut(record.output)}"
+            layouts += f" -> {truncate(record.output)}"
         text = (
-            f"{size:,} bytes of {record.dtype} would be {_DONE[record.kind]}"
+            f"{size:,} bytes of {record.dtype} would be {_ACTION_BY_KIND[record.kind]}"
             f" at {record.where or 'an unknown line'}, layout {layouts};"
-            f" instead, {instead or _between(source, result)}"
+            f" instead, {instead or _copy_advice(source, result)}"
         )
         if self.warn:
-            place = (record.file, record.line) if record.stack else ("<unknown>", 1)
-            warnings.warn_explicit(f"{record.name}: {text}", CopyWarning, *place, registry=_warned)
+            file_and_line = (record.file, record.line) if record.stack else ("<unknown>", 1)
+            warnings.warn_explicit(
+                f"{record.name}: {text}", CopyWarning, *file_and_line, registry=_warning_registry
+            )
             return
         error = CopyError(text)
         error.record = record
-        raise named(record.name, error)
+        raise prefix_operation_name(record.name, error)
 
 
-refusals: Scope[Refusal] = Scope("no_copies", events.watched)
+refusal_scope: Scope[Refusal] = Scope("no_copies", events.watched)
 
 
-def refusing(at_least: Any, warn: bool, allow: Any, exports: bool) -> Block[Refusal, None]:
+def refuse_copies(
+    at_least: Any, warn: bool, allow: Any, exports: bool
+) -> ScopeContext[Refusal, None]:
     """Return a block that refuses copies, and exports if asked; TypeError for a wrong argument."""
     try:
         size = operator.index(at_least)
     except TypeError:
-        raise TypeError(f"at_least must be an integer, got {shown(at_least)}") from None
+        raise TypeError(f"at_least must be an integer, got {short_repr(at_least)}") from None
     names = None if isinstance(allow, str) or not isinstance(allow, Iterable) else frozenset(allow)
     if names is None or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"allow must be a collection of names, got {shown(allow)}")
-    return refusals.giving(Refusal(size, bool(warn), names, bool(exports)), None)
+        raise TypeError(f"allow must be a collection of names, got {short_repr(allow)}")
+    return refusal_scope.scope_with_target(Refusal(size, bool(warn), names, bool(exports)), None)
 
 
-_DONE = {
+_ACTION_BY_KIND = {
     "export": "handed to another library",
     "copy": "copied",
     "relayout": "moved into another layout",
 }
 
 # What Python shows once for each line has been shown.
-_warned: dict[str | tuple[str, type[Warning], int], int] = {}
+_warning_registry: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
-def _between(source: TensorSpec, result: TensorSpec) -> str:
+def _copy_advice(source: TensorSpec, result: TensorSpec) -> str:
     """Return the advice that makes a copy unnecessary, by what it would copy."""
-    before, after = source.layout, result.layout
+    source_layout, result_layout = source.layout, result.layout
     if source.device != result.device:
         return f"make it on {result.device}, by device=, or go on where it is, on {source.device}"
-    if distinct_bytes(source) < before.size * source.dtype.itemsize:
+    if distinct_bytes(source) < source_layout.size * source.dtype.itemsize:
         return "use the view that repeats elements as it is"
-    if before.same_placement(after):
+    if source_layout.same_placement(result_layout):
         if source.dtype != result.dtype:
             return f"have the operand in {result.dtype}"
         return "use the operand itself, of which it is the same"
-    if before.shape == after.shape:
-        return f"have the operand in layout {cut(after)}"
-    if before.reshape(after.shape) is not None:
+    if source_layout.shape == result_layout.shape:
+        return f"have the operand in layout {truncate(result_layout)}"
+    if source_layout.reshape(result_layout.shape) is not None:
         return "leave out copy=True: there is a view"
-    return f"have the operand in layout {Layout.row_major(before.shape)}, which has such a view"
+    return (
+        f"have the operand in layout {Layout.row_major(source_layout.shape)}, which has such a view"
+    )

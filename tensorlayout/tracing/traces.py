@@ -8,12 +8,12 @@ from typing import Any, overload
 
 from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
-from tensorlayout.support.lazy_imports import loaded
-from tensorlayout.support.light_dataclasses import planned
-from tensorlayout.tracing.record import Record, kernel_lines, launched
+from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.light_dataclasses import plan_dataclass
+from tensorlayout.tracing.record import Record, format_kernel_lines, kernel_counts_by_name
 
 
-@planned
+@plan_dataclass
 class Trace:
     """The records of a `trace()` block, in order; prints as a table, in which - is no time.
 
@@ -43,8 +43,8 @@ class Trace:
     @overload
     def __getitem__(self, at: slice, /) -> Trace: ...
     def __getitem__(self, at: int | slice, /) -> Record | Trace:
-        found = self.records[at]
-        return Trace(found) if isinstance(found, list) else found
+        records = self.records[at]
+        return Trace(records) if isinstance(records, list) else records
 
     def filter(
         self,
@@ -71,19 +71,19 @@ class Trace:
             if kind not in KINDS:
                 raise ValueError(f"filter: kinds are {', '.join(KINDS)}, got {kind!r}")
 
-        def wanted(record: Record) -> bool:
+        def is_match(record: Record) -> bool:
             return (
                 (not kinds or record.kind in kinds)
                 and name in (None, record.name)
                 and any(
-                    (file is None or each.file.endswith(file)) and line in (None, each.number)
-                    for each in record.stack
+                    (file is None or caller.file.endswith(file)) and line in (None, caller.number)
+                    for caller in record.stack
                 )
                 and record.bytes_written >= at_least
                 and (where is None or bool(where(record)))
             )
 
-        return Trace([record for record in self.records if wanted(record)])
+        return Trace([record for record in self.records if is_match(record)])
 
     @property
     def copies(self) -> Trace:
@@ -109,11 +109,11 @@ class Trace:
         >>> [(len(part), part.bytes_copied) for part in seen.by_line().values()]
         [(2, 96)]
         """
-        found: dict[str, Trace] = {}
+        traces_by_line: dict[str, Trace] = {}
         for record in self.records:
             line = str(record.stack[-1]) if record.stack else "-"
-            found.setdefault(line, Trace()).records.append(record)
-        return Lines(sorted(found.items(), key=lambda item: -item[1].bytes_copied))
+            traces_by_line.setdefault(line, Trace()).records.append(record)
+        return Lines(sorted(traces_by_line.items(), key=lambda item: -item[1].bytes_copied))
 
     @property
     def bytes_read(self) -> int:
@@ -200,29 +200,30 @@ class Trace:
         '3 operations (1 view, 1 relayout, 1 compute)'
         """
         kinds = [record.kind for record in self.records]
-        of_kinds = [_counted(kinds.count(kind), kind) for kind in KINDS if kind in kinds]
-        told = f" ({', '.join(of_kinds)})" if of_kinds else ""
+        count_texts = [_format_count(kinds.count(kind), kind) for kind in KINDS if kind in kinds]
+        kind_counts = f" ({', '.join(count_texts)})" if count_texts else ""
         exported = f" {self.bytes_exported:,} exported," if "export" in kinds else ""
         device = self.device_seconds
-        on_device = f", {device * 1e6:,.1f} us on the device" if device else ""
+        device_time = f", {device * 1e6:,.1f} us on the device" if device else ""
         return (
-            f"{_counted(len(kinds), 'operation')}{told}: {self.bytes_read:,} bytes read,"
+            f"{_format_count(len(kinds), 'operation')}{kind_counts}: {self.bytes_read:,} "
+            "bytes read,"
             f" {self.bytes_written:,} written, {self.bytes_copied:,} of them copied,"
-            f"{exported} {self.seconds * 1e6:,.1f} us{on_device}"
+            f"{exported} {self.seconds * 1e6:,.1f} us{device_time}"
         )
 
     def __str__(self) -> str:
         head = ["line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s"]
-        rows = [_row(record) for record in self.records]
+        rows = [_trace_table_row(record) for record in self.records]
         if self.device_seconds:
             head.append("device us")
             for row, record in zip(rows, self.records, strict=True):
-                took = record.device_seconds
-                row.append(f"{took * 1e6:.1f}" if took else "-")
-        first, *others = _table(head, rows, words=5)
+                device_seconds = record.device_seconds
+                row.append(f"{device_seconds * 1e6:.1f}" if device_seconds else "-")
+        first, *others = _format_table(head, rows, left_aligned_columns=5)
         lines = [first]
         for line, record in zip(others, self.records, strict=True):
-            lines += [line, *kernel_lines(record.kernels)]
+            lines += [line, *format_kernel_lines(record.kernels)]
         return "\n".join([*lines, self.totals])
 
     def to_html(self) -> str:
@@ -234,7 +235,7 @@ class Trace:
         >>> seen.to_html().splitlines()[0]
         '<!DOCTYPE html>'
         """
-        return loaded("tensorlayout.tracing.html").page(self)
+        return import_lazily("tensorlayout.tracing.html").render_page(self)
 
     def to_perfetto(self) -> str:
         """The trace in JSON, as Perfetto (ui.perfetto.dev) and Chrome's trace viewer read it.
@@ -248,12 +249,14 @@ class Trace:
         >>> [event["name"] for event in json.loads(seen.to_perfetto())["traceEvents"]]
         ['zeros', 'T']
         """
-        first = min((r.start for r in self.records), default=0.0)  # from which times count
-        events = [_event(r, first) for r in self.records]
-        return loaded("json").dumps({"traceEvents": events, "displayTimeUnit": "ns"}, indent=1)
+        start_time = min((r.start for r in self.records), default=0.0)  # from which times count
+        events = [_perfetto_event(r, start_time) for r in self.records]
+        return import_lazily("json").dumps(
+            {"traceEvents": events, "displayTimeUnit": "ns"}, indent=1
+        )
 
 
-traces: Scope[Trace] = Scope("trace", watched)
+trace_scope: Scope[Trace] = Scope("trace", watched)
 
 
 class Lines(dict[str, Trace]):
@@ -271,33 +274,35 @@ class Lines(dict[str, Trace]):
             )
             for line, part in self.items()
         ]
-        return "\n".join(_table(head, rows, words=1))
+        return "\n".join(_format_table(head, rows, left_aligned_columns=1))
 
 
-def _counted(count: int, what: str) -> str:
-    several = {"copy": "copies", "relayout": "relayouts"}.get(what, f"{what}s")
-    return f"{count} {what if count == 1 else several}"
+def _format_count(count: int, noun: str) -> str:
+    plural = {"copy": "copies", "relayout": "relayouts"}.get(noun, f"{noun}s")
+    return f"{count} {noun if count == 1 else plural}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int) -> list[str]:
+def _format_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, left_aligned_columns: int
+) -> list[str]:
     """Lines in columns as wide as need be; the first `words` columns begin at the left."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     return [
         "  ".join(
-            word.ljust(w) if c < words else word.rjust(w)
-            for c, (word, w) in enumerate(zip(row, widths, strict=True))
+            word.ljust(width) if column_number < left_aligned_columns else word.rjust(width)
+            for column_number, (word, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in (head, *rows)
+        for row in (headings, *rows)
     ]
 
 
-def _row(r: Record) -> list[str]:
-    moved = r.kind not in ("view", "export")
+def _trace_table_row(r: Record) -> list[str]:
+    moves_elements = r.kind not in ("view", "export")
     return [
         *(r.where or "-", r.called, r.kind, r.layouts, r.dtype),
         *(str(r.bytes_read), str(r.bytes_written)),
         f"{r.seconds * 1e6:.1f}" if r.seconds else "-",
-        f"{r.gigabytes_per_second:.2f}" if moved and r.seconds else "-",
+        f"{r.gigabytes_per_second:.2f}" if moves_elements and r.seconds else "-",
     ]
 
 
@@ -307,11 +312,11 @@ def _row(r: Record) -> list[str]:
 # instant ones ("i"), times in microseconds.
 
 
-def _event(r: Record, first: float) -> dict[str, Any]:
-    lasting = {"ph": "X", "dur": r.seconds * 1e6} if r.seconds else {"ph": "i", "s": "t"}
+def _perfetto_event(r: Record, start_time: float) -> dict[str, Any]:
+    duration_fields = {"ph": "X", "dur": r.seconds * 1e6} if r.seconds else {"ph": "i", "s": "t"}
     args: dict[str, Any] = {
         "line": r.where,
-        "stack": [f"{each.file}:{each.number} {each.function}" for each in r.stack],
+        "stack": [f"{caller.file}:{caller.number} {caller.function}" for caller in r.stack],
         "layouts": r.layouts,
         "dtype": r.dtype,
         "bytes read": r.bytes_read,
@@ -322,13 +327,16 @@ def _event(r: Record, first: float) -> dict[str, Any]:
         args["bytes exported"] = r.bytes_exported
     if r.device_seconds:
         args["device us"] = r.device_seconds * 1e6
-    if kernels := {name: _cost(counts) for name, counts in launched(r.kernels).items()}:
+    if kernels := {
+        name: _kernel_cost_fields(counts)
+        for name, counts in kernel_counts_by_name(r.kernels).items()
+    }:
         args["kernels"] = kernels
-    place = {"ts": (r.start - first) * 1e6, "pid": 0, "tid": r.thread}
-    return {"name": r.called, "cat": r.kind, **lasting, **place, "args": args}
+    position_fields = {"ts": (r.start - start_time) * 1e6, "pid": 0, "tid": r.thread}
+    return {"name": r.called, "cat": r.kind, **duration_fields, **position_fields, "args": args}
 
 
-def _cost(counts: Any) -> dict[str, float]:
+def _kernel_cost_fields(counts: Any) -> dict[str, float]:
     if counts.seconds:
         return {"device us": counts.seconds * 1e6}
     return {

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import as_device
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import call_with_error_name, raise_named_error, short_repr, truncate
 from tensorlayout.functions import arguments
 from tensorlayout.functions.layouts import octets_of, over, spec_over, to_layout
 from tensorlayout.functions.transfers import moved, on_host
@@ -23,7 +23,7 @@ from tensorlayout.xla.conversion import as_shape, layout_of
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.shapes import Shape
 
-_Out = TypeVar("_Out")
+_OutT = TypeVar("_OutT")
 
 
 def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | None = None) -> Tensor:
@@ -55,33 +55,39 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
      [ 2.,  3.,  6.,  7., 10.],
      [12., 13., 16., 17., 20.]]
     """
-    memory = _memory_of(shape)
-    octets = under("from_buffer", octets_of, "buffer", buffer)
-    if octets.size < memory.nbytes:
-        takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
-        refuse("from_buffer", f"{takes}, the buffer has {octets.size}")
-    tensor = memory.over(octets)
-    if memory.layout is None:
-        tensor = tensor[memory.places]
-    if memory.layout is None or memory.layout.is_tiled:
-        tensor = to_layout(tensor, memory.packed)
+    description = _describe_buffer(shape)
+    octets = call_with_error_name("from_buffer", octets_of, "buffer", buffer)
+    if octets.size < description.nbytes:
+        requirement = f"{truncate(description.shape)} takes {description.nbytes} bytes"
+        raise_named_error("from_buffer", f"{requirement}, the buffer has {octets.size}")
+    tensor = description.tensor_over_bytes(octets)
+    if description.layout is None:
+        tensor = tensor[description.element_index]
+    if description.layout is None or description.layout.is_tiled:
+        tensor = to_layout(tensor, description.packed_layout)
     return tensor if device is None else moved(tensor, as_device(device))
 
 
-class _Memory:
+class _BufferDescription:
     """The memory of an array that can be read and written: all that needs none of its bytes."""
 
     def __init__(self, shape: Shape) -> None:
         if shape.is_array and shape.layout is None:
             shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
         shape.validate()
-        self.slots, self.nbytes = shape.physical_size, shape.physical_byte_size
+        self.slot_count, self.nbytes = shape.physical_size, shape.physical_byte_size
         kind, bits = shape.element_type, shape.element_bits
-        fits = bits == 8 * (kind.byte_width or 0) or (kind.is_sub_byte and bits == kind.bit_width)
-        require(fits, f"shape: an element of {kind.text} does not take {shown(bits)} bits", shape)
-        self.shape, self.dtype, self.bits = shape, kind.dtype, bits
+        fits_type = bits == 8 * (kind.byte_width or 0) or (
+            kind.is_sub_byte and bits == kind.bit_width
+        )
+        require(
+            fits_type,
+            f"shape: an element of {kind.text} does not take {short_repr(bits)} bits",
+            shape,
+        )
+        self.shape, self.dtype, self.element_bits = shape, kind.dtype, bits
         # Of tensors that share nothing with it.
-        self.packed = Layout.packed(shape.dimensions, shape.own_layout.minor_to_major)
+        self.packed_layout = Layout.packed(shape.dimensions, shape.own_layout.minor_to_major)
         self.layout: Layout | None
         try:
             self.layout = layout_of(shape)
@@ -91,39 +97,41 @@ class _Memory:
     @cached_property
     def spec(self) -> TensorSpec:
         """The spec of the elements; of all slots, where no layout says where these are."""
-        few = self.bits if self.bits % 8 else None
-        return spec_over(self.dtype, self.layout or Layout((self.slots,), slot_bits=few))
+        slot_bits = self.element_bits if self.element_bits % 8 else None
+        return spec_over(self.dtype, self.layout or Layout((self.slot_count,), slot_bits=slot_bits))
 
-    def over(self, octets: Array) -> Tensor:
+    def tensor_over_bytes(self, octets: Array) -> Tensor:
         """Return a tensor over bytes, whose elements are at the `places`."""
         return over(octets, self.spec, self.spec.layout)
 
     @property
-    def places(self) -> Any:
+    def element_index(self) -> Any:
         """The index of the elements in tensors over the memory."""
         if self.layout is not None:
             return ...
         sizes, tiles = self.shape.physical()
-        found = np.asarray(tiling.position(np.ix_(*map(np.arange, sizes)), sizes, tiles))
-        return found.transpose(self.shape.own_layout.logical_to_physical)
+        positions = np.asarray(tiling.slot_of_index(np.ix_(*map(np.arange, sizes)), sizes, tiles))
+        return positions.transpose(self.shape.own_layout.logical_to_physical)
 
 
-def _memory_of(shape: Shape | str) -> _Memory:
+def _describe_buffer(shape: Shape | str) -> _BufferDescription:
     """Return the memory of a valid array, given by its text too."""
-    placed = as_shape(shape)
+    parsed_shape = as_shape(shape)
     # Prefixes take no part in comparing shapes, so none may be remembered.
-    prefixed = placed.layout is not None and placed.layout.metadata_prefix_bytes
-    require(not prefixed, "shape: where the metadata of a dynamic shape is is not known", placed)
-    return _remembered(placed)
+    has_prefix = parsed_shape.layout is not None and parsed_shape.layout.metadata_prefix_bytes
+    require(
+        not has_prefix, "shape: where the metadata of a dynamic shape is is not known", parsed_shape
+    )
+    return _cached_description(parsed_shape)
 
 
-_remembered = lru_cache(1024)(_Memory)
+_cached_description = lru_cache(1024)(_BufferDescription)
 
 
 @overload
 def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
 @overload
-def to_buffer(x: Tensor, shape: Shape | str, *, out: _Out) -> _Out: ...
+def to_buffer(x: Tensor, shape: Shape | str, *, out: _OutT) -> _OutT: ...
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     """The memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
 
@@ -142,51 +150,59 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int4), "s4[2,3]{0,1:E(4)}")
     b'ARc'
     """
-    x = under("to_buffer", arguments.tensor, x)
-    memory = _memory_of(shape)
-    sizes = memory.shape.dimensions
-    require(x.shape == sizes, "to_buffer: x must have the sizes of", x.shape, of=memory.shape)
-    taken = [memory.dtype]
-    if dtypes.is_narrow(memory.dtype):
-        taken.append(dtypes.wider(memory.dtype))
-    if x.dtype not in taken:
-        rule = f"x must be {' or '.join(map(str, taken))} for {cut(memory.shape)}"
-        refuse("to_buffer", f"{rule}, got {x.dtype}", TypeError)
-    given = None if out is None else _writable(out, memory)[: memory.nbytes]
-    x = _stored(on_host(x), memory)
+    x = call_with_error_name("to_buffer", arguments.tensor, x)
+    description = _describe_buffer(shape)
+    sizes = description.shape.dimensions
+    require(
+        x.shape == sizes, "to_buffer: x must have the sizes of", x.shape, subject=description.shape
+    )
+    accepted_dtypes = [description.dtype]
+    if dtypes.is_narrow_dtype(description.dtype):
+        accepted_dtypes.append(dtypes.widened_dtype(description.dtype))
+    if x.dtype not in accepted_dtypes:
+        rule = (
+            f"x must be {' or '.join(map(str, accepted_dtypes))} for {truncate(description.shape)}"
+        )
+        raise_named_error("to_buffer", f"{rule}, got {x.dtype}", TypeError)
+    destination = None if out is None else _writable_bytes(out, description)[: description.nbytes]
+    x = _cast_to_stored_dtype(on_host(x), description)
     try:
-        if memory.nbytes > sys.maxsize:
+        if description.nbytes > sys.maxsize:
             raise MemoryError  # NumPy would not try
-        octets = np.zeros(memory.nbytes, np.uint8) if given is None else given
-        if given is not None and (memory.slots != x.size or memory.bits % 8):
-            given[:] = 0
-        memory.over(octets)[memory.places] = x
+        octets = np.zeros(description.nbytes, np.uint8) if destination is None else destination
+        if destination is not None and (
+            description.slot_count != x.size or description.element_bits % 8
+        ):
+            destination[:] = 0
+        description.tensor_over_bytes(octets)[description.element_index] = x
         return octets.tobytes() if out is None else out
     except MemoryError:
-        takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
-        raise MemoryError(f"to_buffer: {takes}, which cannot be allocated") from None
+        requirement = f"{truncate(description.shape)} takes {description.nbytes} bytes"
+        raise MemoryError(f"to_buffer: {requirement}, which cannot be allocated") from None
 
 
-def _writable(out: Any, memory: _Memory) -> Array:
-    octets = under("to_buffer", octets_of, "out", out)
-    if not octets.flags.writeable or octets.size < memory.nbytes:
-        what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
-        rule = f"out must be {memory.nbytes} writable bytes for {cut(memory.shape)}"
-        refuse("to_buffer", f"{rule}, got {what}")
+def _writable_bytes(out: Any, description: _BufferDescription) -> Array:
+    octets = call_with_error_name("to_buffer", octets_of, "out", out)
+    if not octets.flags.writeable or octets.size < description.nbytes:
+        received = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
+        rule = f"out must be {description.nbytes} writable bytes for {truncate(description.shape)}"
+        raise_named_error("to_buffer", f"{rule}, got {received}")
     return octets
 
 
-def _stored(x: Tensor, memory: _Memory) -> Tensor:
+def _cast_to_stored_dtype(x: Tensor, description: _BufferDescription) -> Tensor:
     """Return elements of the type that is stored."""
-    kind = memory.shape.element_type
-    if x.dtype == memory.dtype:
+    kind = description.shape.element_type
+    if x.dtype == description.dtype:
         return x
     if x.dtype == dtypes.float32:
-        return x.astype(memory.dtype)
-    least, most = dtypes.limits(memory.dtype)
+        return x.astype(description.dtype)
+    minimum, maximum = dtypes.integer_limits(description.dtype)
     elements = np.asarray(x)
-    beyond = elements[(elements < least) | (elements > most)]
-    if beyond.size:
-        rule = f"{kind.text} holds {least} to {most}"
-        refuse("to_buffer", f"{rule}, got {beyond[0]}; shape {cut(memory.shape)}")
-    return x.view(memory.dtype)
+    out_of_range = elements[(elements < minimum) | (elements > maximum)]
+    if out_of_range.size:
+        rule = f"{kind.text} holds {minimum} to {maximum}"
+        raise_named_error(
+            "to_buffer", f"{rule}, got {out_of_range[0]}; shape {truncate(description.shape)}"
+        )
+    return x.view(description.dtype)

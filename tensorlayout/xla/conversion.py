@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tensorlayout.errors import cut, refuse, shown
+from tensorlayout.errors import raise_named_error, short_repr, truncate
 from tensorlayout.layout import (
     COMBINE,
     MAX_SLOTS,
@@ -18,17 +18,17 @@ from tensorlayout.layout import (
     PaddingValue,
     Part,
     Parts,
-    checked_integers,
-    checked_padding,
+    check_integers,
+    check_padding_value,
     slots,
 )
-from tensorlayout.xla.calling import require, require_in
+from tensorlayout.xla.calling import require, require_in_range
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Tile, expanded
+from tensorlayout.xla.tiles import Tile, tiled_sizes
 
 
 def layout_of(
@@ -56,33 +56,33 @@ def layout_of(
     >>> layout_of("s4[3,5]{1,0:E(4)}")
     Layout.parse('(3,5):(5,1) bits=4')
     """
-    return _laid_out(as_shape(shape, "layout_of"), checked_padding(padding_value))
+    return _cached_layout(as_shape(shape, "layout_of"), check_padding_value(padding_value))
 
 
 def as_shape(shape: Shape | str, name: str = "shape") -> Shape:
     """Return a shape, given by its text too."""
-    found = parse_shape(shape) if isinstance(shape, str) else shape
-    if not isinstance(found, Shape):
-        refuse(name, f"must be a Shape or its text, got {shown(shape)}", TypeError)
-    return found
+    parsed = parse_shape(shape) if isinstance(shape, str) else shape
+    if not isinstance(parsed, Shape):
+        raise_named_error(name, f"must be a Shape or its text, got {short_repr(shape)}", TypeError)
+    return parsed
 
 
 @lru_cache(1024)
-def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
+def _cached_layout(shape: Shape, padding_value: Padding) -> Layout:
     sizes, tiles = shape.physical()
-    if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
-        refuse("layout_of", f"{cut(shape)} takes 2**63 slots or more")
-    order, cuts = shape.own_layout.minor_to_major, [tile.dimensions for tile in tiles]
+    if math.prod(tiled_sizes(sizes, tiles)) > MAX_SLOTS:
+        raise_named_error("layout_of", f"{truncate(shape)} takes 2**63 slots or more")
+    order, tile_sizes = shape.own_layout.minor_to_major, [tile.dimensions for tile in tiles]
     bits = shape.element_bits
-    few = bits if bits == _few_bits(shape.element_type) else None
+    slot_bits = bits if bits == _sub_byte_bits(shape.element_type) else None
     try:
-        return Layout.tiled(shape.dimensions, cuts, order, padding_value, few)
+        return Layout.tiled(shape.dimensions, tile_sizes, order, padding_value, slot_bits)
     except ValueError:
-        rule = f"the tiles of {cut(shape)} cannot be said as splits of its dimensions"
+        rule = f"the tiles of {truncate(shape)} cannot be said as splits of its dimensions"
         raise ValueError(f"layout_of: {rule}") from None
 
 
-def _few_bits(kind: PrimitiveType) -> int | None:
+def _sub_byte_bits(kind: PrimitiveType) -> int | None:
     """The bits of a slot below a byte that a type has; None for other types."""
     return kind.bit_width if kind.is_sub_byte else None
 
@@ -108,26 +108,30 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
     f32[2,3]{0,1:T(5,3)}
     """
     if not isinstance(layout, Layout):
-        refuse("shape_of", f"layout must be a Layout, got {shown(layout)}", TypeError)
+        raise_named_error(
+            "shape_of", f"layout must be a Layout, got {short_repr(layout)}", TypeError
+        )
     is_block = layout.covers_block and layout.form is layout
     require(is_block, "shape_of: a layout must cover its block from slot 0 on", layout)
     if layout.slot_bits is not None:
-        its_own = layout.slot_bits == _few_bits(element_type)
-        require(its_own, f"shape_of: slots must be those of {element_type.text}", layout)
+        is_own_width = layout.slot_bits == _sub_byte_bits(element_type)
+        require(is_own_width, f"shape_of: slots must be those of {element_type.text}", layout)
         properties = {"element_size_in_bits": layout.slot_bits, **properties}
     for stars in (False, True):
-        tiles = _tiles_of(layout, stars) if layout.is_padded or layout.is_tiled else []
-        made = XlaLayout(minor_to_major=layout.minor_to_major, tiles=tuple(tiles), **properties)
-        shape = Shape.array(element_type, layout.shape, made)
+        tiles = _tiles_for_layout(layout, stars) if layout.is_padded or layout.is_tiled else []
+        xla_layout = XlaLayout(
+            minor_to_major=layout.minor_to_major, tiles=tuple(tiles), **properties
+        )
+        shape = Shape.array(element_type, layout.shape, xla_layout)
         try:
             if layout_of(shape, layout.padding_value) is layout:
                 return shape
         except ValueError:  # tiles that no layout says
             continue
-    return refuse("shape_of", f"XLA's tiles cannot say {cut(layout)}")
+    return raise_named_error("shape_of", f"XLA's tiles cannot say {truncate(layout)}")
 
 
-def _tiles_of(layout: Layout, stars: bool) -> list[Tile]:
+def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
     """Tiles that give the splits and the padding of a layout that covers its block.
 
     Level by level: the slowest digits that stand in the order of the dimensions are counts of
@@ -136,66 +140,87 @@ def _tiles_of(layout: Layout, stars: bool) -> list[Tile]:
     """
     physical = layout.minor_to_major[::-1]
     sizes = [layout.shape[d] for d in physical]
-    padded = [slots.spanning(layout.parts[d], layout.padded_shape[d]) for d in physical]
+    padded = [slots.extend_parts_to_size(layout.parts[d], layout.padded_shape[d]) for d in physical]
     dims = [tuple(part for part in parts if part[0] != 1) for parts in padded]
     tiles: list[Tile] = []
     axes: list[Part] = []  # what stands in front of the last tile
-    while (counted := _counted(dims, sizes)) is not None:
-        inside = [parts[d in counted :] for d, parts in enumerate(dims)]
-        whole = [_extent(parts) for parts in inside]
-        start = next((d for d, size in enumerate(whole) if size != 1), len(dims))
-        tiles.append(Tile(tuple(whole[start:])))
-        axes += [dims[d][0] if d in counted else (1, 0) for d in range(len(dims))]
-        dims, sizes = inside[start:], whole[start:]
-    return tiles + _moves([*axes, *(parts[0] if parts else (1, 0) for parts in dims)], stars)
+    while (counting_dims := _tile_counting_dims(dims, sizes)) is not None:
+        inner_digits = [parts[d in counting_dims :] for d, parts in enumerate(dims)]
+        inner_sizes = [_extent_product(parts) for parts in inner_digits]
+        start = next((d for d, size in enumerate(inner_sizes) if size != 1), len(dims))
+        tiles.append(Tile(tuple(inner_sizes[start:])))
+        axes += [dims[d][0] if d in counting_dims else (1, 0) for d in range(len(dims))]
+        dims, sizes = inner_digits[start:], inner_sizes[start:]
+    return tiles + _reordering_tiles(
+        [*axes, *(parts[0] if parts else (1, 0) for parts in dims)], use_stars
+    )
 
 
-def _extent(parts: Parts) -> int:
+def _extent_product(parts: Parts) -> int:
     return math.prod(extent for extent, _ in parts)
 
 
-def _counted(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
+def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
     """The dimensions whose first digit counts tiles; None where no tile is needed any more.
 
     Tiles count up to the size, so a dimension with more padding lies inside of one.
     """
     digits = [(-s, d, k) for d, parts in enumerate(dims) for k, (_, s) in enumerate(parts)]
-    found: set[int] = set()
-    last = -1
+    counting_dims: set[int] = set()
+    last_dim = -1
     for _, dim, number in sorted(digits):
-        inner = _extent(dims[dim][1:])
-        if number or dim < last or -(-sizes[dim] // inner) * inner != _extent(dims[dim]):
+        inner_extent = _extent_product(dims[dim][1:])
+        if (
+            number
+            or dim < last_dim
+            or -(-sizes[dim] // inner_extent) * inner_extent != _extent_product(dims[dim])
+        ):
             break
-        found.add(dim)
-        last = dim
-    if len(found) == len(digits):
+        counting_dims.add(dim)
+        last_dim = dim
+    if len(counting_dims) == len(digits):
         return None
-    exact = [_extent(parts) for parts in dims] == list(sizes)
+    fits_exactly = [_extent_product(parts) for parts in dims] == list(sizes)
     # Nothing stands in order: cut what has several digits, the moves do the rest.
-    return found or {d for d, parts in enumerate(dims) if exact and len(parts) > 1}
+    return counting_dims or {d for d, parts in enumerate(dims) if fits_exactly and len(parts) > 1}
 
 
-def _moves(axes: Sequence[Part], stars: bool) -> list[Tile]:
+def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
     """Tiles that bring axes into the order of their strides: each takes one axis to the end.
 
     Each is about twice as long as the one before; not so with stars, which take in what has one
     index only.
     """
-    now: list[Part | None] = [axis if axis[0] != 1 else None for axis in axes]
-    wanted = sorted((axis for axis in now if axis is not None), key=lambda axis: -axis[1])
-    at = 0
-    for axis in now:  # those that may stay where they are: a part of `wanted` from its begin
-        at += at < len(wanted) and axis == wanted[at]
+    current_axes: list[Part | None] = [axis if axis[0] != 1 else None for axis in axes]
+    sorted_axes = sorted(
+        (axis for axis in current_axes if axis is not None), key=lambda axis: -axis[1]
+    )
+    in_place_count = 0
+    for (
+        axis
+    ) in current_axes:  # those that may stay where they are: a part of `wanted` from its begin
+        in_place_count += in_place_count < len(sorted_axes) and axis == sorted_axes[in_place_count]
     tiles = []
-    for axis in wanted[at:]:
-        place = now.index(axis)
-        behind = now[place + 1 :]
-        left = [other for other in behind if other is not None or not stars]
-        last = max((d for d, other in enumerate(behind) if other is not None), default=0)
-        merged = [stars and (other is None or d == last) for d, other in enumerate(behind)]
+    for axis in sorted_axes[in_place_count:]:
+        axis_position = current_axes.index(axis)
+        following_axes = current_axes[axis_position + 1 :]
+        behind_axes = [other for other in following_axes if other is not None or not use_stars]
+        last_position = max(
+            (d for d, other in enumerate(following_axes) if other is not None), default=0
+        )
+        merged = [
+            use_stars and (other is None or d == last_position)
+            for d, other in enumerate(following_axes)
+        ]
         marks = [COMBINE if star else 1 for star in merged[:-1]]
         tiles.append(Tile((axis[0], *marks, 1)))
-        now = [*now[:place], None, *left, axis, *[None] * len(left)]
+        current_axes = [
+            *current_axes[:axis_position],
+            None,
+            *behind_axes,
+            axis,
+            *[None] * len(behind_axes),
+        ]
     return tiles
 
 
@@ -226,7 +251,7 @@ class PaddingValue2017(enum.Enum):
     UNKNOWN_PAD = 5
 
 
-_SYMBOLS = {
+_PADDING_VALUES = {
     old: PaddingValue.named(old.name.removesuffix("_PAD")) or PaddingValue.UNSPECIFIED
     for old in PaddingValue2017
 }
@@ -251,7 +276,7 @@ class PaddedLayout2017:
 
     def __post_init__(self) -> None:
         for name in ("minor_to_major", "padded_dimensions"):
-            object.__setattr__(self, name, checked_integers(name, getattr(self, name)))
+            object.__setattr__(self, name, check_integers(name, getattr(self, name)))
         object.__setattr__(self, "padding_value", PaddingValue2017(self.padding_value))
 
     def validate(self, dimensions: Sequence[int]) -> None:
@@ -260,21 +285,25 @@ class PaddedLayout2017:
         One order entry per dimension, in range, none twice; no padded widths or one per dimension,
         each at least the size.
         """
-        sizes = checked_integers("dimensions", dimensions)
+        sizes = check_integers("dimensions", dimensions)
         fits = sorted(self.minor_to_major) == list(range(len(sizes)))
-        require(fits, "layout: the order must be a permutation of dimensions of", self, of=sizes)
-        wide = all(width >= size for size, width in self._pairs(sizes))
-        require(wide, "layout: padded widths must be at least the sizes", self, of=sizes)
+        require(
+            fits, "layout: the order must be a permutation of dimensions of", self, subject=sizes
+        )
+        is_wide_enough = all(width >= size for size, width in self._sizes_with_widths(sizes))
+        require(
+            is_wide_enough, "layout: padded widths must be at least the sizes", self, subject=sizes
+        )
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
         """Return whether some width exceeds its size; ValueError for a wrong number of widths."""
-        return any(width > size for size, width in self._pairs(dimensions))
+        return any(width > size for size, width in self._sizes_with_widths(dimensions))
 
-    def _pairs(self, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def _sizes_with_widths(self, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Return each size of an array with its width; nothing without widths."""
-        sizes, padded = checked_integers("dimensions", dimensions), self.padded_dimensions
+        sizes, padded = check_integers("dimensions", dimensions), self.padded_dimensions
         fits = len(padded) in (0, len(sizes))
-        require(fits, "layout: must have no padded widths or one for each of", self, of=sizes)
+        require(fits, "layout: must have no padded widths or one for each of", self, subject=sizes)
         return zip(sizes, padded, strict=False)
 
     def byte_size_of(self, element_type: PrimitiveType, dimensions: Sequence[int]) -> int:
@@ -286,7 +315,7 @@ class PaddedLayout2017:
     def get_dimension_stride(self, dimensions: Sequence[int], dimension: int) -> int:
         """**Elements** between neighbours along a logical dimension, padding included."""
         strides = self.layout_of(dimensions).strides
-        require_in(range(len(strides)), "dimension", dimension, tuple(dimensions))
+        require_in_range(range(len(strides)), "dimension", dimension, tuple(dimensions))
         return strides[dimension]
 
     def human_string(self) -> str:
@@ -311,7 +340,10 @@ class PaddedLayout2017:
         INVALID_PAD and UNKNOWN_PAD are UNSPECIFIED there.
         """
         self.validate(dimensions)
-        padded, value = self.padded_dimensions or tuple(dimensions), _SYMBOLS[self.padding_value]
+        padded, value = (
+            self.padded_dimensions or tuple(dimensions),
+            _PADDING_VALUES[self.padding_value],
+        )
         return Layout.padded(tuple(dimensions), padded, self.minor_to_major, value)
 
     @classmethod
@@ -328,6 +360,6 @@ class PaddedLayout2017:
         require(fits, "of_layout: must be packed or padded, of whole bytes, from slot 0 on", layout)
         if layout.padded_shape == layout.shape:
             return cls(layout.minor_to_major)
-        found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]
-        require(found, "of_layout: padding must hold what a symbol names", layout)
-        return cls(layout.minor_to_major, layout.padded_shape, found[-1])
+        symbols = [old for old, value in _PADDING_VALUES.items() if value is layout.padding_value]
+        require(symbols, "of_layout: padding must hold what a symbol names", layout)
+        return cls(layout.minor_to_major, layout.padded_shape, symbols[-1])

@@ -12,13 +12,13 @@ from tensorlayout.xla.calling import require
 from tensorlayout.xla.shapes import Shape
 
 # Instructions that leave all values as they are; a bitcast moves nothing.
-_LAYOUT_ONLY = frozenset({"bitcast", "copy", "copy-start", "transpose"})
+_LAYOUT_ONLY_OPCODES = frozenset({"bitcast", "copy", "copy-start", "transpose"})
 
 # Computations that these call run by themselves; all others are parts of one instruction.
-_CONTROL = frozenset({"call", "conditional", "while"})
+_CONTROL_FLOW_OPCODES = frozenset({"call", "conditional", "while"})
 
 # The results of these lie in the memory of others: operands, or what is called.
-_SHARING = _CONTROL | {
+_SHARED_MEMORY_OPCODES = _CONTROL_FLOW_OPCODES | {
     "add-dependency",
     "after-all",
     "bitcast",
@@ -29,7 +29,7 @@ _SHARING = _CONTROL | {
 }
 
 # Of what begins a transfer, the element of the result that is the operand itself.
-_OPERAND_AGAIN = {
+_OPERAND_ELEMENT_NUMBERS = {
     "all-gather-start": 0,
     "collective-permute-start": 0,
     "copy-start": 1,
@@ -80,13 +80,13 @@ class HloComputation:
     @cached_property
     def by_name(self) -> Mapping[str, HloInstruction]:
         """The instructions by their names, which are each other's operands."""
-        return {each.name: each for each in self.instructions}
+        return {instruction.name: instruction for instruction in self.instructions}
 
     @property
     def parameters(self) -> tuple[HloInstruction, ...]:
         """The parameters in the order of their numbers."""
-        found = [(n, i) for i in self.instructions if (n := i.parameter_number) is not None]
-        return tuple(i for _, i in sorted(found, key=lambda pair: pair[0]))
+        numbered = [(n, i) for i in self.instructions if (n := i.parameter_number) is not None]
+        return tuple(i for _, i in sorted(numbered, key=lambda pair: pair[0]))
 
 
 class HloBuffer(NamedTuple):
@@ -156,7 +156,7 @@ class HloModule:
     @cached_property
     def by_name(self) -> Mapping[str, HloComputation]:
         """The computations by their names."""
-        return {each.name: each for each in self.computations}
+        return {computation.name: computation for computation in self.computations}
 
     @cached_property
     def shapes(self) -> Mapping[str, Shape]:
@@ -183,20 +183,26 @@ class HloModule:
 
         ValueError for an array of unbounded size.
         """
-        found = []
-        for computation, instruction in self._running():
-            inner = instruction.parameter_number is not None and computation is not self.entry
-            if inner or instruction.opcode in _SHARING or instruction.opcode.endswith("-done"):
+        result = []
+        for computation, instruction in self._executed_instructions():
+            is_inner_parameter = (
+                instruction.parameter_number is not None and computation is not self.entry
+            )
+            if (
+                is_inner_parameter
+                or instruction.opcode in _SHARED_MEMORY_OPCODES
+                or instruction.opcode.endswith("-done")
+            ):
                 continue
-            again = _operand_again(instruction)
+            operand_path = _operand_path_in_result(instruction)
             for path, shape in instruction.shape.leaves():
-                if shape.is_array and path[:1] != again:
-                    at = f"{{{','.join(map(str, path))}}}" if path else ""
-                    size = _bytes_of(shape, instruction)
+                if shape.is_array and path[:1] != operand_path:
+                    path_text = f"{{{','.join(map(str, path))}}}" if path else ""
+                    size = _physical_bytes(shape, instruction)
                     padding = size - shape.byte_size
-                    name = f"{self._name(computation, instruction)}{at}"
-                    found.append(HloBuffer(name, instruction, shape, size, padding))
-        return tuple(found)
+                    name = f"{self._qualified_name(computation, instruction)}{path_text}"
+                    result.append(HloBuffer(name, instruction, shape, size, padding))
+        return tuple(result)
 
     def layout_changes(self) -> tuple[HloLayoutChange, ...]:
         """The instructions that only change a layout, in the order of the text, and what they move.
@@ -207,56 +213,60 @@ class HloModule:
 
         ValueError for an array of unbounded size.
         """
-        found = []
-        for computation, instruction in self._running():
-            moves = self._moves(instruction)
-            if moves is None or len(instruction.operands) != 1:
+        changes = []
+        for computation, instruction in self._executed_instructions():
+            moves_elements = self._moves_elements(instruction)
+            if moves_elements is None or len(instruction.operands) != 1:
                 continue
             source, result = computation.by_name[instruction.operands[0]].shape, instruction.shape
             if instruction.opcode == "copy-start" and result.elements:
                 result = result.elements[0]
             if not source.is_array or not result.is_array:
                 continue
-            read, written = (_bytes_of(shape, instruction) * moves for shape in (source, result))
-            name = self._name(computation, instruction)
-            found.append(HloLayoutChange(name, instruction, source, result, read, written))
-        return tuple(found)
+            read, written = (
+                _physical_bytes(shape, instruction) * moves_elements for shape in (source, result)
+            )
+            name = self._qualified_name(computation, instruction)
+            changes.append(HloLayoutChange(name, instruction, source, result, read, written))
+        return tuple(changes)
 
-    def _moves(self, instruction: HloInstruction) -> bool | None:
+    def _moves_elements(self, instruction: HloInstruction) -> bool | None:
         """Return whether a change of layout moves elements; None for what is no such change."""
         opcodes = {instruction.opcode}
         if opcodes == {"fusion"}:
-            called = (self.by_name[name] for name in instruction.calls)
-            opcodes = {i.opcode for c in called for i in c.instructions} - {"parameter"}
-        return opcodes != {"bitcast"} if opcodes and opcodes <= _LAYOUT_ONLY else None
+            called_computations = (self.by_name[name] for name in instruction.calls)
+            opcodes = {i.opcode for c in called_computations for i in c.instructions} - {
+                "parameter"
+            }
+        return opcodes != {"bitcast"} if opcodes and opcodes <= _LAYOUT_ONLY_OPCODES else None
 
-    def _running(self) -> Iterator[tuple[HloComputation, HloInstruction]]:
+    def _executed_instructions(self) -> Iterator[tuple[HloComputation, HloInstruction]]:
         """The instructions that run by themselves, each with its computation."""
-        reached, waiting = {self.entry.name}, [self.entry]
-        while waiting:
-            for instruction in waiting.pop().instructions:
-                if instruction.opcode in _CONTROL:
-                    new = [name for name in instruction.calls if name not in reached]
-                    reached.update(new)
-                    waiting += [self.by_name[name] for name in new]
+        reached, pending = {self.entry.name}, [self.entry]
+        while pending:
+            for instruction in pending.pop().instructions:
+                if instruction.opcode in _CONTROL_FLOW_OPCODES:
+                    new_names = [name for name in instruction.calls if name not in reached]
+                    reached.update(new_names)
+                    pending += [self.by_name[name] for name in new_names]
         return ((c, i) for c in self.computations if c.name in reached for i in c.instructions)
 
-    def _name(self, computation: HloComputation, instruction: HloInstruction) -> str:
-        inner = computation is not self.entry
-        return f"{computation.name}/{instruction.name}" if inner else instruction.name
+    def _qualified_name(self, computation: HloComputation, instruction: HloInstruction) -> str:
+        is_inner = computation is not self.entry
+        return f"{computation.name}/{instruction.name}" if is_inner else instruction.name
 
 
-def _operand_again(instruction: HloInstruction) -> tuple[int, ...]:
+def _operand_path_in_result(instruction: HloInstruction) -> tuple[int, ...]:
     """The path of the operand in the result of what begins a transfer; else of no array."""
     opcode, elements = instruction.opcode, instruction.shape.elements
-    if opcode in _OPERAND_AGAIN:
-        return (_OPERAND_AGAIN[opcode],)
+    if opcode in _OPERAND_ELEMENT_NUMBERS:
+        return (_OPERAND_ELEMENT_NUMBERS[opcode],)
     if opcode.endswith("-start") and elements and elements[0].is_tuple:
         return (0,)
     return (-1,)
 
 
-def _bytes_of(shape: Shape, instruction: HloInstruction) -> int:
-    known = not shape.is_unbounded_dynamic
-    require(known, f"HLO: {instruction.name} has no bytes, its size is not known", shape)
+def _physical_bytes(shape: Shape, instruction: HloInstruction) -> int:
+    is_known = not shape.is_unbounded_dynamic
+    require(is_known, f"HLO: {instruction.name} has no bytes, its size is not known", shape)
     return shape.physical_byte_size

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import NoReturn
 
-from tensorlayout.errors import cut
+from tensorlayout.errors import truncate
 from tensorlayout.xla.hlo import HloComputation, HloInstruction, HloModule
 from tensorlayout.xla.shape_comparison import compatible
 from tensorlayout.xla.shapes import Shape
@@ -22,9 +22,9 @@ from tensorlayout.xla.text import (
     COMMENT,
     Scanner,
     ShapeSyntaxError,
+    caret_excerpt,
     parse_shape,
-    pattern,
-    pointed,
+    token_pattern,
 )
 
 # Nothing here is matched in two ways: quantifiers are possessive.
@@ -32,29 +32,31 @@ _WHITE = r"[ \t\r\n]"
 _STRING = r'"(?:[^"\\]++|\\(?s:.))*+"'
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 
-_MODULE = pattern(rf"HloModule(?=[ \t\r\n/%]){BLANK}%?({_NAME})")
-_COMPUTATION = pattern(rf"(ENTRY(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
-_INSTRUCTION = pattern(rf"(ROOT(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
-_OPCODE = pattern(rf"({_NAME}){BLANK}(\()")
-_ATTRIBUTE = pattern(rf",{BLANK}({_NAME}){BLANK}=")
-_ONE_NAME = pattern(rf"%?({_NAME})")
-_PARAMETER = pattern(rf"%?{_NAME}{BLANK}:")
-_NUMBER = pattern(r"([0-9]{1,9})(?![0-9])")
-_TABLE = pattern(r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)")
-_QUOTED = pattern(_STRING)
+_MODULE = token_pattern(rf"HloModule(?=[ \t\r\n/%]){BLANK}%?({_NAME})")
+_COMPUTATION = token_pattern(rf"(ENTRY(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
+_INSTRUCTION = token_pattern(rf"(ROOT(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
+_OPCODE = token_pattern(rf"({_NAME}){BLANK}(\()")
+_ATTRIBUTE = token_pattern(rf",{BLANK}({_NAME}){BLANK}=")
+_ONE_NAME = token_pattern(rf"%?({_NAME})")
+_PARAMETER = token_pattern(rf"%?{_NAME}{BLANK}:")
+_NUMBER = token_pattern(r"([0-9]{1,9})(?![0-9])")
+_TABLE = token_pattern(
+    r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)"
+)
+_QUOTED = token_pattern(_STRING)
 _SHAPE = re.compile(  # an array, or how all others begin
     rf"b?\(|[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
     re.ASCII,
 )
 
 # What stands between two brackets, and in a value that is in none.
-_INSIDE = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{COMMENT}|/(?![/*]))*+')
-_AXES = re.compile(r" +\{")
-_BARE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
+_BETWEEN_BRACKETS = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{COMMENT}|/(?![/*]))*+')
+_MESH_AXES = re.compile(r" +\{")
+_UNBRACKETED_VALUE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 # The attributes whose values are names of computations.
-_CALLS = frozenset(
+_CALL_ATTRIBUTES = frozenset(
     {
         "body",
         "branch_computations",
@@ -123,257 +125,295 @@ def parse_hlo(text: str) -> HloModule:
     x f32[2,3]{1,0}
     y f32[3,2]{0,1}
     """
-    return _Reader(text).module()
+    return _HloReader(text).read_module()
 
 
-class _Reader(Scanner):
+class _HloReader(Scanner):
     """A place in a text, and what has been found up to it."""
 
-    text_of = "HLO text"
+    source_name = "HLO text"
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.known: dict[tuple[str, bool], Shape] = {}  # by their texts: most come again
+        self.parsed_shapes: dict[tuple[str, bool], Shape] = {}  # by their texts: most come again
         self.computations: dict[str, HloComputation] = {}
 
     # --- pieces ----------------------------------------------------------------------------------
 
-    def fail(self, expected: str, at: int | None = None) -> NoReturn:
-        place = self.at if at is None else at
-        if self.text.startswith('"', place) and not _QUOTED.match(self.text, place):
+    def raise_expected(self, expected: str, position: int | None = None) -> NoReturn:
+        error_position = self.position if position is None else position
+        if self.text.startswith('"', error_position) and not _QUOTED.match(
+            self.text, error_position
+        ):
             expected = "'\"' at the end of a string"
-        super().fail(expected, at)
+        super().raise_expected(expected, position)
 
-    def refuse(self, rule: str, at: int) -> NoReturn:
-        start = self.text.rfind("\n", 0, at) + 1
-        end = self.text.find("\n", at)
+    def raise_syntax_error(self, rule: str, position: int) -> NoReturn:
+        start = self.text.rfind("\n", 0, position) + 1
+        end = self.text.find("\n", position)
         line = self.text[start : len(self.text) if end < 0 else end]
-        number = self.text.count("\n", 0, at) + 1
-        raise HloSyntaxError(rule, number, at - start, pointed(line, at - start)) from None
+        number = self.text.count("\n", 0, position) + 1
+        raise HloSyntaxError(
+            rule, number, position - start, caret_excerpt(line, position - start)
+        ) from None
 
-    def closed(self, opened: int) -> int:
+    def find_closing_bracket(self, open_position: int) -> int:
         """The place behind the bracket that closes the one at `opened`."""
-        text, open_at, at = self.text, [opened], opened + 1
-        while open_at:
-            found = _INSIDE.match(text, at)
-            at = found.end() if found else at
-            sign = text[at : at + 1]
-            closing = _CLOSING[text[open_at[-1]]]
+        text, open_positions, position = self.text, [open_position], open_position + 1
+        while open_positions:
+            match = _BETWEEN_BRACKETS.match(text, position)
+            position = match.end() if match else position
+            sign = text[position : position + 1]
+            closing = _CLOSING[text[open_positions[-1]]]
             if sign in _CLOSING:
-                open_at.append(at)
+                open_positions.append(position)
             elif sign == closing:
-                open_at.pop()
+                open_positions.pop()
             else:
-                line = text.count("\n", 0, open_at[-1]) + 1
-                self.fail(f"{closing!r} for the {text[open_at[-1]]!r} of line {line}", at)
-            at += 1
-        return at
+                line = text.count("\n", 0, open_positions[-1]) + 1
+                self.raise_expected(
+                    f"{closing!r} for the {text[open_positions[-1]]!r} of line {line}", position
+                )
+            position += 1
+        return position
 
-    def value(self) -> str:
+    def read_attribute_value(self) -> str:
         """The text of an attribute's value, which ends at a comma or a blank outside of brackets.
 
         It stays there unread: brackets and quotes are whole, nothing else is known of it. Axes of a
         mesh stand behind a blank: ``mesh['x'=2,'y'=2] {'x'}``.
         """
-        start = at = self.at
+        start = end = self.position
         while True:
-            found = _BARE.match(self.text, at)
-            at = found.end() if found else at
-            if self.text[at : at + 1] not in tuple(_CLOSING):
+            match = _UNBRACKETED_VALUE.match(self.text, end)
+            end = match.end() if match else end
+            if self.text[end : end + 1] not in tuple(_CLOSING):
                 break
-            at = self.closed(at)
-        if at == start or self.text.startswith('"', at):
-            self.fail("a value", at)
-        if self.text[at - 1] in "])" and (axes := _AXES.match(self.text, at)):
-            at = self.closed(axes.end() - 1)
-        self.go_to(at)
-        return self.text[start:at]
+            end = self.find_closing_bracket(end)
+        if end == start or self.text.startswith('"', end):
+            self.raise_expected("a value", end)
+        if self.text[end - 1] in "])" and (axes := _MESH_AXES.match(self.text, end)):
+            end = self.find_closing_bracket(axes.end() - 1)
+        self.skip_to(end)
+        return self.text[start:end]
 
-    def attributes(self) -> tuple[dict[str, str], dict[str, int]]:
+    def read_attributes(self) -> tuple[dict[str, str], dict[str, int]]:
         """The values by name, and where each stands."""
         values: dict[str, str] = {}
-        places: dict[str, int] = {}
-        begin = self.at
-        while found := self.taken(_ATTRIBUTE):
-            name, place = found[1], self.at
+        positions: dict[str, int] = {}
+        begin = self.position
+        while match := self.try_match(_ATTRIBUTE):
+            name, position = match[1], self.position
             if name in values:
-                self.fail(f"each attribute once, not {name!r} again", begin)
-            values[name], places[name] = self.value(), place
-            begin = self.at
-        if self.took(","):
-            self.fail("an attribute such as dimensions={1,0} after ','")
-        return values, places
+                self.raise_expected(f"each attribute once, not {name!r} again", begin)
+            values[name], positions[name] = self.read_attribute_value(), position
+            begin = self.position
+        if self.skip_if_next(","):
+            self.raise_expected("an attribute such as dimensions={1,0} after ','")
+        return values, positions
 
     # --- shapes ----------------------------------------------------------------------------------
 
-    def shape(self, *, default_layout: bool = True) -> Shape:
-        start = self.at
-        begin = _SHAPE.match(self.text, start) or self.fail("a shape such as f32[2,3]{1,0}")
-        end = self.closed(begin.end() - 1) if begin[0].endswith("(") else begin.end()
-        self.go_to(end)
-        words = self.text[start:end]
-        found = self.known.get((words, default_layout))
-        if found is not None:
-            return found
+    def read_shape(self, *, default_layout: bool = True) -> Shape:
+        start = self.position
+        match = _SHAPE.match(self.text, start) or self.raise_expected(
+            "a shape such as f32[2,3]{1,0}"
+        )
+        end = self.find_closing_bracket(match.end() - 1) if match[0].endswith("(") else match.end()
+        self.skip_to(end)
+        shape_text = self.text[start:end]
+        cached_shape = self.parsed_shapes.get((shape_text, default_layout))
+        if cached_shape is not None:
+            return cached_shape
         try:
-            shape = parse_shape(words, default_layout=default_layout)
+            shape = parse_shape(shape_text, default_layout=default_layout)
             shape.validate(allow_missing_layouts=True)
         except ShapeSyntaxError as error:
-            self.refuse(error.rule, start + error.column)
+            self.raise_syntax_error(error.rule, start + error.column)
         except ValueError as error:
-            self.refuse(f"expected a valid shape, got {cut(words)} ({error})", start)
-        return self.known.setdefault((words, default_layout), shape)
+            self.raise_syntax_error(
+                f"expected a valid shape, got {truncate(shape_text)} ({error})", start
+            )
+        return self.parsed_shapes.setdefault((shape_text, default_layout), shape)
 
-    def parameter(self) -> tuple[Shape, int]:
+    def read_parameter_shape(self) -> tuple[Shape, int]:
         """A shape, which may have a name in front, and its place."""
-        self.taken(_PARAMETER)
-        place = self.at
-        return self.shape(default_layout=False), place
+        self.try_match(_PARAMETER)
+        position = self.position
+        return self.read_shape(default_layout=False), position
 
-    def agree(self, said: Shape, place: int, held: HloInstruction) -> None:
-        if said is not held.shape and not compatible(said, held.shape):
-            rule = f"expected the shape of {held.name}, {cut(held.shape.to_string())}"
-            self.refuse(f"{rule}, got {cut(said)}", place)
+    def check_shape_agrees(self, shape: Shape, position: int, instruction: HloInstruction) -> None:
+        if shape is not instruction.shape and not compatible(shape, instruction.shape):
+            rule = (
+                f"expected the shape of {instruction.name}, "
+                f"{truncate(instruction.shape.to_string())}"
+            )
+            self.raise_syntax_error(f"{rule}, got {truncate(shape)}", position)
 
-    def signature(self) -> list[tuple[Shape, int]]:
+    def read_signature(self) -> list[tuple[Shape, int]]:
         """Parameters, then the result, as in ``(x: f32[2])->f32[]``, with their places."""
-        self.sign("(")
-        parameters = self.listed(self.parameter, ")", sys.maxsize)
-        self.sign("->")
-        place = self.at
-        return [*parameters, (self.shape(default_layout=False), place)]
+        self.expect_sign("(")
+        parameters = self.read_list(self.read_parameter_shape, ")", sys.maxsize)
+        self.expect_sign("->")
+        result_position = self.position
+        return [*parameters, (self.read_shape(default_layout=False), result_position)]
 
-    def hold(self, said: list[tuple[Shape, int]], computation: HloComputation, begin: int) -> None:
+    def check_signature(
+        self,
+        signature: list[tuple[Shape, int]],
+        computation: HloComputation,
+        signature_position: int,
+    ) -> None:
         """The error where a signature, which began somewhere, is not that of a computation."""
-        held = computation.parameters
-        if len(said) != len(held) + 1:
-            rule = f"expected {len(held)} parameters, as {computation.name} has"
-            self.refuse(f"{rule}, got {len(said) - 1}", begin)
-        for (shape, place), instruction in zip(said, (*held, computation.root), strict=True):
-            self.agree(shape, place, instruction)
+        parameters = computation.parameters
+        if len(signature) != len(parameters) + 1:
+            rule = f"expected {len(parameters)} parameters, as {computation.name} has"
+            self.raise_syntax_error(f"{rule}, got {len(signature) - 1}", signature_position)
+        for (shape, position), instruction in zip(
+            signature, (*parameters, computation.root), strict=True
+        ):
+            self.check_shape_agrees(shape, position, instruction)
 
     # --- modules ---------------------------------------------------------------------------------
 
-    def module(self) -> HloModule:
-        name = self.expect(_MODULE, "HloModule and a name")[1]
-        attributes, places = self.attributes()
+    def read_module(self) -> HloModule:
+        name = self.expect_match(_MODULE, "HloModule and a name")[1]
+        attributes, positions = self.read_attributes()
         entry: HloComputation | None = None
-        while self.at < len(self.text):
-            if self.taken(_TABLE):
-                self.rows()
+        while self.position < len(self.text):
+            if self.try_match(_TABLE):
+                self.skip_table_rows()
                 continue
-            begin = self.at
-            computation, is_entry = self.computation()
+            position = self.position
+            computation, is_entry = self.read_computation()
             if is_entry and entry is not None:
-                self.fail(f"one ENTRY, which is {entry.name}", begin)
+                self.raise_expected(f"one ENTRY, which is {entry.name}", position)
             entry = computation if is_entry else entry
         if not self.computations:
-            self.fail("a computation")
+            self.raise_expected("a computation")
         computations = tuple(self.computations.values())
         entry = entry or computations[-1]
         shapes, result = [p.shape for p in entry.parameters], entry.root.shape
-        begin = places.get(_ENTRY_LAYOUT, -1)
-        if begin >= 0:
-            self.at = begin
-            self.sign("{")
-            said = self.signature()
-            self.sign("}")
-            self.hold(said, entry, begin)
-            *shapes, result = (shape for shape, _ in said)
+        position = positions.get(_ENTRY_LAYOUT, -1)
+        if position >= 0:
+            self.position = position
+            self.expect_sign("{")
+            signature = self.read_signature()
+            self.expect_sign("}")
+            self.check_signature(signature, entry, position)
+            *shapes, result = (shape for shape, _ in signature)
         return HloModule(name, computations, entry, tuple(shapes), result, attributes)
 
-    def rows(self) -> None:
+    def skip_table_rows(self) -> None:
         """The rows of a table of stack frames: a number each, and a string or braces."""
-        while self.taken(_NUMBER):
+        while self.try_match(_NUMBER):
             if self.is_next("{"):
-                self.go_to(self.closed(self.at))
+                self.skip_to(self.find_closing_bracket(self.position))
             else:
-                self.expect(_QUOTED, "a string or '{'")
+                self.expect_match(_QUOTED, "a string or '{'")
 
-    def computation(self) -> tuple[HloComputation, bool]:
+    def read_computation(self) -> tuple[HloComputation, bool]:
         """A computation, and whether it says that it is the entry."""
-        head = self.expect(_COMPUTATION, "a computation such as ENTRY %main (x: f32[]) -> f32[] {")
-        name, begin = head[2], self.at
+        match = self.expect_match(
+            _COMPUTATION, "a computation such as ENTRY %main (x: f32[]) -> f32[] {"
+        )
+        name, signature_position = match[2], self.position
         if name in self.computations:
-            self.fail(f"one computation of the name {cut(name)}", head.start(2))
-        said = self.signature() if self.is_next("(") else None
-        self.sign("{", f" after the name of the computation {cut(name)}")
-        found: dict[str, HloInstruction] = {}
+            self.raise_expected(f"one computation of the name {truncate(name)}", match.start(2))
+        signature = self.read_signature() if self.is_next("(") else None
+        self.expect_sign("{", f" after the name of the computation {truncate(name)}")
+        instructions: dict[str, HloInstruction] = {}
         root: HloInstruction | None = None
         while not self.is_next("}"):
-            place = self.at
-            instruction, is_root = self.instruction(found)
+            position = self.position
+            instruction, is_root = self.read_instruction(instructions)
             if is_root and root is not None:
-                self.fail(f"one ROOT, which is {cut(root.name)}", place)
+                self.raise_expected(f"one ROOT, which is {truncate(root.name)}", position)
             root = instruction if is_root else root
-        if not found:
-            self.fail("an instruction")
-        self.sign("}")
-        self.attributes()
-        listed = tuple(found.values())
-        numbers = sorted(n for i in listed if (n := i.parameter_number) is not None)
+        if not instructions:
+            self.raise_expected("an instruction")
+        self.expect_sign("}")
+        self.read_attributes()
+        instruction_tuple = tuple(instructions.values())
+        numbers = sorted(n for i in instruction_tuple if (n := i.parameter_number) is not None)
         if numbers != list(range(len(numbers))):
             rule = "expected parameters numbered from 0 on, each once"
-            self.refuse(f"{rule}, got {cut(', '.join(map(str, numbers)))}", head.start(2))
-        computation = HloComputation(name, listed, root or listed[-1])
-        if said is not None:
-            self.hold(said, computation, begin)
+            self.raise_syntax_error(
+                f"{rule}, got {truncate(', '.join(map(str, numbers)))}", match.start(2)
+            )
+        computation = HloComputation(name, instruction_tuple, root or instruction_tuple[-1])
+        if signature is not None:
+            self.check_signature(signature, computation, signature_position)
         self.computations[name] = computation
-        return computation, head[1] is not None
+        return computation, match[1] is not None
 
     # --- instructions ----------------------------------------------------------------------------
 
-    def instruction(self, above: dict[str, HloInstruction]) -> tuple[HloInstruction, bool]:
+    def read_instruction(
+        self, previous_instructions: dict[str, HloInstruction]
+    ) -> tuple[HloInstruction, bool]:
         """An instruction, which joins those `above`, and whether it says that it is the root."""
-        head = self.expect(_INSTRUCTION, "an instruction such as %y = f32[] add(%x, %x), or '}'")
-        name = head[2]
-        if name in above:
-            self.fail(f"one instruction of the name {cut(name)}", head.start(2))
-        self.sign("=", f" after the name {cut(name)}")
-        shape = self.shape()
-        applied = self.expect(_OPCODE, "an opcode and '('")
-        opcode = applied[1]
+        match = self.expect_match(
+            _INSTRUCTION, "an instruction such as %y = f32[] add(%x, %x), or '}'"
+        )
+        name = match[2]
+        if name in previous_instructions:
+            self.raise_expected(f"one instruction of the name {truncate(name)}", match.start(2))
+        self.expect_sign("=", f" after the name {truncate(name)}")
+        shape = self.read_shape()
+        opcode_match = self.expect_match(_OPCODE, "an opcode and '('")
+        opcode = opcode_match[1]
         operands: tuple[str, ...] = ()
         number: int | None = None
         if opcode == "parameter":
-            number = int(self.expect(_NUMBER, "the number of a parameter, of at most 9 digits")[1])
-            self.sign(")")
+            number = int(
+                self.expect_match(_NUMBER, "the number of a parameter, of at most 9 digits")[1]
+            )
+            self.expect_sign(")")
         elif opcode == "constant":
-            self.go_to(self.closed(applied.start(2)))
+            self.skip_to(self.find_closing_bracket(opcode_match.start(2)))
         else:
-            operands = tuple(self.listed(partial(self.operand, above), ")", sys.maxsize))
-        values, places = self.attributes()
-        called = (self.called(values[n], places[n]) for n in values if n in _CALLS)
-        calls = tuple(chain.from_iterable(called))
-        found = HloInstruction(name, opcode, shape, operands, calls, values, number)
-        above[name] = found
-        return found, head[1] is not None
+            operands = tuple(
+                self.read_list(partial(self.read_operand, previous_instructions), ")", sys.maxsize)
+            )
+        values, positions = self.read_attributes()
+        callees = (
+            self.read_callees(values[n], positions[n]) for n in values if n in _CALL_ATTRIBUTES
+        )
+        calls = tuple(chain.from_iterable(callees))
+        result = HloInstruction(name, opcode, shape, operands, calls, values, number)
+        previous_instructions[name] = result
+        return result, match[1] is not None
 
-    def operand(self, above: dict[str, HloInstruction]) -> str:
+    def read_operand(self, previous_instructions: dict[str, HloInstruction]) -> str:
         """The name of an operand, which must stand above, behind its shape if the text has that."""
-        said = self.at
-        shape = self.shape() if _SHAPE.match(self.text, said) else None
-        place = self.at
-        name: str = self.expect(_ONE_NAME, "the name of an operand")[1]
-        if name not in above:
-            self.fail("the name of an instruction above", place)
+        shape_position = self.position
+        shape = self.read_shape() if _SHAPE.match(self.text, shape_position) else None
+        position = self.position
+        name: str = self.expect_match(_ONE_NAME, "the name of an operand")[1]
+        if name not in previous_instructions:
+            self.raise_expected("the name of an instruction above", position)
         if shape is not None:
-            self.agree(shape, said, above[name])
+            self.check_shape_agrees(shape, shape_position, previous_instructions[name])
         return name
 
-    def called(self, value: str, place: int) -> list[str]:
+    def read_callees(self, value: str, position: int) -> list[str]:
         """The computations that the value of an attribute names."""
-        behind, self.at = self.at, place
-        names = self.listed(self.callee, "}", sys.maxsize) if self.took("{") else [self.callee()]
-        if self.at < place + len(value):
-            self.fail("the name of a computation, or names in braces", place)
-        self.at = behind
+        resume_position, self.position = self.position, position
+        names = (
+            self.read_list(self.read_callee, "}", sys.maxsize)
+            if self.skip_if_next("{")
+            else [self.read_callee()]
+        )
+        if self.position < position + len(value):
+            self.raise_expected("the name of a computation, or names in braces", position)
+        self.position = resume_position
         return names
 
-    def callee(self) -> str:
+    def read_callee(self) -> str:
         """The name of a computation, which must stand above."""
-        place = self.at
-        name: str = self.expect(_ONE_NAME, "the name of a computation, or names in braces")[1]
+        position = self.position
+        name: str = self.expect_match(_ONE_NAME, "the name of a computation, or names in braces")[1]
         if name not in self.computations:
-            self.fail(f"the name of a computation above, not {cut(name)}", place)
+            self.raise_expected(f"the name of a computation above, not {truncate(name)}", position)
         return name

@@ -12,18 +12,18 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
-from tensorlayout.layout import checked_integer, checked_integers, packed_strides
-from tensorlayout.xla.calling import alias, export, require, require_in
+from tensorlayout.layout import check_integer, check_integers, packed_strides
+from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
 from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
-from tensorlayout.xla.tiles import unravelled
+from tensorlayout.xla.tiles import unravel_index
 
 
-def _order(shape: Shape) -> tuple[int, ...]:
+def _known_order(shape: Shape) -> tuple[int, ...]:
     """Return the order of an array of known sizes; the rest of its layout may be invalid."""
     order = shape.own_layout.minor_to_major
-    valid = UNBOUNDED not in shape.dimensions and sorted(order) == list(range(shape.rank))
-    require(valid, "shape: must have known sizes and a valid order", shape)
+    is_valid = UNBOUNDED not in shape.dimensions and sorted(order) == list(range(shape.rank))
+    require(is_valid, "shape: must have known sizes and a valid order", shape)
     return order
 
 
@@ -35,11 +35,16 @@ def multidimensional_index_to_linear_index(
     `minor_to_major`: as in XLA's second form; must equal the order in the shape. A scalar has 0.
     ValueError for an index outside the shape, which a release build of XLA does not notice.
     """
-    order = _order(shape)
-    given = order if minor_to_major is None else tuple(minor_to_major)
-    require(given == order, "index: minor_to_major must be that of", given, of=shape)
-    at = shape.checked_index("multi_index", multi_index)
-    return sum(map(mul, at, packed_strides(shape.dimensions, order)))
+    order = _known_order(shape)
+    requested_order = order if minor_to_major is None else tuple(minor_to_major)
+    require(
+        requested_order == order,
+        "index: minor_to_major must be that of",
+        requested_order,
+        subject=shape,
+    )
+    position = shape.checked_index("multi_index", multi_index)
+    return sum(map(mul, position, packed_strides(shape.dimensions, order)))
 
 
 def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> tuple[int, ...]:
@@ -48,9 +53,9 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     ValueError outside the elements (caught in debug builds of XLA only), so for any number where a
     size is 0.
     """
-    order, number = _order(shape), checked_integer("linear_index", linear_index)
-    require_in(range(shape.size), "linear_index", number, shape)
-    physical = unravelled(number, [shape.dimensions[dim] for dim in order[::-1]])
+    order, number = _known_order(shape), check_integer("linear_index", linear_index)
+    require_in_range(range(shape.size), "linear_index", number, shape)
+    physical = unravel_index(number, [shape.dimensions[dim] for dim in order[::-1]])
     return tuple(permute_inverse(physical, order[::-1]))
 
 
@@ -78,12 +83,12 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
 
     ValueError for a dimension that is not there, where XLA gives the product of all sizes.
     """
-    order = _order(shape)
-    require_in(range(shape.rank), "dimension", dimension, shape)
+    order = _known_order(shape)
+    require_in_range(range(shape.rank), "dimension", dimension, shape)
     return math.prod(shape.dimensions[d] for d in order[: order.index(dimension)])
 
 
-@alias("shape.contains(checked_integers('index', index))", "In XLA negative entries pass.")
+@define_by("shape.contains(check_integers('index', index))", "In XLA negative entries pass.")
 def index_in_bounds(shape: Shape, index: Sequence[int]) -> bool: ...
 
 
@@ -93,9 +98,9 @@ def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
     The comment in XLA's header says the opposite sign; its code gives this one. ValueError for
     different lengths.
     """
-    left, right = checked_integers("lhs", lhs), checked_integers("rhs", rhs)
+    left, right = check_integers("lhs", lhs), check_integers("rhs", rhs)
     require(len(left) == len(right), "compare_indices: must have equal lengths", left, right)
     return (left > right) - (left < right)
 
 
-export(globals())
+export_public_names(globals())

@@ -9,32 +9,32 @@ from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from tensorlayout.layout import checked_integers
-from tensorlayout.xla.calling import alias, export, require, require_in
+from tensorlayout.layout import check_integers
+from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.tiles import Tile, as_tile, steps
+from tensorlayout.xla.tiles import Tile, as_tile, tiling_steps
 
 # --- made ----------------------------------------------------------------------------------------
 
 
-@alias("XlaLayout(minor_to_major=minor_to_major, **properties)")
+@define_by("XlaLayout(minor_to_major=minor_to_major, **properties)")
 def make_layout(minor_to_major: Sequence[int], **properties: Any) -> XlaLayout: ...
-@alias(
-    "make_layout(checked_integers('major_to_minor', major_to_minor)[::-1])",
+@define_by(
+    "make_layout(check_integers('major_to_minor', major_to_minor)[::-1])",
     "JAX has orders as `major_to_minor`.",
 )
 def make_layout_from_major_to_minor(major_to_minor: Sequence[int]) -> XlaLayout: ...
-@alias("XlaLayout.row_major(num_dims)")
+@define_by("XlaLayout.row_major(num_dims)")
 def make_descending_layout(num_dims: int) -> XlaLayout: ...
-@alias("make_layout(range(num_dims))")
+@define_by("make_layout(range(num_dims))")
 def make_ascending_layout(num_dims: int) -> XlaLayout: ...
-@alias("XlaLayout.row_major(2)")
+@define_by("XlaLayout.row_major(2)")
 def get_default_layout_for_r2() -> XlaLayout: ...
-@alias("XlaLayout.row_major(3)")
+@define_by("XlaLayout.row_major(3)")
 def get_default_layout_for_r3() -> XlaLayout: ...
-@alias("XlaLayout.row_major(4)")
+@define_by("XlaLayout.row_major(4)")
 def get_default_layout_for_r4() -> XlaLayout: ...
 
 
@@ -56,28 +56,28 @@ def set_to_default_layout(shape: Shape) -> Shape:
     For a layout without anything else take `shape_util.device_shape_to_host_shape` after it.
     """
 
-    def in_order(array: Shape) -> Shape:
+    def with_row_major_order(array: Shape) -> Shape:
         order = XlaLayout.row_major(array.rank).minor_to_major
         return array.replace(layout=(array.layout or XlaLayout()).replace(minor_to_major=order))
 
-    return shape.with_arrays(in_order)
+    return shape.with_arrays(with_row_major_order)
 
 
 get_with_default_layout = set_to_default_layout
 
 
-@alias("shape.with_layouts(lambda layout: None)")
+@define_by("shape.with_layouts(lambda layout: None)")
 def clear_layout(shape: Shape) -> Shape: ...
-@alias("shape.with_layouts(lambda layout: layout.replace(tiles=()))")
+@define_by("shape.with_layouts(lambda layout: layout.replace(tiles=()))")
 def clear_tiles(shape: Shape) -> Shape: ...
-@alias("all(a.layout is not None for a in shape.arrays())", "So it is True for a token.")
+@define_by("all(a.layout is not None for a in shape.arrays())", "So it is True for a token.")
 def has_layout(shape: Shape) -> bool: ...
-@alias(
+@define_by(
     "any(has_layout(leaf) for _, leaf in shape.leaves())",
     "A token counts; an empty tuple has none.",
 )
 def has_any_layout(shape: Shape) -> bool: ...
-@alias("any(a.layout is not None and a.layout.element_size_in_bits for a in shape.arrays())")
+@define_by("any(a.layout is not None and a.layout.element_size_in_bits for a in shape.arrays())")
 def has_custom_element_size_in_bits(shape: Shape) -> bool: ...
 
 
@@ -119,13 +119,13 @@ def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()
 # --- asked ---------------------------------------------------------------------------------------
 
 
-@alias("lhs.equals(rhs, ignore)")
+@define_by("lhs.equals(rhs, ignore)")
 def equal(lhs: XlaLayout, rhs: XlaLayout, ignore: Collection[str] = ()) -> bool: ...
-@alias("str(layout)")
+@define_by("str(layout)")
 def human_string(layout: XlaLayout) -> str: ...
-@alias("layout.is_row_major")
+@define_by("layout.is_row_major")
 def has_descending_layout(layout: XlaLayout) -> bool: ...
-@alias("layout.is_column_major")
+@define_by("layout.is_column_major")
 def has_ascending_layout(layout: XlaLayout) -> bool: ...
 
 
@@ -135,20 +135,25 @@ is_monotonic_with_dim0_minor = has_ascending_layout
 
 def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
     """Return whether logical dimensions stand side by side in the order, however listed."""
-    asked = checked_integers("dims", dims)
-    require({*asked} <= {*layout.minor_to_major}, "dims: must be dimensions of", asked, of=layout)
-    places = sorted(layout.minor_to_major.index(d) for d in asked)
-    return not places or places == list(range(places[0], places[0] + len(places)))
+    wanted_dims = check_integers("dims", dims)
+    require(
+        {*wanted_dims} <= {*layout.minor_to_major},
+        "dims: must be dimensions of",
+        wanted_dims,
+        subject=layout,
+    )
+    positions = sorted(layout.minor_to_major.index(d) for d in wanted_dims)
+    return not positions or positions == list(range(positions[0], positions[0] + len(positions)))
 
 
-@alias(
+@define_by(
     "layout.replace(minor_to_major=(*layout.order_without(dim), dim))",
     "`shape_util.move_dim_to_major`, of shapes, drops tiles and all else of a layout.",
 )
 def move_dim_to_major(layout: XlaLayout, dim: int) -> XlaLayout: ...
-@alias("layout.replace(minor_to_major=(dim, *layout.order_without(dim)))")
+@define_by("layout.replace(minor_to_major=(dim, *layout.order_without(dim)))")
 def move_dim_to_minor(layout: XlaLayout, dim: int) -> XlaLayout: ...
-@alias("0 if shape.layout is None else shape.layout.memory_space")
+@define_by("0 if shape.layout is None else shape.layout.memory_space")
 def memory_space(shape: Shape) -> int: ...
 
 
@@ -156,7 +161,7 @@ def byte_strides_is_major_to_minor(
     byte_strides: Sequence[int], dims: Sequence[int], element_type: PrimitiveType
 ) -> bool:
     """Return whether byte strides are those of packed rows, dimensions of size 1 included."""
-    steps, sizes = checked_integers("byte_strides", byte_strides), checked_integers("dims", dims)
+    steps, sizes = check_integers("byte_strides", byte_strides), check_integers("dims", dims)
     require(len(steps) == len(sizes), "byte_strides: must have equal lengths", steps, sizes)
     width = element_type.byte_width or 0
     return all(s == width * math.prod(sizes[d + 1 :]) for d, s in enumerate(steps))
@@ -165,7 +170,7 @@ def byte_strides_is_major_to_minor(
 # --- places in tiled buffers ---------------------------------------------------------------------
 
 
-@alias("(of.own_layout if isinstance(of, Shape) else of).minor_to_major")
+@define_by("(of.own_layout if isinstance(of, Shape) else of).minor_to_major")
 def minor_to_major(of: Shape | XlaLayout) -> tuple[int, ...]: ...
 
 
@@ -174,21 +179,23 @@ def minor(layout: XlaLayout, physical: int) -> int:
 
     ValueError outside 0 to n - 1, which XLA notices in debug builds only.
     """
-    require_in(range(layout.rank), "physical", physical, layout)
+    require_in_range(range(layout.rank), "physical", physical, layout)
     return layout.minor_to_major[physical]
 
 
-@alias("minor(layout, layout.rank - 1 - physical)", "It counts from the most **major** end.")
+@define_by("minor(layout, layout.rank - 1 - physical)", "It counts from the most **major** end.")
 def major(layout: XlaLayout, physical: int) -> int: ...
-@alias("layout.logical_to_physical")
+@define_by("layout.logical_to_physical")
 def make_logical_to_physical(layout: XlaLayout) -> tuple[int, ...]: ...
-@alias("shape.position(indices, first_tile_only=True)", "**Vectors have no tile then**, as in XLA.")
+@define_by(
+    "shape.position(indices, first_tile_only=True)", "**Vectors have no tile then**, as in XLA."
+)
 def linear_index(shape: Shape, indices: Sequence[int]) -> int: ...
-@alias("shape.position(indices)")
+@define_by("shape.position(indices)")
 def linear_index_for_nested_tiling(shape: Shape, indices: Sequence[int]) -> int: ...
-@alias("shape.index_at(linear_index)")
+@define_by("shape.index_at(linear_index)")
 def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tuple[int, ...]: ...
-@alias("shape.element_at(linear_index)", "It is no function of XLA's.")
+@define_by("shape.element_at(linear_index)", "It is no function of XLA's.")
 def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None: ...
 
 
@@ -199,15 +206,18 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
     be judged False. A star changes nothing. ValueError for a tile with more dimensions than there
     are.
     """
-    known = checked_integers("sizes", sizes)
-    given = [*map(as_tile, tiles)]
+    size_tuple = check_integers("sizes", sizes)
+    tile_list = [*map(as_tile, tiles)]
     untiled = True
-    for tile, step in zip(given, steps(known, given), strict=True):
+    for tile, step in zip(tile_list, tiling_steps(size_tuple, tile_list), strict=True):
         rank = step.rank
         require(len(tile.dimensions) <= rank, f"tiles: at most {rank} sizes are allowed", tile)
-        first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
-        pads = any(n % t for n, t in zip(step.merged[step.kept :], step.inner, strict=True))
-        untiled &= not pads and all(count == 1 for count in step.counts[first + 1 :])
+        first = next((d for d, t in enumerate(step.tile_sizes) if t != 1), len(step.tile_sizes))
+        pads = any(
+            n % t
+            for n, t in zip(step.merged_sizes[step.uncovered_count :], step.tile_sizes, strict=True)
+        )
+        untiled &= not pads and all(count == 1 for count in step.tile_counts[first + 1 :])
     return untiled
 
 
@@ -224,23 +234,25 @@ def get_split_config(shape: Shape) -> SplitConfig | None:
 def max_split_size(shape: Shape, dim: int) -> int:
     """Return the largest piece of one **logical** dimension between its split points."""
     sizes, layout = shape.physical()[0], shape.own_layout
-    require_in(range(shape.rank), "dim", dim, shape)
-    at = layout.logical_to_physical[dim]
-    cuts = (split.split_indices for split in layout.split_configs if split.dimension == at)
-    return max(b - a for a, b in pairwise((0, *chain.from_iterable(cuts), sizes[at])))
+    require_in_range(range(shape.rank), "dim", dim, shape)
+    physical_dim = layout.logical_to_physical[dim]
+    cuts = (
+        split.split_indices for split in layout.split_configs if split.dimension == physical_dim
+    )
+    return max(b - a for a, b in pairwise((0, *chain.from_iterable(cuts), sizes[physical_dim])))
 
 
-@alias("math.prod(max_split_size(shape, d) for d, _ in enumerate(shape.physical()[0]))")
+@define_by("math.prod(max_split_size(shape, d) for d, _ in enumerate(shape.physical()[0]))")
 def max_elements_in_per_split(shape: Shape) -> int: ...
 
 
 # --- validated -----------------------------------------------------------------------------------
 
 
-@alias("shape.validate_layout(layout)")
+@define_by("shape.validate_layout(layout)")
 def validate_layout_for_shape(layout: XlaLayout, shape: Shape) -> None: ...
-@alias("shape.validate(sizes=False, allow_missing_layouts=allow_missing_layouts)")
+@define_by("shape.validate(sizes=False, allow_missing_layouts=allow_missing_layouts)")
 def validate_layout_in_shape(shape: Shape, allow_missing_layouts: bool = False) -> None: ...
 
 
-export(globals())
+export_public_names(globals())

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import COMBINE, checked_integer, checked_integers, descending
+from tensorlayout.errors import raise_named_error, short_repr, truncate
+from tensorlayout.layout import COMBINE, check_integer, check_integers, row_major_order
 from tensorlayout.xla.calling import require
 from tensorlayout.xla.permutations import inverse_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -49,8 +49,8 @@ class SplitConfig:
     split_indices: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", checked_integer("split dimension", self.dimension))
-        points = checked_integers("split indices", self.split_indices)
+        object.__setattr__(self, "dimension", check_integer("split dimension", self.dimension))
+        points = check_integers("split indices", self.split_indices)
         object.__setattr__(self, "split_indices", points)
 
     def __str__(self) -> str:
@@ -90,23 +90,23 @@ class XlaLayout:
     metadata_prefix_bytes: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
-        order = checked_integers("minor_to_major", self.minor_to_major)
+        order = check_integers("minor_to_major", self.minor_to_major)
         object.__setattr__(self, "minor_to_major", order)
-        object.__setattr__(self, "tiles", _each("tiles", as_tile, self.tiles))
-        splits = _each("split_configs", _as_split, self.split_configs)
+        object.__setattr__(self, "tiles", _convert_items("tiles", as_tile, self.tiles))
+        splits = _convert_items("split_configs", _as_split_config, self.split_configs)
         object.__setattr__(self, "split_configs", splits)
         for name in ("tail_padding_alignment", "element_size_in_bits", "memory_space"):
-            object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
+            object.__setattr__(self, name, check_integer(name, getattr(self, name)))
         step, space = self.tail_padding_alignment, self.memory_space
         require(step >= 1, "tail_padding_alignment: must be at least 1", step)
         require(space in SPACES, "memory_space: must fit 8 signed bits", space)
-        small = all(d in INTEGERS for d in order)
-        require(small, "minor_to_major: must be 64-bit integers", order)
+        fits_64_bits = all(d in INTEGERS for d in order)
+        require(fits_64_bits, "minor_to_major: must be 64-bit integers", order)
 
     @classmethod
     def row_major(cls, rank: int) -> XlaLayout:
         """The default: dimension 0 the most major."""
-        return cls(minor_to_major=descending(rank))
+        return cls(minor_to_major=row_major_order(rank))
 
     def replace(self, **changes: Any) -> XlaLayout:
         """Return a copy of the layout with some fields changed."""
@@ -116,9 +116,9 @@ class XlaLayout:
 
     def properties(self) -> str:
         """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
-        held = {letter: getattr(self, name) for letter, name in PROPERTIES.items()}
-        told = [letter for letter in held if held[letter] != _DEFAULTS[PROPERTIES[letter]]]
-        return "".join(f"{letter}{_told(held[letter])}" for letter in told)
+        values = {letter: getattr(self, name) for letter, name in PROPERTIES.items()}
+        letters = [letter for letter in values if values[letter] != _DEFAULTS[PROPERTIES[letter]]]
+        return "".join(f"{letter}{_format_property(values[letter])}" for letter in letters)
 
     def __str__(self) -> str:
         properties = self.properties()
@@ -161,7 +161,9 @@ class XlaLayout:
 
     def order_without(self, dimension: int) -> tuple[int, ...]:
         """Return the order of the other dimensions; ValueError for one that is not there."""
-        require(dimension in self.minor_to_major, "dimension: must be one of", dimension, of=self)
+        require(
+            dimension in self.minor_to_major, "dimension: must be one of", dimension, subject=self
+        )
         return tuple(d for d in self.minor_to_major if d != dimension)
 
     def delete_dimension(self, dimension: int) -> XlaLayout:
@@ -176,14 +178,16 @@ class XlaLayout:
 
     def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
         """Return the layout without several logical dimensions, as if one went after the other."""
-        left = sorted(set(self.minor_to_major) - gone)
-        number = {old: new for new, old in enumerate(left)}
-        order = [number[d] for d in self.minor_to_major if d in number]
-        places = [at for at, d in enumerate(self.major_to_minor) if d in gone]
+        remaining = sorted(set(self.minor_to_major) - gone)
+        new_numbers = {old: new for new, old in enumerate(remaining)}
+        order = [new_numbers[d] for d in self.minor_to_major if d in new_numbers]
+        removed_positions = [
+            position for position, d in enumerate(self.major_to_minor) if d in gone
+        ]
         splits = [
-            SplitConfig(s.dimension - bisect(places, s.dimension), s.split_indices)
+            SplitConfig(s.dimension - bisect(removed_positions, s.dimension), s.split_indices)
             for s in self.split_configs
-            if s.dimension not in places
+            if s.dimension not in removed_positions
         ]
         return self.replace(minor_to_major=order, split_configs=splits)
 
@@ -195,10 +199,13 @@ class XlaLayout:
         `ignore`: names of fields such as ``"tiles"``, or ``"all but minor_to_major"``. The metadata
         prefix is never compared. ValueError for another name.
         """
-        every = _DEFAULTS.keys() - {"minor_to_major", "metadata_prefix_bytes"}
-        names = checked_names(ignore, {*every, _ALL_BUT_ORDER})
-        taken = {name: _DEFAULTS[name] for name in (every if _ALL_BUT_ORDER in names else names)}
-        return self.replace(**taken) == other.replace(**taken)
+        comparable_names = _DEFAULTS.keys() - {"minor_to_major", "metadata_prefix_bytes"}
+        names = normalize_ignored_names(ignore, {*comparable_names, _ALL_BUT_ORDER})
+        replacements = {
+            name: _DEFAULTS[name]
+            for name in (comparable_names if _ALL_BUT_ORDER in names else names)
+        }
+        return self.replace(**replacements) == other.replace(**replacements)
 
     def problems(self, sizes: Sequence[int]) -> Iterator[str]:
         """Describe what is wrong with the layout for an array of these sizes, in XLA's order."""
@@ -210,36 +217,39 @@ class XlaLayout:
                 yield f"{name} belongs to sparse arrays"
         for tile in self.tiles:
             if not tile.dimensions or any(n < 1 and n != COMBINE for n in tile.dimensions):
-                yield f"the tile {cut(tile)} has no sizes, or one below 1"
+                yield f"the tile {truncate(tile)} has no sizes, or one below 1"
         if self.element_size_in_bits < 0:
-            yield f"the element size of {shown(self.element_size_in_bits)} bits is negative"
-        split: set[int] = set()
-        for at, points in ((s.dimension, s.split_indices) for s in self.split_configs):
-            if not 0 <= at < rank or at in split:
-                yield f"the split dimension {shown(at)} is not from 0 to {rank - 1}, or there twice"
-            split.add(at)
-            size = sizes[order[-1 - at]]
+            yield f"the element size of {short_repr(self.element_size_in_bits)} bits is negative"
+        split_dims: set[int] = set()
+        for dim, points in ((s.dimension, s.split_indices) for s in self.split_configs):
+            if not 0 <= dim < rank or dim in split_dims:
+                yield (
+                    f"the split dimension {short_repr(dim)} is not from 0 to {rank - 1}, or "
+                    "there twice"
+                )
+            split_dims.add(dim)
+            size = sizes[order[-1 - dim]]
             if points and any(high <= low for low, high in pairwise((0, *points, size))):
-                yield f"the split points {shown(points)} do not increase from 1 to {size - 1}"
+                yield f"the split points {short_repr(points)} do not increase from 1 to {size - 1}"
 
 
 _DEFAULTS = {each.name: each.default for each in fields(XlaLayout)}
 
 
-def checked_names(ignore: Collection[str], allowed: Set[str]) -> Set[str]:
+def normalize_ignored_names(ignore: Collection[str], allowed_names: Set[str]) -> Set[str]:
     """Return what a comparison leaves out, as a set of the names `allowed`; a text is one name."""
     try:
         names = frozenset((ignore,) if isinstance(ignore, str) else ignore)
     except TypeError:
-        msg = f"equal: ignore must be a collection of names, got {shown(ignore)}"
+        msg = f"equal: ignore must be a collection of names, got {short_repr(ignore)}"
         raise TypeError(msg) from None
-    if not names <= allowed:
-        came = shown(sorted(names - allowed, key=shown))
-        raise ValueError(f"equal: ignore must be of {sorted(allowed)}, got {came}")
+    if not names <= allowed_names:
+        unknown = short_repr(sorted(names - allowed_names, key=short_repr))
+        raise ValueError(f"equal: ignore must be of {sorted(allowed_names)}, got {unknown}")
     return names
 
 
-def _told(value: Any) -> str:
+def _format_property(value: Any) -> str:
     """Return the value of a property as text."""
     if isinstance(value, tuple):
         return "".join(map(str, value))
@@ -248,17 +258,17 @@ def _told(value: Any) -> str:
     return f"({value})"
 
 
-def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:
+def _convert_items(name: str, convert: Callable[[Any], _T], items: Any) -> tuple[_T, ...]:
     """Return what `make` gives for each of a sequence."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        refuse(name, f"must be a sequence, got {shown(given)}", TypeError)
-    return tuple(map(make, given))
+    if isinstance(items, str) or not isinstance(items, Sequence):
+        raise_named_error(name, f"must be a sequence, got {short_repr(items)}", TypeError)
+    return tuple(map(convert, items))
 
 
-def _as_split(split: SplitConfig | tuple[int, Sequence[int]]) -> SplitConfig:
+def _as_split_config(split: SplitConfig | tuple[int, Sequence[int]]) -> SplitConfig:
     if isinstance(split, SplitConfig):
         return split
     if not isinstance(split, Sequence) or len(split) != 2:
         rule = "must be pairs (dimension, split indices)"
-        refuse("split_configs", f"{rule}, got {shown(split)}", TypeError)
-    return SplitConfig(split[0], checked_integers("split indices", split[1]))
+        raise_named_error("split_configs", f"{rule}, got {short_repr(split)}", TypeError)
+    return SplitConfig(split[0], check_integers("split indices", split[1]))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-from tensorlayout.errors import refuse, shown
-from tensorlayout.layout import checked_integer, checked_integers
+from tensorlayout.errors import raise_named_error, short_repr
+from tensorlayout.layout import check_integer, check_integers
 from tensorlayout.xla.calling import require
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "permute_inverse",
 ]
 
-_T = TypeVar("_T")
-_MOST = 1024  # sizes whose products are compared
+_ItemT = TypeVar("_ItemT")
+_MAX_SIZES = 1024  # sizes whose products are compared
 
 
 def is_permutation(p: Sequence[int]) -> bool:
@@ -33,26 +33,28 @@ def is_permutation(p: Sequence[int]) -> bool:
     >>> is_permutation([3, 1, 0, 2]), is_permutation([1, 1])
     (True, False)
     """
-    entries = checked_integers("is_permutation: p", p)
+    entries = check_integers("is_permutation: p", p)
     return sorted(entries) == list(range(len(entries)))
 
 
 def is_identity_permutation(p: Sequence[int]) -> bool:
     """Return whether a list counts up from 0, so that it leaves every order as it is."""
-    entries = checked_integers("is_identity_permutation: p", p)
+    entries = check_integers("is_identity_permutation: p", p)
     return entries == tuple(range(len(entries)))
 
 
 def checked_permutation(name: str, p: Sequence[int], length: int | None = None) -> tuple[int, ...]:
     """`p` as a tuple; ValueError where it is no permutation, or not of `length` entries."""
-    entries = checked_integers(name, p)
+    entries = check_integers(name, p)
     length = len(entries) if length is None else length
     if sorted(entries) != list(range(length)):
-        refuse(name, f"must be a permutation of 0 to {length - 1}, got {shown(entries)}")
+        raise_named_error(
+            name, f"must be a permutation of 0 to {length - 1}, got {short_repr(entries)}"
+        )
     return entries
 
 
-def permute(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
+def permute(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
     """The values in another order: ``out[i] = values[p[i]]``.
 
     ValueError where `p` is no permutation of as many entries as there are values.
@@ -63,7 +65,7 @@ def permute(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
     return [values[i] for i in checked_permutation("permute: p", p, len(values))]
 
 
-def permute_inverse(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
+def permute_inverse(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
     """The values put back from the order of `permute`: ``out[p[i]] = values[i]``.
 
     ValueError where `p` is no permutation of as many entries as there are values.
@@ -95,19 +97,19 @@ def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
     return permute(checked_permutation("compose_permutations: p1", p1), p2)
 
 
-def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
+def move_single_element(p: Sequence[_ItemT], source: int, target: int) -> list[_ItemT]:
     """The entry at `source` taken out and put back so that it stands at `target`.
 
     >>> move_single_element([0, 1, 2, 3, 4], 1, 3)
     [0, 2, 3, 1, 4]
     """
-    source = checked_integer("move_single_element: source", source)
-    target = checked_integer("move_single_element: target", target)
-    inside = min(source, target) >= 0 and max(source, target) < len(p)
-    require(inside, f"move_single_element: must be from 0 to {len(p) - 1}", source, target)
-    left = list(p)
-    left.insert(target, left.pop(source))
-    return left
+    source = check_integer("move_single_element: source", source)
+    target = check_integer("move_single_element: target", target)
+    is_in_range = min(source, target) >= 0 and max(source, target) < len(p)
+    require(is_in_range, f"move_single_element: must be from 0 to {len(p) - 1}", source, target)
+    entries = list(p)
+    entries.insert(target, entries.pop(source))
+    return entries
 
 
 def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
@@ -122,35 +124,40 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     >>> common_factors([2, 6], [4, 3]), common_factors([2, 3], [2, 3])
     ([(0, 0), (2, 2)], [(0, 0), (1, 1), (2, 2)])
     """
-    first = checked_integers("common_factors: a", a)
-    second = checked_integers("common_factors: b", b)
-    few = max(len(first), len(second)) <= _MOST
-    require(few, f"common_factors: at most {_MOST} sizes are allowed", len(first), len(second))
+    first = check_integers("common_factors: a", a)
+    second = check_integers("common_factors: b", b)
+    is_short = max(len(first), len(second)) <= _MAX_SIZES
+    require(
+        is_short, f"common_factors: at most {_MAX_SIZES} sizes are allowed", len(first), len(second)
+    )
     equal = math.prod(first) == math.prod(second)
     require(equal, "common_factors: the products must be equal", first, second)
     ends = (len(first), len(second))
-    same = 0
-    while same < min(ends) and first[same] == second[same]:
-        same += 1
-    starts = [(i, i) for i in range(same)]
-    rest = math.prod(first[same:])
-    if rest != math.prod(second[same:]):
+    equal_count = 0
+    while equal_count < min(ends) and first[equal_count] == second[equal_count]:
+        equal_count += 1
+    starts = [(i, i) for i in range(equal_count)]
+    rest_product = math.prod(first[equal_count:])
+    if rest_product != math.prod(second[equal_count:]):
         return [(0, 0), ends]
-    if rest == 0:
-        return [*starts, (same, same), ends]
-    return starts + [(same + i, same + j) for i, j in _factors(first[same:], second[same:])]
+    if rest_product == 0:
+        return [*starts, (equal_count, equal_count), ends]
+    return starts + [
+        (equal_count + i, equal_count + j)
+        for i, j in _equal_product_bounds(first[equal_count:], second[equal_count:])
+    ]
 
 
-def _factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
+def _equal_product_bounds(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     """The bounds where no size is 0 and the products agree: where both have the same product.
 
     Sizes of 1 repeat a product; the ends that have it are paired as far as they go.
     """
-    of_a, of_b = ([*accumulate(sizes, operator.mul, initial=1)] for sizes in (a, b))
+    products_a, products_b = ([*accumulate(sizes, operator.mul, initial=1)] for sizes in (a, b))
     bounds = []
-    for product in sorted({*of_a} & {*of_b}):
-        i, j = of_a.index(product), of_b.index(product)
-        ones_a, ones_b = of_a.count(product) - 1, of_b.count(product) - 1
+    for product in sorted({*products_a} & {*products_b}):
+        i, j = products_a.index(product), products_b.index(product)
+        ones_a, ones_b = products_a.count(product) - 1, products_b.count(product) - 1
         steps = range(max(ones_a, ones_b) + 1)
         bounds += [(i + min(k, ones_a), j + min(k, ones_b)) for k in steps]
     return bounds

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import refuse, shown
-from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.errors import raise_named_error, short_repr
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.typing import DTypeLike
 from tensorlayout.xla.calling import require
 
@@ -89,10 +89,10 @@ class PrimitiveType(enum.Enum):
         """The facts that the name says: a family, the bits, and what small floats are for."""
         self.bit_width = self.numpy_name = self.ml_dtypes_name = None
         self.category = "non-array" if number else "invalid"
-        found = re.fullmatch(r"(PRED|BF|[SUFC])(\d*)(E\w+)?", self.name)
-        if found is None:
+        match = re.fullmatch(r"(PRED|BF|[SUFC])(\d*)(E\w+)?", self.name)
+        if match is None:
             return
-        letters, bits, form = found.groups()
+        letters, bits, form = match.groups()
         self.category, family = _FAMILIES[letters]
         self.bit_width = int(bits or 1)
         if letters == "PRED" or (self.bit_width >= 8 and letters != "BF" and not form):
@@ -106,10 +106,12 @@ class PrimitiveType(enum.Enum):
 
         Case counts. The words ``tuple``, ``buffer`` and ``opaque_type`` name no type in text.
         """
-        found = _BY_TEXT.get(name)
-        if found is None:
-            refuse("element type", f"must be one of {', '.join(_BY_TEXT)}, got {shown(name)}")
-        return found
+        element_type = _BY_TEXT.get(name)
+        if element_type is None:
+            raise_named_error(
+                "element type", f"must be one of {', '.join(_BY_TEXT)}, got {short_repr(name)}"
+            )
+        return element_type
 
     @classmethod
     def by_text(cls) -> Mapping[str, PrimitiveType]:
@@ -131,7 +133,7 @@ class PrimitiveType(enum.Enum):
     def unpacked_bytes(self) -> int:
         """The `byte_width` of an array type; ValueError for any other."""
         if self.byte_width is None:
-            refuse("element type", f"{self.text} has no size")
+            raise_named_error("element type", f"{self.text} has no size")
         return self.byte_width
 
     @property
@@ -162,7 +164,7 @@ class PrimitiveType(enum.Enum):
         """
         name = self.numpy_name or self.ml_dtypes_name
         if name is None:
-            refuse("dtype", f"{self.text} has no NumPy dtype here", TypeError)
+            raise_named_error("dtype", f"{self.text} has no NumPy dtype here", TypeError)
         return as_dtype(name.rstrip("_"))
 
     @classmethod
@@ -173,10 +175,10 @@ class PrimitiveType(enum.Enum):
         <PrimitiveType.F32: 11>
         """
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        found = _BY_DTYPE.get(name)
-        if found is None:
-            refuse("dtype", f"XLA has no element type for {name}", TypeError)
-        return found
+        element_type = _BY_DTYPE.get(name)
+        if element_type is None:
+            raise_named_error("dtype", f"XLA has no element type for {name}", TypeError)
+        return element_type
 
     @property
     def component(self) -> PrimitiveType:
@@ -191,7 +193,7 @@ class PrimitiveType(enum.Enum):
         kind = self.component if is_complex else self
         exponent = digits = -1
         if kind.is_floating:
-            info = loaded("ml_dtypes").finfo(kind.dtype)
+            info = import_lazily("ml_dtypes").finfo(kind.dtype)
             exponent, digits = info.maxexp, info.nmant + 1
         return is_complex, exponent, digits, self.bit_width or 0, self.category == "signed integer"
 

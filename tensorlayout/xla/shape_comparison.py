@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 
-from tensorlayout.errors import cut, refuse
-from tensorlayout.layout import packed_strides, reshaped
+from tensorlayout.errors import raise_named_error, truncate
+from tensorlayout.layout import packed_strides, reshape_strides
 from tensorlayout.xla import layout_util
-from tensorlayout.xla.calling import alias, export, require
-from tensorlayout.xla.layouts import XlaLayout, checked_names
+from tensorlayout.xla.calling import define_by, export_public_names, require
+from tensorlayout.xla.layouts import XlaLayout, normalize_ignored_names
 from tensorlayout.xla.permutations import (
     checked_permutation,
     common_factors,
@@ -24,7 +24,7 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_making import make_shape_with_descending_layout_and_same_physical_layout
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
-_PARTS_OF_LAYOUT = {
+_LAYOUT_FIELDS = {
     "tiles",
     "element_size_in_bits",
     "memory_space",
@@ -41,34 +41,36 @@ def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     alike), ``dimensions`` (sizes, not their number), ``dynamic`` (then ``?`` matches any size),
     ``buffer`` (the wrapper). A present layout differs from a missing one. ValueError for others.
     """
-    ignored = checked_names(ignore, _IGNORABLE)
+    ignored = normalize_ignored_names(ignore, _IGNORABLE_NAMES)
     if "buffer" in ignored:
         lhs, rhs = lhs.unwrapped, rhs.unwrapped
     if not (lhs.is_array and rhs.is_array):
         return lhs.is_alike(rhs, lambda a, b: equal(a, b, ignored))
-    if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignored & set(names)):
+    if not all(
+        test(lhs, rhs) for names, test in _EQUALITY_TESTS.items() if not ignored & set(names)
+    ):
         return False
-    parts = ignored & _PARTS_OF_LAYOUT
+    parts = ignored & _LAYOUT_FIELDS
     return "layout" in ignored or layout_util.layouts_in_shapes_equal(lhs, rhs, parts)
 
 
-@alias("equal(lhs, rhs, ('element_type',))")
+@define_by("equal(lhs, rhs, ('element_type',))")
 def equal_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool: ...
-@alias("equal(lhs, rhs, ('fp_precision',))")
+@define_by("equal(lhs, rhs, ('fp_precision',))")
 def equal_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
-@alias("equal(lhs, rhs, ('layout', 'dynamic'))")
+@define_by("equal(lhs, rhs, ('layout', 'dynamic'))")
 def compatible(lhs: Shape, rhs: Shape) -> bool: ...
-@alias("equal(lhs, rhs, ('layout', 'dynamic', 'element_type'))")
+@define_by("equal(lhs, rhs, ('layout', 'dynamic', 'element_type'))")
 def compatible_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool: ...
-@alias("equal(lhs, rhs, ('layout', 'dynamic', 'fp_precision'))")
+@define_by("equal(lhs, rhs, ('layout', 'dynamic', 'fp_precision'))")
 def compatible_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
-@alias("equal(lhs, rhs, ('layout', 'dynamic', 'element_type', 'dimensions'))")
+@define_by("equal(lhs, rhs, ('layout', 'dynamic', 'element_type', 'dimensions'))")
 def compatible_kind(lhs: Shape, rhs: Shape) -> bool: ...
-@alias("lhs.as_array().rank == rhs.as_array().rank")
+@define_by("lhs.as_array().rank == rhs.as_array().rank")
 def same_rank(lhs: Shape, rhs: Shape) -> bool: ...
-@alias("lhs.element_type is rhs.element_type")
+@define_by("lhs.element_type is rhs.element_type")
 def same_element_type(lhs: Shape, rhs: Shape) -> bool: ...
-@alias(
+@define_by(
     "same_element_type(lhs, rhs) or lhs.element_type.is_floating and rhs.element_type.is_floating"
 )
 def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
@@ -82,7 +84,7 @@ def same_dimensions(lhs: Shape, rhs: Shape) -> bool:
 
 
 # What equal arrays agree in; a test is left out where one of its names is to be ignored.
-_TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
+_EQUALITY_TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
     (): same_rank,
     ("element_type",): same_element_type_ignoring_fp_precision,
     ("element_type", "fp_precision"): same_element_type,
@@ -90,7 +92,7 @@ _TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
     ("dimensions", "dynamic"): lambda lhs, rhs: lhs.dimensions == rhs.dimensions,
     ("dynamic",): lambda lhs, rhs: lhs.dynamic == rhs.dynamic,
 }
-_IGNORABLE = {"layout", "buffer", *_PARTS_OF_LAYOUT, *chain.from_iterable(_TESTS)}
+_IGNORABLE_NAMES = {"layout", "buffer", *_LAYOUT_FIELDS, *chain.from_iterable(_EQUALITY_TESTS)}
 
 
 def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
@@ -101,18 +103,18 @@ def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
     """
     first, second = lhs.as_array().element_type, rhs.as_array().element_type
     if first is not second and first.precision == second.precision:
-        refuse("element_type", f"{first.text} and {second.text} tie")
+        raise_named_error("element_type", f"{first.text} and {second.text} tie")
     return max(first, second, key=lambda kind: kind.precision)
 
 
-@alias(
+@define_by(
     "higher_precision_element_type(source, target) is target.element_type",
     "**Not whether values survive**: it is True of s64 and f16.",
 )
 def element_can_upcast(source: Shape, target: Shape) -> bool: ...
 
 
-@alias("not (lhs.is_tuple or rhs.is_tuple) or lhs.is_alike(rhs, equal_structure)")
+@define_by("not (lhs.is_tuple or rhs.is_tuple) or lhs.is_alike(rhs, equal_structure)")
 def equal_structure(lhs: Shape, rhs: Shape) -> bool: ...
 
 
@@ -167,11 +169,11 @@ def reshape_leaves_dimensions_unmodified(
 
     None where it does not, and where the list is not sorted.
     """
-    kept = dict(dimensions_unmodified_by_reshape(from_shape, to_shape))
-    asked = list(input_dim_indices)
-    if asked != sorted(asked) or not set(asked) <= kept.keys():
+    unmodified = dict(dimensions_unmodified_by_reshape(from_shape, to_shape))
+    input_dims = list(input_dim_indices)
+    if input_dims != sorted(input_dims) or not set(input_dims) <= unmodified.keys():
         return None
-    return [kept[d] for d in asked]
+    return [unmodified[d] for d in input_dims]
 
 
 def inserted_or_deleted_1_sized_dimensions(
@@ -182,12 +184,12 @@ def inserted_or_deleted_1_sized_dimensions(
     None where the shapes differ in other dimensions too; **sizes of 0 in a changed group count as
     not larger than 1**. ValueError for different numbers of elements.
     """
-    kept = dimensions_unmodified_by_reshape(shape_pre, shape_post)
-    deleted = sorted(set(range(shape_pre.rank)) - {d for d, _ in kept})
-    inserted = sorted(set(range(shape_post.rank)) - {d for _, d in kept})
-    changed = [shape_pre.dimensions[d] for d in deleted]
-    changed += [shape_post.dimensions[d] for d in inserted]
-    return None if any(n > 1 for n in changed) else (deleted, inserted)
+    unmodified = dimensions_unmodified_by_reshape(shape_pre, shape_post)
+    deleted = sorted(set(range(shape_pre.rank)) - {d for d, _ in unmodified})
+    inserted = sorted(set(range(shape_post.rank)) - {d for _, d in unmodified})
+    changed_sizes = [shape_pre.dimensions[d] for d in deleted]
+    changed_sizes += [shape_post.dimensions[d] for d in inserted]
+    return None if any(n > 1 for n in changed_sizes) else (deleted, inserted)
 
 
 def transpose_is_bitcast(
@@ -223,21 +225,25 @@ def reshape_is_bitcast(
     if input_shape.size != output_shape.size or not input_shape.size:
         return input_shape.size == output_shape.size
     sizes = output_shape.dimensions
-    steps = packed_strides(sizes, after)
-    found = _reshaped(input_shape.dimensions, before, sizes)
-    return found == {d: steps[d] for d, size in enumerate(sizes) if size != 1}
+    output_strides = packed_strides(sizes, after)
+    reshaped_strides = _strides_after_reshape(input_shape.dimensions, before, sizes)
+    return reshaped_strides == {d: output_strides[d] for d, size in enumerate(sizes) if size != 1}
 
 
-def _reshaped(
-    sizes: Sequence[int], order: Sequence[int], output: Sequence[int]
+def _strides_after_reshape(
+    sizes: Sequence[int], order: Sequence[int], output_sizes: Sequence[int]
 ) -> dict[int, int] | None:
     """Return the strides of output dimensions of sizes above 1, if the output lies over the input.
 
     None where no strides say it. Both have the same number of elements, at least one.
     """
     strides = packed_strides(sizes, order)
-    found = reshaped([*zip(sizes, strides, strict=True)], output)
-    return None if found is None else {d: found[d] for d, size in enumerate(output) if size != 1}
+    output_strides = reshape_strides([*zip(sizes, strides, strict=True)], output_sizes)
+    return (
+        None
+        if output_strides is None
+        else {d: output_strides[d] for d, size in enumerate(output_sizes) if size != 1}
+    )
 
 
 def deduce_transpose_dimensions_for_bitcast(
@@ -251,9 +257,11 @@ def deduce_transpose_dimensions_for_bitcast(
     before, after = input_shape.own_order, output_shape.own_order
     if len(before) != len(after):
         return None
-    found = [before[after.index(k)] for k in range(len(after))]
-    same = [input_shape.dimensions[d] for d in found] == list(output_shape.dimensions)
-    return found if same else None
+    permutation = [before[after.index(k)] for k in range(len(after))]
+    has_equal_sizes = [input_shape.dimensions[d] for d in permutation] == list(
+        output_shape.dimensions
+    )
+    return permutation if has_equal_sizes else None
 
 
 def is_reshape_or_transpose_bitcast(a: Shape, b: Shape, ignore_element_type: bool = False) -> bool:
@@ -308,11 +316,11 @@ def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitc
     after = output_shape.layout
     if input_shape.layout is None or after is None or input_shape.size != output_shape.size:
         return None
-    plain = make_shape_with_descending_layout_and_same_physical_layout
+    to_row_major = make_shape_with_descending_layout_and_same_physical_layout
     return TrtBitcast(
         input_shape.order[::-1],
-        plain(input_shape),
-        plain(output_shape),
+        to_row_major(input_shape),
+        to_row_major(output_shape),
         after.logical_to_physical,
     )
 
@@ -333,7 +341,7 @@ def decompose_bitcast(
     return steps if dims is None else TransposeBitcast(tuple(dims))
 
 
-@alias("decompose_bitcast(input_shape, output_shape) is not None")
+@define_by("decompose_bitcast(input_shape, output_shape) is not None")
 def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool: ...
 
 
@@ -354,7 +362,7 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     require(same_size, "shape: must have equal numbers of elements", input_shape, output_shape)
     if not input_shape.size:
         return output_shape.replace(layout=XlaLayout.row_major(output_shape.rank))
-    strides = _reshaped(input_shape.dimensions, order, output_shape.dimensions)
+    strides = _strides_after_reshape(input_shape.dimensions, order, output_shape.dimensions)
     if strides is None:
         return None
     ones = [d for d in range(output_shape.rank - 1, -1, -1) if d not in strides]
@@ -382,7 +390,7 @@ def get_normalized_logical_transpose_shape(
     sizes = input_shape.dimensions
     dims = checked_permutation("dimensions", dimensions, len(sizes))
     fits = tuple(sizes[d] for d in dims) == output_shape.dimensions
-    require(fits, f"dimensions: must make {cut(output_shape)} of", dims, of=input_shape)
+    require(fits, f"dimensions: must make {truncate(output_shape)} of", dims, subject=input_shape)
     large = [d for d, n in enumerate(sizes) if n != 1]
     numbers = [large.index(d) for d in dims if d in large]
     grouped = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
@@ -392,4 +400,4 @@ def get_normalized_logical_transpose_shape(
     return merged, tuple(map(ranked.index, runs))
 
 
-export(globals())
+export_public_names(globals())

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import descending, permuted_order
-from tensorlayout.xla.calling import alias, export, require, require_in
+from tensorlayout.errors import raise_named_error, short_repr, truncate
+from tensorlayout.layout import permute_order, row_major_order
+from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -73,8 +73,8 @@ def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> 
     f32[128,24,48,48,4]{4,3,2,1,0}
     """
     order, layout = shape.order[::-1], shape.layout or XlaLayout()
-    plain = layout.replace(minor_to_major=descending(shape.rank), split_configs=())
-    return shape.reordered(order, plain)
+    row_major_layout = layout.replace(minor_to_major=row_major_order(shape.rank), split_configs=())
+    return shape.reordered(order, row_major_layout)
 
 
 def make_tuple_shape(elements: Sequence[Shape]) -> Shape:
@@ -84,15 +84,15 @@ def make_tuple_shape(elements: Sequence[Shape]) -> Shape:
     return shape
 
 
-@alias("elements[0] if len(elements) == 1 else make_tuple_shape(elements)")
+@define_by("elements[0] if len(elements) == 1 else make_tuple_shape(elements)")
 def make_maybe_tuple_shape(elements: Sequence[Shape]) -> Shape: ...
-@alias("Shape.tuple_of(())")
+@define_by("Shape.tuple_of(())")
 def make_nil() -> Shape: ...
-@alias("Shape.opaque()")
+@define_by("Shape.opaque()")
 def make_opaque_shape() -> Shape: ...
-@alias("Shape.token()")
+@define_by("Shape.token()")
 def make_token_shape() -> Shape: ...
-@alias("make_shape(element_type, ())")
+@define_by("make_shape(element_type, ())")
 def make_scalar_shape(element_type: PrimitiveType) -> Shape: ...
 
 
@@ -113,11 +113,11 @@ class ProgramShape:
         """``(name: shape, …) -> shape``, without layouts; a nameless parameter is (unknown)."""
         names = [*self.names, *("" for _ in self.parameters)]
         pairs = zip(names, self.parameters, strict=False)
-        listed = ", ".join(f"{name or '(unknown)'}: {s.to_string()}" for name, s in pairs)
-        return f"({listed}) -> {self.result.to_string()}"
+        parameter_list = ", ".join(f"{name or '(unknown)'}: {s.to_string()}" for name, s in pairs)
+        return f"({parameter_list}) -> {self.result.to_string()}"
 
 
-@alias("ProgramShape(tuple(parameters), result, tuple(names))")
+@define_by("ProgramShape(tuple(parameters), result, tuple(names))")
 def make_program_shape(
     parameters: Sequence[Shape], result: Shape, names: Sequence[str] = ()
 ) -> ProgramShape: ...
@@ -128,10 +128,10 @@ def make_static_shape(shape: Shape) -> Shape:
 
     ValueError for an unbounded dimension, which in XLA keeps its marker as a size.
     """
-    static = not shape.is_unbounded_dynamic
-    require(static, "shape: an unbounded dimension has no static size", shape)
-    plain = shape.with_layouts(lambda layout: layout.replace(metadata_prefix_bytes=0))
-    return plain.with_arrays(lambda array: array.replace(dynamic=(False,) * array.rank))
+    is_static = not shape.is_unbounded_dynamic
+    require(is_static, "shape: an unbounded dimension has no static size", shape)
+    unprefixed = shape.with_layouts(lambda layout: layout.replace(metadata_prefix_bytes=0))
+    return unprefixed.with_arrays(lambda array: array.replace(dynamic=(False,) * array.rank))
 
 
 def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
@@ -147,7 +147,7 @@ def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
     return shape.with_arrays(lambda array: array.replace(element_type=element_type))
 
 
-@alias("change_element_type(shape, shape.element_type.component)", "ValueError if not complex.")
+@define_by("change_element_type(shape, shape.element_type.component)", "ValueError if not complex.")
 def complex_component_shape(shape: Shape) -> Shape: ...
 
 
@@ -157,12 +157,12 @@ def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape
     Arrays without a layout are left alone; pred is never packed.
     """
 
-    def packed(array: Shape) -> Shape:
+    def set_element_size(array: Shape) -> Shape:
         packs = pack_subbyte_types and array.element_type.is_sub_byte
         bits = (packs and array.element_type.bit_width) or 0
         return array.with_layouts(lambda layout: layout.replace(element_size_in_bits=bits))
 
-    return shape.with_arrays(packed)
+    return shape.with_arrays(set_element_size)
 
 
 def device_shape_to_host_shape(shape: Shape) -> Shape:
@@ -173,22 +173,26 @@ def device_shape_to_host_shape(shape: Shape) -> Shape:
 
 
 # As text, for the metadata prefix is never compared.
-@alias("str(device_shape_to_host_shape(shape)) == str(shape)")
+@define_by("str(device_shape_to_host_shape(shape)) == str(shape)")
 def device_shape_is_host_shape(shape: Shape) -> bool: ...
 
 
 # --- dimensions added ----------------------------------------------------------------------------
 
 
-def _appended(bound: int, shape: Shape, order: tuple[int, ...]) -> Shape:
+def _append_dimension(bound: int, shape: Shape, order: tuple[int, ...]) -> Shape:
     layout = (shape.layout or XlaLayout()).replace(minor_to_major=order)
-    sizes, flags = (*shape.dimensions, bound), (*shape.dynamic, bound == UNBOUNDED)
-    return shape.replace(dimensions=sizes, dynamic=flags, layout=layout)
+    sizes, dynamic_flags = (*shape.dimensions, bound), (*shape.dynamic, bound == UNBOUNDED)
+    return shape.replace(dimensions=sizes, dynamic=dynamic_flags, layout=layout)
 
 
-@alias("_appended(bound, shape, (*shape.order, shape.rank))", "The last dimension is new.")
+@define_by(
+    "_append_dimension(bound, shape, (*shape.order, shape.rank))", "The last dimension is new."
+)
 def append_major_dimension(bound: int, shape: Shape) -> Shape: ...
-@alias("_appended(bound, shape, (shape.rank, *shape.order))", "The last dimension is new.")
+@define_by(
+    "_append_dimension(bound, shape, (shape.rank, *shape.order))", "The last dimension is new."
+)
 def append_minor_dimension(bound: int, shape: Shape) -> Shape: ...
 
 
@@ -198,8 +202,8 @@ def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
     **Tiles, dynamic flags and all else of the layout but its order are lost**, as in XLA.
     """
     order = (*(d + 1 for d in shape.order), 0)
-    plain = make_shape(shape.element_type, (bound, *shape.dimensions))
-    return plain.replace(layout=XlaLayout(minor_to_major=order))
+    row_major_shape = make_shape(shape.element_type, (bound, *shape.dimensions))
+    return row_major_shape.replace(layout=XlaLayout(minor_to_major=order))
 
 
 def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
@@ -209,11 +213,11 @@ def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
     ValueError for a place that is not from 0 to n.
     """
     order, sizes = shape.order, shape.dimensions
-    require_in(range(shape.rank + 1), "dim_idx", dim_idx, shape)
-    moved = [d + (d >= dim_idx) for d in order]
-    moved.insert(moved.index(dim_idx + 1) + 1 if dim_idx < shape.rank else 0, dim_idx)
-    plain = make_shape(shape.element_type, (*sizes[:dim_idx], bound, *sizes[dim_idx:]))
-    return plain.replace(layout=XlaLayout(minor_to_major=tuple(moved)))
+    require_in_range(range(shape.rank + 1), "dim_idx", dim_idx, shape)
+    new_order = [d + (d >= dim_idx) for d in order]
+    new_order.insert(new_order.index(dim_idx + 1) + 1 if dim_idx < shape.rank else 0, dim_idx)
+    row_major_shape = make_shape(shape.element_type, (*sizes[:dim_idx], bound, *sizes[dim_idx:]))
+    return row_major_shape.replace(layout=XlaLayout(minor_to_major=tuple(new_order)))
 
 
 def insert_dimensions_at_index(shape: Shape, dim_idx: int, bounds: Sequence[int]) -> Shape:
@@ -231,13 +235,15 @@ def insert_dimensions_at_index(shape: Shape, dim_idx: int, bounds: Sequence[int]
 # --- dimensions dropped and moved ----------------------------------------------------------------
 
 
-@alias("shape.delete_dimensions([dim_to_delete])")
+@define_by("shape.delete_dimensions([dim_to_delete])")
 def delete_dimension(dim_to_delete: int, shape: Shape) -> Shape: ...
-@alias("shape.delete_dimensions(dims_to_delete)")
+@define_by("shape.delete_dimensions(dims_to_delete)")
 def delete_dimensions(dims_to_delete: Sequence[int], shape: Shape) -> Shape: ...
-@alias("shape.delete_dimensions([d for d in range(shape.rank) if not keep(d)])")
+@define_by("shape.delete_dimensions([d for d in range(shape.rank) if not keep(d)])")
 def filter_dimensions(keep: Callable[[int], bool], shape: Shape) -> Shape: ...
-@alias("filter_dimensions(lambda d: shape.dimensions[d] != 1, shape)", "Tiles stay as they are.")
+@define_by(
+    "filter_dimensions(lambda d: shape.dimensions[d] != 1, shape)", "Tiles stay as they are."
+)
 def drop_degenerate_dimensions(shape: Shape) -> Shape: ...
 
 
@@ -248,11 +254,11 @@ def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     `layout_util.move_dim_to_major` keeps them. No layout counts as row-major.
     """
 
-    def moved(array: Shape) -> Shape:
+    def move_in_array(array: Shape) -> Shape:
         order = XlaLayout(minor_to_major=array.order).order_without(dim)
         return array.replace(layout=XlaLayout(minor_to_major=(*order, dim)))
 
-    return shape.with_arrays(moved)
+    return shape.with_arrays(move_in_array)
 
 
 def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
@@ -266,12 +272,12 @@ def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
     f32[100,1000,10]{1,0,2}
     """
     dims = checked_permutation("permutation", permutation, shape.rank)
-    order = permuted_order(shape.order, dims)
+    order = permute_order(shape.order, dims)
     layout = None if shape.layout is None else shape.layout.replace(minor_to_major=order)
     return shape.reordered(dims, layout)
 
 
-@alias("permute_dimensions(permutation, shape)")
+@define_by("permute_dimensions(permutation, shape)")
 def reorder_logical_dimensions(shape: Shape, permutation: Sequence[int]) -> Shape: ...
 
 
@@ -284,20 +290,20 @@ def permute_dimensions_ignoring_layout(permutation: Sequence[int], shape: Shape)
 # --- tuples, and parts by path -------------------------------------------------------------------
 
 
-@alias("shape.is_tuple and any(element.is_tuple for element in shape.elements)")
+@define_by("shape.is_tuple and any(element.is_tuple for element in shape.elements)")
 def is_nested_tuple(shape: Shape) -> bool: ...
-@alias("shape.is_tuple and not shape.elements")
+@define_by("shape.is_tuple and not shape.elements")
 def is_empty_tuple(shape: Shape) -> bool: ...
-@alias("len(shape.as_tuple().elements)")
+@define_by("len(shape.as_tuple().elements)")
 def tuple_element_count(shape: Shape) -> int: ...
-@alias(
+@define_by(
     "Shape.tuple_of((*tuple_shape.as_tuple().elements, shape))",
     "Shapes are values: `tuple_shape` stays.",
 )
 def append_shape_to_tuple(shape: Shape, tuple_shape: Shape) -> Shape: ...
 
 
-@alias("get_subshape(shape.as_tuple(), (index,))")
+@define_by("get_subshape(shape.as_tuple(), (index,))")
 def get_tuple_element_shape(shape: Shape, index: int) -> Shape: ...
 
 
@@ -305,7 +311,7 @@ def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
     """Return a tuple of the elements of another from `start` up to, and without, `limit`."""
     count = tuple_element_count(shape)
     rule = f"must be 0 <= start <= limit <= {count} for"
-    require(0 <= start <= limit <= count, f"slice_tuple: {rule}", start, limit, of=shape)
+    require(0 <= start <= limit <= count, f"slice_tuple: {rule}", start, limit, subject=shape)
     return Shape.tuple_of(shape.elements[start:limit])
 
 
@@ -324,42 +330,44 @@ def get_subshape(shape: Shape, index: Sequence[int]) -> Shape:
     >>> print(get_subshape(parse_shape("(f32[42], (f32[101], pred[33]))"), (1, 1)))
     pred[33]{0}
     """
-    found = shape.part_at(index)
-    if found is None:
-        refuse("index", f"the path {shown(tuple(index))} leads nowhere in {cut(shape)}")
-    return found
+    subshape = shape.part_at(index)
+    if subshape is None:
+        raise_named_error(
+            "index", f"the path {short_repr(tuple(index))} leads nowhere in {truncate(shape)}"
+        )
+    return subshape
 
 
 try_get_subshape = get_subshape
 
 
-@alias("shape.subshapes(post_order=post_order)")
+@define_by("shape.subshapes(post_order=post_order)")
 def subshapes(shape: Shape, *, post_order: bool = False) -> Iterator[tuple[ShapeIndex, Shape]]: ...
-@alias("shape.part_at(index) is not None")
+@define_by("shape.part_at(index) is not None")
 def index_is_valid(shape: Shape, index: Sequence[int]) -> bool: ...
-@alias("not get_subshape(shape, index).is_tuple", "**An empty tuple is no leaf either.**")
+@define_by("not get_subshape(shape, index).is_tuple", "**An empty tuple is no leaf either.**")
 def is_leaf_index(shape: Shape, index: Sequence[int]) -> bool: ...
-@alias("shape.leaves()")
+@define_by("shape.leaves()")
 def get_leaf_shapes(shape: Shape) -> list[tuple[ShapeIndex, Shape]]: ...
-@alias("len(shape.leaves())", "Empty tuples are no leaves.")
+@define_by("len(shape.leaves())", "Empty tuples are no leaves.")
 def get_leaf_count(shape: Shape) -> int: ...
-@alias("sum(1 for _ in shape.subshapes())")
+@define_by("sum(1 for _ in shape.subshapes())")
 def subshape_count(shape: Shape) -> int: ...
-@alias("[found for _, found in shape.leaves()]", "Empty tuples vanish.")
+@define_by("[leaf for _, leaf in shape.leaves()]", "Empty tuples vanish.")
 def flatten_tuple_shape(shape: Shape) -> list[Shape]: ...
 
 
-def _call(visit: PartVisitor, parts: Iterable[tuple[ShapeIndex, Shape]]) -> None:
+def _visit_parts(visit: PartVisitor, parts: Iterable[tuple[ShapeIndex, Shape]]) -> None:
     for path, part in parts:
         visit(part, path)
 
 
-@alias("_call(visit, shape.subshapes())")
+@define_by("_visit_parts(visit, shape.subshapes())")
 def for_each_subshape(shape: Shape, visit: PartVisitor) -> None: ...
-@alias("_call(visit, shape.subshapes(post_order=True))")
+@define_by("_visit_parts(visit, shape.subshapes(post_order=True))")
 def for_each_subshape_post_order(shape: Shape, visit: PartVisitor) -> None: ...
-@alias("_call(visit, shape.leaves())")
+@define_by("_visit_parts(visit, shape.leaves())")
 def for_each_leaf_shape(shape: Shape, visit: PartVisitor) -> None: ...
 
 
-export(globals())
+export_public_names(globals())

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from tensorlayout.layout import checked_integers
+from tensorlayout.layout import check_integers
 from tensorlayout.xla import shape_comparison as _comparison
 from tensorlayout.xla import shape_making as _making
 from tensorlayout.xla import tiles as tiling
-from tensorlayout.xla.calling import alias, export, require, require_in
+from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_comparison import *  # noqa: F403 - each chapter says what it exports
 from tensorlayout.xla.shape_making import *  # noqa: F403
@@ -26,46 +26,46 @@ Visitor = Callable[[tuple[int, ...]], object]
 # --- validity, text, type and dimensions ---------------------------------------------------------
 
 
-@alias("shape.validate()")
+@define_by("shape.validate()")
 def validate_shape(shape: Shape) -> None: ...
-@alias("shape.validate(allow_missing_layouts=True)")
+@define_by("shape.validate(allow_missing_layouts=True)")
 def validate_shape_with_optional_layout(shape: Shape) -> None: ...
-@alias("Shape.allows(size, is_dynamic)", "Only a dynamic dimension may be `UNBOUNDED`.")
+@define_by("Shape.allows(size, is_dynamic)", "Only a dynamic dimension may be `UNBOUNDED`.")
 def is_valid_dimension_size(size: int, is_dynamic: bool) -> bool: ...
-@alias("shape.to_string()")
+@define_by("shape.to_string()")
 def human_string(shape: Shape) -> str: ...
-@alias("shape.to_string(layout=True)")
+@define_by("shape.to_string(layout=True)")
 def human_string_with_layout(shape: Shape) -> str: ...
-@alias("sum(n != 1 for n in shape.as_array().dimensions)", "**A size of 0 counts.**")
+@define_by("sum(n != 1 for n in shape.as_array().dimensions)", "**A size of 0 counts.**")
 def true_num_dimensions(shape: Shape) -> int: ...
-@alias("shape.is_array and not shape.dimensions")
+@define_by("shape.is_array and not shape.dimensions")
 def is_scalar(shape: Shape) -> bool: ...
-@alias("shape.is_array and all(n == 1 for n in shape.dimensions)")
+@define_by("shape.is_array and all(n == 1 for n in shape.dimensions)")
 def is_effective_scalar(shape: Shape) -> bool: ...
-@alias("is_scalar(shape) and shape.element_type is element_type")
+@define_by("is_scalar(shape) and shape.element_type is element_type")
 def is_scalar_with_element_type(shape: Shape, element_type: PrimitiveType) -> bool: ...
-@alias("1 in shape.as_array().dimensions")
+@define_by("1 in shape.as_array().dimensions")
 def has_degenerate_dimensions(shape: Shape) -> bool: ...
-@alias("shape.is_array and 0 in shape.dimensions")
+@define_by("shape.is_array and 0 in shape.dimensions")
 def is_zero_element_array(shape: Shape) -> bool: ...
-@alias("shape.element_type.is_integral", "A pred is no integer.")
+@define_by("shape.element_type.is_integral", "A pred is no integer.")
 def element_is_integral(shape: Shape) -> bool: ...
-@alias("shape.element_type.is_floating", "Complex numbers are not.")
+@define_by("shape.element_type.is_floating", "Complex numbers are not.")
 def element_is_floating(shape: Shape) -> bool: ...
-@alias("shape.element_type.category == 'complex'")
+@define_by("shape.element_type.category == 'complex'")
 def element_is_complex(shape: Shape) -> bool: ...
-@alias(
+@define_by(
     "shape.element_type.category in ('signed integer', 'floating point')",
     "**Complex numbers are not signed.**",
 )
 def element_is_signed(shape: Shape) -> bool: ...
-@alias("shape.is_array and shape.element_type.bit_width == bits", "The bits of pred are 1.")
+@define_by("shape.is_array and shape.element_type.bit_width == bits", "The bits of pred are 1.")
 def element_has_bit_width(shape: Shape, bits: int) -> bool: ...
-@alias("element_is_integral(shape) and element_has_bit_width(shape, bits)")
+@define_by("element_is_integral(shape) and element_has_bit_width(shape, bits)")
 def element_is_integral_with_bits(shape: Shape, bits: int) -> bool: ...
-@alias("any(part.element_type is element_type for part in shape.parts())")
+@define_by("any(part.element_type is element_type for part in shape.parts())")
 def has_primitive_type(shape: Shape, element_type: PrimitiveType) -> bool: ...
-@alias(
+@define_by(
     "shape.dimensions[get_dimension_number(shape, dimension_number)]",
     "Negative ones count from the end.",
 )
@@ -78,7 +78,7 @@ def get_dimension_number(shape: Shape, dimension_number: int) -> int:
     ValueError outside -n to n - 1. XLA gives back numbers of n and more as they came.
     """
     rank = shape.as_array().rank
-    require_in(range(-rank, rank), "dimension_number", dimension_number, shape)
+    require_in_range(range(-rank, rank), "dimension_number", dimension_number, shape)
     return dimension_number % rank
 
 
@@ -102,38 +102,40 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
     """Return the first size of the last of a vector's exactly three tiles, which has two."""
     tiles = () if shape.layout is None else shape.layout.tiles
-    interleaved = shape.rank == 1 and len(tiles) == 3 and len(tiles[2].dimensions) == 2
-    require(interleaved, "shape: must be a vector with three tiles, the last of two sizes", shape)
+    is_interleaved = shape.rank == 1 and len(tiles) == 3 and len(tiles[2].dimensions) == 2
+    require(
+        is_interleaved, "shape: must be a vector with three tiles, the last of two sizes", shape
+    )
     return tiles[2].dimensions[0]
 
 
 # --- sizes ---------------------------------------------------------------------------------------
 
 
-@alias("shape.size")
+@define_by("shape.size")
 def elements_in(shape: Shape) -> int: ...
-@alias("math.prod(n for n in shape.as_array().dimensions if n != UNBOUNDED)")
+@define_by("math.prod(n for n in shape.as_array().dimensions if n != UNBOUNDED)")
 def static_extent_product(shape: Shape) -> int: ...
-@alias("sum(leaf.size for _, leaf in shape.leaves())", "ValueError for a token or opaque.")
+@define_by("sum(leaf.size for _, leaf in shape.leaves())", "ValueError for a token or opaque.")
 def elements_in_recursive(shape: Shape) -> int: ...
-@alias("element_type.unpacked_bytes")
+@define_by("element_type.unpacked_bytes")
 def byte_size_of_primitive_type(element_type: PrimitiveType) -> int: ...
-@alias("shape.element_bits")
+@define_by("shape.element_bits")
 def element_size_in_bits(shape: Shape) -> int: ...
-@alias("shape.byte_size", "**Without tiles and tail padding.**")
+@define_by("shape.byte_size", "**Without tiles and tail padding.**")
 def byte_size_of_elements(shape: Shape) -> int: ...
-@alias("shape.physical_size")
+@define_by("shape.physical_size")
 def physical_size(shape: Shape) -> int: ...
-@alias("shape.physical_byte_size")
+@define_by("shape.physical_byte_size")
 def physical_byte_size(shape: Shape) -> int: ...
-@alias("shape.physical_byte_size / shape.byte_size if shape.byte_size else 1.0")
+@define_by("shape.physical_byte_size / shape.byte_size if shape.byte_size else 1.0")
 def growth_factor(shape: Shape) -> float: ...
-@alias("len(shape.as_tuple().elements) * _pointer(shape, pointer_size)")
+@define_by("len(shape.as_tuple().elements) * _check_pointer_size(shape, pointer_size)")
 def byte_size_of_tuple_index_table(shape: Shape, pointer_size: int = -1) -> int: ...
 
 
-def _pointer(shape: Shape, pointer_size: int) -> int:
-    require(pointer_size >= 1, "pointer_size: must be at least 1 for", pointer_size, of=shape)
+def _check_pointer_size(shape: Shape, pointer_size: int) -> int:
+    require(pointer_size >= 1, "pointer_size: must be at least 1 for", pointer_size, subject=shape)
     return pointer_size
 
 
@@ -154,7 +156,7 @@ def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
     if shape.is_tuple:
         return byte_size_of_tuple_index_table(shape, pointer_size)
     if shape.element_type is PrimitiveType.OPAQUE_TYPE:
-        return _pointer(shape, pointer_size)
+        return _check_pointer_size(shape, pointer_size)
     return 0 if shape.element_type is PrimitiveType.TOKEN else shape.unwrapped.byte_size
 
 
@@ -163,8 +165,8 @@ def byte_size_of_elements_recursive(shape: Shape) -> int:
 
     A token takes 0. ValueError for opaque.
     """
-    without = (PrimitiveType.TUPLE, PrimitiveType.BUFFER, PrimitiveType.TOKEN)
-    return sum(part.byte_size for part in shape.parts() if part.element_type not in without)
+    sizeless_types = (PrimitiveType.TUPLE, PrimitiveType.BUFFER, PrimitiveType.TOKEN)
+    return sum(part.byte_size for part in shape.parts() if part.element_type not in sizeless_types)
 
 
 def array_size(shape: Shape) -> int:
@@ -183,7 +185,7 @@ def array_size(shape: Shape) -> int:
     sizes, tiles = shape.physical()
     if not tiles:
         return shape.byte_size
-    slots = math.prod(tiling.expanded(sizes, tiling.first_tile(tiles)))
+    slots = math.prod(tiling.tiled_sizes(sizes, tiling.only_first_tile(tiles)))
     return shape.bytes_of(shape.aligned(slots))
 
 
@@ -200,14 +202,18 @@ def array_data_size(shape: Shape) -> int:
     (12, 0)
     """
     sizes, tiles = shape.physical()
-    first = tiling.first_tile(tiles, len(sizes))
-    last = tiling.position([n - 1 for n in sizes], sizes, first, _divided)
+    first = tiling.only_first_tile(tiles, len(sizes))
+    last = tiling.slot_of_index([n - 1 for n in sizes], sizes, first, _divide_towards_zero)
     return shape.bytes_of(last + 1)
 
 
-def _divided(number: int, by: int) -> tuple[int, int]:
+def _divide_towards_zero(number: int, divisor: int) -> tuple[int, int]:
     """Quotient and rest as in C++, towards 0: -1, the last index of no elements, gives 0 and -1."""
-    return (-(-number // by), number + -number // by * by) if number < 0 else divmod(number, by)
+    return (
+        (-(-number // divisor), number + -number // divisor * divisor)
+        if number < 0
+        else divmod(number, divisor)
+    )
 
 
 def strides_for_shape(shape: Shape) -> tuple[int, ...]:
@@ -224,7 +230,7 @@ def strides_for_shape(shape: Shape) -> tuple[int, ...]:
     return tuple(strides)
 
 
-@alias(
+@define_by(
     "tuple(s * shape.element_type.unpacked_bytes for s in strides_for_shape(shape))",
     "**Tiles are ignored**, and the layout's element size: packed nibbles have no byte strides.",
 )
@@ -261,31 +267,35 @@ def indices(
     [(2, 3), (4, 3)]
     """
     order = shape.order[::-1]
-    starts = _checked("base", shape, [0] * shape.rank if base is None else base)
-    extents = _checked("count", shape, shape.dimensions if count is None else count)
-    steps = _checked("incr", shape, [1] * shape.rank if incr is None else incr)
-    known = UNBOUNDED not in shape.dimensions and all(n >= 0 for n in extents)
-    require(known, "count: the counts must be known and not negative for", extents, of=shape)
-    ends = all(s >= 1 or not n for n, s in zip(extents, steps, strict=True))
-    require(ends, "incr: must be at least 1 where there is a count for", steps, of=shape)
+    starts = _check_entries("base", shape, [0] * shape.rank if base is None else base)
+    extents = _check_entries("count", shape, shape.dimensions if count is None else count)
+    steps = _check_entries("incr", shape, [1] * shape.rank if incr is None else incr)
+    is_known = UNBOUNDED not in shape.dimensions and all(n >= 0 for n in extents)
+    require(
+        is_known, "count: the counts must be known and not negative for", extents, subject=shape
+    )
+    is_finite = all(s >= 1 or not n for n, s in zip(extents, steps, strict=True))
+    require(is_finite, "incr: must be at least 1 where there is a count for", steps, subject=shape)
     numbers = zip(starts, extents, steps, strict=True)
-    runs = [range(b, b + max(n, 1), s if n else 1) for b, n, s in numbers]
-    return iter(()) if 0 in shape.dimensions else _visited(runs, order)
+    ranges = [range(b, b + max(n, 1), s if n else 1) for b, n, s in numbers]
+    return iter(()) if 0 in shape.dimensions else _iterate_indices(ranges, order)
 
 
-def _checked(name: str, shape: Shape, numbers: Sequence[int]) -> tuple[int, ...]:
-    entries = checked_integers(name, numbers)
-    fits = len(entries) == shape.rank
-    require(fits, f"{name}: must have {shape.rank} entries for", entries, of=shape)
+def _check_entries(name: str, shape: Shape, entries_sequence: Sequence[int]) -> tuple[int, ...]:
+    entries = check_integers(name, entries_sequence)
+    has_one_per_dimension = len(entries) == shape.rank
+    require(
+        has_one_per_dimension, f"{name}: must have {shape.rank} entries for", entries, subject=shape
+    )
     return entries
 
 
-def _visited(runs: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _iterate_indices(ranges: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """The product of the runs, the last dimension of `order` fastest; a step costs no more."""
-    counts = [len(runs[d]) for d in order]
+    counts = [len(ranges[d]) for d in order]
     for number in range(math.prod(counts)):
-        at = dict(zip(order, tiling.unravelled(number, counts), strict=True))
-        yield tuple(run[at[d]] for d, run in enumerate(runs))
+        entry_numbers = dict(zip(order, tiling.unravel_index(number, counts), strict=True))
+        yield tuple(run[entry_numbers[d]] for d, run in enumerate(ranges))
 
 
 def for_each_index(
@@ -309,4 +319,4 @@ def for_each_index_parallel(
         visit(index)
 
 
-export(globals(), _comparison, _making)
+export_public_names(globals(), _comparison, _making)

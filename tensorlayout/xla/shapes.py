@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import checked_integers, descending
+from tensorlayout.errors import raise_named_error, short_repr, truncate
+from tensorlayout.layout import check_integers, row_major_order
 from tensorlayout.xla import tiles as tiling
-from tensorlayout.xla.calling import require, require_in
+from tensorlayout.xla.calling import require, require_in_range
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -24,7 +24,7 @@ UNBOUNDED = -(2**63)
 MAX_DEPTH = 100
 
 # Sizes of an array, and numbers of any other list: XLA has no limit, and arrays have few.
-MOST_NUMBERS = 2**14
+MAX_NUMBERS = 2**14
 
 ShapeIndex = tuple[int, ...]
 
@@ -52,28 +52,40 @@ class Shape:
     elements: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes, kind = checked_integers("dimensions", self.dimensions), self.element_type
-        few = len(sizes) <= MOST_NUMBERS
-        require(few, f"dimensions: at most {MOST_NUMBERS} are allowed", len(sizes))
+        sizes, kind = check_integers("dimensions", self.dimensions), self.element_type
+        has_few_sizes = len(sizes) <= MAX_NUMBERS
+        require(has_few_sizes, f"dimensions: at most {MAX_NUMBERS} are allowed", len(sizes))
         flags = tuple(map(bool, self.dynamic)) or (False,) * len(sizes)
         object.__setattr__(self, "dimensions", sizes)
         object.__setattr__(self, "dynamic", flags)
         object.__setattr__(self, "elements", tuple(self.elements))
         if not isinstance(kind, PrimitiveType):
-            refuse("element_type", f"must be a PrimitiveType, got {shown(kind)}", TypeError)
+            raise_named_error(
+                "element_type", f"must be a PrimitiveType, got {short_repr(kind)}", TypeError
+            )
         if kind is PrimitiveType.PRIMITIVE_TYPE_INVALID:
-            refuse("element_type", f"must be the type of some shape, got {kind.name}")
+            raise_named_error("element_type", f"must be the type of some shape, got {kind.name}")
         if not kind.is_array:
-            bare = not sizes and self.layout is None
-            require(bare, f"shape: {kind.text} has no sizes and no layout of its own", sizes)
-        holds = not self.elements or kind in (PrimitiveType.TUPLE, PrimitiveType.BUFFER)
-        require(holds, f"shape: {kind.text} has no elements", len(self.elements))
-        paired = len(flags) == len(sizes)
-        require(paired, "dynamic: must be one flag for each of the sizes", flags, of=sizes)
+            has_no_sizes = not sizes and self.layout is None
+            require(
+                has_no_sizes, f"shape: {kind.text} has no sizes and no layout of its own", sizes
+            )
+        may_hold_elements = not self.elements or kind in (PrimitiveType.TUPLE, PrimitiveType.BUFFER)
+        require(may_hold_elements, f"shape: {kind.text} has no elements", len(self.elements))
+        has_flag_per_size = len(flags) == len(sizes)
+        require(
+            has_flag_per_size,
+            "dynamic: must be one flag for each of the sizes",
+            flags,
+            subject=sizes,
+        )
         for size, flag in zip(sizes, flags, strict=True):
             if not self.allows(size, flag):
-                rule = f"{shown(size)} is no size of a {'dynamic' if flag else 'static'} dimension"
-                refuse("dimensions", f"{rule}, got {shown(sizes)}")
+                rule = (
+                    f"{short_repr(size)} is no size of a {'dynamic' if flag else 'static'} "
+                    "dimension"
+                )
+                raise_named_error("dimensions", f"{rule}, got {short_repr(sizes)}")
         depth, level = 0, [self]
         while level := [inner for outer in level for inner in outer.elements]:
             depth += 1
@@ -101,7 +113,9 @@ class Shape:
     def tuple_of(cls, elements: Sequence[Shape]) -> Shape:
         """A tuple."""
         if not isinstance(elements, Sequence) or not all(isinstance(e, Shape) for e in elements):
-            refuse("tuple_of", f"must be a sequence of shapes, got {shown(elements)}", TypeError)
+            raise_named_error(
+                "tuple_of", f"must be a sequence of shapes, got {short_repr(elements)}", TypeError
+            )
         return cls(PrimitiveType.TUPLE, elements=tuple(elements))
 
     @classmethod
@@ -190,11 +204,11 @@ class Shape:
     def to_string(self, *, layout: bool = False) -> str:
         """The text, without layouts unless asked for."""
         if self.is_tuple:
-            words = [
+            element_texts = [
                 f"{f'/*index={i}*/' if i and i % 5 == 0 else ''}{e.to_string(layout=layout)}"
                 for i, e in enumerate(self.elements)
             ]
-            return f"({', '.join(words)})"
+            return f"({', '.join(element_texts)})"
         if self.is_buffer:
             return f"b({self.elements[0].to_string(layout=layout)})"
         pairs = zip(self.dimensions, self.dynamic, strict=True)
@@ -202,25 +216,25 @@ class Shape:
         text = f"{self.element_type.text}[{','.join(sizes)}]"
         if not layout or self.layout is None:
             return text
-        bare = not self.rank and str(self.layout) == "{}"
-        return text if bare else f"{text}{self.layout}"
+        is_empty_layout = not self.rank and str(self.layout) == "{}"
+        return text if is_empty_layout else f"{text}{self.layout}"
 
     def __str__(self) -> str:
         return self.to_string(layout=True)
 
     def __repr__(self) -> str:
-        bare = any(array.layout is None for array in self.arrays())
-        return f"parse_shape({str(self)!r}{', default_layout=False' * bare})"
+        lacks_layout = any(array.layout is None for array in self.arrays())
+        return f"parse_shape({str(self)!r}{', default_layout=False' * lacks_layout})"
 
     # --- parts -----------------------------------------------------------------------------------
 
     def parts(self) -> Iterator[Shape]:
         """Yield the shape and all that is in it, from left to right, what is in buffers too."""
-        waiting = [self]
-        while waiting:
-            found = waiting.pop()
-            yield found
-            waiting += reversed(found.elements)
+        pending = [self]
+        while pending:
+            part = pending.pop()
+            yield part
+            pending += reversed(part.elements)
 
     def arrays(self) -> Iterator[Shape]:
         """Yield the arrays in the shape, from left to right, those in buffers too."""
@@ -231,19 +245,19 @@ class Shape:
         if not post_order:
             yield (), self
         for position, element in enumerate(self.elements if self.is_tuple else ()):
-            for path, found in element.subshapes(post_order=post_order):
-                yield (position, *path), found
+            for path, part in element.subshapes(post_order=post_order):
+                yield (position, *path), part
         if post_order:
             yield (), self
 
     def leaves(self) -> list[tuple[ShapeIndex, Shape]]:
         """List the parts that are no tuples with their paths, from left to right."""
-        return [(path, found) for path, found in self.subshapes() if not found.is_tuple]
+        return [(path, part) for path, part in self.subshapes() if not part.is_tuple]
 
     def part_at(self, path: Sequence[int]) -> Shape | None:
         """Return the part at a path through tuples, None without one."""
         shape = self
-        for position in checked_integers("index", path):
+        for position in check_integers("index", path):
             if not shape.is_tuple or not 0 <= position < len(shape.elements):
                 return None
             shape = shape.elements[position]
@@ -286,7 +300,7 @@ class Shape:
             if array.layout is not None:
                 array.validate_layout(array.layout)
             elif not allow_missing_layouts:
-                refuse(f"shape {cut(array)}", "has no layout")
+                raise_named_error(f"shape {truncate(array)}", "has no layout")
 
     def validate_size(self) -> None:
         """Raise ValueError where the elements or the bytes of an array are 2**63 or more."""
@@ -295,9 +309,11 @@ class Shape:
             if size != UNBOUNDED:
                 count *= size
             if count >= 2**63:  # before a size of 0 could end it, as in XLA; and no endless product
-                refuse(f"shape {cut(self.to_string())}", "has 2**63 elements or more")
+                raise_named_error(
+                    f"shape {truncate(self.to_string())}", "has 2**63 elements or more"
+                )
         if count * (self.element_type.byte_width or 0) >= 2**63:
-            refuse(f"shape {cut(self.to_string())}", "has 2**63 bytes or more")
+            raise_named_error(f"shape {truncate(self.to_string())}", "has 2**63 bytes or more")
 
     def validate_layout(self, layout: XlaLayout) -> None:
         """Raise ValueError for the first problem of `layout` as that of this shape.
@@ -314,7 +330,9 @@ class Shape:
         problems = layout.problems(shape.dimensions) if shape.is_array else iter(())
         problem = "a tuple has no layout of its own" if shape.is_tuple else next(problems, "")
         if problem:
-            refuse(f"layout {cut(layout)} of shape {cut(shape.to_string())}", problem)
+            raise_named_error(
+                f"layout {truncate(layout)} of shape {truncate(shape.to_string())}", problem
+            )
 
     # --- order and sizes of arrays ---------------------------------------------------------------
 
@@ -322,7 +340,7 @@ class Shape:
     def own_layout(self) -> XlaLayout:
         """The layout of an array; ValueError without one."""
         if self.layout is None:
-            refuse("shape", f"must be an array with a layout, got {cut(self)}")
+            raise_named_error("shape", f"must be an array with a layout, got {truncate(self)}")
         return self.layout
 
     @property
@@ -331,7 +349,7 @@ class Shape:
 
         ValueError for another shape, and for an invalid layout.
         """
-        return descending(self.as_array().rank) if self.layout is None else self.own_order
+        return row_major_order(self.as_array().rank) if self.layout is None else self.own_order
 
     @property
     def own_order(self) -> tuple[int, ...]:
@@ -344,7 +362,7 @@ class Shape:
 
         ValueError for anything else than an array of known sizes with a valid layout.
         """
-        return _physical(self)
+        return _cached_physical(self)
 
     @property
     def size(self) -> int:
@@ -352,8 +370,8 @@ class Shape:
 
         ValueError for an unbounded dimension, or no array.
         """
-        known = UNBOUNDED not in self.as_array().dimensions
-        require(known, "shape: an unbounded dimension has no count", self)
+        is_known = UNBOUNDED not in self.as_array().dimensions
+        require(is_known, "shape: an unbounded dimension has no count", self)
         return math.prod(self.dimensions)
 
     @property
@@ -384,7 +402,7 @@ class Shape:
         >>> parse_shape("f32[3,5]{1,0:T(2,2)L(32)}").physical_size
         32
         """
-        return self.aligned(math.prod(tiling.expanded(*self.physical())))
+        return self.aligned(math.prod(tiling.tiled_sizes(*self.physical())))
 
     @property
     def physical_byte_size(self) -> int:
@@ -405,9 +423,9 @@ class Shape:
 
     def checked_index(self, name: str, index: Sequence[int]) -> tuple[int, ...]:
         """Return an index as integers; ValueError if it does not lie inside the array."""
-        at = checked_integers(name, index)
-        require(self.contains(at), f"{name}: must lie inside", at, of=self)
-        return at
+        entries = check_integers(name, index)
+        require(self.contains(entries), f"{name}: must lie inside", entries, subject=self)
+        return entries
 
     def position(self, index: Sequence[int], *, first_tile_only: bool = False) -> int:
         """Return the position of an element in the buffer, by the order and **all** tiles.
@@ -422,9 +440,11 @@ class Shape:
         (9, 5)
         """
         sizes, tiles = self.physical()
-        tiles = tiling.first_tile(tiles, self.rank) if first_tile_only else tiles
-        at = self.checked_index("indices", index)
-        return tiling.position([at[d] for d in self.own_layout.major_to_minor], sizes, tiles)
+        tiles = tiling.only_first_tile(tiles, self.rank) if first_tile_only else tiles
+        entries = self.checked_index("indices", index)
+        return tiling.slot_of_index(
+            [entries[d] for d in self.own_layout.major_to_minor], sizes, tiles
+        )
 
     def index_at(self, position: int) -> tuple[int, ...]:
         """Return the index of a position. **On padding some entry is mostly not below its size**.
@@ -434,9 +454,9 @@ class Shape:
         padding. ValueError for a position outside the tiled buffer.
         """
         sizes, tiles = self.physical()
-        slots = math.prod(tiling.expanded(sizes, tiles))
-        require_in(range(slots), "linear_index", position, self)
-        physical = tiling.index_at(position, sizes, tiles)
+        slots = math.prod(tiling.tiled_sizes(sizes, tiles))
+        require_in_range(range(slots), "linear_index", position, self)
+        physical = tiling.index_of_slot(position, sizes, tiles)
         return tuple(permute_inverse(physical, self.own_layout.major_to_minor))
 
     def element_at(self, position: int) -> tuple[int, ...] | None:
@@ -449,8 +469,10 @@ class Shape:
         >>> shape.element_at(9), shape.element_at(10), shape.index_at(10)
         ((5,), None, (4,))
         """
-        found = self.index_at(position)
-        return found if self.contains(found) and self.position(found) == position else None
+        candidate = self.index_at(position)
+        return (
+            candidate if self.contains(candidate) and self.position(candidate) == position else None
+        )
 
     # --- dimensions dropped ----------------------------------------------------------------------
 
@@ -460,12 +482,17 @@ class Shape:
         The order of the list does not matter. ValueError for a repeated dimension, one that is not
         there, or no array.
         """
-        gone = checked_integers("delete_dimensions", dimensions)
-        left = sorted(set(range(self.rank)) - set(gone))
-        apart = self.is_array and len(left) + len(gone) == self.rank
-        require(apart, "delete_dimensions: must be different dimensions of", gone, of=self)
-        layout = None if self.layout is None else self.layout.delete_dimensions(set(gone))
-        return self.reordered(left, layout)
+        removed = check_integers("delete_dimensions", dimensions)
+        remaining = sorted(set(range(self.rank)) - set(removed))
+        are_distinct = self.is_array and len(remaining) + len(removed) == self.rank
+        require(
+            are_distinct,
+            "delete_dimensions: must be different dimensions of",
+            removed,
+            subject=self,
+        )
+        layout = None if self.layout is None else self.layout.delete_dimensions(set(removed))
+        return self.reordered(remaining, layout)
 
     def reordered(self, dims: Sequence[int], layout: XlaLayout | None) -> Shape:
         """The array with the sizes and flags of the dimensions `dims`, in another layout."""
@@ -474,9 +501,11 @@ class Shape:
 
 
 @functools.lru_cache(1024)
-def _physical(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
+def _cached_physical(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
     layout = shape.layout
     if not shape.is_array or layout is None or UNBOUNDED in shape.dimensions:
-        refuse("shape", f"must be an array of known sizes with a layout, got {cut(shape)}")
+        raise_named_error(
+            "shape", f"must be an array of known sizes with a layout, got {truncate(shape)}"
+        )
     shape.validate_layout(layout)
     return tuple(shape.dimensions[d] for d in layout.major_to_minor), layout.tiles

@@ -8,39 +8,39 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from tensorlayout.errors import cut, refuse
+from tensorlayout.errors import raise_named_error, truncate
 from tensorlayout.layout import COMBINE, MAX_TILES
 from tensorlayout.xla.layouts import INTEGERS, PROPERTIES, SPACES, SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import MAX_DEPTH, MOST_NUMBERS, UNBOUNDED, Shape
+from tensorlayout.xla.shapes import MAX_DEPTH, MAX_NUMBERS, UNBOUNDED, Shape
 from tensorlayout.xla.tiles import Tile
 
 _NATURAL = range(2**63)
 _NUMBERS = {"L": range(1, 2**63), "E": INTEGERS, "S": SPACES, "M": _NATURAL}
 _T = TypeVar("_T")
-_SHORT = 512  # letters of a text that is remembered
+_MAX_CACHED_LENGTH = 512  # letters of a text that is remembered
 
 # The properties in the order that XLA demands; D is read and thrown away.
-_ORDER = ("D", *PROPERTIES)
+_PROPERTY_ORDER = ("D", *PROPERTIES)
 
 COMMENT = r"/\*(?s:.*?)\*/|//[^\r\n]*+"
 BLANK = rf"(?:[ \t\r\n]++|{COMMENT})*+"
-_SHOWN = 60  # letters of the text on either side of the place that an error points at
+_EXCERPT_LENGTH = 60  # letters of the text on either side of the place that an error points at
 
 
-def pattern(text: str) -> re.Pattern[str]:
+def token_pattern(regex: str) -> re.Pattern[str]:
     """Return a pattern that takes the blanks and comments behind it, too."""
-    return re.compile(rf"{text}{BLANK}", re.ASCII)
+    return re.compile(rf"{regex}{BLANK}", re.ASCII)
 
 
-BLANKS = pattern("")
-_CAME = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|<=|(?s:.)")
-_NUMBER = pattern(r"(-?[0-9]+)(?![\w.])")
-_WORD = pattern(r"([A-Za-z_]\w*+)")
-_BUFFER = pattern(r"b(?!\w)")
+BLANKS = token_pattern("")
+_NEXT_TEXT = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|<=|(?s:.)")
+_NUMBER = token_pattern(r"(-?[0-9]+)(?![\w.])")
+_WORD = token_pattern(r"([A-Za-z_]\w*+)")
+_BUFFER = token_pattern(r"b(?!\w)")
 _LAYOUT = re.compile(rf"\{{{BLANK}(?=-?[0-9]|:)")
-_PROPERTY = pattern(r"([DTLESPM](?!\w)|SC(?!\w)|[#*])")
-_LEVEL = pattern(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
+_PROPERTY = token_pattern(r"([DTLESPM](?!\w)|SC(?!\w)|[#*])")
+_LEVEL = token_pattern(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
 
 
 def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
@@ -61,7 +61,7 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
     >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
     (Tile(dimensions=(2, 2)),)
     """
-    return _said(_Parser.shape, text, default_layout)
+    return _parse_cached(_ShapeReader.read_shape, text, default_layout)
 
 
 def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
@@ -74,7 +74,7 @@ def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
     >>> list(map(str, parse_shapes("{f32[2], s32[]}")))
     ['f32[2]{0}', 's32[]']
     """
-    return list(_said(_Parser.shapes, text, default_layout))
+    return list(_parse_cached(_ShapeReader.read_shapes, text, default_layout))
 
 
 def parse_layout(text: str) -> XlaLayout:
@@ -86,24 +86,26 @@ def parse_layout(text: str) -> XlaLayout:
     >>> parse_layout("{0,1:S(5)}").memory_space
     5
     """
-    return _said(_Parser.layout, text, True)
+    return _parse_cached(_ShapeReader.read_layout, text, True)
 
 
-def _said(rule: Callable[[_Parser], _T], text: str, default_layout: bool) -> _T:
+def _parse_cached(read_rule: Callable[[_ShapeReader], _T], text: str, default_layout: bool) -> _T:
     """What a text says by a rule of the grammar; of short texts the last ones are remembered."""
-    short = type(text) is str and len(text) <= _SHORT
-    return (_remembered if short else _read)(rule, text, bool(default_layout))
+    is_short = type(text) is str and len(text) <= _MAX_CACHED_LENGTH
+    return (_cached_parse if is_short else _parse_whole_text)(read_rule, text, bool(default_layout))
 
 
-def _read(rule: Callable[[_Parser], Any], text: str, default_layout: bool) -> Any:
-    parser = _Parser(text, default_layout)
-    found = rule(parser)
-    if parser.at < len(text):
-        parser.fail("nothing more")
-    return found
+def _parse_whole_text(
+    read_rule: Callable[[_ShapeReader], Any], text: str, default_layout: bool
+) -> Any:
+    parser = _ShapeReader(text, default_layout)
+    value = read_rule(parser)
+    if parser.position < len(text):
+        parser.raise_expected("nothing more")
+    return value
 
 
-_remembered = functools.lru_cache(1024)(_read)
+_cached_parse = functools.lru_cache(1024)(_parse_whole_text)
 
 
 class ShapeSyntaxError(ValueError):
@@ -124,15 +126,17 @@ class ShapeSyntaxError(ValueError):
         self.rule = rule
         self.text = text
         self.column = column
-        super().__init__(f"shape text: {rule}, at column {column + 1}\n{pointed(text, column)}")
+        super().__init__(
+            f"shape text: {rule}, at column {column + 1}\n{caret_excerpt(text, column)}"
+        )
 
     def __reduce__(self) -> tuple[type[ShapeSyntaxError], tuple[str, str, int]]:
         return ShapeSyntaxError, (self.rule, self.text, self.column)
 
 
-def pointed(text: str, column: int) -> str:
+def caret_excerpt(text: str, column: int) -> str:
     """The text around a column, and a caret under it; blanks of all kinds take one place."""
-    start, end = max(0, column - _SHOWN), column + _SHOWN
+    start, end = max(0, column - _EXCERPT_LENGTH), column + _EXCERPT_LENGTH
     before, after = "…" * (start > 0), "…" * (end < len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[start:end])
     return f"  {before}{shown}{after}\n  {' ' * (len(before) + column - start)}^"
@@ -141,207 +145,225 @@ def pointed(text: str, column: int) -> str:
 class Scanner:
     """A place in a text; what is passed takes the blanks and comments behind it along."""
 
-    text_of = "shape text"
+    source_name = "shape text"
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
-            refuse(self.text_of, f"must be a str, got {type(text).__name__}", TypeError)
-        self.text, self.at = text, 0
-        self.taken(BLANKS)
+            raise_named_error(
+                self.source_name, f"must be a str, got {type(text).__name__}", TypeError
+            )
+        self.text, self.position = text, 0
+        self.try_match(BLANKS)
 
-    def fail(self, expected: str, at: int | None = None) -> NoReturn:
+    def raise_expected(self, expected: str, position: int | None = None) -> NoReturn:
         """Raise the error that says what was expected at a place, which is the next by default."""
-        place = self.at if at is None else at
-        if self.text.startswith("/*", place):
+        error_position = self.position if position is None else position
+        if self.text.startswith("/*", error_position):
             expected = "*/ at the end of a comment"
-        came = _CAME.match(self.text, place)
-        self.refuse(
-            f"expected {expected}, got {repr(came[0]) if came else 'the end of the text'}", place
+        next_text = _NEXT_TEXT.match(self.text, error_position)
+        self.raise_syntax_error(
+            f"expected {expected}, got "
+            f"{repr(next_text[0]) if next_text else 'the end of the text'}",
+            error_position,
         )
 
-    def refuse(self, rule: str, at: int) -> NoReturn:
+    def raise_syntax_error(self, rule: str, position: int) -> NoReturn:
         """Raise the error of a rule that is broken at a place."""
-        raise ShapeSyntaxError(rule, self.text, at)
+        raise ShapeSyntaxError(rule, self.text, position)
 
-    def taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    def try_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Return what a pattern finds here, which is passed."""
-        found = pattern.match(self.text, self.at)
-        if found is not None:
-            self.at = found.end()
-        return found
+        match = pattern.match(self.text, self.position)
+        if match is not None:
+            self.position = match.end()
+        return match
 
-    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+    def expect_match(self, pattern: re.Pattern[str], description: str) -> re.Match[str]:
         """Return what a pattern finds here; fail without it."""
-        return self.taken(pattern) or self.fail(what)
+        return self.try_match(pattern) or self.raise_expected(description)
 
     def is_next(self, sign: str) -> bool:
         """Return whether `sign` stands here."""
-        return self.text.startswith(sign, self.at)
+        return self.text.startswith(sign, self.position)
 
-    def took(self, sign: str) -> bool:
+    def skip_if_next(self, sign: str) -> bool:
         """Return whether `sign` stands here, which is then passed."""
-        found = self.is_next(sign)
-        if found:
-            self.go_to(self.at + len(sign))
-        return found
+        is_present = self.is_next(sign)
+        if is_present:
+            self.skip_to(self.position + len(sign))
+        return is_present
 
-    def sign(self, sign: str, why: str = "") -> None:
+    def expect_sign(self, sign: str, context: str = "") -> None:
         """Pass a `sign`; fail without it."""
-        if not self.took(sign):
-            self.fail(f"{sign!r}{why}")
+        if not self.skip_if_next(sign):
+            self.raise_expected(f"{sign!r}{context}")
 
-    def go_to(self, at: int) -> None:
+    def skip_to(self, position: int) -> None:
         """Pass everything before a place, and the blanks there."""
-        self.at = at
-        self.taken(BLANKS)
+        self.position = position
+        self.try_match(BLANKS)
 
-    def listed(self, item: Callable[[], _T], end: str, most: int = MOST_NUMBERS) -> list[_T]:
+    def read_list(
+        self, read_item: Callable[[], _T], end: str, max_items: int = MAX_NUMBERS
+    ) -> list[_T]:
         """Return items with commas between, up to `end`, which is passed."""
-        if self.took(end):
+        if self.skip_if_next(end):
             return []
-        items = self.several(item, most)
-        self.sign(end, " or ','")
+        items = self.read_separated(read_item, max_items)
+        self.expect_sign(end, " or ','")
         return items
 
-    def several(
-        self, item: Callable[[], _T], most: int = MOST_NUMBERS, between: str = ","
+    def read_separated(
+        self, read_item: Callable[[], _T], max_items: int = MAX_NUMBERS, separator: str = ","
     ) -> list[_T]:
         """Return one or more items with commas, or another sign, between."""
-        items = [item()]
-        while self.took(between):
-            if len(items) >= most:
-                self.fail(f"at most {most} in a row")
-            items.append(item())
+        items = [read_item()]
+        while self.skip_if_next(separator):
+            if len(items) >= max_items:
+                self.raise_expected(f"at most {max_items} in a row")
+            items.append(read_item())
         return items
 
 
-class _Parser(Scanner):
+class _ShapeReader(Scanner):
     def __init__(self, text: str, default_layout: bool) -> None:
         super().__init__(text)
-        self.fill = default_layout
+        self.use_default_layout = default_layout
 
-    def number(self, what: str, allowed: range) -> int:
-        place, found = self.at, self.expect(_NUMBER, what)
-        digits = found[1].lstrip("-").lstrip("0") or "0"
+    def read_number(self, description: str, allowed: range) -> int:
+        position, match = self.position, self.expect_match(_NUMBER, description)
+        digits = match[1].lstrip("-").lstrip("0") or "0"
         value = int(digits[:20])  # 20 digits are too many for any number of 64 bits
-        if found[1].startswith("-"):
+        if match[1].startswith("-"):
             value = -value
         if value not in allowed:
-            self.fail(f"{what} from {allowed[0]} to {allowed[-1]}", place)
+            self.raise_expected(f"{description} from {allowed[0]} to {allowed[-1]}", position)
         return value
 
     # --- shapes --------------------------------------------------------------------------------
 
-    def shapes(self) -> list[Shape]:
-        self.sign("{")
-        return self.listed(self.shape, "}", sys.maxsize)
+    def read_shapes(self) -> list[Shape]:
+        self.expect_sign("{")
+        return self.read_list(self.read_shape, "}", sys.maxsize)
 
-    def shape(self, depth: int = 0) -> Shape:
+    def read_shape(self, depth: int = 0) -> Shape:
         """Return a shape inside of `depth` tuples."""
-        begin = self.at
+        begin = self.position
         if depth >= MAX_DEPTH and (self.is_next("(") or _BUFFER.match(self.text, begin)):
-            self.fail(f"at most {MAX_DEPTH} levels")
-        if self.taken(_BUFFER):
-            self.sign("(", " after b, as in b(f32[4])")
-            place, array = self.at, self.simple()
+            self.raise_expected(f"at most {MAX_DEPTH} levels")
+        if self.try_match(_BUFFER):
+            self.expect_sign("(", " after b, as in b(f32[4])")
+            array_position, array = self.position, self.read_array()
             if not array.is_array:
-                self.fail("an array in a buffer", place)
-            self.sign(")")
+                self.raise_expected("an array in a buffer", array_position)
+            self.expect_sign(")")
             return Shape.buffer(array)
-        if not self.took("("):
-            return self.simple()
-        elements = self.listed(functools.partial(self.shape, depth + 1), ")", sys.maxsize)
+        if not self.skip_if_next("("):
+            return self.read_array()
+        elements = self.read_list(functools.partial(self.read_shape, depth + 1), ")", sys.maxsize)
         for element in elements:
             if not element.is_tuple:  # those inside have been validated where they were closed
                 try:
                     element.validate(allow_missing_layouts=True)
                 except ValueError as error:
-                    rule = f"expected valid elements in a tuple, got {cut(element)} ({error})"
+                    rule = f"expected valid elements in a tuple, got {truncate(element)} ({error})"
                     raise ShapeSyntaxError(rule, self.text, begin) from None
         return Shape.tuple_of(elements)
 
-    def simple(self) -> Shape:
-        kind = self.element_type("a shape: an element type such as f32, '(', 'b(', token or opaque")
-        self.sign("[", f" after {kind.text}")
+    def read_array(self) -> Shape:
+        kind = self.read_element_type(
+            "a shape: an element type such as f32, '(', 'b(', token or opaque"
+        )
+        self.expect_sign("[", f" after {kind.text}")
         if not kind.is_array:
-            self.sign("]", f", for {kind.text} has no sizes")
+            self.expect_sign("]", f", for {kind.text} has no sizes")
             return Shape(kind)
-        pairs = self.listed(self.dimension, "]")
+        pairs = self.read_list(self.read_dimension, "]")
         sizes, dynamic = [n for n, _ in pairs], [d for _, d in pairs]
-        layout = XlaLayout.row_major(len(sizes)) if self.fill or not sizes else None
-        if _LAYOUT.match(self.text, self.at):
-            layout = self.layout(len(sizes))
+        layout = XlaLayout.row_major(len(sizes)) if self.use_default_layout or not sizes else None
+        if _LAYOUT.match(self.text, self.position):
+            layout = self.read_layout(len(sizes))
         return Shape.array(kind, sizes, layout, dynamic)
 
-    def element_type(self, what: str, category: str = "") -> PrimitiveType:
-        place, word = self.at, self.taken(_WORD)
+    def read_element_type(self, description: str, category: str = "") -> PrimitiveType:
+        position, word = self.position, self.try_match(_WORD)
         kind = PrimitiveType.by_text().get(word[1]) if word else None
         if kind is None or category not in ("", kind.category):
-            self.fail(what, place)
+            self.raise_expected(description, position)
         return kind
 
-    def dimension(self) -> tuple[int, bool]:
-        if self.took("?"):
+    def read_dimension(self) -> tuple[int, bool]:
+        if self.skip_if_next("?"):
             return UNBOUNDED, True
-        dynamic = self.took("<=")
-        what = "a bound" if dynamic else "a size, '<=' or '?'"
-        return self.number(what, _NATURAL), dynamic
+        dynamic = self.skip_if_next("<=")
+        description = "a bound" if dynamic else "a size, '<=' or '?'"
+        return self.read_number(description, _NATURAL), dynamic
 
     # --- layouts -------------------------------------------------------------------------------
 
-    def layout(self, rank: int | None = None) -> XlaLayout:
-        self.sign("{")
+    def read_layout(self, rank: int | None = None) -> XlaLayout:
+        self.expect_sign("{")
         order: list[int] = []
         if not self.is_next(":") and not self.is_next("}"):
-            order = self.several(lambda: self.number("a dimension number", INTEGERS))
+            order = self.read_separated(lambda: self.read_number("a dimension number", INTEGERS))
         if rank is not None and len(order) != rank:
             rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
-            self.refuse(rule, self.at)
-        fields = self.properties() if self.took(":") else {}
-        if not self.took("}"):
-            self.fail("'}', ',' or ':' and properties such as T(8,128)")
+            self.raise_syntax_error(rule, self.position)
+        fields = self.read_properties() if self.skip_if_next(":") else {}
+        if not self.skip_if_next("}"):
+            self.raise_expected("'}', ',' or ':' and properties such as T(8,128)")
         return XlaLayout(minor_to_major=tuple(order), **fields)
 
-    def properties(self) -> dict[str, Any]:
+    def read_properties(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        rest, place = list(_ORDER), self.at
-        while found := self.taken(_PROPERTY):
-            letter = found[1]
-            if letter not in rest:
-                what = f"'}}', or properties once each and in the order {' '.join(_ORDER)}"
-                self.fail(what, place)
+        allowed_letters, position = list(_PROPERTY_ORDER), self.position
+        while match := self.try_match(_PROPERTY):
+            letter = match[1]
+            if letter not in allowed_letters:
+                expected = (
+                    f"'}}', or properties once each and in the order {' '.join(_PROPERTY_ORDER)}"
+                )
+                self.raise_expected(expected, position)
             if letter == "P":
-                self.fail("no physical shape (P), which only sparse arrays had", place)
-            rest = rest[rest.index(letter) + 1 :]
+                self.raise_expected("no physical shape (P), which only sparse arrays had", position)
+            allowed_letters = allowed_letters[allowed_letters.index(letter) + 1 :]
             if letter == "D":
-                self.sign("(", " after D")
-                self.listed(lambda: self.expect(_LEVEL, "a level type, one of D C S H"), ")")
+                self.expect_sign("(", " after D")
+                self.read_list(
+                    lambda: self.expect_match(_LEVEL, "a level type, one of D C S H"), ")"
+                )
             else:
-                fields[PROPERTIES[letter]] = self.property(letter)
-            place = self.at
+                fields[PROPERTIES[letter]] = self.read_property(letter)
+            position = self.position
         return fields
 
-    def property(self, letter: str) -> Any:
-        self.sign("(", f" after {letter}")
+    def read_property(self, letter: str) -> Any:
+        self.expect_sign("(", f" after {letter}")
         if letter in ("T", "SC"):
-            return self.several(self.tile if letter == "T" else self.split, MAX_TILES, "(")
+            return self.read_separated(
+                self.read_tile if letter == "T" else self.read_split_config, MAX_TILES, "("
+            )
         if letter in _NUMBERS:
-            value: Any = self.number(f"a number for {letter}", _NUMBERS[letter])
+            value: Any = self.read_number(f"a number for {letter}", _NUMBERS[letter])
         else:
-            value = self.element_type("an unsigned integer type such as u32", "unsigned integer")
-        self.sign(")")
+            value = self.read_element_type(
+                "an unsigned integer type such as u32", "unsigned integer"
+            )
+        self.expect_sign(")")
         return value
 
-    def tile(self) -> Tile:
-        sizes = self.several(self.tile_size)
-        self.sign(")", " or ','")
+    def read_tile(self) -> Tile:
+        sizes = self.read_separated(self.read_tile_size)
+        self.expect_sign(")", " or ','")
         return Tile(tuple(sizes))
 
-    def tile_size(self) -> int:
-        return COMBINE if self.took("*") else self.number("a tile size or '*'", _NATURAL)
+    def read_tile_size(self) -> int:
+        return (
+            COMBINE if self.skip_if_next("*") else self.read_number("a tile size or '*'", _NATURAL)
+        )
 
-    def split(self) -> SplitConfig:
-        dimension = self.number("the number of a physical dimension", INTEGERS)
-        self.sign(":")
-        points = self.listed(lambda: self.number("a split point", INTEGERS), ")")
+    def read_split_config(self) -> SplitConfig:
+        dimension = self.read_number("the number of a physical dimension", INTEGERS)
+        self.expect_sign(":")
+        points = self.read_list(lambda: self.read_number("a split point", INTEGERS), ")")
         return SplitConfig(dimension, tuple(points))

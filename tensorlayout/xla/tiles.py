@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import refuse
-from tensorlayout.layout import COMBINE, MAX_RANK, MAX_TILES, checked_integers
+from tensorlayout.errors import raise_named_error
+from tensorlayout.layout import COMBINE, MAX_RANK, MAX_TILES, check_integers
 from tensorlayout.xla.calling import require
 
 
@@ -34,7 +34,7 @@ class Tile:
     dimensions: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        sizes = checked_integers("tile", self.dimensions)
+        sizes = check_integers("tile", self.dimensions)
         known = all(n >= 0 or n == COMBINE for n in sizes)
         require(known, "tile: sizes must not be negative (a star is COMBINE)", sizes)
         object.__setattr__(self, "dimensions", sizes)
@@ -50,62 +50,66 @@ class Tile:
 
 def as_tile(sizes: Tile | Sequence[int]) -> Tile:
     """A tile, given by its sizes too."""
-    return sizes if isinstance(sizes, Tile) else Tile(checked_integers("tile", sizes))
+    return sizes if isinstance(sizes, Tile) else Tile(check_integers("tile", sizes))
 
 
-def first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
+def only_first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
     """Return the tile that XLA's older functions count: the first, for vectors none.
 
     ValueError for a star, which they would take for a number.
     """
     first = tiles[:1] if rank > 1 else ()
-    plain = not any(tile.has_star for tile in first)
-    require(plain, "tiles: this function does not know stars", *first)
+    is_starless = not any(tile.has_star for tile in first)
+    require(is_starless, "tiles: this function does not know stars", *first)
     return first
 
 
-class Step(NamedTuple):
+class TilingStep(NamedTuple):
     """What one tile does to the sizes that it meets, and to indices among them."""
 
     rank: int  # of what it meets
-    longer: list[int]  # the sizes, with 1 in front where the tile has more
-    groups: list[range]  # the dimensions of `longer` that are merged, by dimension that is left
-    merged: list[int]  # the sizes that are left
-    kept: int  # how many of them the tile does not cover
-    inner: list[int]  # the sizes of the tile, stars left out
-    counts: list[int]  # how many tiles cover each of the others
+    extended_sizes: list[int]  # the sizes, with 1 in front where the tile has more
+    merged_dims: list[
+        range
+    ]  # the dimensions of `longer` that are merged, by dimension that is left
+    merged_sizes: list[int]  # the sizes that are left
+    uncovered_count: int  # how many of them the tile does not cover
+    tile_sizes: list[int]  # the sizes of the tile, stars left out
+    tile_counts: list[int]  # how many tiles cover each of the others
 
     @property
-    def after(self) -> list[int]:
+    def sizes_after(self) -> list[int]:
         """The sizes that the next tile meets."""
-        return [*self.merged[: self.kept], *self.counts, *self.inner]
+        return [*self.merged_sizes[: self.uncovered_count], *self.tile_counts, *self.tile_sizes]
 
 
-def steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Step]:
+def tiling_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[TilingStep]:
     """Yield what each tile does in turn; ValueError for tiles that mean nothing.
 
     And for too many, or too many sizes to one: positions take as many steps as both make.
     """
     if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
-        refuse("tiles", f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes")
+        raise_named_error("tiles", f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes")
     for tile in tiles:
-        means = tile.dimensions and 0 not in tile.dimensions and tile.dimensions[-1] != COMBINE
+        is_meaningful = (
+            tile.dimensions and 0 not in tile.dimensions and tile.dimensions[-1] != COMBINE
+        )
         rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
-        require(means, f"tile: {rule}", tile)
-    now = list(sizes)
+        require(is_meaningful, f"tile: {rule}", tile)
+    current_sizes = list(sizes)
     for tile in tiles:
-        longer = [1] * (len(tile.dimensions) - len(now)) + now
-        groups = _groups(len(longer), tile)
+        longer = [1] * (len(tile.dimensions) - len(current_sizes)) + current_sizes
+        groups = _merged_dim_ranges(len(longer), tile)
         merged = [math.prod(longer[d] for d in group) for group in groups]
         inner = [n for n in tile.dimensions if n != COMBINE]
         kept = len(merged) - len(inner)
         counts = [-(-d // t) for d, t in zip(merged[kept:], inner, strict=True)]
-        step = Step(len(now), longer, groups, merged, kept, inner, counts)
+        step = TilingStep(len(current_sizes), longer, groups, merged, kept, inner, counts)
         yield step
-        now = step.after
+        current_sizes = step.sizes_after
 
 
-def _groups(rank: int, tile: Tile) -> list[range]:
+def _merged_dim_ranges(rank: int, tile: Tile) -> list[range]:
     """The runs of dimensions that a tile merges, one run for each dimension that is left."""
     marks = (0,) * (rank - len(tile.dimensions)) + tile.dimensions
     groups, start = [], 0
@@ -116,55 +120,65 @@ def _groups(rank: int, tile: Tile) -> list[range]:
     return groups
 
 
-def expanded(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
+def tiled_sizes(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     """The sizes after all tiles; their product is the number of positions.
 
-    >>> expanded((3, 5), [Tile((2, 2))])
+    >>> tiled_sizes((3, 5), [Tile((2, 2))])
     (2, 3, 2, 2)
     """
-    now = list(sizes)
-    for step in steps(sizes, tiles):
-        now = step.after
-    return tuple(now)
+    current_sizes = list(sizes)
+    for step in tiling_steps(sizes, tiles):
+        current_sizes = step.sizes_after
+    return tuple(current_sizes)
 
 
-def position(
+def slot_of_index(
     index: Sequence[Any],
     sizes: Sequence[int],
     tiles: Sequence[Tile],
-    divided: Callable[[int, int], tuple[int, int]] = divmod,
+    divide: Callable[[int, int], tuple[int, int]] = divmod,
 ) -> int:
     """The position of the element at a physical index; `divided` cuts an entry by a tile's size.
 
     Of entries that are arrays, the positions of as many elements.
     """
-    at, now = list(index), list(sizes)
-    for step in steps(sizes, tiles):
-        at = [0] * (len(step.longer) - len(at)) + at
-        at = [row_major([at[d] for d in g], [step.longer[d] for d in g]) for g in step.groups]
-        pairs = [divided(e, t) for e, t in zip(at[step.kept :], step.inner, strict=True)]
-        at = [*at[: step.kept], *(q for q, _ in pairs), *(r for _, r in pairs)]
-        now = step.after
-    return row_major(at, now)
+    entries, current_sizes = list(index), list(sizes)
+    for step in tiling_steps(sizes, tiles):
+        entries = [0] * (len(step.extended_sizes) - len(entries)) + entries
+        entries = [
+            ravel_index([entries[d] for d in g], [step.extended_sizes[d] for d in g])
+            for g in step.merged_dims
+        ]
+        pairs = [
+            divide(e, t)
+            for e, t in zip(entries[step.uncovered_count :], step.tile_sizes, strict=True)
+        ]
+        entries = [*entries[: step.uncovered_count], *(q for q, _ in pairs), *(r for _, r in pairs)]
+        current_sizes = step.sizes_after
+    return ravel_index(entries, current_sizes)
 
 
-def index_at(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
+def index_of_slot(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     """The physical index of a position, each tile undone by ``quotient * t + remainder``.
 
     `Shape.index_at` says what it is on padding.
     """
-    at = unravelled(slot, expanded(sizes, tiles))
-    for step in reversed([*steps(sizes, tiles)]):
-        end = step.kept + len(step.inner)
-        numbers = zip(at[step.kept : end], step.inner, at[end:], strict=True)
-        entries_at = [*at[: step.kept], *(q * t + r for q, t, r in numbers)]
-        groups = zip(entries_at, step.groups, strict=True)
-        parted = [unravelled(entry, [step.longer[d] for d in group]) for entry, group in groups]
-        at = [entry for entries in parted for entry in entries][len(step.longer) - step.rank :]
+    at = unravel_index(slot, tiled_sizes(sizes, tiles))
+    for step in reversed([*tiling_steps(sizes, tiles)]):
+        end = step.uncovered_count + len(step.tile_sizes)
+        numbers = zip(at[step.uncovered_count : end], step.tile_sizes, at[end:], strict=True)
+        merged_entries = [*at[: step.uncovered_count], *(q * t + r for q, t, r in numbers)]
+        groups = zip(merged_entries, step.merged_dims, strict=True)
+        split_entries = [
+            unravel_index(entry, [step.extended_sizes[d] for d in group]) for entry, group in groups
+        ]
+        at = [entry for entries in split_entries for entry in entries][
+            len(step.extended_sizes) - step.rank :
+        ]
     return tuple(at)
 
 
-def row_major(index: Sequence[Any], sizes: Sequence[int]) -> int:
+def ravel_index(index: Sequence[Any], sizes: Sequence[int]) -> int:
     """The row-major number of an index."""
     number = 0
     for i, n in zip(index, sizes, strict=True):
@@ -172,7 +186,7 @@ def row_major(index: Sequence[Any], sizes: Sequence[int]) -> int:
     return number
 
 
-def unravelled(number: int, sizes: Sequence[int]) -> list[int]:
+def unravel_index(number: int, sizes: Sequence[int]) -> list[int]:
     """Return the index of a row-major number; what is too much ends in the most major entry."""
     index: list[int] = []
     for n in reversed(sizes[1:]):

@@ -14,18 +14,18 @@ from processes import python
 from tensorlayout.cpu.copy import choose
 from tensorlayout.cpu.copy.choose import (
     Tuning,
-    by_tiles,
     choose_copy,
-    fuse,
-    in_boxes,
-    loop_over,
-    move_channels,
-    move_directly,
-    tile,
+    copy_boxes,
+    copy_boxes_by_channel,
+    fuse_contiguous_run,
+    make_boxed_copy,
+    make_copy_loop,
+    make_tiled_mover,
+    tile_extents,
 )
 from tensorlayout.cpu.engine import threads as copy_threads
-from tensorlayout.cpu.engine.sharing import pieces
-from tensorlayout.cpu.engine.threads import share
+from tensorlayout.cpu.engine.sharing import axis_slices
+from tensorlayout.cpu.engine.threads import run_in_threads
 
 WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 GUARD = 64  # bytes around everything that the destination covers
@@ -43,7 +43,7 @@ EAGER = Tuning(
 
 def even_cuts(loop, extents):
     """Boxes of these extents, smaller at the ends of the axes."""
-    return tuple(pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True))
+    return tuple(axis_slices(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True))
 
 
 @dataclass(frozen=True)
@@ -155,15 +155,27 @@ def test_every_mover_with_any_boxes(case, data, threads):
     shape, to, from_, itemsize = case
     if 0 in shape or prod(shape) == 1:
         return
-    loop = loop_over(shape, to.strides, from_.strides, itemsize)
+    loop = make_copy_loop(shape, to.strides, from_.strides, itemsize)
     if data.draw(st.booleans()):
-        loop = fuse(loop)
+        loop = fuse_contiguous_run(loop)
     room = data.draw(st.sampled_from([1, 2, 7, 32, 300, 5000]))
-    cuts = even_cuts(loop, tile(loop, room))
-    check(in_boxes(loop, cuts, threads, move_directly), shape, to, from_, WORDS[itemsize])
-    check(in_boxes(loop, cuts, threads, by_tiles(loop, cuts)), shape, to, from_, WORDS[itemsize])
+    cuts = even_cuts(loop, tile_extents(loop, room))
+    check(make_boxed_copy(loop, cuts, threads, copy_boxes), shape, to, from_, WORDS[itemsize])
+    check(
+        make_boxed_copy(loop, cuts, threads, make_tiled_mover(loop, cuts)),
+        shape,
+        to,
+        from_,
+        WORDS[itemsize],
+    )
     whole = (*cuts[:-1], (slice(0, loop.axes[-1].size),))
-    check(in_boxes(loop, whole, threads, move_channels), shape, to, from_, WORDS[itemsize])
+    check(
+        make_boxed_copy(loop, whole, threads, copy_boxes_by_channel),
+        shape,
+        to,
+        from_,
+        WORDS[itemsize],
+    )
 
 
 @settings(deadline=None, max_examples=60)
@@ -181,7 +193,7 @@ def test_several_copies_at_once(cases, group):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(choose, "TUNING", EAGER)
         patch.setattr(choose, "_GROUP", group)
-        choose.several(plans, sizes)(*zip(*pairs, strict=True))
+        choose.make_combined_copy(plans, sizes)(*zip(*pairs, strict=True))
     for here, wanted in expected:
         assert here.tobytes() == wanted.tobytes()
 
@@ -284,19 +296,19 @@ def test_a_copy_within_a_copy_has_a_buffer_of_its_own():
     # A finalizer may run a copy in the middle of another one, in the same thread.
     shape = (64, 64)
     to, from_ = Side(packed(shape)), Side(packed(shape, (1, 0)))
-    loop = loop_over(shape, to.strides, from_.strides, 4)
+    loop = make_copy_loop(shape, to.strides, from_.strides, 4)
     cuts = even_cuts(loop, (16, 16))
-    move = by_tiles(loop, cuts)
+    move = make_tiled_mover(loop, cuts)
 
     def interrupted(destination, source, boxes):
         def disturbed():
             for box in boxes:
-                check(in_boxes(loop, cuts, 1, move), shape, to, from_, "u4", seed=7)
+                check(make_boxed_copy(loop, cuts, 1, move), shape, to, from_, "u4", seed=7)
                 yield box
 
         move(destination, source, disturbed())
 
-    check(in_boxes(loop, cuts, 1, interrupted), shape, to, from_, "u4")
+    check(make_boxed_copy(loop, cuts, 1, interrupted), shape, to, from_, "u4")
 
 
 def test_share_raises_what_a_helper_raises(monkeypatch):
@@ -312,7 +324,7 @@ def test_share_raises_what_a_helper_raises(monkeypatch):
         raise MemoryError("helper")
 
     with pytest.raises(MemoryError, match="helper"):
-        share(helper_fails, range(4), 2)
+        run_in_threads(helper_fails, range(4), 2)
 
 
 SCRIPT = """

@@ -144,8 +144,8 @@ def test_the_case_of_each_layout(driver, case, destination, source, itemsize, al
 
 def depth(destination, source, itemsize):
     """How many dimensions a box has."""
-    loop = Loop.over((destination.at_origin, source.at_origin), (itemsize,) * 2, (32, 32))
-    return len(tile_of_copy(loop.fitted(16)).axes)
+    loop = Loop.over_layouts((destination.at_origin, source.at_origin), (itemsize,) * 2, (32, 32))
+    return len(tile_of_copy(loop.with_widest_elements(16)).axes)
 
 
 def test_boxes_are_deep_where_three_dimensions_have_no_long_runs():

@@ -24,7 +24,7 @@ def planned(source, result, dtype="uint4", padding=None, whole=True, alignments=
     """The case and the kernels of a copy between layouts, each packed if it has bits."""
     kind, cuda = tl.asarray(0, dtype=dtype).dtype, Device("cuda", 0)
     specs = [TensorSpec(kind, layout, cuda) for layout in (source, result)]
-    actual = plan_move(*specs, alignments, padding, whole=whole)
+    actual = plan_move(*specs, alignments, padding, owns_all_bytes=whole)
     return actual.case, [launch.kernel.name for launch in actual.launches]
 
 

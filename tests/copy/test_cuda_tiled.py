@@ -17,10 +17,10 @@ from simulated import needs_compiler, simulator
 from test_cuda_copy import ITEMSIZES, column_major, row_major, run, slot_numbers
 
 import tensorlayout as tl
-from tensorlayout.cuda.copy import between, plan_copy
-from tensorlayout.cuda.elementwise import takes_tiles
+from tensorlayout.cuda.copy import intermediate_spec, plan_copy
+from tensorlayout.cuda.elementwise import accepts_tiles
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.memory import read
+from tensorlayout.cuda.engine.memory import read_bytes
 from tensorlayout.cuda.engine.scalars import pattern
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill import plan_fill, plan_padding
@@ -145,7 +145,7 @@ def test_tails_in_more_dimensions_than_a_launch_takes(driver):
 def test_tiles_that_do_not_divide_each_other_have_no_common_walk():
     one, other = tails((13, 21), (4, 8)), tails((13, 21), (3, 8))
     specs = [TensorSpec(np.dtype("float32"), item, Device("cuda", 0)) for item in (one, other)]
-    assert between(*specs, None).layout == row_major((13, 21))
+    assert intermediate_spec(*specs, None).layout == row_major((13, 21))
 
 
 def test_the_case_of_each_layout():
@@ -180,7 +180,7 @@ def test_indices_have_64_bits_where_slots_ask_for_it():
 
 
 def test_kernels_of_64_bits(driver, monkeypatch):
-    monkeypatch.setattr(loop, "index_type", lambda *_: "int64_t")
+    monkeypatch.setattr(loop, "narrowest_index_type", lambda *_: "int64_t")
     layout = tails((13, 21), (4, 8))
     for itemsize in ITEMSIZES:
         run(driver, layout, row_major((13, 21)), itemsize, padding=bytes(itemsize))
@@ -266,7 +266,7 @@ def on_device(values, layout):
 
 
 def storage_of(x):
-    return read(x).view(x.dtype)
+    return read_bytes(x).view(x.dtype)
 
 
 def check_tensor(x, values, padding=None):
@@ -305,14 +305,14 @@ def test_which_operands_one_launch_takes():
 
     shape, images = (300, 300), (2, 50, 28, 28)
     tiles = tails(shape, (8, 128))
-    assert takes_tiles(plan(tiles, tiles))
-    assert takes_tiles(plan(tiles, row_major(shape)))  # rows of tiles run along rows
-    assert not takes_tiles(plan(tiles, column_major(shape)))
-    assert not takes_tiles(plan(blocked(images, 16), row_major(images)))
-    assert not takes_tiles(plan(tiles, tails(shape, (12, 128))))  # no common digits
-    assert not takes_tiles(plan(tails((3,) * 5, (2,) * 5), row_major((3,) * 5)))  # too many tails
+    assert accepts_tiles(plan(tiles, tiles))
+    assert accepts_tiles(plan(tiles, row_major(shape)))  # rows of tiles run along rows
+    assert not accepts_tiles(plan(tiles, column_major(shape)))
+    assert not accepts_tiles(plan(blocked(images, 16), row_major(images)))
+    assert not accepts_tiles(plan(tiles, tails(shape, (12, 128))))  # no common digits
+    assert not accepts_tiles(plan(tails((3,) * 5, (2,) * 5), row_major((3,) * 5)))  # too many tails
     # without tails they are strided, and there are boxes for those
-    assert takes_tiles(plan(tiled((512, 512), (8, 128)), column_major((512, 512))))
+    assert accepts_tiles(plan(tiled((512, 512), (8, 128)), column_major((512, 512))))
 
 
 def test_conversions_of_nothing_take_one_launch_at_most():
@@ -321,7 +321,7 @@ def test_conversions_of_nothing_take_one_launch_at_most():
     for layout in (nothing, whole):
         result = TensorSpec(tl.float32, layout, Device("cuda", 0))
         source = TensorSpec(tl.int16, row_major((0, 21)), Device("cuda", 0))
-        assert between(source, result, None) is None
+        assert intermediate_spec(source, result, None) is None
 
 
 # --- Memory accesses -----------------------------------------------------------------------------

@@ -22,7 +22,7 @@ every_width = pytest.mark.parametrize("bits", DTYPES)
 
 def memory(x):
     """The bytes of a tensor from its lowest slot on."""
-    return plan.base.backend(x.device).read(x).tobytes()
+    return plan.base.backend_of(x.device).read_bytes(x).tobytes()
 
 
 # Rows that are runs in both, of whole tiles and not.

@@ -40,7 +40,7 @@ LAYOUTS = [
 
 def loop_of(destination, source, width):
     arguments = (destination.at_origin, source.at_origin), (width,) * 2, (32, 32)
-    return TiledLoop.over(*arguments)
+    return TiledLoop.over_layouts(*arguments)
 
 
 def moved(loop, extents):

@@ -327,7 +327,7 @@ def test_numpy_scalars_and_arrays_are_no_other_device():
 
 
 def test_nothing_is_missing():
-    assert cuda.CARRY_OUT.keys() == cpu.CARRY_OUT.keys() | cpu.DIRECT.keys()
+    assert cuda.PLAN_COMPILERS.keys() == cpu.PLAN_COMPILERS.keys() | cpu.ALLOCATING_COMPILERS.keys()
 
 
 # --- DLPack ------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ def test_dlpack_shares_the_memory(copies):
     for view in (x, x.mT, x[1:, ::2], x[::-1], x[:0], tl.broadcast_to(x[0], (2, 4))):
         y = tl.from_dlpack(view)
         assert (y.device, y.dtype, y.shape) == ("cuda:1", view.dtype, view.shape)
-        assert cuda.exposed(y).address == cuda.exposed(view).address or not view.size
+        assert cuda.export_info(y).address == cuda.export_info(view).address or not view.size
         assert view.size == 0 or y.strides == view.strides
     assert copies.moved == []
     same(tl.from_dlpack(x[1:, ::2]).to_device("cpu"), array[1:, ::2])
@@ -425,14 +425,14 @@ def test_what_is_described_is_shared_on_the_device_of_its_memory():
     for view in (x, x.mT, x[1:, ::-2], x[1, 1]):
         y = tl.asarray(Described(view))
         assert (y.device, y.strides) == ("cuda:1", view.strides)
-        assert cuda.exposed(y).address == cuda.exposed(view).address
+        assert cuda.export_info(y).address == cuda.export_info(view).address
         same(y.to_device("cpu"), np.asarray(view.to_device("cpu")))
     assert tl.asarray(Described(x[:0])).shape == (0, 4)
 
 
 def test_what_cannot_be_described():
     x, on_host = on_cuda([1, 2]), np.arange(2)
-    odd = (cuda.exposed(x).address + 1, False)
+    odd = (cuda.export_info(x).address + 1, False)
     for changes, error, message in (
         ({"mask": x}, TypeError, ".*: a masked element has no value"),
         ({"typestr": "<M8[s]"}, TypeError, ".*: 'typestr' must be"),

@@ -13,7 +13,7 @@ from test_errors import sessions, shared
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.directml import TensorDesc, calc_buffer_tensor_size
-from tensorlayout.errors import named
+from tensorlayout.errors import prefix_operation_name
 from tensorlayout.layout import Layout
 
 # --- tensor descriptors ---
@@ -253,11 +253,11 @@ def test_the_largest_number_rounds_down():
 
 def test_a_lack_of_memory_names_the_operator(monkeypatch):
     def short(*_, **__):
-        raise named("empty", MemoryError("shape (3,) needs more than there is"))
+        raise prefix_operation_name("empty", MemoryError("shape (3,) needs more than there is"))
 
     tile = directml.compile(directml.TileOperatorDesc(input=TensorDesc("INT8", (3,)), repeats=[1]))
     x = tl.zeros(3, dtype=tl.int8)
-    for owner, name in ((TensorDesc, "empty"), (directml.TileOperatorDesc, "_run")):
+    for owner, name in ((TensorDesc, "empty"), (directml.TileOperatorDesc, "_execute")):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, short)
             with pytest.raises(MemoryError, match=r"^TILE: shape \(3,\) needs more than there is$"):

@@ -10,8 +10,8 @@ from cuda_memory import assert_coalesced, assert_no_spills, planned_with
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, elements, same, slots
 
-from tensorlayout.cpu.engine.memory import padding_bits
-from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, scalars_of
+from tensorlayout.cpu.engine.memory import padding_value_array
+from tensorlayout.cuda.elementwise import make_scalar_packer, plan_conversion, plan_elementwise
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import conflicts
 from tensorlayout.cuda.engine.simulator import checking
@@ -81,7 +81,7 @@ class Result:
 
     def check_padding(self):
         layout = self.spec.layout
-        bits = padding_bits(layout.padding_value, self.spec.dtype)
+        bits = padding_value_array(layout.padding_value, self.spec.dtype)
         if bits is not None and layout.is_padded:
             padding = self.slots()[sorted(layouts.padding_of(layout))]
             assert padding.tobytes() == bits.tobytes() * padding.size
@@ -90,7 +90,7 @@ class Result:
 def padding_for(result):
     bits = None
     if result.layout.is_padded:
-        bits = padding_bits(result.layout.padding_value, result.dtype)
+        bits = padding_value_array(result.layout.padding_value, result.dtype)
     return None if bits is None else bits.tobytes()
 
 
@@ -103,7 +103,7 @@ def run(driver, name, *operands, shift=0, tuning=()):
     with planned_with(dict(tuning)):
         planned = plan_elementwise(plan, alignments, padding_for(plan.result))
     places = [o.pointer if isinstance(o, Operand) else 0 for o in operands]
-    content = scalars_of(plan)
+    content = make_scalar_packer(plan)
     bind(planned, 0)([result.pointer, *places], content((None, *operands)) if content else b"")
     result.check_padding()
     return planned, result.array()
@@ -332,7 +332,7 @@ def test_flat_is_coalesced(driver, dtype, nbytes):
 def counted_in_place(driver, layout, other, dtype):
     """In place, so that the result has such rows too."""
     x, y = Operand(driver, layout, dtype, 1), Operand(driver, other, dtype, 2)
-    plan = operation("add").plan(x.spec, y.spec).into(x.spec)
+    plan = operation("add").plan(x.spec, y.spec).with_destination(x.spec)
     planned = plan_elementwise(plan, [ALIGNED] * 3)
     with checking("bounds", "count") as record:
         bind(planned, 0)([x.pointer, x.pointer, y.pointer])

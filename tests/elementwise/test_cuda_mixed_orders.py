@@ -45,7 +45,7 @@ def driver():
 def planned(name, *operands, in_place=False):
     arguments = [o if isinstance(o, type) else spec(*o) for o in operands]
     plan = operation(name).plan(*arguments)
-    plan = plan.into(arguments[0]) if in_place else plan
+    plan = plan.with_destination(arguments[0]) if in_place else plan
     return plan_elementwise(plan, [ALIGNED] * (1 + len(operands)))
 
 
@@ -257,7 +257,7 @@ def in_place(driver, x, y, tuning=TILES):
     size = x.layout.required_size * x.dtype.itemsize
     before, after = np.empty(size, np.uint8), np.empty(size, np.uint8)
     driver.to_host(before, x.pointer)
-    plan = operation("add").plan(x.spec, y.spec).into(x.spec)
+    plan = operation("add").plan(x.spec, y.spec).with_destination(x.spec)
     assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
     with planned_with(tuning):
         ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None)
@@ -289,7 +289,7 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
     plan = (
         operation("add")
         .plan(spec(left, "float64"), spec(right.at_origin, "float64"))
-        .into(spec(left, "float64"))
+        .with_destination(spec(left, "float64"))
     )
     addresses = [x.pointer, x.pointer + shift]
     assert not conflicts(plan.result, addresses[0], plan.operands[1], addresses[1])

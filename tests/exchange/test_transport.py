@@ -191,14 +191,14 @@ def test_workers_with_one_thread_a_task_get_one_thread():
 )
 def test_the_first_number_of_the_variable_for_all_libraries_counts(said, count, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", said)
-    assert threads._said_to_all() == (count or threads.MOST_THREADS)
+    assert threads._omp_threads_from_environment() == (count or threads.MOST_THREADS)
 
 
 @pytest.mark.usefixtures("four")
 @pytest.mark.parametrize("limits", [1, {"tensorlayout": 1}])
 def test_threadpoolctl_knows_our_threads(limits):
     library = pytest.importorskip("threadpoolctl", reason="threadpoolctl is optional")
-    threads._tell_threadpoolctl()
+    threads._register_with_threadpoolctl()
     with library.threadpool_limits(limits):
         assert tl.get_num_threads() == 1
     assert tl.get_num_threads() == 4

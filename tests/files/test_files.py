@@ -170,7 +170,7 @@ def test_chunks_are_tiles(tmp_path, monkeypatch):
     assert (array.chunks, array.shards) == ((8, 128), (16, 384))
     tl.save(tmp_path / "x.zarr", tl.to_layout(tl.ones((2, 5)), "{1,0:T(2,2)}"))
     assert zarr.open(tmp_path / "x.zarr", mode="r").chunks == (2, 2)
-    monkeypatch.setattr(tensorlayout.files.zarr, "_FILE", 2**16)
+    monkeypatch.setattr(tensorlayout.files.zarr, "_MAX_SHARD_BYTES", 2**16)
     large = Layout.tiled((400, 400), [(8, 128)])
     tl.save(tmp_path / "y.zarr", tl.zeros((400, 400), dtype=tl.float32, layout=large))
     shards = zarr.open(tmp_path / "y.zarr", mode="r").shards
@@ -335,7 +335,7 @@ def test_the_sign_of_zeros(tmp_path):
 def test_an_error_leaves_what_was_there(kind, tmp_path, monkeypatch):
     path = tmp_path / f"x.{kind}"
     saved(path, asarray([1, 2]))
-    name = "put" if kind in ("npy", "npz") else "write"
+    name = "write_stream" if kind in ("npy", "npz") else "write_path"
     module = __import__(f"tensorlayout.files.{kind}", fromlist=[name])
     write = getattr(module, name)
 

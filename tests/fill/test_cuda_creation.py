@@ -12,11 +12,11 @@ from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cpu.engine.casting import rounded
+from tensorlayout.cpu.engine.casting import round_before_bfloat16
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill import diagonals, plan_padding
 from tensorlayout.cuda.fill.create import plan_sequence
-from tensorlayout.cuda.fill.diagonals import plan_band
+from tensorlayout.cuda.fill.diagonals import plan_diagonal_band
 from tensorlayout.layout import Layout, PaddingValue
 
 pytestmark = needs_compiler
@@ -48,7 +48,7 @@ def identical(result, expected, message=""):
 def once(numbers, dtype):
     """Numbers in double as `dtype`, rounded once."""
     with np.errstate(all="ignore"):
-        return rounded(numbers, dtype).astype(dtype)
+        return round_before_bfloat16(numbers, dtype).astype(dtype)
 
 
 EXTREMES = [
@@ -131,7 +131,7 @@ VIEWS = [
 
 @pytest.mark.parametrize(("name", "index"), [("float32", "int32_t"), ("int64", "int64_t")])
 def test_triangles_of_every_shape(driver, name, index, monkeypatch):
-    monkeypatch.setattr(diagonals, "index_type", lambda *_: index)
+    monkeypatch.setattr(diagonals, "narrowest_index_type", lambda *_: index)
     plan.run.cache_clear()
     with checking("bounds", "count") as record:
         for shape, view in itertools.product(SHAPES, VIEWS):
@@ -241,7 +241,7 @@ def test_triangles_are_coalesced_and_read_half(driver, kernel, make):
 
 def bands(*arguments):
     """The kernels that write a band, and how many elements one of their threads moves at once."""
-    kernels = [launch.kernel for launch in plan_band(*arguments).launches]
+    kernels = [launch.kernel for launch in plan_diagonal_band(*arguments).launches]
     return [(kernel.name, dict(kernel.shape).get("PACK")) for kernel in kernels]
 
 
@@ -275,10 +275,10 @@ def test_what_alignment_allows():
 
 def test_a_launch_covers_tensors_of_any_size():
     for layout in (Layout.row_major((2**20, 2**20)), Layout((2**20, 2**20), (2**21, 1))):
-        (launch,) = plan_band(layout, None, 1, (32,)).launches
+        (launch,) = plan_diagonal_band(layout, None, 1, (32,)).launches
         assert launch.grid < 2**31
         assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
-    (small,) = plan_band(Layout.row_major((2**10, 2**10)), None, 1, (32,)).launches
+    (small,) = plan_diagonal_band(Layout.row_major((2**10, 2**10)), None, 1, (32,)).launches
     assert dict(small.kernel.shape)["INDEX"] == "int32_t"
     for dtype, kind in ((tl.int8, "integers"), (tl.complex128, "real")):
         assert plan_sequence(dtype, 2**40, kind).grid < 2**31

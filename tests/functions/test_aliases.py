@@ -23,7 +23,7 @@ WATCHED = {"assign", "elementwise", "fuse", "masked", "scatter"}
 @pytest.mark.cpu
 def test_every_plan_that_writes_where_operands_may_be_is_watched():
     plans = {subclass.kind: subclass for subclass in subclasses(Plan) if hasattr(subclass, "kind")}
-    assert plans.keys() == cpu.CARRY_OUT.keys() | cpu.DIRECT.keys()
+    assert plans.keys() == cpu.PLAN_COMPILERS.keys() | cpu.ALLOCATING_COMPILERS.keys()
     assert {
         kind for kind, subclass in plans.items() if subclass.partial or subclass.in_place
     } == WATCHED
@@ -42,11 +42,11 @@ def test_watched_plans():
         Masked().plan(x, x, 0, False, mask),
         Scatter().plan(x, x, (0,), False, at),
         Scatter().plan(x, x, (0,), None, at),
-        tl.floor_divide.operation.plan(x, x).into(x),
+        tl.floor_divide.operation.plan(x, x).with_destination(x),
     ):
-        assert cpu.disturbs(item) is not None
+        assert cpu.overlap_test(item) is not None
     add = tl.add.operation
-    assert cpu.disturbs(add.plan(x, x).into(x)) is None  # NumPy's own
+    assert cpu.overlap_test(add.plan(x, x).with_destination(x)) is None  # NumPy's own
 
 
 @pytest.mark.cpu

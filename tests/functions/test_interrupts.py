@@ -17,7 +17,7 @@ from tensorlayout.cpu.engine.sharing import share_pieces
 from tensorlayout.cuda.engine import faults, launch_log, simulator
 from tensorlayout.exchange import dlpack
 from tensorlayout.functions import dispatch
-from tensorlayout.support.context_blocks import Block, Scope
+from tensorlayout.support.context_blocks import Scope, ScopeContext
 
 PACKAGE = Path(tl.__file__).parent
 
@@ -189,15 +189,20 @@ def test_a_timer_that_interrupts_copies():
 SCOPES = {
     "trace": (lambda: tl.trace(), lambda: bool(dispatch.watched)),
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
-    "strict": (lambda: faults.strict_indexing(), lambda: faults._strict.get()),
+    "strict": (lambda: faults.strict_indexing(), lambda: faults._strict.innermost_value()),
     "no copies": (lambda: tl.no_copies(), lambda: bool(dispatch.watched)),
-    "checks": (lambda: simulator.checking(), lambda: launch_log._active.get() is not None),
+    "checks": (
+        lambda: simulator.checking(),
+        lambda: launch_log._active.innermost_value() is not None,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SCOPES)
 def test_blocks_that_are_interrupted_leave_nothing_behind(name, monkeypatch):
-    monkeypatch.setattr(devices, "available", lambda: (devices.CPU, devices.Device("cuda", 0)))
+    monkeypatch.setattr(
+        devices, "available_devices", lambda: (devices.CPU, devices.Device("cuda", 0))
+    )
     make, is_on = SCOPES[name]
     seen = []
 
@@ -216,16 +221,18 @@ def test_blocks_around_one_that_was_cut_off_still_count():
     scope = Scope("test")
 
     def work():
-        with scope.saying("inner"):
+        with scope.scope_with_value("inner"):
             pass
 
-    with scope.saying("outer"):
-        assert {scope.get() for _ in at_each_instruction(work)} == {"outer"}
-    assert scope.get() is None
-    assert not scope.blocks
+    with scope.scope_with_value("outer"):
+        assert {scope.innermost_value() for _ in at_each_instruction(work)} == {"outer"}
+    assert scope.innermost_value() is None
+    assert not scope.open_entries
 
 
-@pytest.mark.parametrize("kind", [dlpack._Owner, simulator.SimulatedBuffer, Block])
+@pytest.mark.parametrize(
+    "kind", [dlpack._ForeignMemoryOwner, simulator.SimulatedBuffer, ScopeContext]
+)
 def test_an_object_that_was_never_initialised_goes_in_silence(kind, capfd):
     """An interrupt may come between `__new__` and the first line of `__init__`."""
     kind.__new__(kind)

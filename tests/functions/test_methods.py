@@ -315,7 +315,7 @@ def test_view_of_memory_that_is_not_aligned():
         assert tl.from_storage(octets, "(8,):(1,)", dtype="int16").view("int32")[0] == 0x04030201
         return
     later = x.memory._replace(address=x.memory.address + 2)
-    y = tl.Tensor._new(later, x[:8].spec, x.home)
+    y = tl.Tensor._from_memory(later, x[:8].spec, x.home)
     with pytest.raises(ValueError, match="view: the tensor must begin at a multiple of 4 bytes"):
         y.view("int32")
 

@@ -13,7 +13,7 @@ from narrow_values import FLOATS, INTEGERS, NAMES, bits_of, content_of, number_o
 from tensors import asarray, over
 
 import tensorlayout as tl
-from tensorlayout.plan.base import backend
+from tensorlayout.plan.base import backend_of
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -290,7 +290,7 @@ def test_padding_holds_its_value(name):
     for value, number in (("ZERO", None), ("HIGHEST", math.inf), ("LOWEST", -math.inf)):
         layout = tl.Layout.padded((2, 3), (2, 5), padding_value=value)
         x = tl.to_layout(tl.zeros((2, 3), dtype=dtype), layout)
-        padding = np.array(backend(x.device).read(x)).reshape(2, 5)[:, 3:]
+        padding = np.array(backend_of(x.device).read_bytes(x)).reshape(2, 5)[:, 3:]
         if number is None:
             assert (padding == 0).all()
         else:

@@ -12,13 +12,13 @@ from special_cases import CALLS, CASES, CONVERSIONS, ORDINARY, array_of, numbers
 from tensors import asarray, host
 
 import tensorlayout as tl
-from tensorlayout.cpu.elementwise.functions import function_of
+from tensorlayout.cpu.elementwise.functions import elementwise_function
 from tensorlayout.functions import elementwise as ew
 
 pytestmark = pytest.mark.usefixtures("device")
 
 LANES = 67
-REPAIRED = [name for name in ew.__all__ if name != "real" and function_of(name).fixes]
+REPAIRED = [name for name in ew.__all__ if name != "real" and elementwise_function(name).fixes]
 DTYPES = {
     "real": ("float16", "bfloat16", "float32", "float64"),
     "complex": ("complex64", "complex128"),

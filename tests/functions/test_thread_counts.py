@@ -22,9 +22,9 @@ SCRIPT = "from tensorlayout.cpu.engine.threads import get_num_threads as n; prin
 def nothing_said(monkeypatch):
     """Whatever the variable says to the tests."""
     monkeypatch.setattr(threads, "_forced", 0)
-    threads._granted.cache_clear()
+    threads._cgroup_processor_limit.cache_clear()
     yield
-    threads._granted.cache_clear()
+    threads._cgroup_processor_limit.cache_clear()
 
 
 def test_the_variable_says_how_many(monkeypatch):
@@ -36,14 +36,14 @@ def test_the_variable_says_how_many(monkeypatch):
     )
     assert done.stdout.split() == ["12"]
     monkeypatch.setenv(threads.VARIABLE, "3")
-    assert threads._said() == 3
+    assert threads._threads_from_environment() == 3
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", "²"])
 def test_other_words_are_an_error(said, monkeypatch):
     monkeypatch.setenv(threads.VARIABLE, said)
     with pytest.raises(ValueError, match="TENSORLAYOUT_THREADS must be a whole number from 1 on"):
-        threads._said()
+        threads._threads_from_environment()
 
 
 def test_those_that_this_thread_may_run_on():
@@ -70,7 +70,7 @@ def test_no_more_than_the_control_group_grants(quota, period, count, tmp_path, m
     files = {str(tmp_path / "none"): "", str(place): str(other) if period else ""}
     monkeypatch.setattr(threads, "_QUOTAS", files)
     monkeypatch.setattr(os, "process_cpu_count", lambda: 64, raising=False)
-    monkeypatch.setattr(threads, "_affinity", lambda: set(range(64)))
+    monkeypatch.setattr(threads, "_allowed_processors", lambda: set(range(64)))
     assert get_num_threads() == count
 
 
@@ -102,7 +102,7 @@ CALLS = {
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(fold.blocks, "__defaults__", (64, 0))
+    monkeypatch.setattr(fold.block_boxes, "__defaults__", (64, 0))
     monkeypatch.setattr(scan, "BLOCK", 64)
     monkeypatch.setattr(scan, "_UNLOCKED", 4)
     monkeypatch.setattr(scan, "_LONG", 80)
@@ -132,14 +132,14 @@ def test_each_thread_takes_some(monkeypatch):
     """Of large tensors: the blocks are what they are for users."""
     monkeypatch.setattr(threads, "_forced", 2)
     asked = []
-    share = sharing.share
+    share = sharing.run_in_threads
 
     def spied(work, pieces, count):
         pieces = list(pieces)
         asked.append((len(pieces), count))
         share(work, pieces, count)
 
-    monkeypatch.setattr(sharing, "share", spied)
+    monkeypatch.setattr(sharing, "run_in_threads", spied)
     x = tl.zeros((2048, 1024), dtype=tl.float32)
     for call in CALLS.values():
         call(x, 1)

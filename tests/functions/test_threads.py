@@ -12,7 +12,7 @@ import pytest
 from simulated import needs_compiler
 
 import tensorlayout as tl
-from tensorlayout.support.interning import once
+from tensorlayout.support.interning import memoize
 
 THREADS = 8
 ROOT = pathlib.Path(tl.__file__).parents[1]
@@ -62,7 +62,7 @@ def test_equal_layouts_are_one_object_also_where_they_die_and_are_made_again():
 def test_what_is_made_at_once_is_one_object():
     meeting = threading.Barrier(THREADS)
 
-    @once
+    @memoize
     def make():
         meeting.wait()
         return object()

@@ -28,8 +28,8 @@ def blocks(monkeypatch):
 def counted(monkeypatch):
     """How many plans were carried out in blocks."""
     seen = []
-    result = engine._Blocks
-    monkeypatch.setattr(engine, "_Blocks", lambda plan: seen.append(plan) or result(plan))
+    result = engine._BlockLoop
+    monkeypatch.setattr(engine, "_BlockLoop", lambda plan: seen.append(plan) or result(plan))
     return seen
 
 
@@ -45,7 +45,7 @@ def normalise(x, m, s, g, b):
 @pytest.mark.parametrize("channels", [(3,), (5, 3), (4, 1, 1), (4, 5, 3), ()])
 def test_threads_and_channels(threads, channels, counted, monkeypatch):
     monkeypatch.setattr(engine, "THREADS", 1)
-    monkeypatch.setattr(engine, "possible_threads", lambda: threads)
+    monkeypatch.setattr(engine, "available_threads", lambda: threads)
     x = tl.asarray(normal((4, 5, 3)))
     others = [tl.asarray(normal(channels, seed=i)) for i in range(4)]
     comparing.fused(normalise, x, *others, layout=x.layout)
@@ -93,13 +93,13 @@ def test_exponents_of_each_call(counted):
 
 def test_values_of_smaller_shapes_are_worked_out_once(monkeypatch, counted):
     calls = []
-    result = engine.carried_out
+    result = engine.compile_plan
 
     def carried_out(plan):
         run = result(plan)
         return lambda *operands: calls.append(plan.operation.name) or run(*operands)
 
-    monkeypatch.setattr(engine, "carried_out", carried_out)
+    monkeypatch.setattr(engine, "compile_plan", carried_out)
     x, s = tl.asarray(normal((50, 3))), tl.asarray(normal(3))
     fused = tl.fuse(lambda x, s: x * tl.reciprocal(s) - x)
     identical(fused(x, s), x * tl.reciprocal(s) - x)
@@ -118,7 +118,7 @@ def test_memory_of_a_large_call(monkeypatch):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < out.nbytes + engine.possible_threads() * (4 << 20)
+    assert peak < out.nbytes + engine.available_threads() * (4 << 20)
 
 
 def test_from_several_threads_at_once():

@@ -54,7 +54,7 @@ def test_more_positions_and_dimensions_than_a_kernel_is_made_for(gpu):
 
 
 def test_indices_of_64_bits(monkeypatch):
-    monkeypatch.setattr(gather, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(gather, "narrowest_index_type", lambda count, furthest: "int64_t")
     values = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
     i = np.asarray([2, 0, -3, 1])
     with checking("bounds", "races"):

@@ -56,7 +56,7 @@ def page() -> str:
     for name in directml.OPERATORS:
         head = "| from | tensors | ranks | data types |", "| --- | --- | --- | --- |"
         lines = [f"## {name}\n", *head]
-        for level, table in tables.ROWS[name].items():
+        for level, table in tables.TABLES[name].items():
             kinds: dict[directml.TensorSupport, list[str]] = {}
             for tensor, allowed in table.items():
                 kinds.setdefault(allowed, []).append(tensor)
@@ -66,7 +66,10 @@ def page() -> str:
                 cells = level, ", ".join(tensors), span, types(allowed.data_types)
                 lines.append(f"| {' | '.join(cells)} |")
         if name.startswith("PADDING"):
-            first, modes = next(iter(tables.ROWS[name])), tables.SINCE["PaddingMode"].items()
+            first, modes = (
+                next(iter(tables.TABLES[name])),
+                tables.VALUE_LEVELS["PaddingMode"].items(),
+            )
             later = [f"`{mode}` from {level}" for mode, level in modes if level > first]
             lines.append(f"\nPaddingMode: {', '.join(later)}.")
         parts.append("\n".join(lines) + "\n")

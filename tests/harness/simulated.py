@@ -28,7 +28,12 @@ needs_compiler = pytest.mark.skipif(
 )
 
 # What is found out once per process, and would outlive the block.
-_KEPT = (driver, devices.available, devices._cuda, devices._named_by_the_variable)
+_KEPT = (
+    driver,
+    devices.available_devices,
+    devices._detect_cuda_devices,
+    devices._device_from_environment,
+)
 
 
 def forget():

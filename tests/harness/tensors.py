@@ -121,7 +121,7 @@ def read_only(x):
     """The same elements, not to be written."""
     if x.device == "cpu":
         return tl.from_storage(slots_of(x).tobytes(), x.layout.at_origin, dtype=x.dtype)
-    return tl.Tensor._new(x.memory._replace(readonly=True), x.spec, x.home)
+    return tl.Tensor._from_memory(x.memory._replace(readonly=True), x.spec, x.home)
 
 
 def asarray(obj, **options):
@@ -143,7 +143,7 @@ def host(x, dtype=None):
 
 def slots_of(x):
     """What the slots of a tensor hold, from the lowest on, up to the last that it requires."""
-    return plan.base.backend(x.device).read(x).view(x.dtype)
+    return plan.base.backend_of(x.device).read_bytes(x).view(x.dtype)
 
 
 def padding_of(x):
@@ -159,7 +159,7 @@ def shared(x, y):
 
 def _bytes_of(x):
     """The addresses of all bytes of all elements."""
-    first = plan.base.backend(x.device).exposed(x).address
+    first = plan.base.backend_of(x.device).export_info(x).address
     starts = (first + (s - x.layout.offset) * x.itemsize for s in layouts.slots_of(x.layout))
     return {byte for start in starts for byte in range(start, start + x.itemsize)}
 

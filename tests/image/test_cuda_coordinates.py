@@ -111,7 +111,7 @@ def test_one_launch_into_memory_that_is_there(gpu, name):
 @pytest.mark.parametrize("name", CALLS)
 def test_indices_of_64_bits(gpu, name, monkeypatch):
     for module in (pad, image, create, diagonals):
-        monkeypatch.setattr(module, "index_type", lambda count, furthest: "int64_t")
+        monkeypatch.setattr(module, "narrowest_index_type", lambda count, furthest: "int64_t")
     tl.plan.run.cache_clear()
     check(name, gpu)
     tl.plan.run.cache_clear()

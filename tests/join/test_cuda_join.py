@@ -190,7 +190,7 @@ def test_more_dimensions_than_a_kernel_is_made_for():
 
 @needs_compiler
 def test_indices_of_64_bits(monkeypatch):
-    monkeypatch.setattr(join, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(join, "narrowest_index_type", lambda count, furthest: "int64_t")
     values = [values_of((3, n, 5), seed=n) for n in (4, 1, 2)]
     inputs = [tl.to_layout(on_cuda(v), order) for v, order in zip(
         values, [(2, 1, 0), (0, 2, 1), (1, 2, 0)], strict=True)]  # fmt: skip
@@ -251,7 +251,7 @@ def test_accesses_are_coalesced(shapes, axis, sectors, lanes):
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 @pytest.mark.parametrize(("rows", "sizes"), ODD_ROWS)
 def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
-    monkeypatch.setattr(join, "index_type", lambda count, furthest: index)
+    monkeypatch.setattr(join, "narrowest_index_type", lambda count, furthest: index)
     tl.plan.run.cache_clear()
     for dtype in ("int16", "float64") if index == "int64_t" else ("float32",):
         values = [values_of((rows, n), dtype, n) for n in sizes]

@@ -23,7 +23,7 @@ from layouts import (
     tiled_anyhow,
 )
 
-from tensorlayout.layout import Layout, descending
+from tensorlayout.layout import Layout, row_major_order
 
 
 @every_layout
@@ -231,7 +231,7 @@ def test_padded_is_the_corner_of_a_packed_block(data, shape):
 @pytest.mark.parametrize("rank", range(5))
 def test_row_major_and_column_major(rank):
     shape = tuple(range(2, 2 + rank))
-    assert Layout.row_major(shape) is Layout(shape) is Layout.packed(shape, descending(rank))
+    assert Layout.row_major(shape) is Layout(shape) is Layout.packed(shape, row_major_order(rank))
     assert Layout.column_major(shape) is Layout.packed(shape, tuple(range(rank)))
 
 

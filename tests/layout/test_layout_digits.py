@@ -9,9 +9,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.layout.digits import Bound, TiledLoop, tiled_loop, without_tails, written_sizes
+from tensorlayout.layout.digits import (
+    Bound,
+    TiledLoop,
+    make_tiled_loop,
+    sizes_to_write,
+    split_off_tails,
+)
 from tensorlayout.layout.loop import Axis
-from tensorlayout.layout.slots import units
+from tensorlayout.layout.slots import part_units
 
 
 def visited(loop):
@@ -38,7 +44,7 @@ def masked(loop, written=False):
 
 def loop_over(given_, written=None):
     ones = (1,) * len(given_)
-    return tiled_loop(given_, ones, ones, given_[0].shape if written is None else written)
+    return make_tiled_loop(given_, ones, ones, given_[0].shape if written is None else written)
 
 
 def any_layout():
@@ -65,7 +71,7 @@ def test_masked_digits_are_the_elements(first, data):
 @settings(max_examples=40)
 @given(st.one_of(layouts.tiled(), layouts.padded(least=1)))
 def test_written_sizes_hold_the_padding_of_tiles(layout):
-    written = written_sizes(layout, b"x")
+    written = sizes_to_write(layout, b"x")
     if not layout.is_tiled:
         assert written == layout.shape
         return
@@ -79,8 +85,8 @@ def test_written_sizes_hold_the_padding_of_tiles(layout):
 @settings(max_examples=40)
 @given(layouts.tiled(), st.sampled_from((1, 2, 4)))
 def test_packs_are_inside_as_a_whole(layout, width):
-    loop = tiled_loop([layout], [width], [32], layout.shape)
-    pack = loop.pack(16)
+    loop = make_tiled_loop([layout], [width], [32], layout.shape)
+    pack = loop.max_pack_size(16)
     assert loop.axes[-1].size % pack == 0
     places = visited(loop)
     limits = [bound.size for bound in loop.bounds]
@@ -91,7 +97,7 @@ def test_packs_are_inside_as_a_whole(layout, width):
         ((begin,), _), first = part[0], loop.firsts[0]
         assert pack == 1 or [slot - begin for (slot,), _ in part] == list(range(pack))
         assert (first + (begin - first) * width) % (pack * width) == 0
-    packs = loop.in_packs(pack, (0,))
+    packs = loop.loop_over_packs(pack, (0,))
     assert [at for _, at in visited(packs)] == [at for _, at in places[::pack]]
 
 
@@ -100,7 +106,7 @@ def test_packs_are_inside_as_a_whole(layout, width):
 def test_pieces_without_tails_hold_all_elements(layout, data):
     other = Layout.packed(layout.shape, data.draw(layouts.orders(layout.ndim)))
     results = []
-    for pieces in without_tails((layout, other)):
+    for pieces in split_off_tails((layout, other)):
         loop = loop_over(pieces)
         assert loop.bounds == ()
         results += masked(loop)
@@ -110,12 +116,12 @@ def test_pieces_without_tails_hold_all_elements(layout, data):
 
 def test_tiles_with_a_tail():
     tiled = Layout.tiled((5, 6), [(4, 2)])
-    loop = tiled_loop((Layout.row_major((5, 6)), tiled), (4, 4), (32, 32), (5, 6))
+    loop = make_tiled_loop((Layout.row_major((5, 6)), tiled), (4, 4), (32, 32), (5, 6))
     # Rows in tiles of 4: the tile, then the row inside; columns in tiles of 2.
     axes = (Axis(2, (24, 24)), Axis(4, (6, 2)), Axis(3, (2, 8)), Axis(2, (1, 1)))
     bounds, weights = (Bound(0, 5, 5),), ((4, 1, 0, 0),)
     assert loop == TiledLoop(axes, (4, 4), (0, 0), (32, 32), 0, bounds, weights)
-    assert (loop.pack(16), loop.bounded_by) == (2, 7)
+    assert (loop.max_pack_size(16), loop.index_upper_bound) == (2, 7)
 
 
 def test_tiles_that_do_not_divide_each_other():
@@ -129,7 +135,7 @@ def test_tiles_that_do_not_divide_each_other():
 )
 def test_units_of_two_layouts(below, expected):
     nested, flat = ((3, 1), (4, 5), (2, 9)), ((24, 1),)
-    assert units(nested) == [8, 2, 1]
+    assert part_units(nested) == [8, 2, 1]
     assert boxes.common_units([flat, nested], below) == expected
 
 
@@ -158,7 +164,7 @@ def test_boxes_hold_each_index_once(layout, data):
     for n in layout.shape:
         start = data.draw(st.integers(0, n))
         ranges.append((start, data.draw(st.integers(start, n))))
-    result = boxes.boxes(ranges, layout)
+    result = boxes.split_into_boxes(ranges, layout)
     seen = [index for box in result for index in indices_of(box)]
     assert sorted(seen) == list(itertools.product(*(range(a, b) for a, b in ranges)))
     for box in result:
@@ -167,7 +173,7 @@ def test_boxes_hold_each_index_once(layout, data):
 
 def test_whole_tiles_and_rests_are_few_boxes():
     layout = Layout.tiled((20, 300), [(8, 128)])
-    result = boxes.boxes(boxes.whole(layout), layout, Layout.row_major((20, 300)))
+    result = boxes.split_into_boxes(boxes.full_ranges(layout), layout, Layout.row_major((20, 300)))
     assert [(box.first, box.shape) for box in result] == [
         ((0, 0), (2, 8, 2, 128)),
         ((0, 256), (2, 8, 44)),
@@ -179,9 +185,9 @@ def test_whole_tiles_and_rests_are_few_boxes():
 def test_tiles_of_two_sizes():
     fine, coarse = (Layout.tiled((16,), [(n,)]) for n in (4, 8))
     assert boxes.common_units([fine.parts[0], Layout.tiled((16, 2), [(8, 1)]).parts[0]]) == [8, 1]
-    assert boxes.boxes([(0, 16)], fine, coarse) is not None
+    assert boxes.split_into_boxes([(0, 16)], fine, coarse) is not None
     six = Layout((16, 2), parts=[[(3, 12), (6, 1)], [(2, 6)]])
-    assert boxes.boxes([(0, 16), (0, 2)], six, Layout.tiled((16, 2), [(4, 1)])) is None
+    assert boxes.split_into_boxes([(0, 16), (0, 2)], six, Layout.tiled((16, 2), [(4, 1)])) is None
 
 
 @pytest.mark.parametrize(
@@ -191,7 +197,7 @@ def test_padding_ranges_hold_all_padding_once(layout):
     results = [
         slot
         for ranges in boxes.padding_ranges(layout)
-        for box in boxes.boxes(ranges, layout)
+        for box in boxes.split_into_boxes(ranges, layout)
         for slot in slots_in(box, layout)
     ]
     assert sorted(results) == sorted(layouts.padding_of(layout))

@@ -22,10 +22,10 @@ from tensorlayout import fft, linalg
 from tensorlayout.cpu.library import FUNCTIONS
 from tensorlayout.cuda.engine.driver import Strided
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.library import WAIT, array_of, tensor_of
+from tensorlayout.cuda.library import WAITING_CALLS, array_to_tensor, tensor_to_array
 from tensorlayout.plan.library import Library
 from tensorlayout.support import array_library as array_functions
-from tensorlayout.support.array_library import TABLE
+from tensorlayout.support.array_library import ARRAY_FUNCTIONS
 
 
 @pytest.fixture(scope="module")
@@ -125,12 +125,14 @@ def test_memory_that_was_never_written_is_not_read(driver):
 @needs_compiler
 def test_arrays_over_the_memory_of_the_device(driver):
     x = tl.asarray(np.arange(6, dtype=np.float32).reshape(2, 3), device="cuda:1")
-    array = array_of(x[:, ::-1])
+    array = tensor_to_array(x[:, ::-1])
     before = driver.ranges[1].total()
     del x
     assert driver.ranges[1].total() == before
     assert array.tolist() == [[2, 1, 0], [5, 4, 3]]
-    assert tensor_of(array, tl.Device("cuda:1")).layout == tl.Layout((2, 3), (3, -1), offset=2)
+    assert array_to_tensor(array, tl.Device("cuda:1")).layout == tl.Layout(
+        (2, 3), (3, -1), offset=2
+    )
     del array
     assert driver.ranges[1].total() < before
     none = Strided(0, (0, 3), (12, 4), np.dtype("f4"), 0)
@@ -176,8 +178,8 @@ OURS = {"searchsorted", "tensordot"}
 def test_the_tables_have_every_operation():
     names = set(operations())
     assert FUNCTIONS.keys() == names
-    assert TABLE.keys() == names - OURS
-    assert names >= WAIT
+    assert ARRAY_FUNCTIONS.keys() == names - OURS
+    assert names >= WAITING_CALLS
 
 
 def matrix(dtype, shape=(3, 4, 4), seed=0):
@@ -191,7 +193,7 @@ def test_a_factor_with_nan_is_refused():
     library.linalg.cholesky = lambda x: np.full_like(x, np.nan)
     library.isnan = np.isnan
     with pytest.raises(np.linalg.LinAlgError):
-        TABLE["cholesky"](library, np.eye(2), upper=False)
+        ARRAY_FUNCTIONS["cholesky"](library, np.eye(2), upper=False)
 
 
 # ---- The calls of CuPy
@@ -336,7 +338,9 @@ def test_the_fake_has_all_that_the_table_uses():
     """So that the test above looks at every name."""
     source = inspect.getsource(array_functions)
     words = set(re.findall(r"xp\.(?:linalg\.|fft\.)?(\w+)", source))
-    words |= {name for name in TABLE if TABLE[name].__name__ in ("<lambda>", "call")}
+    words |= {
+        name for name in ARRAY_FUNCTIONS if ARRAY_FUNCTIONS[name].__name__ in ("<lambda>", "call")
+    }
     known = {*fake_cupy.FUNCTIONS, *fake_cupy.LINALG, *fake_cupy.FFT, "linalg", "fft", "__name__"}
     assert words <= known, words - known
 

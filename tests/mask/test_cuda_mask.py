@@ -64,7 +64,7 @@ def test_more_chunks_than_one_step_of_the_sums():
 @needs_compiler
 def test_indices_of_64_bits(monkeypatch):
     for module in (gather, masks):
-        monkeypatch.setattr(module, "index_type", lambda count, furthest: "int64_t")
+        monkeypatch.setattr(module, "narrowest_index_type", lambda count, furthest: "int64_t")
     values, mask = np.arange(60, dtype=np.float32).reshape(3, 4, 5), mask_of((3, 4))
     for x in (on_cuda(values), tl.to_layout(on_cuda(values), (1, 2, 0))):
         same(x[on_cuda(mask)].to_device("cpu"), values[mask])
@@ -84,7 +84,7 @@ def test_64_bits_where_the_last_chunk_ends_beyond_32(monkeypatch, rest, index):
     mask = tl.broadcast_to(on_cuda([True]), (2**31 - rest,))
     monkeypatch.setattr(masks, "kernel", chosen)
     with pytest.raises(NotImplementedError, match=index):
-        masks._over(mask.spec, "count_true", (1,))(mask, mask)
+        masks._make_mask_writer(mask.spec, "count_true", (1,))(mask, mask)
 
 
 # --- Writes --------------------------------------------------------------------------------------

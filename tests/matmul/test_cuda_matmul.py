@@ -20,7 +20,7 @@ import tensorlayout as tl
 from tensorlayout.cuda import matmul
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.matmul import _TYPES, Matrix, matrix, plan_gemm, write_gemm
+from tensorlayout.cuda.matmul import _TYPES, BlasMatrix, blas_matrix, compile_gemm, plan_gemm
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis
 
@@ -226,15 +226,15 @@ def test_memory_that_was_never_written_is_not_multiplied():
 @pytest.mark.parametrize(
     ("shape", "strides", "expected"),
     [
-        ((3, 4), (4, 1), Matrix(False, 4)),
-        ((3, 4), (9, 1), Matrix(False, 9)),
-        ((3, 4), (1, 3), Matrix(True, 3)),
-        ((3, 4), (1, 9), Matrix(True, 9)),
-        ((1, 4), (100, 1), Matrix(False, 4)),
-        ((1, 4), (100, 3), Matrix(True, 3)),
-        ((4, 1), (3, 100), Matrix(False, 3)),
-        ((4, 1), (1, 100), Matrix(False, 1)),
-        ((1, 1), (7, 7), Matrix(False, 1)),
+        ((3, 4), (4, 1), BlasMatrix(False, 4)),
+        ((3, 4), (9, 1), BlasMatrix(False, 9)),
+        ((3, 4), (1, 3), BlasMatrix(True, 3)),
+        ((3, 4), (1, 9), BlasMatrix(True, 9)),
+        ((1, 4), (100, 1), BlasMatrix(False, 4)),
+        ((1, 4), (100, 3), BlasMatrix(True, 3)),
+        ((4, 1), (3, 100), BlasMatrix(False, 3)),
+        ((4, 1), (1, 100), BlasMatrix(False, 1)),
+        ((1, 1), (7, 7), BlasMatrix(False, 1)),
         ((3, 4), (8, 2), None),
         ((3, 4), (3, 1), None),
         ((3, 4), (0, 1), None),
@@ -246,14 +246,14 @@ def test_memory_that_was_never_written_is_not_multiplied():
 )
 def test_which_matrices_blas_takes(shape, strides, expected):
     lowest = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
-    assert matrix(Layout(shape, strides, offset=lowest)) == expected
+    assert blas_matrix(Layout(shape, strides, offset=lowest)) == expected
 
 
 def test_sizes_beyond_what_cublas_counts():
     with pytest.raises(OverflowError, match="cuBLAS takes sizes up to 2147483647, got 1 times"):
         plan_gemm(ROWS((1, 2**31)), ROWS((2**31, 1)))
     # Rows of several matrices are not put together beyond that.
-    assert plan_gemm(ROWS((2**20, 2**12, 4)), ROWS((4, 4))).stack.size == 2**20
+    assert plan_gemm(ROWS((2**20, 2**12, 4)), ROWS((4, 4))).batch_axis.size == 2**20
 
 
 class Cublas:
@@ -301,10 +301,10 @@ def cublas_written_down():
 def test_the_arguments_of_a_call():
     """Of a padded stack by one column-major matrix."""
     gemm = plan_gemm(Layout((2, 3, 4), (30, 8, 1)), Layout((4, 5), (1, 6)))
-    assert gemm.stack == Axis(2, (30, 0, 15))
+    assert gemm.batch_axis == Axis(2, (30, 0, 15))
     with cublas_written_down() as (_, library):
         x, y, out = (tl.zeros(n, dtype="float32", device="cuda") for n in (60, 30, 30))
-        write_gemm(gemm, (2, 0), out.spec)(out, x, y)
+        compile_gemm(gemm, (2, 0), out.spec)(out, x, y)
         assert library.calls == [("batched", 5, 3, 4, 2, 2, 2, 0, 30, 15, 2, 1.0, 0.0)]
         assert (library.operations, library.leading) == ((1, 0), (6, 8, 5))
         addresses = (y.memory.address, x.memory.address + 8, out.memory.address)
@@ -370,7 +370,7 @@ def test_accesses(case, dtype):
 
 
 def told(first, second):
-    launch = matmul.plan_integers(first, second, 4)
+    launch = matmul.plan_integer_matmul(first, second, 4)
     return parameters(launch.kernel).from_buffer_copy(launch.parameters)
 
 

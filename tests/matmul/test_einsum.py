@@ -6,7 +6,7 @@ import pytest
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cpu import library
-from tensorlayout.plan.matrices import fitted
+from tensorlayout.plan.matrices import expand_einsum_subscripts
 
 
 def term(rng, letters):
@@ -61,10 +61,10 @@ def test_subscripts_mean_what_they_mean_to_numpy():
         expected = by_numpy(text, arrays)
         if expected is None:
             with pytest.raises(ValueError, match=r"name|letter|is in no operand"):
-                fitted(text, shapes)
+                expand_einsum_subscripts(text, shapes)
             refused += 1
             continue
-        spelled, shape = fitted(text, shapes)
+        spelled, shape = expand_einsum_subscripts(text, shapes)
         assert shape == expected.shape, (text, shapes)
         np.testing.assert_array_equal(np.einsum(spelled, *arrays), expected, (text, shapes))
         fit += 1
@@ -73,9 +73,9 @@ def test_subscripts_mean_what_they_mean_to_numpy():
 
 
 def test_as_many_letters_as_there_are():
-    assert fitted("...", ((1,) * 52,))[1] == (1,) * 52
+    assert expand_einsum_subscripts("...", ((1,) * 52,))[1] == (1,) * 52
     with pytest.raises(ValueError, match=r"51 letters left for the 52 dimensions of '\.\.\.'"):
-        fitted("...a", ((1,) * 53,))
+        expand_einsum_subscripts("...a", ((1,) * 53,))
 
 
 def test_the_library_is_not_asked_for_what_does_not_fit(monkeypatch):

@@ -335,7 +335,7 @@ def _laid_out(case, results):
 
 def _span(x):
     """The addresses between which the elements of `x` lie."""
-    low = plan.base.backend(x.device).exposed(x).address
+    low = plan.base.backend_of(x.device).export_info(x).address
     slots = places(x.layout) - x.layout.offset
     return low + int(slots.min()) * x.itemsize, low + (int(slots.max()) + 1) * x.itemsize
 

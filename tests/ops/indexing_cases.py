@@ -382,7 +382,7 @@ def held(x, wanted=""):
 
     `wanted`: the text of the layout that it must have.
     """
-    layout, octets = x.layout, plan.base.backend(x.device).read(x)
+    layout, octets = x.layout, plan.base.backend_of(x.device).read_bytes(x)
     assert wanted in ("", str(layout)), f"layout {layout}"
     slots = octets.view(np.uint8)
     if layout.slot_bits is not None:

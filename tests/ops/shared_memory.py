@@ -23,7 +23,9 @@ def seen(s, layout, dtype, start=0):
 
     lowest = s.memory.address + start + layout.lowest * dtype.itemsize
     home = (s.home[0], (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
-    return tl.Tensor._new(Place(lowest, s.readonly), TensorSpec(dtype, layout, s.device), home)
+    return tl.Tensor._from_memory(
+        Place(lowest, s.readonly), TensorSpec(dtype, layout, s.device), home
+    )
 
 
 @dataclass(frozen=True, slots=True)

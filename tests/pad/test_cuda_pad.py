@@ -12,10 +12,10 @@ import tensorlayout as tl
 from tensorlayout.cuda import pad
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import dispatch
-from tensorlayout.plan.base import Written
+from tensorlayout.plan.base import DestinationOperation
 from tensorlayout.plan.pad import SliceGradPlan
 
-SPREAD = Written("SLICE_GRAD", SliceGradPlan)
+SPREAD = DestinationOperation("SLICE_GRAD", SliceGradPlan)
 # Where the window begins, beyond its end, its step: by how much sizes grow.
 WINDOWS = [(0, 0, 1), (2, 1, 1), (1, 0, 2), (0, 3, -1), (1, 1, -3)]
 
@@ -75,7 +75,7 @@ def column_major(sizes, dtype):
 
 @needs_compiler
 def test_indices_of_64_bits_and_many_dimensions(monkeypatch):
-    monkeypatch.setattr(pad, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(pad, "narrowest_index_type", lambda count, furthest: "int64_t")
     for shape in ((5,), (3, 4), (2, 3, 4), (2, 1, 2, 3, 2, 2)):
         values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         check(on_cuda(values), values, (packed, column_major))

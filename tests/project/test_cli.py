@@ -17,7 +17,7 @@ import pytest
 
 import tensorlayout as tl
 from tensorlayout import Layout, devices
-from tensorlayout.cli import info, main, parser, show
+from tensorlayout.cli import info, main, make_parser, show
 
 _TABLES = "slots by index", "memory, "  # how they begin
 POSIX = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a POSIX system")
@@ -80,7 +80,7 @@ def test_show_refuses(capsys):
 
 class TestShowXla:
     def test_facts(self):
-        said = show.described("f32[3,5]{1,0:T(2,2)L(32)S(1)}", width=100)
+        said = show.describe_layout_text("f32[3,5]{1,0:T(2,2)L(32)S(1)}", width=100)
         assert facts(said) == {
             "shape": "f32[3,5]{1,0:T(2,2)L(32)S(1)}",
             "element type": "f32, float32, stored in 32 bits",
@@ -105,7 +105,9 @@ class TestShowXla:
 
 class TestShowDirectml:
     def test_facts(self):
-        said = show.described("type=FLOAT32 sizes=1,3,2,2 total=64 strides=14,1,7,3", width=100)
+        said = show.describe_layout_text(
+            "type=FLOAT32 sizes=1,3,2,2 total=64 strides=14,1,7,3", width=100
+        )
         assert facts(said) == {
             "descriptor": "sizes=1,3,2,2 strides=14,1,7,3 type=FLOAT32",
             "data type": "FLOAT32, float32, 4 bytes an element",
@@ -163,7 +165,7 @@ pred[] | Value: A
 
 class TestShow:
     def test_facts(self):
-        said = show.described("(2,3):(1,3)+1 padded=(3,5) padding=ZERO", width=100)
+        said = show.describe_layout_text("(2,3):(1,3)+1 padded=(3,5) padding=ZERO", width=100)
         assert facts(said) == {
             "layout": "(2,3):(1,3)+1 padded=(3,5) padding=ZERO",
             "shape": "(2, 3), 6 elements",
@@ -183,11 +185,11 @@ class TestShow:
         ]
 
     def test_sizes_with_tiles_are_a_layout(self):
-        said = show.described("[3,5]{1,0:T(2,2)}", width=100)
-        assert said == show.described("(3,5):(2*12+2*2,3*4+2*1)", width=100)
-        assert said == show.described("{1,0:T(2,2)}", "3,5", width=100)
-        rows = show.described("(3,5):(5,1)", width=100)
-        assert rows == show.described("[3,5]{1,0}", width=100)
+        said = show.describe_layout_text("[3,5]{1,0:T(2,2)}", width=100)
+        assert said == show.describe_layout_text("(3,5):(2*12+2*2,3*4+2*1)", width=100)
+        assert said == show.describe_layout_text("{1,0:T(2,2)}", "3,5", width=100)
+        rows = show.describe_layout_text("(3,5):(5,1)", width=100)
+        assert rows == show.describe_layout_text("[3,5]{1,0}", width=100)
 
     @pytest.mark.parametrize(
         "text",
@@ -200,7 +202,7 @@ class TestShow:
     )
     def test_memory_is_the_table_broken_into_lines(self, text):
         for width in (20, 100):
-            lines = show.memory(tl.Layout.parse(text), width)
+            lines = show.layout_memory_table(tl.Layout.parse(text), width)
             assert max(map(len, lines[1:])) <= max(width, 40)
             joined = {"Offset:": [], "Value:": []}
             for line in lines[1:]:
@@ -211,7 +213,7 @@ class TestShow:
 
     def test_first_part_of_large_layouts(self):
         layout = tl.Layout.parse("(40,40):(-40,2)+1700")
-        lines = show.memory(layout, 10_000)
+        lines = show.layout_memory_table(layout, 10_000)
         assert lines[0].startswith(f"memory, the first 96 of {layout.required_size} slots")
         assert lines[1].split()[1:] == list(map(str, range(96)))
         assert lines[2].split()[1:] == layout.table().splitlines()[1].split()[1:97]
@@ -219,19 +221,19 @@ class TestShow:
     def test_lines(self):
         for row in LINES.strip().splitlines():
             text, line = row.split(" | ")
-            lines = show.described(text, width=100).splitlines()
+            lines = show.describe_layout_text(text, width=100).splitlines()
             assert line in [" ".join(item.split()) for item in lines], text
 
     def test_width_is_the_terminals(self, monkeypatch):
         monkeypatch.setenv("COLUMNS", "30")
-        lines = show.described("(9,9):(9,1)").splitlines()
+        lines = show.describe_layout_text("(9,9):(9,1)").splitlines()
         grid, table = (next(n for n, s in enumerate(lines) if s.startswith(w)) for w in _TABLES)
         assert table - grid == 12  # its head, ten lines and an empty one
         assert max(map(len, (*lines[grid:table], *lines[table + 1 :]))) <= 30
 
     def test_labels_and_shape_in_one(self):
         for text in ("NHWC 1,2,2,3", " NHWC  (1, 2, 2, 3) ", "{1,3,2,0} 1,2,2,3"):
-            assert show.described(text) == show.described("NHWC", "1,2,2,3")
+            assert show.describe_layout_text(text) == show.describe_layout_text("NHWC", "1,2,2,3")
 
     def test_svg(self, tmp_path, capsys):
         file = tmp_path / "a.svg"
@@ -273,9 +275,9 @@ def test_the_console_command(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/tensorlayout", "show", "(2,3):(3,1)"])
     assert entry() == 0
     assert "6 elements" in capsys.readouterr().out
-    assert parser().prog == "tensorlayout"
+    assert make_parser().prog == "tensorlayout"
     monkeypatch.setattr(sys, "argv", ["/here/tensorlayout/__main__.py"])
-    assert parser().prog == "python -m tensorlayout"
+    assert make_parser().prog == "python -m tensorlayout"
 
 
 class TestCompletion:
@@ -315,14 +317,14 @@ def test_info_imports_neither_torch_nor_cupy(capsys):
     assert facts["CUDA"].startswith("none; cuda") == ("cuda" not in facts["devices"])
     assert re.search(r"^default device +(cpu|cuda:\d+)$", said, re.MULTILINE)
     assert "hits" in said
-    assert info.version("no-such-distribution") is None
+    assert info.installed_version("no-such-distribution") is None
 
 
 def test_info_says_what_a_default_device_that_is_not_here_is(capsys, monkeypatch):
     monkeypatch.setenv("TENSORLAYOUT_DEFAULT_DEVICE", "abacus")
-    devices._named_by_the_variable.cache_clear()
+    devices._device_from_environment.cache_clear()
     assert main(["info"]) == 0
-    devices._named_by_the_variable.cache_clear()
+    devices._device_from_environment.cache_clear()
     none = r"default device +none; TENSORLAYOUT_DEFAULT_DEVICE must .* 'abacus'"
     assert re.search(none, capsys.readouterr().out)
 
@@ -357,6 +359,6 @@ def test_interrupt_ends_quietly(monkeypatch, capsys):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(info, "report", interrupted)
+    monkeypatch.setattr(info, "version_report", interrupted)
     assert main(["info"]) == 130
     assert capsys.readouterr().err == ""

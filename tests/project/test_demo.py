@@ -133,7 +133,9 @@ class TestPhotographs:
         mean, std = pipeline.MEAN.astype(np.float32), pipeline.STD.astype(np.float32)
         x = (np.hstack(photographs).astype(np.float32) / np.float32(255) - mean) / std
         rescaled = np.round((x - x.min()) / (x.max() - x.min()) * np.float32(255)).astype(np.uint8)
-        shown = np.asarray(drawing.resized(rescaled, drawing.scaled(rescaled.shape, 2 * WIDTH)))
+        shown = np.asarray(
+            drawing.resize_picture(rescaled, drawing.fit_to_panel(rescaled.shape, 2 * WIDTH))
+        )
         left = drawing.MARGIN + 2 * (drawing.PANEL + drawing.MARGIN)
         top = drawing.TOP + drawing.CAPTION
         result = decoded(demo[0] / "normalised.png")[top:, left:]
@@ -215,7 +217,7 @@ def test_sizes(tmp_path, capsys, size):
 def test_different_sizes_are_cut_from_the_middle(tmp_path):
     sizes = [(9, 20), (12, 11), (10, 30)]
     paths = [saved(tmp_path / f"{n}.png", *size) for n, size in enumerate(sizes)]
-    result, lines = pictures.load(paths)
+    result, lines = pictures.load_pictures(paths)
     assert lines[-1] == "the pictures differ in size: cut to 11 x 9, from the middle"
     middles = noise(9, 20, 3)[:, 4:15], noise(12, 11, 3)[1:10], noise(10, 30, 3)[:9, 9:20]
     np.testing.assert_array_equal(result, middles)
@@ -223,7 +225,7 @@ def test_different_sizes_are_cut_from_the_middle(tmp_path):
 
 def loaded(path):
     """A picture, and what is said of it."""
-    [pixels], [line] = pictures.load([str(path)])
+    [pixels], [line] = pictures.load_pictures([str(path)])
     return pixels, line.partition("; ")[2]
 
 
@@ -279,7 +281,7 @@ class TestFolders:
 
     def named(self, folder):
         """The pictures that are read, and what is said besides."""
-        result, lines = pictures.load([str(folder)])
+        result, lines = pictures.load_pictures([str(folder)])
         return [line.partition(": ")[0] for line in lines[: len(result)]], lines[len(result) :]
 
     def test_its_pictures_in_order(self, folder):
@@ -287,7 +289,7 @@ class TestFolders:
 
     def test_what_cannot_be_read_is_named(self, folder):
         (folder / "b.png").write_bytes(b"broken")
-        result, lines = pictures.load([str(folder)])
+        result, lines = pictures.load_pictures([str(folder)])
         assert len(result) == 2
         assert lines[1].startswith(f"left out: cannot read {folder / 'b.png'}: cannot identify")
 
@@ -297,7 +299,7 @@ class TestFolders:
         assert "no picture can be read; left out: cannot" in complaint(capsys, folder)
 
     def test_too_many(self, folder, monkeypatch):
-        monkeypatch.setattr(pictures, "MOST_PICTURES", 2)
+        monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
         left_out = ["left out: all but the first 2 of 3 pictures"]
         assert self.named(folder) == (["a.JPG", "b.png"], left_out)
 
@@ -336,9 +338,9 @@ def test_a_failed_run_leaves_nothing_behind(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(Image.Image, "save", failing(OSError(28, "No space left on device")))
     assert "No space left" in complaint(capsys, path, *options)
-    monkeypatch.setattr(pipeline, "_statistics", failing(KeyboardInterrupt()))
+    monkeypatch.setattr(pipeline, "_draw_statistics", failing(KeyboardInterrupt()))
     assert main(["demo", path, *options]) == 130
-    monkeypatch.setattr(pipeline, "_statistics", failing(ValueError("a mistake")))
+    monkeypatch.setattr(pipeline, "_draw_statistics", failing(ValueError("a mistake")))
     with pytest.raises(ValueError, match="a mistake"):
         main(["demo", path, *options])
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
@@ -449,25 +451,29 @@ X = tl.asarray(np.full((2, 2), 1000, np.float32))
     [
         (r"differs from NumPy: .*\(shapes \(2, 2\), \(4,\) mismatch\)", np.ravel, {}),
         ("float32, float64 mismatch", np.float64, {}),
-        ("elements: 4 / 4", lambda x: x + np.float32(0.002), {"within": 1e-6}),
-        ("", lambda x: x + np.float32(0.0009), {"within": 1e-6}),
-        ("must only compute, the trace says copy, 16 bytes copied", np.array, {"kind": "compute"}),
+        ("elements: 4 / 4", lambda x: x + np.float32(0.002), {"tolerance": 1e-6}),
+        ("", lambda x: x + np.float32(0.0009), {"tolerance": 1e-6}),
+        (
+            "must only compute, the trace says copy, 16 bytes copied",
+            np.array,
+            {"expected_kind": "compute"},
+        ),
     ],
 )
 def test_differences_are_found(said, by_numpy, options):
-    step = partial(table.Table(str).step, "copied", tl.Tensor.copy, X)
+    step = partial(table.Table(str).run_step, "copied", tl.Tensor.copy, X)
     if not said:
-        step(by_numpy=by_numpy, dims="HW", **options)
+        step(numpy_reference=by_numpy, dims="HW", **options)
         return
     with pytest.raises(CommandError, match=rf"step 1 \(copied\) .*{said}"):
-        step(by_numpy=by_numpy, dims="HW", **options)
+        step(numpy_reference=by_numpy, dims="HW", **options)
 
 
 def test_rows():
     lines = []
     book = table.Table(lines.append)
     copied = lambda xp, x: xp.astype(x, xp.float64)  # noqa: E731
-    book.step("to float64", copied, X, dims="HW")
+    book.run_step("to float64", copied, X, dims="HW")
     assert re.fullmatch(r"to float64 +2x2 +HW +copy +0.00 +- +- +-", lines[0])
 
     def asked(x):
@@ -475,14 +481,16 @@ def test_rows():
         out[...] = x[0, 0]
         return out
 
-    book.step("memory that was only asked for", asked, X, by_numpy=lambda x: x.ravel(), dims="W")
+    book.run_step(
+        "memory that was only asked for", asked, X, numpy_reference=lambda x: x.ravel(), dims="W"
+    )
     assert " W              copy " in lines[1]
     for runs, shown in (
         ([], (0, "-")),
         ([9e-6, 5e-6, 4.1e-6], (5, "5")),
         ([9e-6, 5e-6, 3.9e-6], (5, "~5")),
     ):
-        assert table.shown_time(runs) == shown
+        assert table.format_time(runs) == shown
 
 
 @pytest.mark.parametrize(
@@ -495,7 +503,7 @@ def test_rows():
     ],
 )
 def test_memory_in_letters(layout, words):
-    assert table.in_memory(tl.Layout.parse(layout), "CHW") == words
+    assert table.describe_memory_order(tl.Layout.parse(layout), "CHW") == words
 
 
 def test_how_often_is_timed(monkeypatch):
@@ -506,15 +514,15 @@ def test_how_often_is_timed(monkeypatch):
         clock[0] += seconds
 
     for seconds, repeat, runs in ((1e-3, 7, 7), (0.2, 5, 3), (3.0, 5, 1), (1.0, 0, 0)):
-        result = table.timed(lambda seconds=seconds: call(seconds), repeat)
+        result = table.time_calls(lambda seconds=seconds: call(seconds), repeat)
         assert result == pytest.approx([seconds] * runs)
 
 
 def test_numpy_works_on_the_same_memory():
     seen = []
     x = tl.to_layout(tl.asarray(noise(4, 3, 2)), (0, 1, 2))
-    table.Table(str).step(
-        "same", lambda x: x, x, dims="HWC", by_numpy=lambda x: seen.append(x) or x
+    table.Table(str).run_step(
+        "same", lambda x: x, x, dims="HWC", numpy_reference=lambda x: seen.append(x) or x
     )
     assert seen[0].strides == (1, 4, 12)
     assert np.shares_memory(seen[0], np.asarray(x))
@@ -523,7 +531,7 @@ def test_numpy_works_on_the_same_memory():
 def test_bars_of_a_histogram():
     counts = np.zeros((256, 3), np.int32)
     counts[64:192] = 100
-    drawn = drawing.histogram(counts, np.array([127.5] * 3), np.array([1.0] * 3))
+    drawn = drawing.draw_histogram(counts, np.array([127.5] * 3), np.array([1.0] * 3))
     for colour in drawing.COLOURS:
         bar = (drawn == colour).all(axis=2).sum(axis=0)
         assert bar[95] == bar[288] == 0  # 64 and 192 are at 96 and 288 of the 384 pixels
@@ -541,11 +549,13 @@ def test_memory_of_a_picture_is_drawn_byte_by_byte():
         (picture.transpose(1, 0, 2).reshape(4, 15), np.tile([1, 2, 3], (4, 5))),
     )
     x = tl.permute_dims(tl.asarray(picture), (2, 0, 1))
-    for layout, (octets, channels) in zip(drawing.layouts(x.shape, 16), memories, strict=True):
-        result = drawing.memory_of(x, layout, len(octets))
+    for layout, (octets, channels) in zip(drawing.demo_layouts(x.shape, 16), memories, strict=True):
+        result = drawing.stored_bytes_and_channels(x, layout, len(octets))
         np.testing.assert_array_equal(result[0], octets)
         if channels is None:  # zeros are padding, which is striped, and nothing else is
             channels = np.pad(memories[1][1], [(0, 0), (0, 12)])
-            striped = [(drawing._coloured(*result) == c).all(axis=2) for c in drawing.STRIPES]
+            striped = [
+                (drawing._color_bytes_by_channel(*result) == c).all(axis=2) for c in drawing.STRIPES
+            ]
             np.testing.assert_array_equal(np.logical_or(*striped), channels == 0)
         np.testing.assert_array_equal(result[1], channels)

@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine import launch_log as logs
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.cupy import open_driver
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.devices import available
+from tensorlayout.devices import available_devices
 
 
 @pytest.mark.ci
@@ -42,7 +42,7 @@ def test_the_demo_on_the_simulator(tmp_path, capsys):
 def gpu(monkeypatch):
     monkeypatch.setenv("TENSORLAYOUT_CUDA_SIMULATOR", "0")
     forget()
-    here = available()
+    here = available_devices()
     yield [device for device in here if device.kind == "cuda"]
     forget()
 

@@ -19,8 +19,8 @@ from processes import python
 from tensors import read_only, slots_of
 
 import tensorlayout as tl
-from tensorlayout.directml.constants import check_between
-from tensorlayout.errors import under
+from tensorlayout.directml.constants import check_range
+from tensorlayout.errors import call_with_error_name
 from tensorlayout.plan.rules import AxisError
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -1189,9 +1189,9 @@ def test_a_fault_inside_keeps_its_frames(monkeypatch):
 @pytest.mark.cpu
 def test_a_frame_of_functools_between_two_of_ours_leaves_the_name():
     """Some properties are `functools.cached_property`: from Python 3.12 on, all of them."""
-    between = functools.singledispatch(check_between)
+    between = functools.singledispatch(check_range)
     with pytest.raises(ValueError, match=r"^f: Axis must be 0 to 1, got 3$"):
-        under("f", between, "Axis", 3, 0, 1)
+        call_with_error_name("f", between, "Axis", 3, 0, 1)
 
 
 @pytest.mark.parametrize("name", ["sum", "exp", "where", "linalg.svd", "fft.fft", "linalg.matmul"])

@@ -101,7 +101,7 @@ def test_pictures_with_wrong_bytes(form, tmp_path):
         path.write_bytes(octets[: draw.choice((len(octets), draw.randrange(len(octets))))])
         results, said = [], f"cannot read {path}: "
         try:
-            results, _ = pictures.load([str(path)])
+            results, _ = pictures.load_pictures([str(path)])
         except CommandError as error:
             said = str(error)
         assert said.startswith(f"cannot read {path}: ")
@@ -110,10 +110,10 @@ def test_pictures_with_wrong_bytes(form, tmp_path):
 
 @pytest.mark.parametrize("size", [(2**16, 1), (1, 2**16), (200, 500)])
 def test_long_pictures_are_reduced_like_others(size, tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
+    monkeypatch.setattr(pictures, "MAX_PIXELS", 1000)
     path = tmp_path / "a.png"
     path.write_bytes(png(*size))
-    [picture], [line] = pictures.load([str(path)])
+    [picture], [line] = pictures.load_pictures([str(path)])
     height, width, _ = picture.shape
     assert height * width <= 1000
     assert (width > height) == (size[0] > size[1])

@@ -15,7 +15,7 @@ from tensorlayout import cuda
 
 @needs_compiler
 def test_a_plan_that_is_lost_fails(monkeypatch):
-    monkeypatch.delitem(cuda.CARRY_OUT, "elementwise")
+    monkeypatch.delitem(cuda.PLAN_COMPILERS, "elementwise")
     with entered("simulator"), pytest.raises(KeyError):
         tl.ones(2) + 1
 

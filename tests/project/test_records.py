@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import pytest
 
-from tensorlayout.support.light_dataclasses import frozen, planned
+from tensorlayout.support.light_dataclasses import frozen_dataclass, plan_dataclass
 
 
-@frozen
+@frozen_dataclass
 class Point:
     """Two numbers, and what is told of them."""
 
@@ -25,12 +25,12 @@ class Point:
     notes: list[str] = field(default_factory=list)
 
 
-@frozen
+@frozen_dataclass
 class Solid(Point):
     z: int = 5
 
 
-@frozen
+@frozen_dataclass
 class Checked:
     size: int
 
@@ -39,7 +39,7 @@ class Checked:
             raise ValueError("size")
 
 
-@planned
+@plan_dataclass
 class Alone:
     name: str
     size: int = 1

@@ -22,7 +22,7 @@ import tensorlayout as tl
 from tensorlayout import directml, xla
 from tensorlayout.cli import main
 from tensorlayout.cli.answers import CommandError
-from tensorlayout.cli.show import described
+from tensorlayout.cli.show import describe_layout_text
 
 DOCUMENTED = (ValueError, TypeError, IndexError, OverflowError, MemoryError, BufferError)
 DOCUMENTED += (CommandError,)
@@ -166,7 +166,7 @@ def names():
         "formats": tl.formats,
         "xla": xla,
         "directml": directml,
-        "described": described,
+        "described": describe_layout_text,
         "main": main,
     }
 
@@ -262,10 +262,10 @@ READERS = {
     "xla.parse_shapes": xla.parse_shapes,
     "xla.parse_layout": xla.parse_layout,
     "xla.layout_of": xla.layout_of,
-    "show": described,
-    "show with a shape": lambda text: described(text, "1,2,2,3"),
-    "show of a shape": lambda text: described("NHWC", text),
-    "show of a descriptor": lambda text: described("sizes=" + text),
+    "show": describe_layout_text,
+    "show with a shape": lambda text: describe_layout_text(text, "1,2,2,3"),
+    "show of a shape": lambda text: describe_layout_text("NHWC", text),
+    "show of a descriptor": lambda text: describe_layout_text("sizes=" + text),
     "TensorDesc": lambda text: directml.TensorDesc(text, (2, 3)),
     "einsum": lambda text: tl.einsum(text, tl.zeros((2, 2)), tl.zeros((2, 2))),
     "Device": lambda text: tl.zeros(2, device=text),

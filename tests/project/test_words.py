@@ -5,7 +5,7 @@ import enum
 import numpy as np
 import pytest
 
-from tensorlayout.errors import cut, kind_of, shown
+from tensorlayout.errors import qualified_type_name, short_repr, truncate
 
 
 class Colour(enum.IntEnum):
@@ -60,11 +60,11 @@ def nested(levels):
     ids=lambda value: type(value).__name__,
 )
 def test_shown(value, text):
-    assert shown(value) == text
+    assert short_repr(value) == text
 
 
 def test_long_texts_are_cut():
-    assert shown("b" * 300, 200) == f"'{'b' * 200}…'"
-    assert cut("a" * 200) == "a" * 200
-    assert cut("a" * 201) == "a" * 200 + "…"
-    assert kind_of(type("A" * 100_000, (), {"__module__": "m"})()) == f"m.{'A' * 58}…"
+    assert short_repr("b" * 300, 200) == f"'{'b' * 200}…'"
+    assert truncate("a" * 200) == "a" * 200
+    assert truncate("a" * 201) == "a" * 200 + "…"
+    assert qualified_type_name(type("A" * 100_000, (), {"__module__": "m"})()) == f"m.{'A' * 58}…"

@@ -96,7 +96,7 @@ def test_what_is_between_elements_stays(driver):
     padded = tl.Layout.padded((6, 70), (6, 80), None, tl.PaddingValue.ONE)
     result = tl.quantize_blocks(x, "mxfp8_e4m3", layout=padded)
     same(result, values, "mxfp8_e4m3")
-    rows = plan.base.backend(result.data.device).read(result.data).reshape(6, 80)
+    rows = plan.base.backend_of(result.data.device).read_bytes(result.data).reshape(6, 80)
     assert set(rows[:, 70:].ravel()) == {0x38}  # 1 in e4m3fn
 
 
@@ -106,7 +106,7 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
     gaps = tl.Layout(values.shape, (3000, 700, 300, 50, 20, 3))
     x = tl.to_layout(tl.asarray(values, device="cuda"), gaps)
     for index in ("int32_t", "int64_t"):
-        monkeypatch.setattr(quantize, "index_type", lambda *numbers, index=index: index)
+        monkeypatch.setattr(quantize, "narrowest_index_type", lambda *numbers, index=index: index)
         plan.run.cache_clear()
         for axis, name in ((5, "rows"), (2, "columns")):
             call = lambda axis=axis: tl.quantize_blocks(x, "mxfp8_e4m3", axis=axis)  # noqa: E731
@@ -244,7 +244,7 @@ def test_one_launch_writes_scales_in_tiles(driver, shape, axis, name, fills):
     assert len(symbols) == 1 + fills
     assert symbols[-1].startswith("quantize")
     same(result, values, name, axis=axis, **one)
-    slots = plan.base.backend(result.scales.device).read(result.scales)
+    slots = plan.base.backend_of(result.scales.device).read_bytes(result.scales)
     expected = np.zeros(placed.required_size, np.uint8)
     for (r, c), scale in np.ndenumerate(np.asarray(known.scales).view(np.uint8)):
         across = -(-known.scales.shape[1] // 4)
@@ -265,7 +265,7 @@ def test_tiles_of_any_rank_and_indices_of_64_bits(driver, monkeypatch):
     values = some(3, 5, 70)
     placed = tl.Layout.tiled((3, 5, 3), [(2, 2, 2)], (1, 2, 0))
     for index in ("int32_t", "int64_t"):
-        monkeypatch.setattr(quantize, "index_type", lambda *numbers, index=index: index)
+        monkeypatch.setattr(quantize, "narrowest_index_type", lambda *numbers, index=index: index)
         plan.run.cache_clear()
         for order in ((2, 1, 0), (2, 0, 1)):
             x = tl.to_layout(tl.asarray(values, device="cuda"), order)

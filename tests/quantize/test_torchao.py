@@ -124,5 +124,5 @@ def test_scales_in_the_order_of_cublas(rows):
     result = tl.quantize_blocks(tl.asarray(values), "nvfp4", scales_layout=placed)
     plain = np.asarray(result.scales).view(np.uint8)
     known = to_blocked(torch.from_numpy(plain)).numpy()
-    memory = tl.plan.base.backend(result.scales.device).read(result.scales)
+    memory = tl.plan.base.backend_of(result.scales.device).read_bytes(result.scales)
     np.testing.assert_array_equal(memory, known)

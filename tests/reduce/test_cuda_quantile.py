@@ -86,7 +86,7 @@ def test_more_fractions_than_a_launch_takes(driver):
 
 @needs_compiler
 def test_indices_of_64_bits(driver, monkeypatch):
-    monkeypatch.setattr(reduce, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(reduce, "narrowest_index_type", lambda count, furthest: "int64_t")
     y = tl.asarray(numbers((300, 7)), device="cuda")
     with checking("bounds", "count") as record:
         result = tl.nanmedian(y, axis=1)

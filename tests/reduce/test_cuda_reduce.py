@@ -363,7 +363,7 @@ def test_one_launch_or_two_cover_a_tebibyte():
 
 @needs_compiler
 def test_64_bit_indices(driver, monkeypatch):
-    monkeypatch.setattr(reduce, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(reduce, "narrowest_index_type", lambda count, furthest: "int64_t")
     for shape in [(70000,), (300, 4), (9000, 3), (40, 1031), (12, 50, 64)]:
         a = numbers(shape, np.float32)
         x = tl.asarray(a[::-1]).to_device("cuda")

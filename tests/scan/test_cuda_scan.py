@@ -176,7 +176,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             result = tl.cumulative_sum(wide, axis=axis)
             same(on_host(result), scanned_by_numpy("cumulative_sum", x, axis, False))
     assert any("_0_int32_t" in kernel.symbol for kernel in record.counts)
-    monkeypatch.setattr(scan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(scan, "narrowest_index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
     for shape in ((20, 50, 3), (20, 3, 50), (9 * CAPACITY,), (600, 40)):
         with checking("bounds", "initialized", "count") as record:

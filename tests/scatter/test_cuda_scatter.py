@@ -62,7 +62,7 @@ def test_more_positions_and_dimensions_than_a_kernel_is_made_for():
 
 
 def test_indices_of_64_bits(monkeypatch):
-    monkeypatch.setattr(gather, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(gather, "narrowest_index_type", lambda count, furthest: "int64_t")
     values = np.zeros((3, 4, 5), np.float32)
     for axis in range(3):
         key = (slice(None),) * axis + (np.asarray([2, 0, 1, 2]),)
@@ -218,7 +218,7 @@ def is_one(result):
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 def test_few_rows_and_elements_by_tuples(index, monkeypatch):
     for module in (gather, scatter):
-        monkeypatch.setattr(module, "index_type", lambda count, furthest: index)
+        monkeypatch.setattr(module, "narrowest_index_type", lambda count, furthest: index)
     values = np.arange(3 * 4 * 5 * 8, dtype=np.int16).reshape(3, 4, 5, 8)
     i, j = rng().integers(-3, 3, (2, 4)), rng(1).integers(-4, 4, (2, 4))
     for dims, key in (((0,), (i,)), ((0, 1), (i, j)), ((0, 1, 2), (i, j, i))):

@@ -8,7 +8,7 @@ from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.scatter import combiner, plan_scatter_reduce
+from tensorlayout.cuda.scatter import compile_combine, plan_scatter_reduce
 from tensorlayout.plan.scatter import Scatter, ScatterReducePlan
 from tensorlayout.tensor import TensorSpec
 
@@ -40,7 +40,7 @@ def combine(x, dims, positions, value, operation="add", **order):
 
 def reducing(plan, operation="add"):
     """What combines values with a destination, as a plan writes them there."""
-    return combiner(reduction(plan, operation))
+    return compile_combine(reduction(plan, operation))
 
 
 def reduction(plan, operation="add"):

@@ -14,7 +14,7 @@ from test_cuda_matmul import counted
 import tensorlayout as tl
 from tensorlayout.cuda import sort as planning
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import plan_search
+from tensorlayout.cuda.sort import plan_sorted_search
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 
@@ -42,7 +42,7 @@ def test_lines_of_any_length_and_any_step(driver):
 
 @needs_compiler
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
-    monkeypatch.setattr(planning, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(planning, "narrowest_index_type", lambda count, furthest: "int64_t")
     values = np.arange(2 * 3 * 2 * 5, dtype=np.float32).reshape(2, 3, 2, 5)[:, ::2, :, ::2]
     line = np.arange(0, 60, 7, dtype=np.float32)
     x, y = tl.asarray(line, device="cuda"), tl.asarray(values, device="cuda")
@@ -79,10 +79,12 @@ def test_no_values_and_huge_ones():
     device = Device("cuda", 0)
     line = TensorSpec(tl.float32, tl.Layout.row_major((2**33,)), device)
     assert (
-        plan_search(line, TensorSpec(tl.float32, tl.Layout.row_major((0, 3)), device), tl.float32)
+        plan_sorted_search(
+            line, TensorSpec(tl.float32, tl.Layout.row_major((0, 3)), device), tl.float32
+        )
         is None
     )
     few = TensorSpec(tl.float32, tl.Layout.row_major((3,)), device)
-    assert dict(plan_search(line, few, tl.float32).kernel.shape)["INDEX"] == "int64_t"
-    assert dict(plan_search(few, few, tl.float32).kernel.shape)["INDEX"] == "int32_t"
-    assert plan_search(few, line, tl.float32).grid == 2**25
+    assert dict(plan_sorted_search(line, few, tl.float32).kernel.shape)["INDEX"] == "int64_t"
+    assert dict(plan_sorted_search(few, few, tl.float32).kernel.shape)["INDEX"] == "int32_t"
+    assert plan_sorted_search(few, line, tl.float32).grid == 2**25

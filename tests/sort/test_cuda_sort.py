@@ -17,7 +17,7 @@ import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cuda import sort as planning
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import TILE, Lines, plan_sort
+from tensorlayout.cuda.sort import TILE, SortLines, plan_sort
 from tensorlayout.devices import Device
 from tensorlayout.plan.sort import SortPlan
 from tensorlayout.tensor import TensorSpec
@@ -25,10 +25,12 @@ from tensorlayout.tensor import TensorSpec
 
 def lines_of(count, length, dtype=np.float32, *, positions=False):
     kind = np.dtype(dtype)
-    return Lines(count, length, kind, (), "int32_t", positions, False, 8 * kind.itemsize)
+    return SortLines(count, length, kind, (), "int32_t", positions, False, 8 * kind.itemsize)
 
 
-DIGITS = planning.tile_of(lines_of(1, 1, positions=True))  # what a block sorts by a digit at once
+DIGITS = planning.radix_tile_size(
+    lines_of(1, 1, positions=True)
+)  # what a block sorts by a digit at once
 
 
 @pytest.fixture(scope="module", name="driver")
@@ -40,7 +42,7 @@ def _driver():
 @pytest.fixture
 def by_digits(monkeypatch):
     """Lines longer than a tile are sorted by digits, whatever it costs."""
-    monkeypatch.setattr(planning, "by_digits", lambda lines: True)
+    monkeypatch.setattr(planning, "is_radix_cheaper", lambda lines: True)
     plan.run.cache_clear()
     yield
     plan.run.cache_clear()
@@ -149,7 +151,7 @@ def test_no_thread_depends_on_another(driver, monkeypatch):
     with checking("bounds", "races"):
         for shape in ((40, 60), (2 * TILE + 9,)):
             checked(shape, len(shape) - 1)
-        monkeypatch.setattr(planning, "by_digits", lambda lines: True)
+        monkeypatch.setattr(planning, "is_radix_cheaper", lambda lines: True)
         plan.run.cache_clear()
         checked((2 * DIGITS,), 0, values=300)
     plan.run.cache_clear()
@@ -166,8 +168,8 @@ def test_orders_that_are_easy_to_get_wrong(driver, monkeypatch):
         np.arange(n) // 2,
     ):
         array = line.astype(np.float32)
-        for ways in (planning.by_digits, lambda lines: True):
-            monkeypatch.setattr(planning, "by_digits", ways)
+        for ways in (planning.is_radix_cheaper, lambda lines: True):
+            monkeypatch.setattr(planning, "is_radix_cheaper", ways)
             plan.run.cache_clear()
             for down in (False, True):
                 sorted_well(tl.asarray(array, device="cuda"), array, 0, down, f"{line[:3]}")
@@ -182,11 +184,11 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
         for axis in range(6):
             sorted_well(x, array[:, ::-1, :, ::2], axis, False, f"{axis}")
     assert any("sort_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
-    monkeypatch.setattr(planning, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(planning, "narrowest_index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
     for shape, kernel in (((20, 50), "sort"), ((3, TILE + 8), "merge"), ((2, 2 * TILE), "scatter")):
         if kernel == "scatter":
-            monkeypatch.setattr(planning, "by_digits", lambda lines: True)
+            monkeypatch.setattr(planning, "is_radix_cheaper", lambda lines: True)
         with checking("bounds", "initialized", "count") as record:
             checked(shape, 1)
         assert all("int64_t" in item.symbol for item in record.counts)
@@ -297,8 +299,8 @@ def test_what_is_sorted_by_digits():
         ((600, 4800), True),
         ((10**5, TILE + 1), False),  # which would fill less than half of a block
     ):
-        assert planning.by_digits(lines_of(*size)) == result, size
-    assert planning.by_digits(lines_of(1, TILE + 1, np.uint8, positions=True))
+        assert planning.is_radix_cheaper(lines_of(*size)) == result, size
+    assert planning.is_radix_cheaper(lines_of(1, TILE + 1, np.uint8, positions=True))
 
 
 @needs_compiler

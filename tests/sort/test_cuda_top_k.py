@@ -40,7 +40,7 @@ def there(array, make=_row_major):
     """A tensor on the device with these elements, and the memory around them: of 99."""
     layout = make(array.shape)
     storage = tl.full((layout.required_size,), 99, dtype=array.dtype, device="cuda")
-    x = tl.Tensor._new(
+    x = tl.Tensor._from_memory(
         storage.memory, TensorSpec(storage.dtype, layout, storage.device), storage.home
     )
     x[...] = tl.asarray(array, device="cuda")
@@ -100,7 +100,7 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
         for axis in range(6):
             checked(array, axis, 2, True, makes=(_gaps, _padded, _row_major))
     assert any("leading_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
-    monkeypatch.setattr(planning, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(planning, "narrowest_index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
     with checking("bounds", "initialized", "count") as record:
         checked(some((20, 50), "uint8"), 1, 3, False)

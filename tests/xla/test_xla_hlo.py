@@ -377,7 +377,7 @@ def file(tmp_path):
 
 
 def test_show(file):
-    lines = show.described(str(file), width=120).splitlines()
+    lines = show.describe_layout_text(str(file), width=120).splitlines()
     assert lines[0] == "module         jit_step.3: 7 computations, 45 instructions"
     assert lines[1].startswith("entry          main.4: (bf16[99,300]{1,0:T(8,128)(2,1)}, f32[<=5]")
     assert lines[3] == "buffers, the largest first:"
@@ -403,7 +403,7 @@ def test_show_cuts_what_is_wide_and_long(tmp_path):
     names = [f"x{i}{'long' * 20}" for i in range(150)]
     lines = [f"{name} = f32[{i}] constant(0)" for i, name in enumerate(names)]
     (tmp_path / "a.txt").write_text(module_of(*lines), "utf-8")
-    said = show.described(str(tmp_path / "a.txt"), width=60).splitlines()
+    said = show.describe_layout_text(str(tmp_path / "a.txt"), width=60).splitlines()
     assert max(map(len, said)) == 60
     assert said[5].startswith("  596     0.0%  x149long")
     assert said[-4].startswith("… and 50 smaller")
@@ -425,7 +425,7 @@ def test_show_refuses(tmp_path, content, complaint):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(CommandError, match=complaint):
-        show.described(str(path))
+        show.describe_layout_text(str(path))
 
 
 @pytest.mark.parametrize(

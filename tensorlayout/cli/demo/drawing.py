@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from PIL.ImageFont import load_default as font
 
 import tensorlayout as tl
-from tensorlayout.cli.demo.table import TEXTS, storage
+from tensorlayout.cli.demo.table import TEXTS, memory_slots
 from tensorlayout.typing import Array
 
 PANEL, MARGIN, TOP, CAPTION = 384, 24, 64, 92  # pixels; the last two: of titles and captions
@@ -27,18 +27,20 @@ BRIGHTENED = 0.6  # the exponent that makes up for the two dark colours of each 
 TINTS = np.array([[0, 0, 0], [1.0, 0.34, 0.28], [0.32, 0.95, 0.36], [0.36, 0.5, 1.0]])
 
 
-def captioned_sheet(name: str, panels: Sequence[tuple[str, Array]], **numbers: int) -> Image.Image:
+def draw_captioned_sheet(
+    name: str, panels: Sequence[tuple[str, Array]], **numbers: int
+) -> Image.Image:
     """Draw panels, each a text on memory and rows of RGB pixels, below captions with `numbers`."""
-    words = TEXTS["pictures"][name]
-    columns = words["columns"]
-    images = [resized(x, scaled(x.shape, max(x.shape[:2]))) for _, x in panels]
+    captions = TEXTS["pictures"][name]
+    columns = captions["columns"]
+    images = [resize_picture(x, fit_to_panel(x.shape, max(x.shape[:2]))) for _, x in panels]
     rows = [images[at : at + columns] for at in range(0, len(images), columns)]
     heights = [max(image.height for image in row) + CAPTION + MARGIN for row in rows]
     size = columns * (PANEL + MARGIN) + MARGIN, TOP + sum(heights)
     canvas = Image.new("RGB", size, PAPER)
     draw = ImageDraw.Draw(canvas)
-    draw.text((MARGIN, 20), words["sheet"], INK, font(26))
-    for number, (title, remark) in enumerate(words["panels"].items()):
+    draw.text((MARGIN, 20), captions["sheet"], INK, font(26))
+    for number, (title, remark) in enumerate(captions["panels"].items()):
         row, column = divmod(number, columns)
         left, top = MARGIN + column * (PANEL + MARGIN), TOP + sum(heights[:row])
         draw.text((left, top), title, INK, font(20))
@@ -48,12 +50,12 @@ def captioned_sheet(name: str, panels: Sequence[tuple[str, Array]], **numbers: i
     return canvas
 
 
-def rgb(picture: Array) -> Array:
+def to_rgb_bytes(picture: Array) -> Array:
     """Return a picture (C, H, W) as rows of pixels, rounded to bytes."""
     return np.moveaxis(np.round(picture), 0, 2).astype(np.uint8)
 
 
-def tiled(pictures: Array) -> Array:
+def tile_pictures(pictures: Array) -> Array:
     """Return pictures (N, C, H, W) as one (C, …): a square of them, row after row."""
     n, channels, height, width = pictures.shape
     side = round(n**0.5)
@@ -61,27 +63,29 @@ def tiled(pictures: Array) -> Array:
     return rows.reshape(channels, side * height, side * width)
 
 
-def scaled(shape: tuple[int, ...], largest: int, most: int = PANEL) -> tuple[int, int]:
+def fit_to_panel(
+    shape: tuple[int, ...], largest_side: int, max_scale: int = PANEL
+) -> tuple[int, int]:
     """Return height and width where `largest` fills a panel; at most `most` times as large."""
-    scale = PANEL / largest
-    scale = min(int(scale), most) if scale >= 1 else scale
+    scale = PANEL / largest_side
+    scale = min(int(scale), max_scale) if scale >= 1 else scale
     return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
 
 
-def resized(pixels: Array, size: tuple[int, int]) -> Image.Image:
+def resize_picture(pixels: Array, height_and_width: tuple[int, int]) -> Image.Image:
     """Return a picture of that height and width; magnified pixels stay squares."""
-    (height, width), image = size, Image.fromarray(pixels)
+    (height, width), image = height_and_width, Image.fromarray(pixels)
     smaller = height < image.height or width < image.width
-    how = Image.Resampling.LANCZOS if smaller else Image.Resampling.NEAREST
-    return image.resize((width, height), how)
+    resampling = Image.Resampling.LANCZOS if smaller else Image.Resampling.NEAREST
+    return image.resize((width, height), resampling)
 
 
-def histogram(
+def draw_histogram(
     counts: Array,
     means: Array,
     deviations: Array,
     levels: Array | None = None,
-    span: tuple[float, float] = (0, 255),
+    axis_range: tuple[float, float] = (0, 255),
     ticks: Sequence[int] = (),
 ) -> Array:
     """Draw `counts` (256 values × 3 channels), a strip for each channel, as large as a panel.
@@ -93,50 +97,62 @@ def histogram(
     draw = ImageDraw.Draw(canvas)
     values = np.arange(256.0)[:, None].repeat(3, 1) if levels is None else levels
     height = (PANEL - 2 * GAP - (SCALE if ticks else 0)) // 3
-    digits = 1 if span[1] - span[0] > 100 else 2
-    axis = span[0] + np.arange(PANEL) * (span[1] - span[0]) / LAST  # the value at each pixel
+    digits = 1 if axis_range[1] - axis_range[0] > 100 else 2
+    axis = (
+        axis_range[0] + np.arange(PANEL) * (axis_range[1] - axis_range[0]) / LAST
+    )  # the value at each pixel
 
-    def across(value: float) -> int:
+    def pixel_of_value(value: float) -> int:
         """Return where a value is, in pixels."""
-        return round((max(span[0], min(span[1], value)) - span[0]) / (span[1] - span[0]) * LAST)
+        return round(
+            (max(axis_range[0], min(axis_range[1], value)) - axis_range[0])
+            / (axis_range[1] - axis_range[0])
+            * LAST
+        )
 
     for channel, colour in enumerate(COLOURS):
         top, bottom = channel * (height + GAP), channel * (height + GAP) + height - 1
         mean, deviation = float(means[channel]), float(deviations[channel])
         draw.rectangle((0, top, LAST, bottom), GROUND)
-        draw.rectangle((across(mean - deviation), top, across(mean + deviation), bottom), BAND)
-        of_channel, known = counts[:, channel], values[:, channel]
-        most = max(1, int(np.quantile(of_channel, 0.98)))  # what is far above the rest is cut off
-        bars = of_channel[np.rint(np.interp(axis, known, np.arange(256))).astype(int)]
-        inside = (known[0] - 1e-6 <= axis) & (axis <= known[-1] + 1e-6)
-        for x, bar in enumerate(np.minimum(bars * inside, most) * (height - 24) // most):
+        draw.rectangle(
+            (pixel_of_value(mean - deviation), top, pixel_of_value(mean + deviation), bottom), BAND
+        )
+        channel_counts, channel_levels = counts[:, channel], values[:, channel]
+        count_limit = max(
+            1, int(np.quantile(channel_counts, 0.98))
+        )  # what is far above the rest is cut off
+        bars = channel_counts[np.rint(np.interp(axis, channel_levels, np.arange(256))).astype(int)]
+        is_known = (channel_levels[0] - 1e-6 <= axis) & (axis <= channel_levels[-1] + 1e-6)
+        for x, bar in enumerate(
+            np.minimum(bars * is_known, count_limit) * (height - 24) // count_limit
+        ):
             if bar:
                 draw.line((x, bottom + 1 - int(bar), x, bottom), colour)
-        draw.line((across(mean), top, across(mean), bottom), INK)
+        draw.line((pixel_of_value(mean), top, pixel_of_value(mean), bottom), INK)
         words = f"mean {mean:.{digits}f}, deviation {deviation:.{digits}f}"
         draw.text((PANEL - 8, top + 4), words, INK, font(14), anchor="ra")
     for tick in ticks:
-        x = across(tick)
+        x = pixel_of_value(tick)
         draw.line((x, bottom + 1, x, bottom + 5), FAINT)
         anchor = "lt" if x < 8 else "rt" if x > PANEL - 12 else "mt"
         draw.text((x, bottom + 8), str(tick), FAINT, font(13), anchor=anchor)
     return np.asarray(canvas)
 
 
-def _coloured(octets: Array, channels: Array) -> Array:
+def _color_bytes_by_channel(octets: Array, channels: Array) -> Array:
     """Draw rows of memory, a byte a pixel."""
     grey = 255 * (np.arange(256)[:, None] / 255) ** BRIGHTENED
-    drawn: Array = (grey * TINTS[:, None, :]).astype(np.uint8)[channels, octets]
+    pixels: Array = (grey * TINTS[:, None, :]).astype(np.uint8)[channels, octets]
     rows, columns = np.nonzero(channels == 0)
-    drawn[rows, columns] = np.array(STRIPES, np.uint8)[(rows + columns) // 8 % 2]
-    return drawn
+    pixels[rows, columns] = np.array(STRIPES, np.uint8)[(rows + columns) // 8 % 2]
+    return pixels
 
 
-def _magnified(octets: Array, channels: Array, window: tuple[int, int]) -> Image.Image:
+def _draw_magnified_bytes(octets: Array, channels: Array, top_left: tuple[int, int]) -> Image.Image:
     """Draw the bytes from row and column `window` on, each as a square with its value."""
     rows, columns = (
         slice(max(0, min(at, size - most)), max(0, min(at, size - most)) + most)
-        for at, size, most in zip(window, octets.shape, (ROWS, CELLS), strict=True)
+        for at, size, most in zip(top_left, octets.shape, (ROWS, CELLS), strict=True)
     )
     canvas = Image.new("RGB", (CELLS * CELL, ROWS * CELL), PAPER)
     draw, octets = ImageDraw.Draw(canvas), octets[rows, columns]
@@ -150,51 +166,64 @@ def _magnified(octets: Array, channels: Array, window: tuple[int, int]) -> Image
     return canvas
 
 
-def layouts(shape: tuple[int, ...], pitch: int) -> list[tl.Layout]:
+def demo_layouts(shape: tuple[int, ...], pitch: int) -> list[tl.Layout]:
     """Return the four layouts of `layouts.png` for a picture (C, H, W)."""
     padded = tl.Layout.pitched(shape, pitch, tl.uint8, padding_value=tl.PaddingValue.ZERO)
     hwc, chw = tl.Layout.labelled(shape, "HWC"), tl.Layout.row_major(shape)
     return [hwc, chw, padded, tl.Layout.column_major(shape)]
 
 
-def memory_of(picture: tl.Tensor, layout: tl.Layout, rows: int) -> list[Array]:
+def stored_bytes_and_channels(picture: tl.Tensor, layout: tl.Layout, rows: int) -> list[Array]:
     """Return the bytes of a picture (C, H, W) in rows, and their channels; 0 is padding."""
-    numbers = tl.asarray([[[1]], [[2]], [[3]]], dtype=tl.uint8, device=picture.device)
-    channels = tl.broadcast_to(numbers, picture.shape)
-    copies = (tl.to_layout(x, layout, copy=True) for x in (picture, channels))
-    return [storage(x).reshape(rows, -1) for x in copies]
+    channel_numbers = tl.asarray([[[1]], [[2]], [[3]]], dtype=tl.uint8, device=picture.device)
+    channels = tl.broadcast_to(channel_numbers, picture.shape)
+    stored_tensors = (tl.to_layout(x, layout, copy=True) for x in (picture, channels))
+    return [memory_slots(x).reshape(rows, -1) for x in stored_tensors]
 
 
-def layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
+def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
     """Draw a picture (3, H, W) in four layouts, each in three ways."""
-    words, (_, height, width) = TEXTS["pictures"]["layouts.png"], picture.shape
-    four, counts = layouts(picture.shape, pitch), (height, 3 * height, 3 * height, width)
-    memories = [memory_of(picture, *each) for each in zip(four, counts, strict=True)]
+    captions, (_, height, width) = TEXTS["pictures"]["layouts.png"], picture.shape
+    layout_list, counts = (
+        demo_layouts(picture.shape, pitch),
+        (height, 3 * height, 3 * height, width),
+    )
+    memories = [
+        stored_bytes_and_channels(picture, *layout_and_rows)
+        for layout_and_rows in zip(layout_list, counts, strict=True)
+    ]
     largest = max(max(octets.shape) for octets, _ in memories)
-    sizes = [scaled(octets.shape, largest, CELL) for octets, _ in memories]
-    seen = scaled((height, width), max(height, width), CELL)
+    sizes = [fit_to_panel(octets.shape, largest, CELL) for octets, _ in memories]
+    view_size = fit_to_panel((height, width), max(height, width), CELL)
     tops = [TOP + 146]
     for band in (min(PANEL, max(rows for rows, _ in sizes)), ROWS * CELL):
         tops.append(tops[-1] + band + 60)
-    size = 4 * (PANEL + MARGIN) + MARGIN, tops[-1] + seen[0] + MARGIN
+    size = 4 * (PANEL + MARGIN) + MARGIN, tops[-1] + view_size[0] + MARGIN
     canvas = Image.new("RGB", size, PAPER)
     draw = ImageDraw.Draw(canvas)
-    draw.text((MARGIN, 20), words["sheet"].format(width=width, height=height), INK, font(26))
-    for top, line in zip(tops, words["rows"], strict=True):
+    draw.text((MARGIN, 20), captions["sheet"].format(width=width, height=height), INK, font(26))
+    for top, line in zip(tops, captions["rows"], strict=True):
         draw.text((MARGIN, top - 24), line, FAINT, font(15))
     row, column = height // 3, width // 2
-    edge = max(0, width - CELLS // 2) if four[2].is_padded else column
+    edge = max(0, width - CELLS // 2) if layout_list[2].is_padded else column
     windows = (row, 3 * column), (row, column), (row, edge), (column, 3 * row)
-    rows = words["padded" if four[2].is_padded else "unpadded"].format(width=width, pitch=pitch)
-    for number, (title, remark) in enumerate(words["panels"].items()):
+    rows = captions["padded" if layout_list[2].is_padded else "unpadded"].format(
+        width=width, pitch=pitch
+    )
+    for number, (title, remark) in enumerate(captions["panels"].items()):
         left, (octets, channels) = MARGIN + number * (PANEL + MARGIN), memories[number]
         draw.text((left, TOP), title, INK, font(20))
         draw.text((left, TOP + 29), remark.format(rows=rows), INK, font(14))
-        draw.text((left, TOP + 66), textwrap.fill(str(four[number]), LETTERS), FAINT, font(13))
-        canvas.paste(resized(_coloured(octets, channels), sizes[number]), (left, tops[0]))
+        draw.text(
+            (left, TOP + 66), textwrap.fill(str(layout_list[number]), LETTERS), FAINT, font(13)
+        )
+        canvas.paste(
+            resize_picture(_color_bytes_by_channel(octets, channels), sizes[number]),
+            (left, tops[0]),
+        )
         length = "{} rows of {} bytes".format(*octets.shape)
         draw.text((left, tops[0] + sizes[number][0] + 6), length, FAINT, font(13))
-        canvas.paste(_magnified(octets, channels, windows[number]), (left, tops[1]))
+        canvas.paste(_draw_magnified_bytes(octets, channels, windows[number]), (left, tops[1]))
         as_hwc = octets.ravel()[: height * width * 3].reshape(height, width, 3)
-        canvas.paste(resized(as_hwc, seen), (left, tops[2]))
+        canvas.paste(resize_picture(as_hwc, view_size), (left, tops[2]))
     return canvas

@@ -17,14 +17,16 @@ import numpy as np
 import tensorlayout as tl
 from tensorlayout.cli.answers import CommandError
 from tensorlayout.plan import KINDS
-from tensorlayout.tracing.record import kernel_lines
+from tensorlayout.tracing.record import format_kernel_lines
 from tensorlayout.typing import Array
 
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
-LONG = 0.5  # seconds: a step that took so long in all is not timed again
-WIDE = 0.2  # a time is marked if half of the runs differ from it by more than this part of it
-ROW = "{:<28} {:<13} {:<14} {:<8} {:>7} {:>7} {:>7} {:>6}"
-HEAD = ROW.format("step", "shape", "memory", "kind", "MB", "us", "NumPy", "ratio")
+TIMING_LIMIT = 0.5  # seconds: a step that took so long in all is not timed again
+WIDE_SPREAD = (
+    0.2  # a time is marked if half of the runs differ from it by more than this part of it
+)
+ROW_FORMAT = "{:<28} {:<13} {:<14} {:<8} {:>7} {:>7} {:>7} {:>6}"
+HEADER_ROW = ROW_FORMAT.format("step", "shape", "memory", "kind", "MB", "us", "NumPy", "ratio")
 
 
 @dataclass(slots=True)
@@ -35,12 +37,12 @@ class Step:
     layout: tl.Layout  # of the result
     dims: str  # a letter for each of its dimensions
     trace: tl.Trace
-    within: float = 0.0  # the relative difference from NumPy that is allowed
-    ours: Sequence[float] = ()  # seconds of each timed call
-    numpy: Sequence[float] = ()
+    tolerance: float = 0.0  # the relative difference from NumPy that is allowed
+    our_call: Sequence[float] = ()  # seconds of each timed call
+    numpy_call: Sequence[float] = ()
 
     @property
-    def kind(self) -> str:
+    def main_record_kind(self) -> str:
         """The kind of record that says most about the step."""
         # Memory that was only asked for is no computation.
         kinds = {r.kind for r in self.trace if r.kind != "compute" or r.bytes_written}
@@ -52,33 +54,35 @@ class Step:
         return round((self.trace.bytes_read + self.trace.bytes_written) / 1e6, 2)
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def json_facts(self) -> dict[str, Any]:
         """All of it in what JSON has, sizes in **bytes** and times in seconds."""
         sizes = ("bytes_read", "bytes_written", "bytes_copied")
         return {
             "name": self.title,
-            "kind": self.kind,
+            "kind": self.main_record_kind,
             "layout": str(self.layout),
             **{name: getattr(self.trace, name) for name in sizes},
-            "seconds": {"tensorlayout": self.ours, "NumPy": self.numpy},
-            "within": self.within,
+            "seconds": {"tensorlayout": self.our_call, "NumPy": self.numpy_call},
+            "within": self.tolerance,
         }
 
     @property
-    def row(self) -> str:
+    def table_row(self) -> str:
         """The row of the step, with its kernels below."""
-        (ours, ours_shown), (numpy, numpy_shown) = map(shown_time, (self.ours, self.numpy))
-        row = ROW.format(
+        (our_seconds, ours_shown), (numpy_seconds, numpy_shown) = map(
+            format_time, (self.our_call, self.numpy_call)
+        )
+        row = ROW_FORMAT.format(
             self.title,
             "x".join(map(str, self.layout.shape)),
-            in_memory(self.layout, self.dims),
-            self.kind,
-            f"{self.megabytes:.2f}" if self.kind != "view" else "-",
+            describe_memory_order(self.layout, self.dims),
+            self.main_record_kind,
+            f"{self.megabytes:.2f}" if self.main_record_kind != "view" else "-",
             ours_shown,
             numpy_shown,
-            f"{ours / numpy:.2f}" if ours and numpy else "-",
+            f"{our_seconds / numpy_seconds:.2f}" if our_seconds and numpy_seconds else "-",
         )
-        kernels = [line for record in self.trace for line in kernel_lines(record.kernels)]
+        kernels = [line for record in self.trace for line in format_kernel_lines(record.kernels)]
         return "\n".join([row, *kernels])
 
 
@@ -86,22 +90,22 @@ class Step:
 class Table:
     """The steps so far; `say` prints the row of each. Calls are timed `repeat` times."""
 
-    say: Callable[[str], None] = print
+    print_line: Callable[[str], None] = print
     device: str = "cpu"
     repeat: int = 0
     steps: list[Step] = field(default_factory=list)
 
-    def step(
+    def run_step(
         self,
         title: str,
         call: Callable[..., Any],
         *inputs: tl.Tensor,
-        by_numpy: Callable[..., Array] | None = None,
+        numpy_reference: Callable[..., Array] | None = None,
         dims: str = "NCHW",
-        order: str = "",
-        kind: str = "",
-        within: float = 0.0,
-        read: Callable[[tl.Tensor], Array] | None = None,
+        memory_order: str = "",
+        expected_kind: str = "",
+        tolerance: float = 0.0,
+        read_elements: Callable[[tl.Tensor], Array] | None = None,
     ) -> tl.Tensor:
         """Carry out a step, compare it with NumPy, time both, and print the row.
 
@@ -110,92 +114,99 @@ class Table:
         letters as they must lie in memory, slowest first. `kind`: what the trace must say, without
         copies. `read`: gets what is compared, by default all elements.
         """
-        ours = partial(call, *inputs) if by_numpy else partial(call, tl, *inputs)
-        numpy = partial(by_numpy or partial(call, np), *map(host, inputs))
-        with tl.trace() as seen:
-            result: tl.Tensor = ours()
-        step = Step(title, result.layout, dims, seen, within)
-        fault = difference((read or host)(result), numpy(), within)
-        if order and not fault:
-            fault = difference(storage(result), _memory(result, dims, order))
-        if kind and (step.kind != kind or seen.bytes_copied):
-            says = f"the trace says {step.kind}, {seen.bytes_copied} bytes copied"
-            fault = fault or f"must only {kind}, {says}"
-        if fault:
-            raise CommandError(f"step {len(self.steps) + 1} ({title}) {fault}", status=1)
-        if step.kind != "view":
+        our_call = partial(call, *inputs) if numpy_reference else partial(call, tl, *inputs)
+        numpy_call = partial(numpy_reference or partial(call, np), *map(to_numpy, inputs))
+        with tl.trace() as trace:
+            result: tl.Tensor = our_call()
+        step = Step(title, result.layout, dims, trace, tolerance)
+        difference_text = describe_difference(
+            (read_elements or to_numpy)(result), numpy_call(), tolerance
+        )
+        if memory_order and not difference_text:
+            difference_text = describe_difference(
+                memory_slots(result), _expected_memory(result, dims, memory_order)
+            )
+        if expected_kind and (step.main_record_kind != expected_kind or trace.bytes_copied):
+            trace_text = (
+                f"the trace says {step.main_record_kind}, {trace.bytes_copied} bytes copied"
+            )
+            difference_text = difference_text or f"must only {expected_kind}, {trace_text}"
+        if difference_text:
+            raise CommandError(f"step {len(self.steps) + 1} ({title}) {difference_text}", status=1)
+        if step.main_record_kind != "view":
             on_cpu = self.device == "cpu"
-            step.ours = timed(ours, self.repeat, on_cpu)
-            step.numpy = timed(numpy, self.repeat * on_cpu)
+            step.our_call = time_calls(our_call, self.repeat, on_cpu)
+            step.numpy_call = time_calls(numpy_call, self.repeat * on_cpu)
         self.steps.append(step)
-        self.say(step.row)
+        self.print_line(step.table_row)
         return result
 
     @property
-    def total(self) -> str:
+    def total_row(self) -> str:
         """The row of the sums of what the rows show, and what all rows mean."""
-        moved = sum(step.megabytes for step in self.steps)
-        ours = sum(shown_time(step.ours)[0] for step in self.steps)
-        numpy = sum(shown_time(step.numpy)[0] for step in self.steps)
+        megabytes = sum(step.megabytes for step in self.steps)
+        ours = sum(format_time(step.our_call)[0] for step in self.steps)
+        numpy = sum(format_time(step.numpy_call)[0] for step in self.steps)
         ratio = f"{ours / numpy:.2f}" if numpy else "-"
-        names = f"total of {len(self.steps)} steps", "", "", ""
-        row = ROW.format(*names, f"{moved:.2f}", ours or "-", numpy or "-", ratio)
+        title_cells = f"total of {len(self.steps)} steps", "", "", ""
+        row = ROW_FORMAT.format(*title_cells, f"{megabytes:.2f}", ours or "-", numpy or "-", ratio)
         legend = TEXTS["legend"] + TEXTS["kernels"] * (self.device != "cpu")
-        return f"{row}\n{legend.format(wide=WIDE, within=max(step.within for step in self.steps))}"
+        tolerance = max(step.tolerance for step in self.steps)
+        return f"{row}\n{legend.format(wide=WIDE_SPREAD, within=tolerance)}"
 
 
-def difference(found: Array, expected: Array, within: float = 0.0) -> str:
+def describe_difference(actual: Array, expected: Array, tolerance: float = 0.0) -> str:
     """Describe how arrays differ in values, dtype or shape, if they do."""
     try:
-        np.testing.assert_allclose(found, expected, rtol=within, atol=0, strict=True)
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=0, strict=True)
     except AssertionError as error:
         return f"differs from NumPy: {' '.join(str(error).split()).partition(' ACTUAL: ')[0]}"
     return ""
 
 
-def host(x: tl.Tensor) -> Array:
+def to_numpy(x: tl.Tensor) -> Array:
     """Return the elements as a NumPy array: the same memory on the CPU, a copy from elsewhere."""
     return np.asarray(x.to_device("cpu"))
 
 
-def storage(x: tl.Tensor) -> Array:
+def memory_slots(x: tl.Tensor) -> Array:
     """Return the memory of `x` slot by slot, with its padding; its layout begins at slot 0."""
-    array, slots = host(x), (x.layout.required_size,)
+    array, slots = to_numpy(x), (x.layout.required_size,)
     return np.lib.stride_tricks.as_strided(array, slots, (array.itemsize,), writeable=False)
 
 
-def _memory(x: tl.Tensor, dims: str, order: str) -> Array:
+def _expected_memory(x: tl.Tensor, dims: str, memory_order: str) -> Array:
     """Return what the slots must hold: the elements in `order`, and zeros as padding."""
-    axes, layout = [dims.index(letter) for letter in order], x.layout
+    axes, layout = [dims.index(letter) for letter in memory_order], x.layout
     padding = [(0, layout.padded_shape[d] - layout.shape[d]) for d in axes]
-    return np.pad(host(x).transpose(axes), padding).ravel()
+    return np.pad(to_numpy(x).transpose(axes), padding).ravel()
 
 
-def in_memory(layout: tl.Layout, dims: str) -> str:
+def describe_memory_order(layout: tl.Layout, dims: str) -> str:
     """Return the dimensions in memory order, slowest first, and what is not packed about them."""
-    words = ["".join(dims[d] for d in reversed(layout.minor_to_major))]
+    notes = ["".join(dims[d] for d in reversed(layout.minor_to_major))]
     if not layout.is_strided:
-        return f"{words[0]} in tiles"
+        return f"{notes[0]} in tiles"
     sizes = zip(dims, layout.shape, layout.padded_shape, strict=True)
-    words += [f"{letter}+{padded - size}" for letter, size, padded in sizes if padded > size]
-    return " ".join(words if layout.covers_block else [*words, "gaps"])
+    notes += [f"{letter}+{padded - size}" for letter, size, padded in sizes if padded > size]
+    return " ".join(notes if layout.covers_block else [*notes, "gaps"])
 
 
-def timed(call: Callable[[], Any], repeat: int, on_host: bool = True) -> list[float]:
+def time_calls(call: Callable[[], Any], repeat: int, on_cpu: bool = True) -> list[float]:
     """Return the seconds of `repeat` calls, or of fewer if they take long; on a GPU, its own."""
-    found: list[float] = []
-    while len(found) < repeat and sum(found) < LONG:
-        with nullcontext(tl.Trace()) if on_host else tl.trace() as seen:
+    times: list[float] = []
+    while len(times) < repeat and sum(times) < TIMING_LIMIT:
+        with nullcontext(tl.Trace()) if on_cpu else tl.trace() as trace:
             start = time.perf_counter()
             call()
             seconds = time.perf_counter() - start
-        found.append(seen.device_seconds or seconds)
-    return found
+        times.append(trace.device_seconds or seconds)
+    return times
 
 
-def shown_time(seconds: Sequence[float]) -> tuple[int, str]:
+def format_time(seconds: Sequence[float]) -> tuple[int, str]:
     """Return the median in microseconds, and how the table shows it: marked if spread widely."""
     median = statistics.median(seconds or [0.0])
-    spread = statistics.median([abs(each - median) for each in seconds or [0.0]])
-    took = round(median * 1e6)
-    return took, f"{'~' * (spread > WIDE * median)}{took or '-'}"
+    spread = statistics.median([abs(time_taken - median) for time_taken in seconds or [0.0]])
+    microseconds = round(median * 1e6)
+    return microseconds, f"{'~' * (spread > WIDE_SPREAD * median)}{microseconds or '-'}"

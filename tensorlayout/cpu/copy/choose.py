@@ -15,11 +15,11 @@ from math import ceil, gcd, isqrt, prod
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import ALIGNMENT, Array, taken_from
-from tensorlayout.cpu.engine.sharing import pieces, share_pieces
-from tensorlayout.cpu.engine.threads import possible_threads, share
-from tensorlayout.layout import Axis, merged
-from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.cpu.engine.memory import ALIGNMENT, Array, take_buffer
+from tensorlayout.cpu.engine.sharing import axis_slices, share_pieces
+from tensorlayout.cpu.engine.threads import available_threads, run_in_threads
+from tensorlayout.layout import Axis, merge_axes
+from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 Run = Callable[[Array, Array], None]  # run(destination, source)
 Box = tuple[slice, ...]
@@ -27,7 +27,7 @@ Cuts = tuple[tuple[slice, ...], ...]  # for each axis, its pieces: their product
 Mover = Callable[[Array, Array, Iterator[Box]], None]
 
 
-@frozen
+@frozen_dataclass
 class Tuning:
     """The size from which on a copy is cut up, and for how many threads; tests set them."""
 
@@ -40,7 +40,7 @@ class Tuning:
     # The time of a piece in ns at least: two threads that hand the interpreter lock to and fro
     # every 25 us spend as long waiting as copying.
     piece_cost: float = 50_000.0
-    threads: int = field(default_factory=possible_threads)  # the calling one included
+    threads: int = field(default_factory=available_threads)  # the calling one included
     # Of a tile, at most. Over 250 copies in one thread 32K take 1.02 times as long, p90 1.16.
     tile_elements: int = 64 * 1024
     # A box whose channels are moved one by one. 16 images of 3 × 1024 × 1024 4-byte elements: 512
@@ -48,7 +48,7 @@ class Tuning:
     channel_bytes: int = 2 * 1024 * 1024
 
 
-@frozen
+@frozen_dataclass
 class ReadyCopy:
     """A copy that is ready to run, as one of the cases of `choose_copy`, in so many threads."""
 
@@ -86,25 +86,31 @@ def choose_copy(
     if size == 0:
         return ReadyCopy("empty", lambda destination, source: None)
     if size < max(2, tuning.small_elements):
-        return ReadyCopy("small", _assign)
-    loop = loop_over(shape, destination_strides, source_strides, itemsize)
-    if loop.contiguous and size // loop.axes[-1].size >= tuning.small_elements:
-        loop = fuse(loop)
-    case, cost = _case(loop), _cost(loop)
+        return ReadyCopy("small", _copy_array)
+    loop = make_copy_loop(shape, destination_strides, source_strides, itemsize)
+    if loop.is_contiguous and size // loop.axes[-1].size >= tuning.small_elements:
+        loop = fuse_contiguous_run(loop)
+    case, cost = _copy_case(loop), _estimated_nanoseconds(loop)
     threads = tuning.threads if cost >= tuning.thread_cost else 1
     if case in ("tiles", "repeated"):
-        extents = tile(loop, tuning.tile_elements)
-        cuts = tuple([pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)])
-        return ReadyCopy(case, in_boxes(loop, cuts, threads, by_tiles(loop, cuts)), threads)
+        extents = tile_extents(loop, tuning.tile_elements)
+        cuts = tuple(
+            [axis_slices(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)]
+        )
+        return ReadyCopy(
+            case, make_boxed_copy(loop, cuts, threads, make_tiled_mover(loop, cuts)), threads
+        )
     if case == "channels":
         room = tuning.channel_bytes // loop.width
-        cuts = _one_axis_cut(loop, loop.axes[:-1], room, threads, tuning.piece_cost / cost)
-        return ReadyCopy(case, in_boxes(loop, cuts, threads, move_channels), threads)
+        cuts = _cut_along_one_axis(loop, loop.axes[:-1], room, threads, tuning.piece_cost / cost)
+        return ReadyCopy(case, make_boxed_copy(loop, cuts, threads, copy_boxes_by_channel), threads)
     if threads == 1 and loop.word is None:
-        return ReadyCopy(case, _assign)
-    cuts = _one_axis_cut(loop, loop.axes, loop.elements, threads, tuning.piece_cost / cost)
-    move = _move_flat if case == "flat" else move_directly
-    return ReadyCopy(case, in_boxes(loop, cuts, threads, move), threads)
+        return ReadyCopy(case, _copy_array)
+    cuts = _cut_along_one_axis(
+        loop, loop.axes, loop.element_count, threads, tuning.piece_cost / cost
+    )
+    move = _copy_flat_boxes if case == "flat" else copy_boxes
+    return ReadyCopy(case, make_boxed_copy(loop, cuts, threads, move), threads)
 
 
 # --- the loop of a copy in as few axes as possible: integers only, no array is looked at ---
@@ -124,33 +130,33 @@ _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 WRITE, READ = 0, 1
 
 
-@frozen
+@frozen_dataclass
 class CopyLoop:
     """The axes that are left to iterate over, and how to see an array in that way."""
 
     axes: tuple[Axis, ...]  # slowest first in the destination; strides in bytes, in both memories
     width: int  # bytes of an element
     read_order: tuple[int, ...]  # from the source's fastest on, but for those that repeat it
-    seen: Callable[[Array], Array]  # gives an array these axes
+    to_axes: Callable[[Array], Array]  # gives an array these axes
     word: str | None = None  # the type of an element, where that is a short run
 
     @property
-    def elements(self) -> int:
+    def element_count(self) -> int:
         """The number of elements to move."""
         return prod([axis.size for axis in self.axes])
 
     @property
-    def contiguous(self) -> bool:
+    def is_contiguous(self) -> bool:
         """True if the fastest axis is contiguous on both sides."""
         return bool(self.axes) and self.axes[-1].strides == (self.width, self.width)
 
-    def view(self, array: Array) -> Array:
+    def view_axes(self, array: Array) -> Array:
         """The array with these axes; never a copy."""
-        array = self.seen(array)
+        array = self.to_axes(array)
         return array if self.word is None else array.view(self.word)[..., 0]
 
 
-def loop_over(
+def make_copy_loop(
     shape: tuple[int, ...],
     destination_strides: tuple[int, ...],
     source_strides: tuple[int, ...],
@@ -162,18 +168,18 @@ def loop_over(
     backwards = [n > 1 and s < 0 for n, s in zip(shape, destination_strides, strict=True)]
     steps = [-itemsize if back else itemsize for back in backwards]
     strides = [(steps[k] * destination_strides[k], steps[k] * source_strides[k]) for k in long]
-    axes = merged(map(Axis, [shape[k] for k in long], strides))
+    axes = merge_axes(map(Axis, [shape[k] for k in long], strides))
     order = (*[k for k, size in enumerate(shape) if size == 1], *long)
-    seen = view_of(shape, backwards, order, tuple([axis.size for axis in axes]))
-    return CopyLoop(tuple(axes), itemsize, _read_order(axes), seen)
+    to_axes = make_axis_view(shape, backwards, order, tuple([axis.size for axis in axes]))
+    return CopyLoop(tuple(axes), itemsize, _source_axis_order(axes), to_axes)
 
 
-def _read_order(axes: Sequence[Axis]) -> tuple[int, ...]:
+def _source_axis_order(axes: Sequence[Axis]) -> tuple[int, ...]:
     steps = [abs(axis.strides[READ]) for axis in axes]
     return tuple(sorted([k for k, step in enumerate(steps) if step], key=steps.__getitem__))
 
 
-def view_of(
+def make_axis_view(
     shape: tuple[int, ...], backwards: list[bool], order: tuple[int, ...], sizes: tuple[int, ...]
 ) -> Callable[[Array], Array]:
     """Return what sees an array turned, in another order, with neighbours merged to `sizes`."""
@@ -187,41 +193,47 @@ def view_of(
     return lambda array: array
 
 
-def fuse(loop: CopyLoop) -> CopyLoop:
+def fuse_contiguous_run(loop: CopyLoop) -> CopyLoop:
     """The loop with a short contiguous run made one wide element, if it has such a run."""
-    if len(loop.axes) < 2 or not loop.contiguous:
+    if len(loop.axes) < 2 or not loop.is_contiguous:
         return loop
     width = loop.axes[-1].size * loop.width
     if width > FUSED_BYTES:
         return loop
     word = _WORDS.get(width, f"V{width}")
     axes = loop.axes[:-1]
-    return replace(loop, axes=axes, width=width, word=word, read_order=_read_order(axes))
+    return replace(loop, axes=axes, width=width, word=word, read_order=_source_axis_order(axes))
 
 
-def tile(loop: CopyLoop, room: int) -> tuple[int, ...]:
+def tile_extents(loop: CopyLoop, max_elements: int) -> tuple[int, ...]:
     """Return the extents of a box of at most `room` elements with long runs on both sides."""
     write_order = range(len(loop.axes) - 1, -1, -1)
     extents = [1] * len(loop.axes)
-    _grow(extents, loop, loop.read_order, isqrt(room), room)
-    _grow(extents, loop, write_order, isqrt(room), room)
-    _grow(extents, loop, write_order, room, room)  # where the axes of one side end before
+    _grow_box_extents(extents, loop, loop.read_order, isqrt(max_elements), max_elements)
+    _grow_box_extents(extents, loop, write_order, isqrt(max_elements), max_elements)
+    _grow_box_extents(
+        extents, loop, write_order, max_elements, max_elements
+    )  # where the axes of one side end before
     return tuple(extents)
 
 
-def _grow(extents: list[int], loop: CopyLoop, order: Sequence[int], run: int, room: int) -> None:
+def _grow_box_extents(
+    extents: list[int], loop: CopyLoop, order: Sequence[int], max_run: int, max_elements: int
+) -> None:
     """Lengthen the run along `order` to at most `run` elements, and the box to at most `room`."""
-    done = 1
+    run_length = 1
     for k in order:
-        most = min(run // done, extents[k] * room // prod(extents), loop.axes[k].size)
+        most = min(
+            max_run // run_length, extents[k] * max_elements // prod(extents), loop.axes[k].size
+        )
         extents[k] = max(extents[k], most)
-        done *= extents[k]
+        run_length *= extents[k]
         if extents[k] < loop.axes[k].size:
             return
 
 
-def _one_axis_cut(
-    loop: CopyLoop, axes: Sequence[Axis], room: int, threads: int, least: float
+def _cut_along_one_axis(
+    loop: CopyLoop, axes: Sequence[Axis], max_elements: int, threads: int, least_part: float
 ) -> Cuts:
     """Boxes of at most `room` elements, cut along one of the axes.
 
@@ -231,28 +243,28 @@ def _one_axis_cut(
     enough = [k for k, axis in enumerate(axes) if axis.size >= 16 * threads]
     along = enough[0] if enough else max(range(len(axes)), key=lambda k: axes[k].size)
     size = axes[along].size
-    most = max(1, size * room // loop.elements)
+    most = max(1, size * max_elements // loop.element_count)
     if threads == 1:
-        cut = pieces(size, min(size, most))
+        cut = axis_slices(size, min(size, most))
     else:
-        part = max(1 / (5 * threads), min(least, 0.9 / threads))
-        cut = shrinking_pieces(size, threads, ceil(size * part), most)
+        part = max(1 / (5 * threads), min(least_part, 0.9 / threads))
+        cut = shrinking_axis_slices(size, threads, ceil(size * part), most)
     return tuple([cut if k == along else (slice(0, n.size),) for k, n in enumerate(loop.axes)])
 
 
-def shrinking_pieces(size: int, threads: int, least: int, most: int) -> tuple[slice, ...]:
+def shrinking_axis_slices(size: int, threads: int, least: int, most: int) -> tuple[slice, ...]:
     """An axis in a few pieces, large ones first, for threads that take one after the other.
 
     A thread that starts late then still ends with the others. Two threads, a copy of 330 us: 203 us
     so, 238 in four or eight equal parts.
     """
-    found = []
+    slices = []
     start = 0
     while start < size:
         extent = min(max(least, (size - start) // (2 * threads)), most)
-        found.append(slice(start, min(start + extent, size)))
+        slices.append(slice(start, min(start + extent, size)))
         start += extent
-    return tuple(found)
+    return tuple(slices)
 
 
 # --- which case a loop is, and what it costs ---
@@ -271,23 +283,23 @@ _SECOND_CACHE = 512 * 1024  # bytes, half of it
 _ROW, _ELEMENT, _VOID, _BYTE = 4.0, 0.3, 1.7, 0.022
 
 
-def _cost(loop: CopyLoop) -> float:
+def _estimated_nanoseconds(loop: CopyLoop) -> float:
     """Estimate nanoseconds in one thread."""
-    if loop.contiguous:
-        each = _ROW / loop.axes[-1].size
+    if loop.is_contiguous:
+        element_cost = _ROW / loop.axes[-1].size
     else:
-        each = _VOID if loop.word and loop.word.startswith("V") else _ELEMENT
-    return loop.elements * (each + _BYTE * loop.width)
+        element_cost = _VOID if loop.word and loop.word.startswith("V") else _ELEMENT
+    return loop.element_count * (element_cost + _BYTE * loop.width)
 
 
-def _case(loop: CopyLoop) -> str:
+def _copy_case(loop: CopyLoop) -> str:
     *slower, last = loop.axes
-    if loop.contiguous:
+    if loop.is_contiguous:
         return "rows" if slower else "flat"
-    far = _is_far(loop)
+    far = _leaves_cache_before_reuse(loop)
     if slower and last.size <= (4 if far else 8) and last.size * loop.width <= _LINE // 2:
         return "channels"
-    if far and loop.axes[loop.read_order[0]].size >= _least_run(loop):
+    if far and loop.axes[loop.read_order[0]].size >= _least_buffered_run(loop):
         return "tiles"
     repeats = [axis for axis in slower if axis.size >= 16 and axis.strides[READ] == 0]
     if repeats and abs(last.strides[READ]) > loop.width:
@@ -295,7 +307,7 @@ def _case(loop: CopyLoop) -> str:
     return "strided" if loop.word is None else "rows"
 
 
-def _least_run(loop: CopyLoop) -> int:
+def _least_buffered_run(loop: CopyLoop) -> int:
     """Return the least length of the source's rows that pays for a buffer.
 
     With 32 bytes of a row a line is read often enough. Rows with gaps between them are entered one
@@ -303,7 +315,7 @@ def _least_run(loop: CopyLoop) -> int:
     won where the second cache keeps all: 1000 rows of 64 bytes 3 us, by a buffer 6; of 1024 bytes
     142 and 58.
     """
-    if loop.elements * loop.width <= _SECOND_CACHE:
+    if loop.element_count * loop.width <= _SECOND_CACHE:
         return 128
     least = max(loop.width, 32 // loop.width)
     row, *slower = [loop.axes[k] for k in loop.read_order]
@@ -311,7 +323,7 @@ def _least_run(loop: CopyLoop) -> int:
     return 2 * least if has_gaps else least
 
 
-def _is_far(loop: CopyLoop) -> bool:
+def _leaves_cache_before_reuse(loop: CopyLoop) -> bool:
     """Return whether a line of the source is met again only after it has left the near cache."""
     if not loop.read_order:
         return False
@@ -327,25 +339,25 @@ def _is_far(loop: CopyLoop) -> bool:
 # --- moving the elements: numpy assignments over boxes of the loop ---
 
 
-def _assign(destination: Array, source: Array) -> None:
+def _copy_array(destination: Array, source: Array) -> None:
     """Copy in the order that numpy chooses: by the destination's strides."""
     destination[...] = source
 
 
-def in_boxes(loop: CopyLoop, cuts: Cuts, threads: int, move: Mover) -> Run:
+def make_boxed_copy(loop: CopyLoop, cuts: Cuts, threads: int, move: Mover) -> Run:
     """``run(destination, source)``: a copy cut into boxes of the loop, which threads share."""
-    view = loop.view
+    view = loop.view_axes
 
     def run(destination: Array, source: Array) -> None:
         def work(boxes: Iterator[Box]) -> None:
             move(view(destination), view(source), boxes)
 
-        share(work, product(*cuts), threads)
+        run_in_threads(work, product(*cuts), threads)
 
     return run
 
 
-def move_directly(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
+def copy_boxes(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
     """Each box by one assignment."""
     for box in boxes:
         destination[box] = source[box]
@@ -354,34 +366,34 @@ def move_directly(destination: Array, source: Array, boxes: Iterator[Box]) -> No
 _WORD = np.dtype(np.int64)
 
 
-def _move_flat(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
+def _copy_flat_boxes(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
     """Each box, one run on both sides, by a loop over words.
 
     The C library moves what is larger than the caches by instructions that leave nothing of it
     there: a copy of 64 MB takes 4.4 ms so, 3.9 by the loop (glibc 2.36).
     """
     for box in boxes:
-        to, from_ = destination[box], source[box]
-        if (to.nbytes | to.ctypes.data | from_.ctypes.data) % _WORD.itemsize:
-            to[...] = from_
+        target, origin = destination[box], source[box]
+        if (target.nbytes | target.ctypes.data | origin.ctypes.data) % _WORD.itemsize:
+            target[...] = origin
         else:
-            np.positive(from_.view(_WORD), out=to.view(_WORD))
+            np.positive(origin.view(_WORD), out=target.view(_WORD))
 
 
-def move_channels(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
+def copy_boxes_by_channel(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
     """Each box one position of the fastest axis at a time: numpy would loop over that axis."""
     channels = range(destination.shape[-1])
     for box in boxes:
-        to, from_ = destination[box], source[box]
+        target, origin = destination[box], source[box]
         for channel in channels:
-            to[..., channel] = from_[..., channel]
+            target[..., channel] = origin[..., channel]
 
 
 # A buffer fresh from the system costs its page faults, 16 us for 256 KB.
 _buffers: list[Array] = []
 
 
-def by_tiles(loop: CopyLoop, cuts: Cuts) -> Mover:
+def make_tiled_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
     """A mover that gathers each box in a small buffer in the source's order first.
 
     Both memories are walked along their own rows, and strided reads meet the buffer only. Of long
@@ -397,20 +409,22 @@ def by_tiles(loop: CopyLoop, cuts: Cuts) -> Mover:
             pitch += ALIGNMENT
         strides[k] = pitch
         pitch *= extents[k]
-    shape = tuple([1 if one else n for one, n in zip(repeated, extents, strict=True)])
-    once = tuple([slice(0, 1) if one else slice(None) for one in repeated])
+    shape = tuple(
+        [1 if is_repeated else n for is_repeated, n in zip(repeated, extents, strict=True)]
+    )
+    once = tuple([slice(0, 1) if is_repeated else slice(None) for is_repeated in repeated])
 
     def move(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
-        buffer = taken_from(_buffers, pitch)
+        buffer = take_buffer(_buffers, pitch)
         try:
             tile: Array = np.ndarray(shape, destination.dtype, buffer, 0, strides)
             for box in boxes:
                 part = source[box][once]
-                held = tile
+                buffer_part = tile
                 if part.shape != tile.shape:
-                    held = tile[tuple([slice(n) for n in part.shape])]
-                held[...] = part
-                destination[box] = held
+                    buffer_part = tile[tuple([slice(n) for n in part.shape])]
+                buffer_part[...] = part
+                destination[box] = buffer_part
         finally:
             _buffers.append(buffer)
 
@@ -426,23 +440,25 @@ _GROUP = 2 * 1024 * 1024
 Moves = Callable[[Iterable[Array], Iterable[Array]], None]
 
 
-def several(plans: Sequence[ReadyCopy], sizes: Sequence[int]) -> Moves:
+def make_combined_copy(copies: Sequence[ReadyCopy], sizes: Sequence[int]) -> Moves:
     """Return what carries out plans on arrays of their own: 32 of 1 MB take 2.5 ms, 2.8 in turn."""
-    small = [size for plan, size in zip(plans, sizes, strict=True) if plan.threads == 1]
+    small = [size for plan, size in zip(copies, sizes, strict=True) if plan.threads == 1]
     if TUNING.threads == 1 or _BYTE * sum(small) < TUNING.thread_cost:
-        return lambda to, from_: _move(zip(plans, to, from_, strict=True))
+        return lambda destinations, sources: _run_copies(
+            zip(copies, destinations, sources, strict=True)
+        )
     count = max(1, len(small) * _GROUP // max(1, sum(small)))
 
-    def run(to: Iterable[Array], from_: Iterable[Array]) -> None:
-        each = list(zip(plans, to, from_, strict=True))
-        _move(one for one in each if one[0].threads > 1)
-        rest = [one for one in each if one[0].threads == 1]
+    def run(destinations: Iterable[Array], sources: Iterable[Array]) -> None:
+        jobs = list(zip(copies, destinations, sources, strict=True))
+        _run_copies(job for job in jobs if job[0].threads > 1)
+        rest = [job for job in jobs if job[0].threads == 1]
         groups = [rest[k : k + count] for k in range(0, len(rest), count)]
-        share_pieces(groups, _move, TUNING.threads)
+        share_pieces(groups, _run_copies, TUNING.threads)
 
     return run
 
 
-def _move(each: Iterable[tuple[ReadyCopy, Array, Array]]) -> None:
-    for plan, to, from_ in each:
-        plan.run(to, from_)
+def _run_copies(jobs: Iterable[tuple[ReadyCopy, Array, Array]]) -> None:
+    for plan, destination, source in jobs:
+        plan.run(destination, source)

@@ -16,35 +16,35 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import Convert
 from tensorlayout.cpu.engine.memory import (
     Array,
-    array_over,
-    filler,
-    home_of,
-    padding_bits,
-    slots_in_bytes,
-    storage_of,
-    unpacked_in,
+    array_of_layout,
+    make_range_filler,
+    packed_byte_range,
+    padding_value_array,
+    storage_and_slot,
+    storage_bytes,
+    unpack_then_repack,
 )
-from tensorlayout.cpu.engine.packing import grain, pack, unpack
-from tensorlayout.cpu.engine.sharing import SURE_BYTES, pieces, share_pieces
+from tensorlayout.cpu.engine.packing import numbers_per_whole_bytes, pack, unpack
+from tensorlayout.cpu.engine.sharing import SURE_BYTES, axis_slices, share_pieces
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.plan import Event, Write, note
+from tensorlayout.plan import Event, Write, notify_listeners
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Slots that a thread takes at a time, whole bytes of any width: a step of a few hundred us.
 _PIECE = 1 << 19
 
 
-def is_packed(*specs: TensorSpec) -> bool:
+def is_any_packed(*specs: TensorSpec) -> bool:
     """Return whether some tensor is packed below a byte."""
     return any(spec.layout.slot_bits is not None for spec in specs)
 
 
-def packed_mover(
+def make_packed_mover(
     source: TensorSpec,
     result: TensorSpec,
     convert: Convert | None,
-    whole: bool,
-    between: Callable[[TensorSpec, TensorSpec], Write],
+    is_new: bool,
+    make_unpacked_mover: Callable[[TensorSpec, TensorSpec], Write],
 ) -> Write:
     """``move(to, x)`` for tensors of one shape, of which one or both are packed.
 
@@ -52,53 +52,57 @@ def packed_mover(
     that padding of no value may be written. `between`: what moves elements between whole bytes.
     """
     if not source.layout.size:
-        return lambda to, x: None
-    if not is_packed(source, result):
-        return between(source, result)
-    if _is_one_run(source.layout, result, whole):
-        return _flat(source, result, convert)
+        return lambda destination, x: None
+    if not is_any_packed(source, result):
+        return make_unpacked_mover(source, result)
+    if _is_same_slot_order(source.layout, result, is_new):
+        return _make_blockwise_mover(source, result, convert)
     if source.layout.slot_bits is not None:
-        plain, layout, bits = _unpacked(source), source.layout, source.layout.slot_bits
-        onward = packed_mover(plain, result, convert, whole, between)
+        plain, layout, bits = _byte_per_element_spec(source), source.layout, source.layout.slot_bits
+        onward = make_packed_mover(plain, result, convert, is_new, make_unpacked_mover)
         step = Event("to_layout", source, plain)
 
-        def move_from(to: Tensor, x: Tensor) -> None:
-            note(step)
+        def move_from(destination: Tensor, x: Tensor) -> None:
+            notify_listeners(step)
             numbers = np.empty(layout.required_size, np.uint8)
-            unpack(_octets_of(x, layout), bits, numbers)
-            onward(to, _over(numbers, plain))
+            unpack(_packed_bytes(x, layout), bits, numbers)
+            onward(destination, _tensor_over_numbers(numbers, plain))
 
         return move_from
-    layout, plain = result.layout, _unpacked(result)
-    move, step = between(source, plain), Event("to_layout", plain, result)
+    layout, plain = result.layout, _byte_per_element_spec(result)
+    move, step = make_unpacked_mover(source, plain), Event("to_layout", plain, result)
 
-    def move_to(to: Tensor, x: Tensor) -> None:
-        note(step)
-        with unpacked_in(_octets_of(to, layout), layout) as numbers:
-            move(_over(numbers, plain), x)
+    def move_to(destination: Tensor, x: Tensor) -> None:
+        notify_listeners(step)
+        with unpack_then_repack(_packed_bytes(destination, layout), layout) as numbers:
+            move(_tensor_over_numbers(numbers, plain), x)
 
     return move_to
 
 
-def number_writer(spec: TensorSpec, read: Callable[[Any], Array]) -> Callable[[Tensor, Any], None]:
+def make_number_writer(
+    spec: TensorSpec, read_scalar: Callable[[Any], Array]
+) -> Callable[[Tensor, Any], None]:
     """What writes a number, that `read` makes of a Python scalar, to all elements of a tensor."""
     if spec.layout.covers_block and not spec.layout.is_padded and spec.layout.size:
-        return lambda out, value: _repeat(read(value), _octets_of(out, spec.layout), spec.layout)
+        return lambda out, value: _fill_packed(
+            read_scalar(value), _packed_bytes(out, spec.layout), spec.layout
+        )
     plain = spec.layout.with_slot_bits(None)
-    fill = filler(plain, [boxes.whole(plain)], spec.dtype)
+    fill = make_range_filler(plain, [boxes.full_ranges(plain)], spec.dtype)
 
     def write(out: Tensor, value: Any) -> None:
-        number = read(value)
-        with unpacked_in(_octets_of(out, spec.layout), spec.layout) as numbers:
+        number = read_scalar(value)
+        with unpack_then_repack(_packed_bytes(out, spec.layout), spec.layout) as numbers:
             fill(number, numbers, 0)
 
     return write
 
 
-def _repeat(number: Array, octets: Array, layout: Layout) -> None:
+def _fill_packed(number: Array, octets: Array, layout: Layout) -> None:
     """The bytes of slots that all hold one number; bits behind the last slot stay."""
     bits = layout.slot_bits or 8
-    few = np.full(grain(bits), number.view(np.uint8))
+    few = np.full(numbers_per_whole_bytes(bits), number.view(np.uint8))
     period = np.zeros(few.size * bits // 8, np.uint8)
     pack(few, bits, period)
     count, rest = divmod(layout.size, few.size)
@@ -106,64 +110,73 @@ def _repeat(number: Array, octets: Array, layout: Layout) -> None:
     pack(few[:rest], bits, octets[count * period.size :])
 
 
-def _unpacked(spec: TensorSpec) -> TensorSpec:
+def _byte_per_element_spec(spec: TensorSpec) -> TensorSpec:
     return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)
 
 
-def _over(numbers: Array, spec: TensorSpec) -> Tensor:
-    return Tensor._new(array_over(numbers, spec.dtype, spec.layout), spec, (numbers, 0))
-
-
-def _octets_of(x: Tensor, layout: Layout) -> Array:
-    """The bytes that `layout` takes of a tensor's storage, from its lowest slot on."""
-    slot = home_of(x)[1]
-    first, count = slots_in_bytes(layout, slot)
-    return storage_of(x)[first : first + count]
-
-
-def _is_one_run(source: Layout, result: TensorSpec, whole: bool) -> bool:
-    """Return whether a block of slots without gaps becomes another of the same order."""
-    here, there = source.with_slot_bits(None), result.layout.with_slot_bits(None)
-    alike = here.covers_block and here.padded_shape == there.padded_shape
-    if not alike or here.is_tiled != there.is_tiled or not here.same_placement(there):
-        return False
-    return not there.is_padded or (
-        whole and padding_bits(result.layout.padding_value, result.dtype) is None
+def _tensor_over_numbers(numbers: Array, spec: TensorSpec) -> Tensor:
+    return Tensor._from_memory(
+        array_of_layout(numbers, spec.dtype, spec.layout), spec, (numbers, 0)
     )
 
 
-def _flat(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Write:
+def _packed_bytes(x: Tensor, layout: Layout) -> Array:
+    """The bytes that `layout` takes of a tensor's storage, from its lowest slot on."""
+    slot = storage_and_slot(x)[1]
+    first, count = packed_byte_range(layout, slot)
+    return storage_bytes(x)[first : first + count]
+
+
+def _is_same_slot_order(source: Layout, result: TensorSpec, is_new: bool) -> bool:
+    """Return whether a block of slots without gaps becomes another of the same order."""
+    source_slots, result_slots = source.with_slot_bits(None), result.layout.with_slot_bits(None)
+    alike = source_slots.covers_block and source_slots.padded_shape == result_slots.padded_shape
+    if (
+        not alike
+        or source_slots.is_tiled != result_slots.is_tiled
+        or not source_slots.same_placement(result_slots)
+    ):
+        return False
+    return not result_slots.is_padded or (
+        is_new and padding_value_array(result.layout.padding_value, result.dtype) is None
+    )
+
+
+def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Write:
     count = source.layout.required_size
     from_bits, to_bits = source.layout.slot_bits, result.layout.slot_bits
     threads_pay = count * max(source.dtype.itemsize, result.dtype.itemsize) >= SURE_BYTES
 
-    def move(to: Tensor, x: Tensor) -> None:
-        origin, target = _slots_of(x, source), _slots_of(to, result)
+    def move(destination: Tensor, x: Tensor) -> None:
+        origin, target = (
+            _slots_or_packed_bytes(x, source),
+            _slots_or_packed_bytes(destination, result),
+        )
 
-        def one(piece: slice) -> None:
+        def move_piece(piece: slice) -> None:
             size = piece.stop - piece.start
-            found = target[piece] if to_bits is None else np.empty(size, result.dtype)
-            elements = found if convert is None else np.empty(size, source.dtype)
+            converted = target[piece] if to_bits is None else np.empty(size, result.dtype)
+            elements = converted if convert is None else np.empty(size, source.dtype)
             if from_bits is None:
                 elements = origin[piece]
             else:
                 octets = origin[piece.start * from_bits // 8 :]
                 unpack(octets, from_bits, elements.view(np.uint8))
             if convert is not None:
-                convert(found, elements)
-                elements = found
+                convert(converted, elements)
+                elements = converted
             if to_bits is not None:
                 end = -(-piece.stop * to_bits // 8)
                 pack(elements.view(np.uint8), to_bits, target[piece.start * to_bits // 8 : end])
 
-        share_pieces(pieces(count, _PIECE), one, None if threads_pay else 1)
+        share_pieces(axis_slices(count, _PIECE), move_piece, None if threads_pay else 1)
 
     return move
 
 
-def _slots_of(x: Tensor, spec: TensorSpec) -> Array:
+def _slots_or_packed_bytes(x: Tensor, spec: TensorSpec) -> Array:
     """The bytes of a packed tensor, or the vector of the slots of another."""
     if spec.layout.slot_bits is not None:
-        return _octets_of(x, spec.layout)
-    storage, slot = home_of(x)
-    return array_over(storage, spec.dtype, Layout((spec.layout.required_size,), offset=slot))
+        return _packed_bytes(x, spec.layout)
+    storage, slot = storage_and_slot(x)
+    return array_of_layout(storage, spec.dtype, Layout((spec.layout.required_size,), offset=slot))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.casting import truths
+from tensorlayout.cpu.engine.casting import normalize_bools
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.dtypes import DType
 
@@ -21,21 +21,25 @@ Fixes = Mapping[str, Fix]
 _NONE: Fixes = {}
 
 
-class Function(NamedTuple):
+class ElementwiseFunction(NamedTuple):
     """A function that the CPU runs for an operation."""
 
-    numpy: Callable[..., Any]  # a ufunc, or ``function(*operands, out)``
+    numpy_function: Callable[..., Any]  # a ufunc, or ``function(*operands, out)``
     fixes: Fixes = _NONE  # for dtypes in which it departs from the standard, or is slow
-    usual: Callable[[Any], bool] | None = None  # whether a scalar as last operand needs no fix
-    right_alone: bool = False  # only what it writes into a given array needs a fix
-    few: Callable[..., Any] | None = None  # gives few packed elements in memory of its own
+    is_usual_scalar: Callable[[Any], bool] | None = (
+        None  # whether a scalar as last operand needs no fix
+    )
+    is_right_when_allocating: bool = False  # only what it writes into a given array needs a fix
+    small_function: Callable[..., Any] | None = (
+        None  # gives few packed elements in memory of its own
+    )
 
 
 @functools.cache
-def function_of(name: str) -> Function:
+def elementwise_function(name: str) -> ElementwiseFunction:
     """The function of an operation; NumPy's of the same name, if no other is in the table."""
-    found = _FUNCTIONS.get(name)
-    return Function(getattr(np, name)) if found is None else found
+    entry = _FUNCTIONS.get(name)
+    return ElementwiseFunction(getattr(np, name)) if entry is None else entry
 
 
 # These round differently, or not at all, in NumPy's loops for memory that runs backwards; those of
@@ -58,7 +62,7 @@ def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
         x.clip(least, most, out)
 
 
-def _round(x: Array, out: Array) -> None:
+def _round_to_integral(x: Array, out: Array) -> None:
     if x.dtype.kind in "iu":
         out[...] = x
     else:
@@ -77,7 +81,7 @@ _SAMPLE = 2048
 _LONG_RUN = 64
 
 
-def _choose(condition: Array, x1: Array, x2: Array, out: Array) -> None:
+def _where_by_copy(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     """`x1` where the condition holds, or a number is not 0, else `x2`; `out` lies apart."""
     out[...] = x2
     np.copyto(out, x1, where=condition if condition.dtype == np.bool_ else condition != 0)
@@ -88,21 +92,21 @@ def _has_long_runs(condition: Array) -> bool:
     return bool(np.count_nonzero(sample[1:] != sample[:-1]) * _LONG_RUN < _SAMPLE)
 
 
-def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
+def _where_by_masks(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     """`_choose` for a block in the cache, with masks where the condition has no long runs.
 
     A branch that nobody can foresee costs 4 ns an element: 16 MB of float32 by a random condition
     took 20 ms by `_choose` and 15 by ``np.where``; so 3.7.
     """
     if out.size < _SAMPLE:
-        _choose(condition, x1, x2, out)
+        _where_by_copy(condition, x1, x2, out)
         return
-    condition = truths(condition) if condition.dtype == np.bool_ else condition != 0
+    condition = normalize_bools(condition) if condition.dtype == np.bool_ else condition != 0
     if condition.ndim == 1 and _has_long_runs(condition):
         # Often a whole block is alike: true in the first half, 16 MB take 1.5 ms, 2.5 if not seen.
         count = np.count_nonzero(condition)
         if 0 < count < condition.size:
-            _choose(condition, x1, x2, out)
+            _where_by_copy(condition, x1, x2, out)
         else:
             out[...] = x1 if count else x2
         return
@@ -127,14 +131,14 @@ def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
 # they test before they write, and write once. The others get an ``out`` of its own.
 
 
-def _all_finite(x: Array) -> bool:
+def _is_all_finite(x: Array) -> bool:
     """Return whether there is no infinity and no NaN; parts of complex numbers are faster."""
     if x.dtype.kind == "c" and x.ndim and x.flags.c_contiguous:
         x = x.view(x.real.dtype)
-    return _all(np.isfinite(x))
+    return _is_all_true(np.isfinite(x))
 
 
-def _side_by_side(function: Any) -> Fix:
+def _make_contiguous_fix(function: Any) -> Fix:
     """`function`, whose loops for vectors of NumPy 2.4.6 ignore the strides of what they write."""
 
     def fix(x: Array, out: Array) -> None:
@@ -147,7 +151,7 @@ def _side_by_side(function: Any) -> Fix:
     return fix
 
 
-def _forwards(function: Any) -> Fix:
+def _make_row_major_fix(function: Any) -> Fix:
     """`function` for memory of any kind, with the bits that it gives for most.
 
     NumPy's vector loops for complex products round once (``fma``), its scalar loop twice. It takes
@@ -162,7 +166,7 @@ def _forwards(function: Any) -> Fix:
     return fix
 
 
-def _by_truth(function: Any) -> Fix:
+def _make_bool_comparison(function: Any) -> Fix:
     """Return the fix that compares bools: NumPy may compare bytes, but every one except 0 is True.
 
     To turn them it looks for 0.
@@ -174,12 +178,12 @@ def _by_truth(function: Any) -> Fix:
     return fix
 
 
-def _all(mask: Array) -> bool:
+def _is_all_true(mask: Array) -> bool:
     """``mask.all()``, which takes a microsecond more for a small array."""
     return bool(np.count_nonzero(mask) == mask.size)
 
 
-def _folded(function: Any) -> Fix:
+def _make_quadrant_fix(function: Any) -> Fix:
     """A function odd in each part, computed for one quadrant: it may round elsewhere otherwise."""
 
     def fix(x: Array, out: Array) -> None:
@@ -193,31 +197,31 @@ def _folded(function: Any) -> Fix:
     return fix
 
 
-def _expm1(x: Array, out: Array) -> None:
+def _expm1_complex(x: Array, out: Array) -> None:
     """NumPy multiplies infinities by zeros, as `exp` does not. Of -0 the real part is +0."""
     np.expm1(x, out=out)
     np.add(out.real, 0, out=out.real)
-    if not _all_finite(x):
+    if not _is_all_finite(x):
         special = ~np.isfinite(x)
         out[special] = np.exp(x[special]) - 1
 
 
-def _acosh(x: Array, out: Array) -> None:
+def _acosh_complex(x: Array, out: Array) -> None:
     """NumPy before 2.3 gives NaN for both parts of 0 + NaN j; the imaginary one is pi / 2."""
     np.arccosh(x, out=out)
-    if not _all_finite(x):
+    if not _is_all_finite(x):
         special = (x.real == 0) & np.isnan(x.imag)
         out.imag[special] = np.pi / 2
 
 
 def _floor_divide(x: Array, y: Array, out: Array) -> None:
     """NumPy takes the result from the remainder; with infinities the quotient is meant."""
-    if _all_finite(x) and _all_finite(y):
+    if _is_all_finite(x) and _is_all_finite(y):
         np.floor_divide(x, y, out=out)
         return
-    found = np.floor_divide(x, y, out=np.empty_like(out))
-    np.floor(np.divide(x, y), out=found, where=np.isinf(x) | np.isinf(y))
-    out[...] = found
+    quotient = np.floor_divide(x, y, out=np.empty_like(out))
+    np.floor(np.divide(x, y), out=quotient, where=np.isinf(x) | np.isinf(y))
+    out[...] = quotient
 
 
 def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
@@ -225,7 +229,7 @@ def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
     out[...] = np.floor(np.divide(x, y, dtype=np.float64, casting="unsafe"))
 
 
-def _log1p(x: Array, out: Array) -> None:
+def _log1p_complex(x: Array, out: Array) -> None:
     """Near 0 NumPy loses what the function is for; here ``log|1 + z|`` is found from its square.
 
     Near -1, where that loses as much, and where squares overflow, NumPy's way is the better one.
@@ -236,7 +240,7 @@ def _log1p(x: Array, out: Array) -> None:
     out.real = np.log1p(excess) / 2
     out.imag = np.arctan2(b, a + 1)
     usual = (excess > -0.5) & (excess < np.inf)
-    if not _all(usual):
+    if not _is_all_true(usual):
         out[~usual] = np.log1p(x[~usual])
 
 
@@ -261,7 +265,7 @@ def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
         np.power(x, np.array(np.broadcast_to(y, out.shape)), out=out)
 
 
-def _usual_exponent(exponent: float) -> bool:
+def _is_usual_exponent(exponent: float) -> bool:
     """Whether NumPy needs no help with this Python scalar as the exponent of all elements."""
     return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
 
@@ -271,25 +275,25 @@ def _pow_signed(x: Array, y: Array, out: Array) -> None:
     if np.minimum.reduce(y, axis=None, initial=0) == 0:
         np.power(x, y, out=out)
         return
-    found = np.power(x, np.maximum(y, 0), out=np.empty_like(out))
+    powers = np.power(x, np.maximum(y, 0), out=np.empty_like(out))
     inverse = np.where(np.abs(x) == 1, np.power(x, y & 1), 0)
-    np.copyto(found, inverse, where=y < 0, casting="unsafe")
-    out[...] = found
+    np.copyto(powers, inverse, where=y < 0, casting="unsafe")
+    out[...] = powers
 
 
-def _reciprocal(x: Array, out: Array) -> None:
+def _reciprocal_complex(x: Array, out: Array) -> None:
     """NumPy is wrong for zeros; wherever it finds nothing finite, `divide` is asked."""
     np.reciprocal(x, out=out)
-    if not _all_finite(out):
+    if not _is_all_finite(out):
         np.divide(1, x, out=out, where=~np.isfinite(out))
 
 
 def _remainder(x: Array, y: Array, out: Array) -> None:
     """Rounding must not take a remainder to the divisor: it is the number before that."""
-    found = np.remainder(x, y, out=np.empty_like(out))
-    if np.count_nonzero(found == y):
-        np.nextafter(y, np.zeros_like(y), out=found, where=(found == y) & np.isfinite(y))
-    out[...] = found
+    remainder = np.remainder(x, y, out=np.empty_like(out))
+    if np.count_nonzero(remainder == y):
+        np.nextafter(y, np.zeros_like(y), out=remainder, where=(remainder == y) & np.isfinite(y))
+    out[...] = remainder
 
 
 def _sign_bfloat16(x: Array, out: Array) -> None:
@@ -305,22 +309,22 @@ def _sign_complex(x: Array, out: Array) -> None:
     magnitude = np.abs(x)
     np.divide(x.real, magnitude, out=out.real)
     np.divide(x.imag, magnitude, out=out.imag)
-    if not _all(magnitude != 0):
+    if not _is_all_true(magnitude != 0):
         np.copyto(out, 0, where=magnitude == 0)
 
 
-def _tan(x: Array, out: Array) -> None:
+def _tan_complex(x: Array, out: Array) -> None:
     """At infinite imaginary parts the real part of the result has the sign of that of `x`."""
     np.tan(x, out=out)
-    if not _all_finite(x):
+    if not _is_all_finite(x):
         flat = np.isinf(x.imag) & np.isfinite(x.real)
         np.copysign(0, x.real, out=out.real, where=flat)
 
 
-def _tanh(x: Array, out: Array) -> None:
+def _tanh_complex(x: Array, out: Array) -> None:
     """At infinite real parts the imaginary part of the result has the sign of that of `x`."""
     np.tanh(x, out=out)
-    if not _all_finite(x):
+    if not _is_all_finite(x):
         flat = np.isinf(x.real) & np.isfinite(x.imag)
         np.copysign(0, x.imag, out=out.imag, where=flat)
 
@@ -328,26 +332,28 @@ def _tanh(x: Array, out: Array) -> None:
 # --- the table -----------------------------------------------------------------------------------
 
 
-def _in(function: Fix, *names: str) -> Fixes:
+def _fixes_for_dtypes(function: Fix, *names: str) -> Fixes:
     return dict.fromkeys(names, function)
 
 
-def _complex(function: Fix) -> Fixes:
-    return _in(function, "complex64", "complex128")
+def _fixes_for_complex(function: Fix) -> Fixes:
+    return _fixes_for_dtypes(function, "complex64", "complex128")
 
 
-def _rounded_once(function: np.ufunc) -> Function:
+def _complex_product_function(function: np.ufunc) -> ElementwiseFunction:
     """A function of complex numbers whose products are rounded once, in memory of any kind."""
-    return Function(function, _in(_forwards(function), "complex64<", "complex128<"))
+    return ElementwiseFunction(
+        function, _fixes_for_dtypes(_make_row_major_fix(function), "complex64<", "complex128<")
+    )
 
 
-def _test(function: np.ufunc) -> Function:
+def _float_test_function(function: np.ufunc) -> ElementwiseFunction:
     """A test of floats, whose loops for vectors write side by side wherever they are to."""
-    found = _in(_side_by_side(function), "float32", "float64")
-    return Function(function, found, right_alone=True)
+    fixes = _fixes_for_dtypes(_make_contiguous_fix(function), "float32", "float64")
+    return ElementwiseFunction(function, fixes, is_right_when_allocating=True)
 
 
-_UNEQUAL = _in(_by_truth(np.not_equal), "bool")
+_UNEQUAL = _fixes_for_dtypes(_make_bool_comparison(np.not_equal), "bool")
 _OLD = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 _WORDS = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -355,48 +361,56 @@ _WORDS = (
 )
 
 _FUNCTIONS = {
-    "abs": _rounded_once(np.abs),
-    "acosh": Function(np.acosh, _complex(_acosh) if _OLD else _NONE),
-    "atan": Function(np.atan, _complex(_folded(np.atan))),
-    "atanh": Function(np.atanh, _complex(_folded(np.atanh))),
-    "bitwise_xor": Function(np.bitwise_xor, _UNEQUAL),
-    "clip": Function(_clip, few=np.ndarray.clip),
-    "equal": Function(np.equal, _in(_by_truth(np.equal), "bool")),
-    "expm1": Function(np.expm1, _complex(_expm1)),
-    "floor_divide": Function(
+    "abs": _complex_product_function(np.abs),
+    "acosh": ElementwiseFunction(np.acosh, _fixes_for_complex(_acosh_complex) if _OLD else _NONE),
+    "atan": ElementwiseFunction(np.atan, _fixes_for_complex(_make_quadrant_fix(np.atan))),
+    "atanh": ElementwiseFunction(np.atanh, _fixes_for_complex(_make_quadrant_fix(np.atanh))),
+    "bitwise_xor": ElementwiseFunction(np.bitwise_xor, _UNEQUAL),
+    "clip": ElementwiseFunction(_clip, small_function=np.ndarray.clip),
+    "equal": ElementwiseFunction(
+        np.equal, _fixes_for_dtypes(_make_bool_comparison(np.equal), "bool")
+    ),
+    "expm1": ElementwiseFunction(np.expm1, _fixes_for_complex(_expm1_complex)),
+    "floor_divide": ElementwiseFunction(
         np.floor_divide,
         {
-            **_in(_floor_divide_narrow, "float16", "bfloat16", "float32"),
+            **_fixes_for_dtypes(_floor_divide_narrow, "float16", "bfloat16", "float32"),
             "float64": _floor_divide,
         },
     ),
-    "imag": Function(lambda x, out: out.fill(0)),  # of real numbers
-    "isfinite": _test(np.isfinite),
-    "isinf": _test(np.isinf),
-    "isnan": _test(np.isnan),
-    "log1p": Function(np.log1p, _complex(_log1p)),
-    "logical_xor": Function(np.logical_xor, _UNEQUAL),
-    "multiply": _rounded_once(np.multiply),
-    "nextafter": Function(np.nextafter, {"float16": _nextafter_half}),
-    "not_equal": Function(np.not_equal, _UNEQUAL),
-    "pow": Function(
+    "imag": ElementwiseFunction(lambda x, out: out.fill(0)),  # of real numbers
+    "isfinite": _float_test_function(np.isfinite),
+    "isinf": _float_test_function(np.isinf),
+    "isnan": _float_test_function(np.isnan),
+    "log1p": ElementwiseFunction(np.log1p, _fixes_for_complex(_log1p_complex)),
+    "logical_xor": ElementwiseFunction(np.logical_xor, _UNEQUAL),
+    "multiply": _complex_product_function(np.multiply),
+    "nextafter": ElementwiseFunction(np.nextafter, {"float16": _nextafter_half}),
+    "not_equal": ElementwiseFunction(np.not_equal, _UNEQUAL),
+    "pow": ElementwiseFunction(
         np.pow,
         {
-            **_in(_pow_signed, "int8", "int16", "int32", "int64"),
-            **_in(_pow_one_exponent, "float32*", "float64*"),
+            **_fixes_for_dtypes(_pow_signed, "int8", "int16", "int32", "int64"),
+            **_fixes_for_dtypes(_pow_one_exponent, "float32*", "float64*"),
         },
-        _usual_exponent,
+        _is_usual_exponent,
     ),
-    "reciprocal": Function(np.reciprocal, _complex(_reciprocal)),
-    "remainder": Function(
-        np.remainder, _in(_remainder, "float16", "bfloat16", "float32", "float64")
+    "reciprocal": ElementwiseFunction(np.reciprocal, _fixes_for_complex(_reciprocal_complex)),
+    "remainder": ElementwiseFunction(
+        np.remainder, _fixes_for_dtypes(_remainder, "float16", "bfloat16", "float32", "float64")
     ),
-    "round": Function(_round),
-    "scale_bias": Function(_scale_bias, _in(_scale_bias, "float32", "float64")),  # by blocks
-    "sign": Function(np.sign, {**_complex(_sign_complex), "bfloat16": _sign_bfloat16}),
-    "signbit": _test(np.signbit),
-    "square": _rounded_once(np.square),
-    "tan": Function(np.tan, _complex(_tan)),
-    "tanh": Function(np.tanh, _complex(_tanh)),
-    "where": Function(_choose, _in(_choose_by_bits, *_WORDS), few=np.where),
+    "round": ElementwiseFunction(_round_to_integral),
+    "scale_bias": ElementwiseFunction(
+        _scale_bias, _fixes_for_dtypes(_scale_bias, "float32", "float64")
+    ),  # by blocks
+    "sign": ElementwiseFunction(
+        np.sign, {**_fixes_for_complex(_sign_complex), "bfloat16": _sign_bfloat16}
+    ),
+    "signbit": _float_test_function(np.signbit),
+    "square": _complex_product_function(np.square),
+    "tan": ElementwiseFunction(np.tan, _fixes_for_complex(_tan_complex)),
+    "tanh": ElementwiseFunction(np.tanh, _fixes_for_complex(_tanh_complex)),
+    "where": ElementwiseFunction(
+        _where_by_copy, _fixes_for_dtypes(_where_by_masks, *_WORDS), small_function=np.where
+    ),
 }

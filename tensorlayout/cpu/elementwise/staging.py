@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorlayout.cpu.copy.choose import choose_copy
-from tensorlayout.cpu.engine.memory import Array, byte_strides, new_tensors
-from tensorlayout.cpu.engine.sharing import Box, Call, slabs
-from tensorlayout.cpu.engine.threads import get_num_threads, share
+from tensorlayout.cpu.engine.memory import Array, byte_strides, tensor_allocator
+from tensorlayout.cpu.engine.sharing import Box, Call, slab_boxes
+from tensorlayout.cpu.engine.threads import get_num_threads, run_in_threads
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import ElementwisePlan
@@ -35,7 +35,7 @@ LEAST = 1 << 15
 REPEATS = 16
 
 
-class _Away(NamedTuple):
+class _ReorderedOperand(NamedTuple):
     """An operand in another order: which one it is, and its layout in the shape of the result."""
 
     number: int
@@ -43,7 +43,7 @@ class _Away(NamedTuple):
     layout: Layout
 
 
-def staged(plan: ElementwisePlan, call: Call) -> Call:
+def make_staged_call(plan: ElementwisePlan, call: Call) -> Call:
     """`call`, for which operands that it would read badly are brought in order; or itself.
 
     Those that repeat many times, gathered from all over memory, are packed first: of 2048 x 2048
@@ -52,25 +52,25 @@ def staged(plan: ElementwisePlan, call: Call) -> Call:
     result = plan.result.layout
     if result.size < LEAST:
         return call
-    away, scattered = [], {}
+    reordered, scattered = [], {}
     for i, o in enumerate(plan.operands):
         if not isinstance(o, TensorSpec):
             continue
         layout = o.layout
         if 1 < layout.size <= result.size // REPEATS and not layout.is_packed:
             layout = Layout.packed(layout.shape, layout.minor_to_major)
-            scattered[i] = new_tensors(TensorSpec(o.dtype, layout, o.device))
-        operand = _Away(i, o.dtype, layout.broadcast_to(result.shape))
-        if _out_of_order(result, operand):
-            away.append(operand)
-    whole = _by_slabs(plan, call, away) if away else call
+            scattered[i] = tensor_allocator(TensorSpec(o.dtype, layout, o.device))
+        operand = _ReorderedOperand(i, o.dtype, layout.broadcast_to(result.shape))
+        if _is_out_of_order(result, operand):
+            reordered.append(operand)
+    whole = _make_slab_call(plan, call, reordered) if reordered else call
     if not scattered:
         return whole
 
     def run(arrays: Sequence[Array], out: Array) -> None:
         arrays = [*arrays]
-        for i, new in scattered.items():
-            packed = new().memory
+        for i, allocate in scattered.items():
+            packed = allocate().memory
             packed[...] = arrays[i]
             arrays[i] = packed
         whole(arrays, out)
@@ -78,40 +78,47 @@ def staged(plan: ElementwisePlan, call: Call) -> Call:
     return run
 
 
-def _by_slabs(plan: ElementwisePlan, call: Call, away: Sequence[_Away]) -> Call:
+def _make_slab_call(
+    plan: ElementwisePlan, call: Call, reordered: Sequence[_ReorderedOperand]
+) -> Call:
     result = plan.result.layout
-    most = max(SLAB_BYTES // sum(a.dtype.itemsize for a in away), result.size // _MOST)
-    boxes = slabs(result.shape, result.minor_to_major, most)
-    copies = {_shape(box): [_copier(_shape(box), result, a) for a in away] for box in boxes}
+    max_elements = max(SLAB_BYTES // sum(a.dtype.itemsize for a in reordered), result.size // _MOST)
+    boxes = slab_boxes(result.shape, result.minor_to_major, max_elements)
+    copies = {
+        _box_shape(box): [_make_slab_copier(_box_shape(box), result, a) for a in reordered]
+        for box in boxes
+    }
 
     def run(arrays: Sequence[Array], out: Array) -> None:
         full = [np.broadcast_to(a, out.shape) if a.ndim else a for a in arrays]
 
-        def work(mine: Iterator[Box]) -> None:
-            buffers = [np.empty(prod(_shape(boxes[0])), a.dtype) for a in away]
-            for box in mine:
-                given = [a[box] if a.ndim else a for a in full]
-                for a, buffer, copy in zip(away, buffers, copies[_shape(box)], strict=True):
-                    given[a.number] = copy(buffer, given[a.number])
-                call(given, out[box])
+        def work(own_boxes: Iterator[Box]) -> None:
+            buffers = [np.empty(prod(_box_shape(boxes[0])), a.dtype) for a in reordered]
+            for box in own_boxes:
+                slab_operands = [a[box] if a.ndim else a for a in full]
+                for a, buffer, copy in zip(
+                    reordered, buffers, copies[_box_shape(box)], strict=True
+                ):
+                    slab_operands[a.number] = copy(buffer, slab_operands[a.number])
+                call(slab_operands, out[box])
 
-        share(work, boxes, get_num_threads())
+        run_in_threads(work, boxes, get_num_threads())
 
     return run
 
 
-def _out_of_order(result: Layout, operand: _Away) -> bool:
+def _is_out_of_order(result: Layout, operand: _ReorderedOperand) -> bool:
     itemsize = operand.dtype.itemsize
     plan = choose_copy(result.shape, result.strides, operand.layout.strides, itemsize)
     return plan.case == "tiles"
 
 
-def _shape(box: Box) -> tuple[int, ...]:
+def _box_shape(box: Box) -> tuple[int, ...]:
     return tuple([piece.stop - piece.start for piece in box])
 
 
-def _copier(
-    shape: tuple[int, ...], result: Layout, operand: _Away
+def _make_slab_copier(
+    shape: tuple[int, ...], result: Layout, operand: _ReorderedOperand
 ) -> Callable[[Array, Array], Array]:
     """``copy(buffer, part)``: a slab of the operand, packed in the order of the result."""
     dtype, packed = operand.dtype, Layout.packed(shape, result.minor_to_major)

@@ -12,103 +12,123 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.elementwise.functions import Fix, function_of, has_one_result
-from tensorlayout.cpu.elementwise.staging import staged
+from tensorlayout.cpu.elementwise.functions import Fix, elementwise_function, has_one_result
+from tensorlayout.cpu.elementwise.staging import make_staged_call
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
-    decoded,
-    plain_range,
-    scalar_reader,
-    truths,
+    decode_narrow,
+    make_scalar_reader,
+    normalize_bools,
+    plain_scalar_range,
 )
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
     Array,
     byte_strides,
-    home_of,
-    new_array,
-    new_tensors,
-    padding_bits,
-    padding_filler,
+    call_quietly,
+    make_array_allocator,
+    make_padding_filler,
+    padded_slots,
+    padding_value_array,
     quiet,
-    quietly,
-    run_of,
+    storage_and_slot,
+    tensor_allocator,
     unbuffered,
 )
 from tensorlayout.cpu.engine.sharing import (
     Call,
-    in_blocks,
-    is_large,
-    pieces,
+    axis_slices,
+    is_large_call,
+    make_blockwise_call,
+    make_shared_call,
     share_pieces,
-    shared,
 )
 from tensorlayout.layout import Layout, boxes, coalesce
-from tensorlayout.plan import ElementwisePlan, Run, Write, allocating
+from tensorlayout.plan import ElementwisePlan, Run, Write, allocate_then_write
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
-def direct(plan: ElementwisePlan) -> Run | None:
+def compile_allocating(plan: ElementwisePlan) -> Run | None:
     """Return what makes a new tensor as NumPy does, or as one run over whole blocks; else None.
 
     These are for speed: the first costs a small call nothing but NumPy's own, the second writes
     padding while it is in the cache. So is what writes into an operand and gives it back.
     """
     if plan.destinations:
-        return _into_directly(plan) if _is_plain(plan) else None
-    usual, fix = _usual(plan), _fix(plan)
-    common = _direct(plan, None if usual else fix)
+        return _compile_inplace_ufunc(plan) if _is_plain_binary_ufunc(plan) else None
+    usual, fix = _usual_scalar_test(plan), _required_fix(plan)
+    common = _compile_allocating_with_fix(plan, None if usual else fix)
     if common is None or usual is None:
         return common
-    return _screened(usual, common, allocating(new_tensors(plan.result), _write(plan, fix)))
+    return _choose_by_last_scalar(
+        usual,
+        common,
+        allocate_then_write(tensor_allocator(plan.result), _compile_with_fix(plan, fix)),
+    )
 
 
-def write(plan: ElementwisePlan) -> Write:
+def compile_elementwise(plan: ElementwisePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, of any layout, or exactly there."""
-    usual, found = _usual(plan), _write(plan, _fix(plan))
-    return found if usual is None else _screened(usual, _write(plan, None), found)
+    usual, with_fix = _usual_scalar_test(plan), _compile_with_fix(plan, _required_fix(plan))
+    return (
+        with_fix
+        if usual is None
+        else _choose_by_last_scalar(usual, _compile_with_fix(plan, None), with_fix)
+    )
 
 
-def _usual(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
+def _usual_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
     """What says of the last operand, a Python scalar, that the function needs no fix; or None."""
     scalar = isinstance(plan.operands[-1], type)
-    return function_of(plan.operation.function).usual if scalar and _fix(plan) else None
+    return (
+        elementwise_function(plan.operation.function).is_usual_scalar
+        if scalar and _required_fix(plan)
+        else None
+    )
 
 
-def _screened(usual: Callable[[Any], bool], common: Write, rare: Write) -> Callable[..., Any]:
+def _choose_by_last_scalar(
+    usual: Callable[[Any], bool], common: Write, rare: Write
+) -> Callable[..., Any]:
     return lambda *operands: (common if usual(operands[-1]) else rare)(*operands)
 
 
-def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
+def _compile_allocating_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
     if plan.result.layout.is_tiled:
         return None
     aligned = plan.result.layout.nbytes(plan.result.dtype) > UNALIGNED
-    if _numpy_alone_gives_the_layout(plan, fix) and not aligned:
-        return _by_numpy(plan, fix)
-    few = function_of(plan.operation.function).few
+    if _does_numpy_give_the_layout(plan, fix) and not aligned:
+        return _compile_allocating_ufunc(plan, fix)
+    few = elementwise_function(plan.operation.function).small_function
     if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
-        return _of_few(plan, few, allocating(new_tensors(plan.result), _write(plan, fix)))
-    if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
-        return _run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
+        return _compile_small_ternary(
+            plan,
+            few,
+            allocate_then_write(tensor_allocator(plan.result), _compile_with_fix(plan, fix)),
+        )
+    if plan.is_contiguous_loop and plan.result.layout.is_padded and plan.result.layout.size:
+        return _compile_flat_run(
+            plan.result, _make_call(plan, fix), _make_operand_reader(plan, padded_slots)
+        )
     return None
 
 
-def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
+def _compile_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Write:
     if plan.result.layout.is_tiled:
-        return _run_tiled(plan, fix)
-    if fix is None and _is_plain(plan):
-        return _into_directly(plan)
-    return _by_call(plan, fix)
+        return _compile_tiled_run(plan, fix)
+    if fix is None and _is_plain_binary_ufunc(plan):
+        return _compile_inplace_ufunc(plan)
+    return _compile_call(plan, fix)
 
 
-def _by_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
+def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     """``write(out, *operands)`` for memory and Python scalars of any kind."""
-    alone = _call(plan, fix)
-    call, read = staged(plan, alone), _reader(plan)
+    alone = _make_call(plan, fix)
+    call, read = make_staged_call(plan, alone), _make_operand_reader(plan)
     if call is alone:
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         exact = has_one_result(plan.operation.function, plan.inputs)
-        call = shared(alone, layout, itemsize, _nbytes(plan), exact)
+        call = make_shared_call(alone, layout, itemsize, _traffic_bytes(plan), exact)
 
     def run(out: Tensor, *operands: Any) -> None:
         call(read(operands), out.memory)
@@ -116,14 +136,14 @@ def _by_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     return run
 
 
-def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
+def _does_numpy_give_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
     """Return whether NumPy, left to itself, returns an array of the planned dtype and layout."""
     return (
-        isinstance(_numpy(plan), np.ufunc)
-        and not is_large(_nbytes(plan))
-        and (fix is None or function_of(plan.operation.function).right_alone)
+        isinstance(_numpy_function(plan), np.ufunc)
+        and not is_large_call(_traffic_bytes(plan))
+        and (fix is None or elementwise_function(plan.operation.function).is_right_when_allocating)
         and _is_packed_alike(plan)
-        and _natural(plan)
+        and _is_numpy_promotion(plan)
     )
 
 
@@ -141,21 +161,21 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
     )
 
 
-def _fix(plan: ElementwisePlan) -> Fix | None:
+def _required_fix(plan: ElementwisePlan) -> Fix | None:
     """What replaces NumPy's function in the planned dtypes, if it departs from the standard."""
-    fixes = function_of(plan.operation.function).fixes
+    fixes = elementwise_function(plan.operation.function).fixes
     if not fixes:
         return None
     name = plan.inputs[-1].name
-    found = fixes.get(name) or (fixes.get(f"{name}*") if _last_repeats(plan) else None)
-    return found or (fixes.get(f"{name}<") if _needs_scalar_loop(plan) else None)
+    fix = fixes.get(name) or (fixes.get(f"{name}*") if _is_last_operand_repeated(plan) else None)
+    return fix or (fixes.get(f"{name}<") if _needs_scalar_loop(plan) else None)
 
 
-def _numpy(plan: ElementwisePlan) -> Any:
-    return function_of(plan.operation.function).numpy
+def _numpy_function(plan: ElementwisePlan) -> Any:
+    return elementwise_function(plan.operation.function).numpy_function
 
 
-def _last_repeats(plan: ElementwisePlan) -> bool:
+def _is_last_operand_repeated(plan: ElementwisePlan) -> bool:
     """Return whether the last operand may be one value for many elements of the result."""
     last = plan.operands[-1]
     if isinstance(last, type) or last.layout.size <= 1:
@@ -178,46 +198,46 @@ def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
     return any(not 0 <= stride < _FAR for o in strided for stride in o.strides)
 
 
-def _natural(plan: ElementwisePlan) -> bool:
+def _is_numpy_promotion(plan: ElementwisePlan) -> bool:
     """Return whether NumPy's own promotion of these operands is the planned one."""
-    if _odd(plan):
+    if _predecoders(plan):
         return False
-    if not _has_tensors_alone(plan):
+    if not _has_only_tensors(plan):
         if any(dtypes.is_bfloat16(d) for d in plan.inputs):
             return False  # NumPy takes Python scalars beside bfloat16 for float32
         if plan.result.dtype == dtypes.bool and plan.inputs[0].kind in "iu":
             return False  # NumPy compares integers with Python integers that do not fit
-    return _loop(plan, [o if isinstance(o, type) else o.dtype for o in plan.operands])
+    return _has_planned_loop(plan, [o if isinstance(o, type) else o.dtype for o in plan.operands])
 
 
-def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
+def _has_planned_loop(plan: ElementwisePlan, operand_types: Sequence[Any]) -> bool:
     """Return whether NumPy picks the planned dtypes for operands of dtypes (or scalar kinds).
 
     To divide integers it has loops that convert them: 16 MB of int32 6.3 ms, by a buffer 13.6.
     """
     try:
-        *inputs, result = _numpy(plan).resolve_dtypes((*given, None))
+        *inputs, result = _numpy_function(plan).resolve_dtypes((*operand_types, None))
     except TypeError:
         return False
     if result != plan.result.dtype:
         return False
-    if plan.operation.takes_integers and all(o.kind in "iu" for o in _dtypes(plan)):
+    if plan.operation.accepts_integers and all(o.kind in "iu" for o in _operand_dtypes(plan)):
         return all(d.kind in "iuf" for d in inputs)
     return tuple(inputs) == plan.inputs
 
 
-def _dtypes(plan: ElementwisePlan) -> list[dtypes.DType]:
+def _operand_dtypes(plan: ElementwisePlan) -> list[dtypes.DType]:
     """What the operands hold; of scalars, what they are converted to."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     return [i if isinstance(o, type) else o.dtype for o, i in pairs]
 
 
-def _converts(plan: ElementwisePlan) -> bool:
+def _needs_conversion(plan: ElementwisePlan) -> bool:
     """Return whether some operand holds another dtype than the function is to get."""
-    return _dtypes(plan) != [*plan.inputs]
+    return _operand_dtypes(plan) != [*plan.inputs]
 
 
-def _has_tensors_alone(plan: ElementwisePlan) -> bool:
+def _has_only_tensors(plan: ElementwisePlan) -> bool:
     return {*map(type, plan.operands)} == {TensorSpec}
 
 
@@ -227,21 +247,21 @@ def _has_tensors_alone(plan: ElementwisePlan) -> bool:
 _RUN = 128
 
 
-def _nbytes(plan: ElementwisePlan) -> int:
+def _traffic_bytes(plan: ElementwisePlan) -> int:
     """The bytes that a call reads and writes."""
     tensors = [plan.result, *[o for o in plan.operands if isinstance(o, TensorSpec)]]
     return sum([t.layout.size * t.dtype.itemsize for t in tensors])
 
 
-def _context(plan: ElementwisePlan) -> Any:
+def _context_copier(plan: ElementwisePlan) -> Any:
     """A context for a ufunc: 16 MB of int32 + float64 take 7.5 ms with a large buffer or 14.7."""
-    return quiet.copy if _converts(plan) or _in_short_runs(plan) else unbuffered.copy
+    return quiet.copy if _needs_conversion(plan) or _has_short_runs(plan) else unbuffered.copy
 
 
-def _in_short_runs(plan: ElementwisePlan) -> bool:
+def _has_short_runs(plan: ElementwisePlan) -> bool:
     """Return whether the operands and the result continue together for a few elements only."""
     result = plan.result.layout
-    if result.ndim < 2 or (plan.is_one_run and not plan.destinations):
+    if result.ndim < 2 or (plan.is_contiguous_loop and not plan.destinations):
         return False
     tensors = [
         o.layout.broadcast_to(result.shape) for o in plan.operands if isinstance(o, TensorSpec)
@@ -250,10 +270,10 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
     return together.ndim > 1 and together.shape[-1] < _RUN
 
 
-def _by_numpy(plan: ElementwisePlan, fix: Fix | None) -> Run:
+def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
     """Few packed elements of one order, which NumPy allocates: the shortest path there is."""
-    function, spec = _numpy(plan), plan.result
-    copy, new, narrow = _context(plan), object.__new__, _narrows_integers(plan)
+    function, spec = _numpy_function(plan), plan.result
+    copy, new, narrow = _context_copier(plan), object.__new__, _rounds_integers_twice(plan)
 
     def run_unary(x: Tensor) -> Tensor:
         result = new(Tensor)
@@ -277,32 +297,32 @@ def _by_numpy(plan: ElementwisePlan, fix: Fix | None) -> Run:
             else:
                 result.memory = copy().run(function, x, y.memory)
         except OverflowError:  # to be rounded once, or an error, which that raises
-            return allocating(new_tensors(spec), _by_call(plan, fix))(x, y)
+            return allocate_then_write(tensor_allocator(spec), _compile_call(plan, fix))(x, y)
         result.spec, result.home = spec, None
         return result
 
     if len(plan.operands) == 1:
         return run_unary
-    return run_tensors if _has_tensors_alone(plan) else run_with_number
+    return run_tensors if _has_only_tensors(plan) else run_with_number
 
 
 # Up to so many elements a call costs more than they do.
 _FEW = 1024
 
 
-def _of_few(plan: ElementwisePlan, function: Any, others: Run) -> Run | None:
+def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) -> Run | None:
     """A `function` of three that converts nothing, for few elements; `others`: for rare scalars."""
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
-    ranges = [(i, *plain_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
+    ranges = [(i, *plain_scalar_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
     odd = plan.result.dtype.kind == "V"  # of which NumPy's have no loop
-    if odd or _converts(plan) or any(least > most for _, least, most in ranges):
+    if odd or _needs_conversion(plan) or any(least > most for _, least, most in ranges):
         return None
     spec, new = plan.result, object.__new__
 
     def run(x: Any, y: Any, z: Any) -> Tensor:
         for i, least, most in ranges:
             if not least <= (x, y, z)[i] <= most:
-                return others(x, y, z)
+                return fallback(x, y, z)
         result = new(Tensor)
         result.memory = function(
             x.memory if type(x) is Tensor else x,
@@ -315,7 +335,7 @@ def _of_few(plan: ElementwisePlan, function: Any, others: Run) -> Run | None:
     return run
 
 
-def _narrows_integers(plan: ElementwisePlan) -> bool:
+def _rounds_integers_twice(plan: ElementwisePlan) -> bool:
     """Whether NumPy would round a Python integer twice: to float64, and to what tensors hold."""
     return int in plan.operands and plan.inputs[-1] in (dtypes.float32, dtypes.complex64)
 
@@ -323,12 +343,14 @@ def _narrows_integers(plan: ElementwisePlan) -> bool:
 Reader = Callable[[tuple[Any, ...]], list[Array]]
 
 
-def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None = None) -> Reader:
+def _make_operand_reader(
+    plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None = None
+) -> Reader:
     """From the operands to what the function gets: the memory of tensors, or `of_tensor`."""
-    if of_tensor is None and _has_tensors_alone(plan):
+    if of_tensor is None and _has_only_tensors(plan):
         return lambda operands: [o.memory for o in operands]
     get = [
-        scalar_reader(plan.operation.name, dtype, o)
+        make_scalar_reader(plan.operation.name, dtype, o)
         if isinstance(o, type)
         else of_tensor or attrgetter("memory")
         for o, dtype in zip(plan.operands, plan.inputs, strict=True)
@@ -336,21 +358,21 @@ def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None =
     return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
 
 
-def _odd(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
+def _predecoders(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
     """Readers of operands that ml_dtypes converts otherwise: bool from any byte, narrow types."""
-    found: dict[int, Callable[[Array], Array]] = {}
+    decoders: dict[int, Callable[[Array], Array]] = {}
     for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True)):
         if isinstance(o, TensorSpec) and o.dtype != d:
             if o.dtype == dtypes.bool and dtypes.is_bfloat16(d):
-                found[i] = truths
-            elif dtypes.is_narrow(o.dtype):
-                found[i] = decoded
-    return found
+                decoders[i] = normalize_bools
+            elif dtypes.is_narrow_dtype(o.dtype):
+                decoders[i] = decode_narrow
+    return decoders
 
 
-def _call(plan: ElementwisePlan, fix: Fix | None) -> Call:
+def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """``call(arrays, out)``: the operation, with the planned dtypes, without warnings."""
-    call, odd = _converting(plan, fix), _odd(plan)
+    call, odd = _make_converting_call(plan, fix), _predecoders(plan)
     if not odd:
         return call
     return lambda arrays, out: call(
@@ -358,30 +380,30 @@ def _call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     )
 
 
-def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
+def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """``call(arrays, out)`` for operands whose bool memory is zeros and ones."""
-    function = _numpy(plan)
-    converts = _converts(plan)
-    copy: Any = _context(plan)
-    if fix is not None or (converts and not isinstance(_numpy(plan), np.ufunc)):
+    function = _numpy_function(plan)
+    converts = _needs_conversion(plan)
+    copy: Any = _context_copier(plan)
+    if fix is not None or (converts and not isinstance(_numpy_function(plan), np.ufunc)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
-        if not converts and function_of(plan.operation.function).right_alone:
+        if not converts and elementwise_function(plan.operation.function).is_right_when_allocating:
             nbytes = 0  # which passes once over most memory
-        return in_blocks(fix or function, plan.inputs, converts, nbytes)
-    if not isinstance(_numpy(plan), np.ufunc):
+        return make_blockwise_call(fix or function, plan.inputs, converts, nbytes)
+    if not isinstance(_numpy_function(plan), np.ufunc):
         return lambda arrays, out: copy().run(function, *arrays, out)
-    if _loop(plan, _dtypes(plan)):
+    if _has_planned_loop(plan, _operand_dtypes(plan)):
         return lambda arrays, out: copy().run(function, *arrays, out=out)
     signature = (*plan.inputs, plan.result.dtype)
     convert: Any = functools.partial(function, signature=signature, casting="unsafe")
-    return lambda arrays, out: quietly(convert, *arrays, out=out)
+    return lambda arrays, out: call_quietly(convert, *arrays, out=out)
 
 
-def alone(plan: ElementwisePlan) -> Any:
+def standalone_ufunc(plan: ElementwisePlan) -> Any:
     """The ufunc that gives the planned result of memory and Python scalars up to 2**53, or None."""
-    fix = None if _usual(plan) else _fix(plan)
-    found = _usual(plan) is None and _numpy_alone_gives_the_layout(plan, fix)
-    return _numpy(plan) if found and not plan.result.layout.is_tiled else None
+    fix = None if _usual_scalar_test(plan) else _required_fix(plan)
+    is_standalone = _usual_scalar_test(plan) is None and _does_numpy_give_the_layout(plan, fix)
+    return _numpy_function(plan) if is_standalone and not plan.result.layout.is_tiled else None
 
 
 class BlockCall(NamedTuple):
@@ -389,11 +411,11 @@ class BlockCall(NamedTuple):
 
     common: Callable[..., object]
     rare: Callable[..., object]  # for a Python scalar as last operand that is not `usual`
-    usual: Callable[[Any], bool] | None
-    exact: bool  # a ufunc takes the arrays as they are, so that `out` may be one of them
+    is_usual_scalar: Callable[[Any], bool] | None
+    may_overwrite: bool  # a ufunc takes the arrays as they are, so that `out` may be one of them
 
 
-def block_call(plan: ElementwisePlan) -> BlockCall:
+def make_block_call(plan: ElementwisePlan) -> BlockCall:
     """The function of blocks of a plan's operands: arrays of any broadcast shapes."""
     vector = Layout.row_major((1,))
     shrunk = replace(
@@ -404,41 +426,49 @@ def block_call(plan: ElementwisePlan) -> BlockCall:
         ),
         result=TensorSpec(plan.result.dtype, vector, plan.result.device),
     )
-    usual, fix = _usual(plan), _fix(plan)
-    rare = _positional(_call(shrunk, fix))
+    usual, fix = _usual_scalar_test(plan), _required_fix(plan)
+    rare = _with_out_keyword(_make_call(shrunk, fix))
     if usual is None and fix is not None:
         return BlockCall(rare, rare, None, False)
-    exact = isinstance(_numpy(plan), np.ufunc) and not _odd(plan) and _loop(plan, _dtypes(plan))
-    common = _numpy(plan) if exact else _positional(_call(shrunk, None))
-    return BlockCall(common, rare, usual, exact and usual is None and not _converts(plan))
+    exact = (
+        isinstance(_numpy_function(plan), np.ufunc)
+        and not _predecoders(plan)
+        and _has_planned_loop(plan, _operand_dtypes(plan))
+    )
+    common = _numpy_function(plan) if exact else _with_out_keyword(_make_call(shrunk, None))
+    return BlockCall(common, rare, usual, exact and usual is None and not _needs_conversion(plan))
 
 
-def _positional(call: Call) -> Callable[..., object]:
+def _with_out_keyword(call: Call) -> Callable[..., object]:
     return lambda *arrays, out: call(arrays, out)
 
 
 def is_one_ufunc(plan: ElementwisePlan) -> bool:
     """Whether a plan is one call of a ufunc, which buffers operands that overlap the result."""
     if (
-        not isinstance(_numpy(plan), np.ufunc)
-        or _fix(plan) is not None
+        not isinstance(_numpy_function(plan), np.ufunc)
+        or _required_fix(plan) is not None
         or plan.result.layout.is_tiled
     ):
         return False
-    if is_large(_nbytes(plan)):  # it may be several
+    if is_large_call(_traffic_bytes(plan)):  # it may be several
         return False
-    call = _call(plan, None)
-    return staged(plan, call) is call
+    call = _make_call(plan, None)
+    return make_staged_call(plan, call) is call
 
 
-def _is_plain(plan: ElementwisePlan) -> bool:
+def _is_plain_binary_ufunc(plan: ElementwisePlan) -> bool:
     """Return whether one ufunc takes both operands as they are."""
-    return len(plan.operands) == 2 and is_one_ufunc(plan) and _natural(plan)
+    return len(plan.operands) == 2 and is_one_ufunc(plan) and _is_numpy_promotion(plan)
 
 
-def _into_directly(plan: ElementwisePlan) -> Run:
+def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
     """``x += y`` and the like, where NumPy's promotion is the planned one."""
-    function, copy, narrow = _numpy(plan), _context(plan), _narrows_integers(plan)
+    function, copy, narrow = (
+        _numpy_function(plan),
+        _context_copier(plan),
+        _rounds_integers_twice(plan),
+    )
 
     def run(out: Tensor, x: Any, y: Any) -> Tensor:
         first = x.memory if type(x) is Tensor else x
@@ -448,7 +478,7 @@ def _into_directly(plan: ElementwisePlan) -> Run:
                 raise OverflowError
             copy().run(function, first, second, out=out.memory)
         except OverflowError:
-            _by_call(plan, None)(out, x, y)
+            _compile_call(plan, None)(out, x, y)
         return out
 
     return run
@@ -466,15 +496,18 @@ _MOST_CHUNKS = 1024  # chunks, of whatever is too large for any cache
 Region = tuple[slice, ...]
 
 
-def _run_flat(spec: TensorSpec, call: Call, read: Reader) -> Run:
+def _compile_flat_run(spec: TensorSpec, call: Call, read: Reader) -> Run:
     """`call` on what `read` makes of the operands: the slots of their blocks, or numbers."""
     layout, dtype = spec.layout, spec.dtype
     whole = Layout(layout.padded_shape, layout.strides)
     strides = byte_strides(whole, dtype.itemsize)
     elements = tuple(slice(0, n) for n in layout.shape)
-    bits = padding_bits(layout.padding_value, dtype)
+    bits = padding_value_array(layout.padding_value, dtype)
     room = max(CHUNK_BYTES // dtype.itemsize, whole.size // _MOST_CHUNKS)
-    chunks, allocate = list(_chunks(layout, room)), new_array(spec, (whole.required_size,))
+    chunks, allocate = (
+        list(_chunks_with_padding(layout, room)),
+        make_array_allocator(spec, (whole.required_size,)),
+    )
 
     def run(*operands: Any) -> Tensor:
         storage = allocate()
@@ -488,16 +521,16 @@ def _run_flat(spec: TensorSpec, call: Call, read: Reader) -> Run:
                 block[region] = bits
 
         share_pieces(chunks, write)
-        return Tensor._new(block[elements], spec, (storage, 0))
+        return Tensor._from_memory(block[elements], spec, (storage, 0))
 
     return run
 
 
-def _chunks(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
+def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
     """Cuts of about `room` slots along the slowest dimension, and the padding in each."""
     slowest = layout.minor_to_major[-1]
     size, step = layout.padded_shape[slowest], layout.strides[slowest]
-    for start, stop in [(cut.start, cut.stop) for cut in pieces(size, max(1, room // step))]:
+    for start, stop in [(cut.start, cut.stop) for cut in axis_slices(size, max(1, room // step))]:
         regions = []
         for ranges in boxes.padding_ranges(layout):
             low, high = ranges[slowest]
@@ -507,25 +540,27 @@ def _chunks(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
         yield slice(start * step, stop * step), regions
 
 
-def _run_tiled(plan: ElementwisePlan, fix: Fix | None) -> Write:
+def _compile_tiled_run(plan: ElementwisePlan, fix: Fix | None) -> Write:
     """Tiled tensors of one placement: written over vectors of their slots, then the padding."""
-    spec, fill = plan.result, padding_filler(plan.result)
+    spec, fill = plan.result, make_padding_filler(plan.result)
     tiled = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
-    operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiled, strict=True))
-    result = _slots(spec)
+    operands = tuple(
+        _slot_vector_spec(o) if t else o for o, t in zip(plan.operands, tiled, strict=True)
+    )
+    result = _slot_vector_spec(spec)
     vectors: list[Any] = [result, *[o if t else None for o, t in zip(operands, tiled, strict=True)]]
-    run = _write(replace(plan, operands=operands, result=result), fix)
+    run = _compile_with_fix(replace(plan, operands=operands, result=result), fix)
 
     def call(*tensors: Any) -> None:
         pairs = zip(tensors, vectors, strict=True)
-        run(*[x if v is None else Tensor._new(x.memory, v) for x, v in pairs])
+        run(*[x if v is None else Tensor._from_memory(x.memory, v) for x, v in pairs])
         if fill is not None:
-            fill(*home_of(tensors[0]))
+            fill(*storage_and_slot(tensors[0]))
 
     return call
 
 
-def _slots(operand: Any) -> TensorSpec:
+def _slot_vector_spec(operand: Any) -> TensorSpec:
     """All slots of a tiled tensor as a vector."""
     layout = Layout.row_major((operand.layout.required_size,))
     return TensorSpec(operand.dtype, layout, operand.device)

@@ -8,37 +8,37 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import Array, tensor_of_bytes, tensor_over
+from tensorlayout.cpu.engine.memory import Array, tensor_over_array, tensor_over_bytes
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, is_numpys, uint8
-from tensorlayout.plan import extent
+from tensorlayout.dtypes import DType, is_numpy_dtype, uint8
+from tensorlayout.plan import byte_address_range
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
-class _Held(tuple[Any, ...]):
+class _PinnedMemory(tuple[Any, ...]):
     """The memory of an array, and a weak reference to it: NumPy does not resize it meanwhile."""
 
     __slots__ = ()
     __array_struct__ = property(itemgetter(0))
 
 
-def held(array: Array) -> Array:
+def pin_array(array: Array) -> Array:
     """The memory of an array of NumPy's in an array of our own.
 
     No shape or dtype that the other is given changes it; NumPy refuses to resize the other, or a
     buffer below it, meanwhile. ValueError for a buffer that is closed or released.
     """
-    array = plain(array)
-    keeper = weakref.ref(array) if array.flags.owndata else keeper_of(array)  # the first: 0.1 us
+    array = as_base_ndarray(array)
+    keeper = weakref.ref(array) if array.flags.owndata else memory_keeper(array)
     if keeper is None:
         return array.view()
     # NumPy does not take the "f1" that it gives for float8_e5m2.
     memory = array.view(np.uint8) if array.dtype.str[1:] == "f1" else array
-    mine: Array = np.asarray(_Held((memory.__array_struct__, keeper)))
-    return mine if mine.dtype == array.dtype else mine.view(array.dtype)
+    own_array: Array = np.asarray(_PinnedMemory((memory.__array_struct__, keeper)))
+    return own_array if own_array.dtype == array.dtype else own_array.view(array.dtype)
 
 
-def keeper_of(array: Array) -> object:
+def memory_keeper(array: Array) -> object:
     """What the memory of an array stays in place with; None where the array sees to that itself.
 
     NumPy keeps only the object that it is given as `buffer=`, and no view: a bytearray can be
@@ -46,7 +46,7 @@ def keeper_of(array: Array) -> object:
     """
     while (base := _base_of(array)) is not None:
         if not isinstance(base, np.ndarray):
-            view = None if type(base) in _LASTING else view_of(base)
+            view = None if type(base) in _LASTING else pin_buffer(base)
             if type(base) is not memoryview:
                 return view
             base = base.obj
@@ -56,7 +56,7 @@ def keeper_of(array: Array) -> object:
     return weakref.ref(array) if _flags_of(array).owndata else None
 
 
-def view_of(obj: Any) -> memoryview | None:
+def pin_buffer(obj: Any) -> memoryview | None:
     """A view that pins the memory of a buffer; None for other objects. ValueError if it is gone."""
     try:
         return memoryview(obj)
@@ -71,12 +71,12 @@ _base_of = np.ndarray.base.__get__
 _flags_of = np.ndarray.flags.__get__
 
 
-def plain(array: Array) -> Array:
+def as_base_ndarray(array: Array) -> Array:
     """`array` without what a subclass makes of its attributes and methods."""
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 
-class _Borrowed:
+class _ExternalInterface:
     """What NumPy needs to see memory of another library; kept by the arrays over it."""
 
     __slots__ = ("__array_interface__", "owner")
@@ -88,10 +88,10 @@ class _Borrowed:
 
 # What an array may be over that never changes, or keeps all that is below it. NumPy puts `_Held`
 # into a tuple.
-_LASTING = (bytes, tuple, _Held, _Borrowed)
+_LASTING = (bytes, tuple, _PinnedMemory, _ExternalInterface)
 
 
-def array_at(
+def array_over_address(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],
@@ -101,7 +101,7 @@ def array_at(
     readonly: bool,
 ) -> Array:
     """An array over memory that `owner` keeps, from index (0, …, 0) on. BufferError for none."""
-    extent(address, dtype.itemsize, shape, byte_steps)
+    byte_address_range(address, dtype.itemsize, shape, byte_steps)
     if 0 in shape:
         array = np.empty(shape, dtype)
         array.flags.writeable = not readonly
@@ -109,15 +109,15 @@ def array_at(
     steps = zip(shape, byte_steps, strict=True)
     interface = {
         "version": 3,
-        "typestr": dtype.str if is_numpys(dtype) else f"<u{dtype.itemsize}",
+        "typestr": dtype.str if is_numpy_dtype(dtype) else f"<u{dtype.itemsize}",
         "shape": shape,
         "strides": tuple(s if n > 1 else dtype.itemsize for n, s in steps),
         "data": (address, readonly),
     }
-    return np.asarray(_Borrowed(interface, owner)).view(dtype)
+    return np.asarray(_ExternalInterface(interface, owner)).view(dtype)
 
 
-def borrowed(
+def wrap_external(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],
@@ -128,10 +128,14 @@ def borrowed(
     readonly: bool,
 ) -> Tensor | None:
     """A tensor over memory as `array_at` takes it; None where strides are no whole elements."""
-    return tensor_over(array_at(address, dtype, shape, byte_steps, owner, readonly=readonly))
+    return tensor_over_array(
+        array_over_address(address, dtype, shape, byte_steps, owner, readonly=readonly)
+    )
 
 
-def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
+def wrap_external_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
     """A tensor over memory packed below a byte, whose lowest slot begins the byte at `address`."""
     count = spec.layout.nbytes(spec.dtype)
-    return tensor_of_bytes(array_at(address, uint8, (count,), (1,), owner, readonly=readonly), spec)
+    return tensor_over_bytes(
+        array_over_address(address, uint8, (count,), (1,), owner, readonly=readonly), spec
+    )

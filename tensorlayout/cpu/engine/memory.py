@@ -16,9 +16,9 @@ import numpy as np
 from tensorlayout.cpu.engine.packing import pack, unpack
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, uint8
-from tensorlayout.errors import shown
-from tensorlayout.layout import Layout, Padding, boxes, descending
-from tensorlayout.plan import Exposed, padding_bytes, spec_of_strides, whole_bytes
+from tensorlayout.errors import short_repr
+from tensorlayout.layout import Layout, Padding, boxes, row_major_order
+from tensorlayout.plan import ExportInfo, padding_bytes, slot_byte_offset, spec_of_strides
 from tensorlayout.tensor import Home, Tensor, TensorSpec
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +35,7 @@ unbuffered = quiet.copy()
 unbuffered.run(np.setbufsize, 16)
 
 
-def quietly(function: Any, *args: Any, **named: Any) -> Any:
+def call_quietly(function: Any, *args: Any, **named: Any) -> Any:
     """``function(*args, **named)`` without warnings of NumPy."""
     return quiet.copy().run(function, *args, **named)
 
@@ -46,7 +46,7 @@ def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
     return tuple(s * itemsize if n > 1 else itemsize for n, s in pairs)
 
 
-def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
+def array_of_layout(storage: Array, dtype: DType, layout: Layout) -> Array:
     """The strided array of `layout` over a C-contiguous array; NumPy checks the bounds again.
 
     Of a tiled layout all slots, from the lowest to the last that it requires; of one packed below a
@@ -55,7 +55,7 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
     shape, first, itemsize = layout.shape, layout.offset, dtype.itemsize
     strides: tuple[int, ...]
     if layout.slot_bits is not None:
-        first, count = slots_in_bytes(layout, layout.lowest)
+        first, count = packed_byte_range(layout, layout.lowest)
         shape, strides, dtype, itemsize = (count,), (1,), uint8, 1
     elif layout.is_tiled:
         shape, first = (max(0, layout.required_size - layout.lowest),), layout.lowest
@@ -69,7 +69,7 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
     return empty
 
 
-def box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array, int], Array]:
+def make_box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array, int], Array]:
     """``view(storage, slot)``: a box of a tensor whose lowest slot is there, an axis a digit."""
     itemsize, start = dtype.itemsize, box.offset_in(layout) - layout.lowest
     shape, strides = box.shape, tuple([s * itemsize for s in box.strides_in(layout)])
@@ -90,24 +90,24 @@ _PITCH = 256  # so do rows, by multiples of this, as textures and 2-D copies on 
 _address, _first = ctypes.addressof, ctypes.c_char.from_buffer
 
 
-def aligned_bytes(count: int, alignment: int = ALIGNMENT, *, zeros: bool = False) -> Array:
+def allocate_aligned_bytes(count: int, alignment: int = ALIGNMENT, *, zeros: bool = False) -> Array:
     """So many bytes, from a multiple of `alignment` on: zeros, or what is in memory."""
     room: Any = (np.zeros if zeros else np.empty)(count + alignment, np.uint8)
     start = -_address(_first(room)) % alignment
     return np.ndarray(count, np.uint8, room, start)
 
 
-def taken_from(buffers: list[Array], count: int) -> Array:
+def take_buffer(buffers: list[Array], count: int) -> Array:
     """A buffer of at least so many bytes, aligned: one of those not in use, or a new one."""
     # Not one for each thread: a finalizer may start another call in the middle of ours.
     with contextlib.suppress(IndexError):
         buffer = buffers.pop()
         if buffer.nbytes >= count:
             return buffer
-    return aligned_bytes(count)
+    return allocate_aligned_bytes(count)
 
 
-def new_array(
+def make_array_allocator(
     spec: TensorSpec, shape: tuple[int, ...], *, zeros: bool = False
 ) -> Callable[[], Array]:
     """What makes row-major arrays of a shape one after the other: the storage of new tensors."""
@@ -115,78 +115,78 @@ def new_array(
     if layout.is_padded and not layout.is_tiled:
         pitch = layout.padded_shape[layout.minor_to_major[0]] * dtype.itemsize
     in_pitch = pitch > 0 and pitch % _PITCH == 0
-    nbytes = layout._bytes_of(layout.required_size, dtype.itemsize)
+    nbytes = layout._slots_to_bytes(layout.required_size, dtype.itemsize)
     if not in_pitch and nbytes <= UNALIGNED:
         return functools.partial(np.zeros if zeros else np.empty, shape, dtype)
     octets, alignment = math.prod(shape) * dtype.itemsize, _PITCH if in_pitch else ALIGNMENT
 
     def make() -> Array:
         try:
-            return np.ndarray(shape, dtype, aligned_bytes(octets, alignment, zeros=zeros))
+            return np.ndarray(shape, dtype, allocate_aligned_bytes(octets, alignment, zeros=zeros))
         except MemoryError:
-            raise _too_large(spec) from None
+            raise _allocation_error(spec) from None
 
     return make
 
 
-def home_of(tensor: Tensor) -> Home:
+def storage_and_slot(tensor: Tensor) -> Home:
     """The storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
     home = tensor.home
     if home is None:  # kept: the next view finds it
         memory = tensor.memory
-        whole = memory if memory.flags.c_contiguous else bytes_from(memory, tensor.spec.layout)
+        whole = memory if memory.flags.c_contiguous else slot_bytes(memory, tensor.spec.layout)
         tensor.home = home = (whole, 0)
     return home
 
 
-def run_of(operand: Tensor) -> Array:
+def padded_slots(operand: Tensor) -> Array:
     """The slots of the padded block of an operand, as they are stored; of one of rank 0 itself."""
     if not operand.spec.layout.shape:
         return operand.memory
-    storage, slot = home_of(operand)
+    storage, slot = storage_and_slot(operand)
     spec = operand.spec
     size = (spec.layout.required_size,)
     return np.ndarray(size, spec.dtype, storage, slot * spec.dtype.itemsize)
 
 
-def storage_of(tensor: Tensor) -> Array:
+def storage_bytes(tensor: Tensor) -> Array:
     """The storage of a tensor as an array of bytes."""
-    storage: Array = home_of(tensor)[0]
+    storage: Array = storage_and_slot(tensor)[0]
     plain = storage.ndim == 1 and storage.dtype == np.uint8
     return storage if plain else storage.reshape(-1).view(np.uint8)
 
 
-def read(tensor: Tensor) -> Array:
+def read_bytes(tensor: Tensor) -> Array:
     """The bytes that the layout requires of a tensor's storage; bits behind the last read as 0."""
     layout, itemsize = tensor.spec.layout, tensor.itemsize
     if not layout.required_size:
         return np.empty(0, np.uint8)
-    storage, (_, slot) = storage_of(tensor), home_of(tensor)
+    storage, (_, slot) = storage_bytes(tensor), storage_and_slot(tensor)
     tensor.home = (storage, slot)  # joblib knows arrays by identity: always the same for a whole
     first, count = slot * itemsize, layout.nbytes(itemsize)
     if layout.slot_bits is not None:
-        first, count = slots_in_bytes(layout, slot)
-        kept = 255 >> layout.spare_bits
-        if int(storage[first + count - 1]) > kept:
-            found = storage[first : first + count].copy()
-            found[-1] &= kept
-            return found
+        first, count = packed_byte_range(layout, slot)
+        used_bits = 255 >> layout.spare_bits
+        if int(storage[first + count - 1]) > used_bits:
+            octets = storage[first : first + count].copy()
+            octets[-1] &= used_bits
+            return octets
     return storage if count == storage.size else storage[first : first + count]
 
 
-def tensor_of_bytes(octets: Array, spec: TensorSpec) -> Tensor:
+def tensor_over_bytes(octets: Array, spec: TensorSpec) -> Tensor:
     """A tensor over bytes of its own, as many as its layout requires."""
-    return Tensor._new(array_over(octets, spec.dtype, spec.layout), spec, (octets, 0))
+    return Tensor._from_memory(array_of_layout(octets, spec.dtype, spec.layout), spec, (octets, 0))
 
 
-def slots_in_bytes(layout: Layout, slot: int) -> tuple[int, int]:
+def packed_byte_range(layout: Layout, slot: int) -> tuple[int, int]:
     """The first byte of a packed layout from `slot` on, and their count. ValueError within one."""
-    first = whole_bytes(layout, slot)
-    return first, layout._bytes_of(max(0, layout.required_size - layout.lowest), 1)
+    first = slot_byte_offset(layout, slot)
+    return first, layout._slots_to_bytes(max(0, layout.required_size - layout.lowest), 1)
 
 
 @contextlib.contextmanager
-def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
+def unpack_then_repack(octets: Array, layout: Layout) -> Iterator[Array]:
     """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed."""
     assert layout.slot_bits is not None
     numbers = np.empty(max(0, layout.required_size - layout.lowest), np.uint8)
@@ -196,19 +196,19 @@ def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
     pack(numbers, layout.slot_bits, octets)
 
 
-def packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Array:
+def read_packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Array:
     """A few elements of a tensor packed below a byte, by their indices."""
     layout, octets = tensor.spec.layout, tensor.memory
-    bits, found = layout.slot_bits, []
+    bits, numbers = layout.slot_bits, []
     assert bits is not None
     for index in indices:
         byte, shift = divmod((layout.offset_of(index) - layout.lowest) * bits, 8)
         word = int.from_bytes(octets[byte : byte + 2].tobytes(), "little")
-        found.append(word >> shift & (2**bits - 1))
-    return np.asarray(found, np.uint8).view(tensor.dtype)
+        numbers.append(word >> shift & (2**bits - 1))
+    return np.asarray(numbers, np.uint8).view(tensor.dtype)
 
 
-def bytes_from(memory: Array, layout: Layout) -> Array:
+def slot_bytes(memory: Array, layout: Layout) -> Array:
     """The bytes of all slots from the lowest on; `memory` is the array of `layout`, at slot 0."""
     if layout.size == 0:
         return np.empty(layout.required_size * memory.itemsize, np.uint8)
@@ -217,116 +217,122 @@ def bytes_from(memory: Array, layout: Layout) -> Array:
     backwards = tuple(slice(None, None, -1 if s < 0 else 1) for s in memory.strides)
     corner = memory[backwards][(0,) * memory.ndim + (...,)]
     count = layout.required_size * memory.itemsize
-    one = corner.reshape(1).view(np.uint8)
+    corner_bytes = corner.reshape(1).view(np.uint8)
     # as_strided is safe here: the layout was checked against this memory when the tensor was made.
-    return np.lib.stride_tricks.as_strided(one, (count,), (1,), writeable=memory.flags.writeable)
+    return np.lib.stride_tricks.as_strided(
+        corner_bytes, (count,), (1,), writeable=memory.flags.writeable
+    )
 
 
-def padding_bits(value: Padding, dtype: DType) -> Array | None:
+def padding_value_array(value: Padding, dtype: DType) -> Array | None:
     """The content of padding as a 0-d array of `dtype`, or None where nothing is promised."""
     content = padding_bytes(value, dtype)
     return None if content is None else np.frombuffer(content, np.uint8).view(dtype).reshape(())
 
 
-def filler(
+def make_range_filler(
     layout: Layout, ranges: Iterable[Sequence[tuple[int, int]]], dtype: DType
 ) -> Callable[[Any, Array, int], None]:
     """``fill(value, storage, slot)``: write `ranges` of indices, as `boxes` takes them."""
-    found = [box for each in ranges for box in boxes.boxes(each, layout) or []]
-    parts = [box_viewer(layout, box, dtype) for box in found]
+    range_boxes = [
+        box for index_ranges in ranges for box in boxes.split_into_boxes(index_ranges, layout) or []
+    ]
+    box_views = [make_box_viewer(layout, box, dtype) for box in range_boxes]
 
     def fill(value: Any, storage: Array, slot: int) -> None:
-        for view in parts:
+        for view in box_views:
             view(storage, slot)[...] = value
 
     return fill
 
 
 @functools.lru_cache(maxsize=1024)
-def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
+def make_padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
     """``fill(storage, slot)``: write the padding of a tensor whose lowest slot is there, if any."""
     layout = spec.layout
-    bits = padding_bits(layout.padding_value, spec.dtype) if layout.is_padded else None
+    bits = padding_value_array(layout.padding_value, spec.dtype) if layout.is_padded else None
     if bits is None:
         return None
     form = layout.form  # the padding is behind, also what runs backwards
     ranges = boxes.padding_ranges(form)
     if layout.slot_bits is None:
-        return functools.partial(filler(form, ranges, spec.dtype), bits)
+        return functools.partial(make_range_filler(form, ranges, spec.dtype), bits)
     whole = form.with_slot_bits(None)
-    fill = filler(whole, ranges, spec.dtype)
+    fill = make_range_filler(whole, ranges, spec.dtype)
 
     def fill_packed(storage: Array, slot: int) -> None:
-        first, count = slots_in_bytes(form, slot)
+        first, count = packed_byte_range(form, slot)
         octets = storage.reshape(-1).view(np.uint8)[first : first + count]
-        with unpacked_in(octets, form) as numbers:
+        with unpack_then_repack(octets, form) as numbers:
             fill(bits, numbers, 0)
 
     return fill_packed
 
 
 @functools.lru_cache(maxsize=1024)
-def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
+def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes new tensors: uninitialised, their padding with its value, their gaps zeros."""
     layout, dtype, new = spec.layout, spec.dtype, object.__new__
     shape, count = layout.shape, layout.required_size
     odd = layout.form is not layout or layout.slot_bits is not None or not layout.size
     if odd or count * dtype.itemsize > sys.maxsize:
-        return functools.partial(_allocated, spec)
-    row_major = layout.minor_to_major == descending(len(shape))
+        return functools.partial(_allocate_tensor, spec)
+    row_major = layout.minor_to_major == row_major_order(len(shape))
     if row_major and layout.padded_shape == shape and not layout.is_tiled:
-        array = new_array(spec, shape)
+        array = make_array_allocator(spec, shape)
 
         def make_row_major() -> Tensor:
-            made = new(Tensor)
-            made.memory, made.spec, made.home = array(), spec, None
-            return made
+            tensor = new(Tensor)
+            tensor.memory, tensor.spec, tensor.home = array(), spec, None
+            return tensor
 
         return make_row_major
-    seen, fill = Layout((count,)) if layout.is_tiled else layout, padding_filler(spec)
-    allocate = new_array(spec, (count,))
-    shape, strides = seen.shape, byte_strides(seen, dtype.itemsize)
+    array_layout, fill = Layout((count,)) if layout.is_tiled else layout, make_padding_filler(spec)
+    allocate = make_array_allocator(spec, (count,))
+    shape, strides = array_layout.shape, byte_strides(array_layout, dtype.itemsize)
 
     def make() -> Tensor:
-        made, storage = new(Tensor), allocate()
+        tensor, storage = new(Tensor), allocate()
         if fill is not None:
             fill(storage, 0)
-        made.memory = np.ndarray(shape, dtype, storage, 0, strides)
-        made.spec, made.home = spec, (storage, 0)
-        return made
+        tensor.memory = np.ndarray(shape, dtype, storage, 0, strides)
+        tensor.spec, tensor.home = spec, (storage, 0)
+        return tensor
 
     return make
 
 
-def _allocated(spec: TensorSpec) -> Tensor:
+def _allocate_tensor(spec: TensorSpec) -> Tensor:
     """A new tensor of any layout, empty or too large ones too."""
     layout = spec.layout
     slots = math.prod([n or 1 for n in layout.padded_shape])  # sizes of 0 count as 1 for NumPy
     if max(slots, layout.required_size) * spec.dtype.itemsize > sys.maxsize:
-        raise _too_large(spec)  # NumPy would not try
+        raise _allocation_error(spec)  # NumPy would not try
     try:
         zeros = layout.form is not layout or layout.slot_bits is not None
-        storage = aligned_bytes(layout.nbytes(spec.dtype), zeros=zeros).view(spec.dtype)
+        storage = allocate_aligned_bytes(layout.nbytes(spec.dtype), zeros=zeros).view(spec.dtype)
     except MemoryError:
-        raise _too_large(spec) from None
-    tensor = tensor_of_bytes(storage, spec)
+        raise _allocation_error(spec) from None
+    tensor = tensor_over_bytes(storage, spec)
     fill_padding(tensor)
     return tensor
 
 
-def _too_large(spec: TensorSpec) -> MemoryError:
-    return MemoryError(_needs(spec.layout.shape, spec.dtype, spec.layout.nbytes(spec.dtype)))
+def _allocation_error(spec: TensorSpec) -> MemoryError:
+    return MemoryError(
+        _allocation_message(spec.layout.shape, spec.dtype, spec.layout.nbytes(spec.dtype))
+    )
 
 
-def _needs(shape: tuple[int, ...], dtype: DType, octets: int) -> str:
+def _allocation_message(shape: tuple[int, ...], dtype: DType, octets: int) -> str:
     return f"shape {shape} of {dtype} needs {octets} bytes, which cannot be allocated"
 
 
-def shortage(error: MemoryError) -> str:
+def describe_memory_error(error: MemoryError) -> str:
     """What a MemoryError says, NumPy's own too, which holds the shape and the dtype."""
     match error.args:
         case (tuple() as shape, np.dtype() as dtype):
-            return _needs(shape, dtype, math.prod(shape) * dtype.itemsize)
+            return _allocation_message(shape, dtype, math.prod(shape) * dtype.itemsize)
         case (str() as text,):
             return text
     return "the memory it needs cannot be allocated"
@@ -334,36 +340,36 @@ def shortage(error: MemoryError) -> str:
 
 def fill_padding(tensor: Tensor) -> None:
     """Write the padding that the tensor owns, if it has a value."""
-    fill = padding_filler(tensor.spec)
+    fill = make_padding_filler(tensor.spec)
     if fill is not None:
-        fill(*home_of(tensor))
+        fill(*storage_and_slot(tensor))
 
 
-def tensor_over(array: Array) -> Tensor | None:
+def tensor_over_array(array: Array) -> Tensor | None:
     """A tensor that shares the memory of an array; None where its strides are no whole elements."""
-    found = spec_of_strides(array.dtype, array.shape, array.strides)
-    if found is None:
+    spec = spec_of_strides(array.dtype, array.shape, array.strides)
+    if spec is None:
         return None
-    if array.flags.c_contiguous or found.layout.is_packed:  # the first: 0.1 us less
-        return Tensor._new(array, found)
-    return Tensor._new(array, found, (bytes_from(array, found.layout), 0))
+    if array.flags.c_contiguous or spec.layout.is_packed:  # the first: 0.1 us less
+        return Tensor._from_memory(array, spec)
+    return Tensor._from_memory(array, spec, (slot_bytes(array, spec.layout), 0))
 
 
-def exposed(tensor: Tensor) -> Exposed:
+def export_info(tensor: Tensor) -> ExportInfo:
     """Where the elements of a tensor are."""
     memory = tensor.memory
     address = memory.__array_interface__["data"][0]
     layout = tensor.spec.layout
     if not layout.is_strided:  # its memory begins at the lowest slot
-        address += layout._bytes_of(layout.offset, tensor.itemsize)
-    return Exposed(address, layout.is_overlapping or not memory.flags.writeable, memory)
+        address += layout._slots_to_bytes(layout.offset, tensor.itemsize)
+    return ExportInfo(address, layout.is_overlapping or not memory.flags.writeable, memory)
 
 
 def current_stream(_device: Device) -> None:
     """None: there are no streams."""
 
 
-def ready(name: str, stream: Any, _device: Device) -> None:
+def make_stream_wait(name: str, stream: Any, _device: Device) -> None:
     """Nothing: all that was asked for has been done. ValueError for a stream."""
     if stream is not None:
-        raise ValueError(f"{name}: the {CPU} has no streams, got stream={shown(stream)}")
+        raise ValueError(f"{name}: the {CPU} has no streams, got stream={short_repr(stream)}")

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import Array, quiet, quietly
-from tensorlayout.cpu.engine.threads import Piece, get_num_threads, share
+from tensorlayout.cpu.engine.memory import Array, call_quietly, quiet
+from tensorlayout.cpu.engine.threads import Piece, get_num_threads, run_in_threads
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 
@@ -43,63 +43,66 @@ _TIMES = 3
 _PIECE = 512 << 10
 
 
-def pieces(size: int, extent: int) -> tuple[slice, ...]:
+def axis_slices(size: int, extent: int) -> tuple[slice, ...]:
     """An axis in pieces of `extent`, the last of what is left."""
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
-def pieces_of_several(size: int, extent: int) -> tuple[slice, ...]:
+def axis_slices_of_several(size: int, extent: int) -> tuple[slice, ...]:
     """Return `pieces`, none of one element: NumPy's loops for single ones round otherwise."""
     if extent < 3 or not size % extent == 1 < size:
-        return pieces(size, extent)
+        return axis_slices(size, extent)
     cut = size - 2
-    *whole, last = pieces(cut, extent)
+    *whole, last = axis_slices(cut, extent)
     return (*whole, last, slice(cut, size))
 
 
-def slabs(
-    shape: Sequence[int], minor_to_major: Sequence[int], room: int, cut: Any = pieces_of_several
+def slab_boxes(
+    shape: Sequence[int],
+    minor_to_major: Sequence[int],
+    max_elements: int,
+    split_axis: Any = axis_slices_of_several,
 ) -> list[Box]:
     """Boxes of at most about `room` elements, whole along the fastest dimensions; sizes not 0.
 
     The first is one of the largest. `cut`: what cuts a dimension into pieces.
     """
     steps = [1] * len(shape)
-    left = max(1, room)
+    remaining = max(1, max_elements)
     for d in minor_to_major:
-        steps[d] = min(shape[d], left)
-        left = max(1, left // shape[d])
-    return list(product(*map(cut, shape, steps)))
+        steps[d] = min(shape[d], remaining)
+        remaining = max(1, remaining // shape[d])
+    return list(product(*map(split_axis, shape, steps)))
 
 
 def share_pieces(
-    pieces: Iterable[Piece], move: Callable[[Piece], object], threads: int | None = None
+    pieces: Iterable[Piece], process_piece: Callable[[Piece], object], threads: int | None = None
 ) -> None:
     """Call `move` with each piece, without warnings, in `threads`, or as many as may be used."""
 
-    def work(mine: Iterator[Piece]) -> None:
-        for piece in mine:
-            move(piece)
+    def move_pieces(own_pieces: Iterator[Piece]) -> None:
+        for piece in own_pieces:
+            process_piece(piece)
 
     most = get_num_threads() if threads is None else threads
-    share(lambda mine: quietly(work, mine), pieces, most)
+    run_in_threads(lambda mine: call_quietly(move_pieces, mine), pieces, most)
 
 
-def is_large(nbytes: int) -> bool:
+def is_large_call(nbytes: int) -> bool:
     """Whether a call that reads and writes so many bytes may be cut into pieces."""
     return nbytes >= LEAST_BYTES
 
 
-def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) -> Call:
+def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) -> Call:
     """`call`, its result of this layout made by several threads where that pays; or itself.
 
     `nbytes`: read and written. `exact`: whether an element has the same bits wherever it is.
     """
-    if not is_large(nbytes) or not result.size:
+    if not is_large_call(nbytes) or not result.size:
         return call
     whole = result.size * itemsize
     piece = max(_PIECE, min(-(-whole // 4), 4 * _PIECE), whole // 16)
-    boxes = slabs(result.shape, result.minor_to_major, piece // itemsize)
+    boxes = slab_boxes(result.shape, result.minor_to_major, piece // itemsize)
     if len(boxes) < 2:
         return call
 
@@ -109,17 +112,17 @@ def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) 
             return
         full = [a if a.shape in ((), out.shape) else np.broadcast_to(a, out.shape) for a in arrays]
 
-        def move(box: Box) -> None:
+        def call_on_box(box: Box) -> None:
             call([a[box] if a.ndim else a for a in full], out[box])
 
-        share_pieces(boxes, move, threads)
+        share_pieces(boxes, call_on_box, threads)
 
     if nbytes >= SURE_BYTES:
         return lambda arrays, out: run(arrays, out, get_num_threads())
-    return _timed(run)
+    return _make_timed_call(run)
 
 
-def _timed(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
+def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
     """`run` in one thread at first, and in several if that takes long."""
     seconds: list[float] = []
 
@@ -147,7 +150,9 @@ Function = Callable[..., object]  # function(*operands, out)
 BLOCK_BYTES = 1 << 19
 
 
-def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbytes: int) -> Call:
+def make_blockwise_call(
+    function: Function, inputs: Sequence[DType], converts: bool, nbytes: int
+) -> Call:
     """``call(arrays, out)``: `function` on operands converted to `inputs`, without warnings.
 
     `converts`: whether some operand has another dtype; `nbytes`: of the result. ``out`` may overlap
@@ -155,7 +160,7 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
     """
     copy: Any = quiet.copy
     if nbytes > BLOCK_BYTES:
-        return lambda arrays, out: quietly(walk, function, arrays, inputs, out)
+        return lambda arrays, out: call_quietly(run_in_blocks, function, arrays, inputs, out)
     if not converts:
         return lambda arrays, out: copy().run(function, *arrays, out)
 
@@ -165,12 +170,14 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
     return lambda arrays, out: copy().run(convert, arrays, out)
 
 
-def walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
+def run_in_blocks(
+    function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array
+) -> None:
     """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
     if not out.size:  # of a large padded block
         return
     pairs = list(zip(arrays, inputs, strict=True))
-    given: list[Array] = [a if a.ndim else a.astype(d) for a, d in pairs]
+    block_operands: list[Array] = [a if a.ndim else a.astype(d) for a, d in pairs]
     moving = [i for i, a in enumerate(arrays) if a.ndim]
     flags = ["contig", "overlap_assume_elementwise"]
     nditer: Any = np.nditer  # whose stub knows fewer combinations
@@ -183,7 +190,7 @@ def walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], o
         buffersize=BLOCK_BYTES // max([out.itemsize, *[a.itemsize for a in arrays]]),
     )
     with blocks:
-        for *found, target in blocks:
-            for i, block in zip(moving, found, strict=True):
-                given[i] = block
-            function(*given, target)
+        for *operand_blocks, target in blocks:
+            for i, block in zip(moving, operand_blocks, strict=True):
+                block_operands[i] = block
+            function(*block_operands, target)

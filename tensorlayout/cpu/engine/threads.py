@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, SupportsIndex, TypeVar
 
-from tensorlayout.errors import shown
+from tensorlayout.errors import short_repr
 
 Piece = TypeVar("Piece")
 
@@ -37,25 +37,25 @@ MOST_THREADS = 8
 VARIABLE = "TENSORLAYOUT_THREADS"
 
 
-def _said() -> int:
+def _threads_from_environment() -> int:
     """Return how many threads the environment asks for; 0 where it does not say."""
     text = os.environ.get(VARIABLE, "").strip()
     if text and not (text.isascii() and text.isdigit() and int(text)):
-        raise ValueError(f"{VARIABLE} must be a whole number from 1 on, got {shown(text)}")
+        raise ValueError(f"{VARIABLE} must be a whole number from 1 on, got {short_repr(text)}")
     return int(text or 0)
 
 
 # Set by the variable, whatever the machine has.
-_forced = _said()
+_forced = _threads_from_environment()
 
 
-def _said_to_all() -> int:
+def _omp_threads_from_environment() -> int:
     """The first number of `OMP_NUM_THREADS`, which Dask, Ray and joblib set to 1 in workers."""
     text = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return max(1, int(text)) if text.isascii() and text.isdigit() else MOST_THREADS
 
 
-_limits = {"OpenMP": _said_to_all(), "set_num_threads": sys.maxsize}
+_limits = {"OpenMP": _omp_threads_from_environment(), "set_num_threads": sys.maxsize}
 
 
 def get_num_threads() -> int:
@@ -71,7 +71,7 @@ def get_num_threads() -> int:
     """
     if getattr(_own, "serves", False):  # whoever gave this thread its piece minds the others
         return 1
-    return min(possible_threads(), _limits["set_num_threads"])
+    return min(available_threads(), _limits["set_num_threads"])
 
 
 def set_num_threads(count: SupportsIndex | None) -> None:
@@ -91,37 +91,37 @@ def set_num_threads(count: SupportsIndex | None) -> None:
     try:
         most = sys.maxsize if count is None else index(count)
     except TypeError:
-        msg = f"set_num_threads: count must be an integer or None, got {shown(count)}"
+        msg = f"set_num_threads: count must be an integer or None, got {short_repr(count)}"
         raise TypeError(msg) from None
     if most < 1:
-        raise ValueError(f"set_num_threads: count must be at least 1, got {shown(count)}")
+        raise ValueError(f"set_num_threads: count must be at least 1, got {short_repr(count)}")
     _limits["set_num_threads"] = most
 
 
-def possible_threads() -> int:
+def available_threads() -> int:
     """`get_num_threads`, whatever limit is set now: for plans, which are kept."""
     if _forced:
         return _forced
     if hasattr(os, "process_cpu_count"):  # Python 3.13
         processors = os.process_cpu_count()
     else:
-        processors = len(_affinity()) or os.cpu_count()
-    return max(1, min(processors or 1, _granted(), MOST_THREADS, _limits["OpenMP"]))
+        processors = len(_allowed_processors()) or os.cpu_count()
+    return max(1, min(processors or 1, _cgroup_processor_limit(), MOST_THREADS, _limits["OpenMP"]))
 
 
 @functools.cache
-def _granted() -> int:
+def _cgroup_processor_limit() -> int:
     """Return how many processors' time the control group of this process may use, rounded up."""
     least = MOST_THREADS
-    for place, period in _QUOTAS.items():
+    for quota_file, period_file in _QUOTAS.items():
         try:
-            words = Path(place).read_text("ascii").split()
-            words += Path(period).read_text("ascii").split() if period else []
-            quota, each = int(words[0]), int(words[1])  # ValueError for "max": no limit
+            words = Path(quota_file).read_text("ascii").split()
+            words += Path(period_file).read_text("ascii").split() if period_file else []
+            quota, period_us = int(words[0]), int(words[1])  # ValueError for "max": no limit
         except (OSError, ValueError, IndexError):
             continue
-        if quota > 0 < each:
-            least = min(least, -(-quota // each))
+        if quota > 0 < period_us:
+            least = min(least, -(-quota // period_us))
     return max(1, least)
 
 
@@ -134,7 +134,9 @@ _QUOTAS = {
 _own = threading.local()  # `serves`: in a thread of our pool
 
 
-def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], threads: int) -> None:
+def run_in_threads(
+    work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], threads: int
+) -> None:
     """Call `work` in this thread and in up to ``threads - 1`` others, and wait for all of them.
 
     Pieces are dealt out among their iterators until there is an exception, which is raised here.
@@ -145,33 +147,35 @@ def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], thre
     if len(todo) < 2:
         work(iter(todo or pieces))
         return
-    call = _Call(work, todo, min(threads, len(todo)) - 1)
+    call = _SharedCall(work, todo, min(threads, len(todo)) - 1)
     try:
         try:
-            _invite(call)
-            work(call.pieces())
+            _invite_helpers(call)
+            work(call.take_pieces())
         finally:
-            call.end()
+            call.finish()
     finally:  # an interrupt may have come before the other had begun
-        call.end()
+        call.finish()
     if call.errors:
         raise call.errors[0]
 
 
-class _Call:
+class _SharedCall:
     """A call: the pieces that nobody has taken yet, and a seat for each helper."""
 
     def __init__(self, work: Callable[[Any], None], todo: deque[Any], helpers: int) -> None:
         self.work: Any = work  # None when the call has ended
-        self.todo = todo
-        self.seats = [threading.RLock() for _ in range(helpers)]  # who has one may take it again
+        self.pending_pieces = todo
+        self.helper_locks = [
+            threading.RLock() for _ in range(helpers)
+        ]  # who has one may take it again
         self.errors: list[BaseException] = []
         # Where the calling thread may run, and where it does.
-        self.processors, self.processor = _affinity(), _processor()
+        self.allowed_processors, self.caller_processor = _allowed_processors(), _current_processor()
 
-    def pieces(self) -> Iterator[Any]:
+    def take_pieces(self) -> Iterator[Any]:
         """The pieces that one thread gets."""
-        todo = self.todo
+        todo = self.pending_pieces
         while todo:
             try:
                 piece = todo.popleft()
@@ -179,36 +183,36 @@ class _Call:
                 return
             yield piece
 
-    def help(self, seat: threading.RLock) -> None:
+    def run_as_helper(self, seat: threading.RLock) -> None:
         """Take part, if the call has not ended."""
         if not seat.acquire(blocking=False):
             return
         try:
-            self.work(self.pieces())
+            self.work(self.take_pieces())
         except BaseException as error:
             self.errors.append(error)
-            self.todo.clear()
+            self.pending_pieces.clear()
         finally:
             seat.release()
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """No piece is left, no helper writes, and none will, however often an interrupt comes."""
-        self.todo.clear()
+        self.pending_pieces.clear()
         try:
-            for seat in self.seats:
+            for seat in self.helper_locks:
                 seat.acquire()
         except BaseException:
-            self.end()
+            self.finish()
             raise
         self.work = None  # it may hold large arrays, while invitations wait in a queue
 
 
 # The pool. Its threads are daemons: none of them writes while it waits.
-_invitations: SimpleQueue[tuple[_Call, threading.RLock]] = SimpleQueue()
+_invitations: SimpleQueue[tuple[_SharedCall, threading.RLock]] = SimpleQueue()
 _helpers: list[threading.Thread] = []
 
 
-def _forget_helpers() -> None:
+def _reset_helpers_after_fork() -> None:
     """In a forked child: the threads did not come along."""
     global _invitations
     _invitations = SimpleQueue()
@@ -216,74 +220,78 @@ def _forget_helpers() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_helpers)
+    os.register_at_fork(after_in_child=_reset_helpers_after_fork)
 
 
-def _invite(call: _Call) -> None:
+def _invite_helpers(call: _SharedCall) -> None:
     """Let as many threads take part as there are seats, or fewer."""
     with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
-        while len(_helpers) < len(call.seats):
-            _tell_threadpoolctl()
-            given = _invitations, call.processors
-            thread = threading.Thread(target=_serve, args=given, name="tensorlayout", daemon=True)
+        while len(_helpers) < len(call.helper_locks):
+            _register_with_threadpoolctl()
+            thread_arguments = _invitations, call.allowed_processors
+            thread = threading.Thread(
+                target=_helper_loop, args=thread_arguments, name="tensorlayout", daemon=True
+            )
             thread.start()
             _helpers.append(thread)
     if _helpers:
-        for seat in call.seats:
+        for seat in call.helper_locks:
             _invitations.put((call, seat))
 
 
-def _serve(invitations: SimpleQueue[tuple[_Call, threading.RLock]], processors: set[int]) -> None:
+def _helper_loop(
+    invitations: SimpleQueue[tuple[_SharedCall, threading.RLock]], processors: set[int]
+) -> None:
     """Accept one invitation after the other, in a thread that may run on `processors`."""
     _own.serves = True
     while True:
         call, seat = invitations.get()
-        processors = _follow(call, processors)
-        if processors <= call.processors:
-            call.help(seat)
+        processors = _move_helper_off_caller(call, processors)
+        if processors <= call.allowed_processors:
+            call.run_as_helper(seat)
         del call  # it may hold large arrays
 
 
-def _follow(call: _Call, processors: set[int]) -> set[int]:
+def _move_helper_off_caller(call: _SharedCall, processors: set[int]) -> set[int]:
     """Let this helper run where its caller may, on another processor; gives what it follows then.
 
     Linux often wakes a helper where its caller runs although another processor is idle, and keeps
     both there for milliseconds. Two threads, a copy of 330 us: 358 us then, 196 on two processors
     (Linux 6 on a virtual machine). The mask stays set, so a helper moves once, not each time.
     """
-    if _processor() == call.processor >= 0 or processors != call.processors:
+    if _current_processor() == call.caller_processor >= 0 or processors != call.allowed_processors:
         with contextlib.suppress(OSError):  # processors came and went
-            os.sched_setaffinity(0, call.processors - {call.processor})
-            return call.processors
+            os.sched_setaffinity(0, call.allowed_processors - {call.caller_processor})
+            return call.allowed_processors
     return processors
 
 
-def _affinity() -> set[int]:
+def _allowed_processors() -> set[int]:
     """The processors that this thread may run on now; none where nobody tells."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
-def _processor() -> int:
+def _current_processor() -> int:
     """The number of the processor that this thread runs on, or -1 where nobody tells."""
     return -1
 
 
 if sys.platform == "linux":
     with contextlib.suppress(AttributeError, OSError):  # a C library without it
-        _processor = ctypes.PyDLL(None).sched_getcpu
+        _current_processor = ctypes.PyDLL(None).sched_getcpu
 
 
-_told: list[str] = []
+_registrations: list[str] = []
 
 
-def _tell_threadpoolctl() -> None:
+def _register_with_threadpoolctl() -> None:
     """Tell it, once, where somebody has imported it: how many threads, and how to limit them."""
-    library = sys.modules.get("threadpoolctl")
-    if _told or not hasattr(library, "register"):
+    threadpoolctl = sys.modules.get("threadpoolctl")
+    if _registrations or not hasattr(threadpoolctl, "register"):
         return
-    _told.append("threadpoolctl")
+    _registrations.append("threadpoolctl")
 
-    class Controller(library.LibController):  # type: ignore[name-defined, misc]
+    class Controller(threadpoolctl.LibController):  # type: ignore[name-defined, misc]
         """Our threads, under the name of the package."""
 
         user_api = internal_api = "tensorlayout"
@@ -299,7 +307,7 @@ def _tell_threadpoolctl() -> None:
         def get_version(self) -> None:
             """Of NumPy's library, which is not asked."""
 
-    library.register(Controller)  # type: ignore[union-attr]
+    threadpoolctl.register(Controller)  # type: ignore[union-attr]
 
 
-_tell_threadpoolctl()
+_register_with_threadpoolctl()

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.casting import is_half, rounded, truths, widened
-from tensorlayout.cpu.engine.memory import Array, quiet, quietly, unbuffered
+from tensorlayout.cpu.engine.casting import (
+    is_half_float,
+    normalize_bools,
+    round_before_bfloat16,
+    widen_to_float32,
+)
+from tensorlayout.cpu.engine.memory import Array, call_quietly, quiet, unbuffered
 from tensorlayout.cpu.reduce.fold import (
     ALL_WAYS,
     BLOCK,
@@ -21,13 +26,13 @@ from tensorlayout.cpu.reduce.fold import (
     Fold,
     Key,
     Work,
-    accumulator,
-    blocks,
-    extreme,
-    kept_part,
-    order_zeros,
-    shared,
-    walk_of,
+    accumulator_dtype,
+    block_boxes,
+    fix_zero_signs,
+    make_extreme_fold,
+    make_storage_walk,
+    map_in_threads,
+    result_key,
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -47,48 +52,52 @@ _UFUNCS = {
 }
 
 
-def write_reduce(plan: ReducePlan) -> Write:
+def compile_reduce(plan: ReducePlan) -> Write:
     """What reduces a tensor into another, without warnings."""
     function, dtype = plan.operation.function, plan.source.dtype
-    if function in _WRITES:
-        return _WRITES[function](plan)
+    if function in _REDUCTION_COMPILERS:
+        return _REDUCTION_COMPILERS[function](plan)
     if function == "sum" and dtype == dtypes.bool:
         function = "count_nonzero"
     if function in _UFUNCS and math.prod(plan.source.layout.shape) <= SMALL:
         work = plan.result.dtype
         if function in ("prod", "sum"):
-            return _at_once(plan, _UFUNCS[function], accumulator(work))
-        if not is_half(dtype) and (ALL_WAYS or function in ("all", "any")):
-            return _at_once(plan, _UFUNCS[function], work, ordered=work.kind == "f")
-    return _walked(plan, _WORKS[function](plan))
+            return _compile_small_reduction(plan, _UFUNCS[function], accumulator_dtype(work))
+        if not is_half_float(dtype) and (ALL_WAYS or function in ("all", "any")):
+            return _compile_small_reduction(
+                plan, _UFUNCS[function], work, orders_zeros=work.kind == "f"
+            )
+    return _compile_storage_walk(plan, _REDUCTIONS[function](plan))
 
 
-def _at_once(plan: ReducePlan, ufunc: Any, work: DType, *, ordered: bool = False) -> Write:
+def _compile_small_reduction(
+    plan: ReducePlan, ufunc: Any, work: DType, *, orders_zeros: bool = False
+) -> Write:
     """Few elements by NumPy's own reduction in the dtype `work`: frames take longer than that.
 
     `ordered`: among zeros -0 is less than +0.
     """
     reduce, copy = ufunc.reduce, quiet.copy
-    dims, kept, dtype = plan.dims, plan.keepdims, plan.result.dtype
+    dims, keepdims, dtype = plan.dims, plan.keepdims, plan.result.dtype
     if work == dtype:
         has_zero = _has_zero if plan.result.layout.ndim else operator.not_  # the short way for one
 
         def write(out: Tensor, x: Tensor) -> None:
-            found = out.memory
-            copy().run(reduce, x.memory, dims, dtype, found, kept)
-            if ordered and has_zero(found):
-                wide = found if kept else np.expand_dims(found, dims)
-                order_zeros(ufunc, wide, x.memory, dims)
+            result = out.memory
+            copy().run(reduce, x.memory, dims, dtype, result, keepdims)
+            if orders_zeros and has_zero(result):
+                wide = result if keepdims else np.expand_dims(result, dims)
+                fix_zero_signs(ufunc, wide, x.memory, dims)
 
         return write
     bfloat16 = dtype.kind == "V"
 
     def write_rounded(out: Tensor, x: Tensor) -> None:
         context = copy()
-        found = context.run(reduce, x.memory, dims, work, None, kept)
+        result = context.run(reduce, x.memory, dims, work, None, keepdims)
         if bfloat16:
-            found = context.run(rounded, np.asarray(found), dtype)
-        context.run(out.memory.__setitem__, ..., found)
+            result = context.run(round_before_bfloat16, np.asarray(result), dtype)
+        context.run(out.memory.__setitem__, ..., result)
 
     return write_rounded
 
@@ -97,20 +106,20 @@ def _has_zero(x: Array) -> bool:
     return bool(np.count_nonzero(x) < x.size)
 
 
-def _walked(plan: ReducePlan, work: Work) -> Write:
+def _compile_storage_walk(plan: ReducePlan, work: Work) -> Write:
     """`work` in storage order, then one rounding to the planned dtype."""
-    view, axes, kept = walk_of(plan.source.layout, plan.dims)
+    view, axes, result_sizes = make_storage_walk(plan.source.layout, plan.dims)
     copy, dtype = quiet.copy, plan.result.dtype
     order, bfloat16 = plan.result.layout.minor_to_major[::-1], dtypes.is_bfloat16(dtype)
-    straight = isinstance(work, Fold) and work.keeps(plan.source.dtype, dtype)
+    straight = isinstance(work, Fold) and work.has_one_dtype(plan.source.dtype, dtype)
 
     def reduce(out: Array, x: Array) -> None:
-        to = out.transpose(order).reshape(kept)
-        found: Any = work(view(x), axes, to) if straight else work(view(x), axes)
+        destination = out.transpose(order).reshape(result_sizes)
+        result: Any = work(view(x), axes, destination) if straight else work(view(x), axes)
         if bfloat16:
-            found = rounded(found, dtype)
-        if found is not to:
-            to[...] = found
+            result = round_before_bfloat16(result, dtype)
+        if result is not destination:
+            destination[...] = result
 
     return lambda out, x: copy().run(reduce, out.memory, x.memory)
 
@@ -124,47 +133,53 @@ def _walked(plan: ReducePlan, work: Work) -> Write:
 _RUN = 32
 
 
-def _sums(source: DType, result: DType) -> Work:
+def _sum_function(source: DType, result: DType) -> Work:
     """Sums in the accumulator of `result`; what overflows on the way is added up in float64."""
-    wide = accumulator(result)
+    wide = accumulator_dtype(result)
     careful = Fold(np.add, wide, wide, WIDE_RUN if wide.kind in "fc" else None)
-    if wide.kind not in "fc" or not (_narrow(source) and _narrow(result)):
+    if wide.kind not in "fc" or not (_narrow_sum_dtype(source) and _narrow_sum_dtype(result)):
         return careful
-    fast = Fold(np.add, _narrow(source), wide, _RUN, read=widened if is_half(source) else None)
+    fast = Fold(
+        np.add,
+        _narrow_sum_dtype(source),
+        wide,
+        _RUN,
+        convert_block=widen_to_float32 if is_half_float(source) else None,
+    )
 
     def total(x: Array, axes: Sequence[int]) -> Array:
         if x.size > SMALL:
-            found = fast(x, axes)
-            if np.isfinite(found).all():
-                return found
+            sums = fast(x, axes)
+            if np.isfinite(sums).all():
+                return sums
         return careful(x, axes)
 
     return total
 
 
-def _narrow(dtype: DType) -> DType | None:
+def _narrow_sum_dtype(dtype: DType) -> DType | None:
     """The dtype in which short runs are added up; None for wide floats."""
     if dtype.kind == "c":
         return dtype if dtype.itemsize == 8 else None
     return dtypes.float32 if dtype.itemsize <= 4 else None
 
 
-def _count(plan: ReducePlan) -> np.float64:
+def _reduced_count(plan: ReducePlan) -> np.float64:
     """Return how many elements become one; a NumPy number, so that 0 / 0 is NaN."""
     return np.float64(math.prod(plan.source.layout.shape[d] for d in plan.dims))
 
 
-def _mean(plan: ReducePlan) -> Work:
+def _mean_function(plan: ReducePlan) -> Work:
     """The sum divided by the count; NaN of nothing."""
-    total, count = _sums(plan.source.dtype, plan.result.dtype), _count(plan)
+    total, count = _sum_function(plan.source.dtype, plan.result.dtype), _reduced_count(plan)
 
     def work(x: Array, axes: Sequence[int]) -> Array:
-        found = total(x, axes)
-        if found.dtype.kind == "c":  # by parts: a NaN in one must not reach the other
-            found.real /= count
-            found.imag /= count
-            return found
-        return found / count
+        sums = total(x, axes)
+        if sums.dtype.kind == "c":  # by parts: a NaN in one must not reach the other
+            sums.real /= count
+            sums.imag /= count
+            return sums
+        return sums / count
 
     return work
 
@@ -179,16 +194,16 @@ _SPARE = 16
 _FEW = 64
 
 
-def _variance(plan: ReducePlan, root: bool = False) -> Work:
+def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
     """The mean squared distance from the mean, its divisor reduced by `correction`.
 
     Float32 and narrower in float32; where squares overflow or vanish, or a mean is far greater
     than the distances from it, all of it again in float64.
     """
     (correction,) = plan.static
-    count = _count(plan)
+    count = _reduced_count(plan)
     divisor = count - correction
-    narrow = _narrow(plan.source.dtype)
+    narrow = _narrow_sum_dtype(plan.source.dtype)
 
     def squares(x: Array, axes: Sequence[int]) -> Array:
         if x.size <= SMALL:
@@ -196,47 +211,51 @@ def _variance(plan: ReducePlan, root: bool = False) -> Work:
             distance = np.asarray(np.subtract(x, middle, dtype=np.float64))
             np.square(distance, distance)
             return np.asarray(np.add.reduce(distance, tuple(axes), keepdims=True))
-        found = None if narrow is None else _squares(x, axes, narrow, count)
-        if found is None:
-            found = _squares(x, axes, dtypes.float64, count)
-        assert found is not None, "float64 is never too narrow"
-        return found
+        result = None if narrow is None else _sum_squared_distances(x, axes, narrow, count)
+        if result is None:
+            result = _sum_squared_distances(x, axes, dtypes.float64, count)
+        assert result is not None, "float64 is never too narrow"
+        return result
 
     def work(x: Array, axes: Sequence[int]) -> Array:
-        found = squares(x, axes) / (divisor if divisor > 0 else np.nan)
-        return np.asarray(np.sqrt(found) if root else found)
+        variance = squares(x, axes) / (divisor if divisor > 0 else np.nan)
+        return np.asarray(np.sqrt(variance) if takes_root else variance)
 
     return work
 
 
-def _squares(x: Array, axes: Sequence[int], work: DType, count: np.float64) -> Array | None:
+def _sum_squared_distances(
+    x: Array, axes: Sequence[int], work: DType, count: np.float64
+) -> Array | None:
     """The sum of squared distances from the mean, in `work`; None where that is too narrow."""
     precise = bool(work == dtypes.float64 or count <= _FEW)
-    middle = _sums(x.dtype, dtypes.float64 if precise else work)(x, axes) / count
+    middle = _sum_function(x.dtype, dtypes.float64 if precise else work)(x, axes) / count
     near: Array = middle.astype(work)
-    found: Array = np.zeros_like(middle)
+    sums: Array = np.zeros_like(middle)
     fold = Fold(np.add, work, dtypes.float64, _RUN)
-    widen = is_half(x.dtype) and work == dtypes.float32
+    widen = is_half_float(x.dtype) and work == dtypes.float32
 
     def squares(key: Key) -> Array:
-        block = widened(x[key]) if widen else x[key]
-        distance = np.asarray(np.subtract(block, near[kept_part(key, axes)], dtype=work))
+        block = widen_to_float32(x[key]) if widen else x[key]
+        distance = np.asarray(np.subtract(block, near[result_key(key, axes)], dtype=work))
         np.square(distance, distance)
         return fold(distance, axes)
 
-    keys = blocks(x.shape)
-    alone = x.nbytes < SHARED_BYTES or found.size * len(keys) > x.size // _SPARE
+    keys = block_boxes(x.shape)
+    alone = x.nbytes < SHARED_BYTES or sums.size * len(keys) > x.size // _SPARE
     # Threads keep the sums of all blocks, for they are added in order.
-    parts = map(squares, keys) if alone else shared(squares, keys)
+    parts = map(squares, keys) if alone else map_in_threads(squares, keys)
     for key, part in zip(keys, parts, strict=True):
-        found[kept_part(key, axes)] += part
-    found = np.asarray(np.maximum(found - count * np.square(middle - near), 0))
-    if work == dtypes.float64 or _trusted(found / count, near, x, axes, precise):
-        return found
+        sums[result_key(key, axes)] += part
+    sums = np.asarray(np.maximum(sums - count * np.square(middle - near), 0))
+    if work == dtypes.float64 or _is_float32_enough(sums / count, near, x, axes, precise):
+        return sums
     return None
 
 
-def _trusted(variance: Array, mean: Array, x: Array, axes: Sequence[int], precise: bool) -> bool:
+def _is_float32_enough(
+    variance: Array, mean: Array, x: Array, axes: Sequence[int], precise: bool
+) -> bool:
     """Return whether float32 was enough: squares are in its range, and the mean is near enough.
 
     A mean that is not `precise` is off by up to 8.5 * 2**-24 of itself, and the variance by the
@@ -250,47 +269,49 @@ def _trusted(variance: Array, mean: Array, x: Array, axes: Sequence[int], precis
         return True
     zeros = (variance == 0) & (mean == 0)
     return bool(
-        (good | zeros).all() and not (zeros & _logical(x.dtype, np.logical_or)(x, axes)).any()
+        (good | zeros).all() and not (zeros & _logical_fold(x.dtype, np.logical_or)(x, axes)).any()
     )
 
 
 # --- truths and counts -------------------------------------------------------------------------
 
 
-def _logical(dtype: DType, ufunc: Any) -> Work:
-    read = _magnitudes if is_half(dtype) else None
-    return Fold(ufunc, dtypes.bool, dtypes.bool, read=read)
+def _logical_fold(dtype: DType, ufunc: Any) -> Work:
+    read = _magnitude_bits if is_half_float(dtype) else None
+    return Fold(ufunc, dtypes.bool, dtypes.bool, convert_block=read)
 
 
-def _magnitudes(x: Array) -> Array:
+def _magnitude_bits(x: Array) -> Array:
     """Integers that are 0 where a 16-bit float is: its bits without the sign."""
     return np.left_shift(x.view(np.uint16), np.uint16(1))
 
 
-class _CountOfAll(Fold):
+class _CountAllAxes(Fold):
     """The count of ones along all axes. 16 MB of float32: 0.6 ms, sums of bytes 1.8."""
 
-    def _at_once(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
+    def _fold_array(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         return np.full((1,) * x.ndim, np.count_nonzero(x.view(np.bool_)))
 
 
-def _count_nonzero(plan: ReducePlan) -> Work:
+def _count_nonzero_function(plan: ReducePlan) -> Work:
     """Return how many elements are not zero (NaN is not)."""
     dtype, whole = plan.source.dtype, len(plan.dims) == plan.source.layout.ndim
     if whole and dtype.kind in "biu":
-        seen = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
-        return lambda x, axes: np.asarray(np.count_nonzero(x.view(seen)))
+        integer_dtype = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
+        return lambda x, axes: np.asarray(np.count_nonzero(x.view(integer_dtype)))
 
     def ones(block: Array) -> Array:
         if dtype == dtypes.bool:
-            return truths(block).view(np.uint8)
-        bits = _magnitudes(block) if is_half(dtype) else block
-        found: Array = unbuffered.copy().run(np.not_equal, bits, 0)
-        return found.view(np.uint8)
+            return normalize_bools(block).view(np.uint8)
+        bits = _magnitude_bits(block) if is_half_float(dtype) else block
+        is_nonzero: Array = unbuffered.copy().run(np.not_equal, bits, 0)
+        return is_nonzero.view(np.uint8)
 
     if whole:
-        return _CountOfAll(np.add, read=ones)
-    return Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255, read=ones)  # a byte holds up to 255
+        return _CountAllAxes(np.add, convert_block=ones)
+    return Fold(
+        np.add, dtypes.uint8, dtypes.int64, 255, 255, convert_block=ones
+    )  # a byte holds up to 255
 
 
 # --- quantiles: lines put in order once, then read at fractional positions ----------------------
@@ -310,7 +331,7 @@ _STEPS: dict[str, Callable[[Any], Any]] = {
 _FEW_PLACES = 8  # places up to which they are looked for one by one
 
 
-def _write_quantiles(plan: ReducePlan) -> Write:
+def _compile_quantiles(plan: ReducePlan) -> Write:
     """The quantiles along the planned dimensions, at the probabilities and by the method asked for.
 
     The first dimension of the result goes through the probabilities; that of the source repeats
@@ -320,41 +341,43 @@ def _write_quantiles(plan: ReducePlan) -> Write:
     dims = tuple(d - 1 for d in plan.dims)
 
     def put(out: Array, x: Array) -> None:
-        lines = _in_lines(x[0], dims)
+        lines = _lines_as_rows(x[0], dims)
         length = lines.shape[-1]
         if length == 0 or out.size == 0:
             out.fill(np.nan if out.size else 0)
             return
         valid = np.count_nonzero(lines == lines, axis=-1) if lines.dtype.kind == "f" else length
-        known: Array = np.broadcast_to(valid, lines.shape[:-1])[..., None]
-        last = np.maximum(known - 1, 0)
-        at = np.clip(_places(np.array(probabilities), known, method), 0, last)
-        low = np.floor(at).astype(np.intp)
-        ordered = _ordered_at(lines, low, last)
+        valid_counts: Array = np.broadcast_to(valid, lines.shape[:-1])[..., None]
+        last = np.maximum(valid_counts - 1, 0)
+        positions = np.clip(
+            _quantile_positions(np.array(probabilities), valid_counts, method), 0, last
+        )
+        low = np.floor(positions).astype(np.intp)
+        ordered = _partition_lines(lines, low, last)
         if method in DISCRETE:  # which float64 may not hold
             values = np.take_along_axis(ordered, low, -1)
         else:
-            values = _between(ordered, low, last, at - low)
+            values = _interpolate_lines(ordered, low, last, positions - low)
         if lines.dtype.kind == "f":
-            nothing = (known == 0) if skip else (known < length)
+            nothing = (valid_counts == 0) if skip else (valid_counts < length)
             values[np.broadcast_to(nothing, values.shape)] = np.nan
-        out[...] = rounded(np.moveaxis(values, -1, 0).reshape(out.shape), out.dtype)
+        out[...] = round_before_bfloat16(np.moveaxis(values, -1, 0).reshape(out.shape), out.dtype)
 
     if not probabilities:
         return lambda out, x: None
-    return lambda out, x: quietly(put, out.memory, x.memory)
+    return lambda out, x: call_quietly(put, out.memory, x.memory)
 
 
-def _in_lines(x: Array, dims: tuple[int, ...]) -> Array:
+def _lines_as_rows(x: Array, dims: tuple[int, ...]) -> Array:
     """All elements along `dims` as rows of a matrix: NumPy sorts no more than 32 dimensions."""
-    kept = tuple(d for d in range(x.ndim) if d not in dims)
+    kept_dims = tuple(d for d in range(x.ndim) if d not in dims)
     wide = x.astype(np.float32) if x.dtype.kind == "V" else x  # NumPy sorts bfloat16 otherwise
     count = math.prod(x.shape[d] for d in dims)
-    rows = math.prod(x.shape[d] for d in kept)
-    return wide.transpose(*kept, *dims).reshape(rows, count)
+    rows = math.prod(x.shape[d] for d in kept_dims)
+    return wide.transpose(*kept_dims, *dims).reshape(rows, count)
 
 
-def _ordered_at(lines: Array, low: Array, last: Array) -> Array:
+def _partition_lines(lines: Array, low: Array, last: Array) -> Array:
     """The lines, in order at `low` and behind it: the median of 4 M float32 48 ms, sorted 150."""
     places = np.unique(np.concatenate([low, np.minimum(low + 1, last)], axis=None))
     if places.size > _FEW_PLACES:
@@ -362,7 +385,7 @@ def _ordered_at(lines: Array, low: Array, last: Array) -> Array:
     return np.partition(lines, places, axis=-1) if places.size else lines
 
 
-def _places(p: Array, count: Array, method: str) -> Any:
+def _quantile_positions(p: Array, count: Array, method: str) -> Any:
     """Where the quantiles are in lines of `count` elements; a fraction lies between two."""
     if method in CONTINUOUS:
         alpha, beta = CONTINUOUS[method]
@@ -370,7 +393,7 @@ def _places(p: Array, count: Array, method: str) -> Any:
     return _STEPS[method](p * (count - 1))
 
 
-def _between(lines: Array, low: Array, last: Array, t: Array) -> Any:
+def _interpolate_lines(lines: Array, low: Array, last: Array, t: Array) -> Any:
     """The values behind `low` by fractions `t`, in float64: exact at whole places and halfway."""
     a = np.take_along_axis(lines, low, -1).astype(np.float64)
     b = np.take_along_axis(lines, np.minimum(low + 1, last), -1).astype(np.float64)
@@ -391,61 +414,68 @@ _COLUMNS = 16384
 _WIDE = 64
 
 
-def _write_positions(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
+def _compile_extreme_positions(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     """Write the position of the first element that `ufunc` prefers, or of the first NaN."""
-    layout, dims, kept, result = plan.source.layout, plan.dims, plan.keepdims, plan.result.layout
+    layout, dims, keepdims, result = (
+        plan.source.layout,
+        plan.dims,
+        plan.keepdims,
+        plan.result.layout,
+    )
     if len(dims) != 1:
-        return _in_index_order(plan, function, ufunc)
+        return _compile_flat_extreme_position(plan, function, ufunc)
     simple = layout.size <= SMALL or (layout.is_row_major and dims == (layout.ndim - 1,))
-    if simple and not is_half(plan.source.dtype):
+    if simple and not is_half_float(plan.source.dtype):
         name, copy, (dim,) = function.__name__, quiet.copy, dims
-        return lambda out, x: copy().run(getattr(x.memory, name), dim, out.memory, keepdims=kept)
-    walk, order = walk_of(layout, dims), result.minor_to_major[::-1]
-    (axis,) = walk.axes or (None,)
+        return lambda out, x: copy().run(
+            getattr(x.memory, name), dim, out.memory, keepdims=keepdims
+        )
+    walk, order = make_storage_walk(layout, dims), result.minor_to_major[::-1]
+    (axis,) = walk.reduced_axes or (None,)
 
     def find(memory: Array) -> Array:
-        x = walk.view(memory)
+        x = walk.to_storage_order(memory)
         if axis is None:  # lines of one element
             return np.zeros(x.shape, np.int64)
-        return _positions(x, axis, function, ufunc)
+        return _extreme_positions(x, axis, function, ufunc)
 
     def write(out: Tensor, x: Tensor) -> None:
-        found, to = quietly(find, x.memory), out.memory.transpose(order)
-        to[...] = found.reshape(to.shape)
+        positions, destination = call_quietly(find, x.memory), out.memory.transpose(order)
+        destination[...] = positions.reshape(destination.shape)
 
     return write
 
 
-def _positions(x: Array, axis: int, function: Any, ufunc: Any) -> Array:
+def _extreme_positions(x: Array, axis: int, function: Any, ufunc: Any) -> Array:
     """By marks where many lines are side by side: 2048 x 2048 float32 1.4 ms, NumPy's way 23.
 
     NumPy makes each line contiguous; in blocks, so that this happens in the cache.
     """
     lines = np.moveaxis(x, axis, -1)
-    found = np.empty((*lines.shape[:-1], 1), np.int64)
+    positions = np.empty((*lines.shape[:-1], 1), np.int64)
     if x.size // max(1, math.prod(x.shape[: axis + 1])) >= _WIDE:
-        for key in blocks(lines.shape[:-1], _COLUMNS):
+        for key in block_boxes(lines.shape[:-1], _COLUMNS):
             part = np.moveaxis(lines[key], -1, axis)
-            found[key] = np.moveaxis(_marked(part, axis, ufunc), axis, -1)
+            positions[key] = np.moveaxis(_extreme_positions_by_marks(part, axis, ufunc), axis, -1)
     else:
-        for key in blocks(lines.shape, whole=1):
-            found[key] = function(_comparable(lines[key]), axis=-1, keepdims=True)
-    return np.moveaxis(found, -1, axis)
+        for key in block_boxes(lines.shape, uncut_axes=1):
+            positions[key] = function(_widen_if_half(lines[key]), axis=-1, keepdims=True)
+    return np.moveaxis(positions, -1, axis)
 
 
-def _comparable(x: Array) -> Array:
-    return widened(x) if is_half(x.dtype) else x
+def _widen_if_half(x: Array) -> Array:
+    return widen_to_float32(x) if is_half_float(x.dtype) else x
 
 
-def _marked(x: Array, axis: int, ufunc: Any) -> Array:
-    sought = extreme(x.dtype, ufunc)(x, (axis,))
-    found = np.full(sought.shape, -1, np.int64)
+def _extreme_positions_by_marks(x: Array, axis: int, ufunc: Any) -> Array:
+    extremes = make_extreme_fold(x.dtype, ufunc)(x, (axis,))
+    positions = np.full(extremes.shape, -1, np.int64)
     n = x.shape[axis]
     rows = max(1, min(_ROWS, 4 * BLOCK * n // x.size))
-    missing = np.isnan(sought) if sought.dtype.kind == "f" else np.False_
+    missing = np.isnan(extremes) if extremes.dtype.kind == "f" else np.False_
     for start in range(0, n, rows):
-        block = _comparable(x[(slice(None),) * axis + (slice(start, start + rows),)])
-        hits = block == sought
+        block = _widen_if_half(x[(slice(None),) * axis + (slice(start, start + rows),)])
+        hits = block == extremes
         if missing.any():
             hits |= np.isnan(block)
         # The earlier the row, the greater its mark; 0 where there is no hit.
@@ -453,67 +483,69 @@ def _marked(x: Array, axis: int, ufunc: Any) -> Array:
         marks = np.arange(count, 0, -1, dtype=np.uint8)
         marks = marks.reshape((count,) + (1,) * (x.ndim - axis - 1))
         best = np.maximum.reduce(np.multiply(hits.view(np.uint8), marks), axis, keepdims=True)
-        new = (best > 0) & (found < 0)
-        np.copyto(found, start + count - best.astype(np.int64), where=new)
-    return found
+        is_first_hit = (best > 0) & (positions < 0)
+        np.copyto(positions, start + count - best.astype(np.int64), where=is_first_hit)
+    return positions
 
 
-def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
+def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     """The first of all elements in row-major order: one dimension of its index after the other."""
     layout, dtype = plan.source.layout, plan.source.dtype
-    if layout.is_row_major and not is_half(dtype):
+    if layout.is_row_major and not is_half_float(dtype):
         name, copy = function.__name__, quiet.copy
         return lambda out, x: out.memory.fill(copy().run(getattr(x.memory, name)))
-    steps = [_line(layout, d, dtype, ufunc) for d in range(layout.ndim)]
+    steps = [_slice_extremes_function(layout, d, dtype, ufunc) for d in range(layout.ndim)]
     strides = Layout.row_major(layout.shape).strides
 
     def find(memory: Array) -> int:
         place = 0
         for line, stride in zip(steps, strides, strict=True):
-            at = int(function(line(memory)))
-            place += at * stride
-            memory = memory[at, ...]
+            index = int(function(line(memory)))
+            place += index * stride
+            memory = memory[index, ...]
         return place
 
-    return lambda out, x: out.memory.fill(quietly(find, x.memory))
+    return lambda out, x: out.memory.fill(call_quietly(find, x.memory))
 
 
-def _line(layout: Layout, dim: int, dtype: DType, ufunc: Any) -> Callable[[Array], Array]:
+def _slice_extremes_function(
+    layout: Layout, dim: int, dtype: DType, ufunc: Any
+) -> Callable[[Array], Array]:
     """The extreme of each slice along the first dimension of what is left from `dim` on."""
     rest = layout.slice((0,) * dim)
     assert rest is not None, "strided layouts have every slice"
-    walk = walk_of(rest, range(1, rest.ndim))
-    find = extreme(dtype, ufunc)
+    walk = make_storage_walk(rest, range(1, rest.ndim))
+    find = make_extreme_fold(dtype, ufunc)
 
     def line(memory: Array) -> Array:
         if memory.shape[0] == 1:
             return np.zeros(1)
-        return find(walk.view(memory), walk.axes).reshape(-1)
+        return find(walk.to_storage_order(memory), walk.reduced_axes).reshape(-1)
 
     return line
 
 
 # --- the tables --------------------------------------------------------------------------------
 
-_WORKS: dict[str, Callable[[ReducePlan], Work]] = {
-    "all": lambda plan: _logical(plan.source.dtype, np.logical_and),
-    "any": lambda plan: _logical(plan.source.dtype, np.logical_or),
-    "count_nonzero": _count_nonzero,
-    "max": lambda plan: extreme(plan.source.dtype, np.maximum, ordered=True),
-    "mean": _mean,
-    "min": lambda plan: extreme(plan.source.dtype, np.minimum, ordered=True),
-    "nanmax": lambda plan: extreme(plan.source.dtype, np.fmax, ordered=True),
-    "nanmin": lambda plan: extreme(plan.source.dtype, np.fmin, ordered=True),
+_REDUCTIONS: dict[str, Callable[[ReducePlan], Work]] = {
+    "all": lambda plan: _logical_fold(plan.source.dtype, np.logical_and),
+    "any": lambda plan: _logical_fold(plan.source.dtype, np.logical_or),
+    "count_nonzero": _count_nonzero_function,
+    "max": lambda plan: make_extreme_fold(plan.source.dtype, np.maximum, orders_zeros=True),
+    "mean": _mean_function,
+    "min": lambda plan: make_extreme_fold(plan.source.dtype, np.minimum, orders_zeros=True),
+    "nanmax": lambda plan: make_extreme_fold(plan.source.dtype, np.fmax, orders_zeros=True),
+    "nanmin": lambda plan: make_extreme_fold(plan.source.dtype, np.fmin, orders_zeros=True),
     # Floats all in float64, whose range the product of a few may need.
-    "prod": lambda plan: Fold(np.multiply, wide := accumulator(plan.result.dtype), wide),
-    "std": lambda plan: _variance(plan, root=True),
-    "sum": lambda plan: _sums(plan.source.dtype, plan.result.dtype),
-    "var": _variance,
+    "prod": lambda plan: Fold(np.multiply, wide := accumulator_dtype(plan.result.dtype), wide),
+    "std": lambda plan: _variance_function(plan, takes_root=True),
+    "sum": lambda plan: _sum_function(plan.source.dtype, plan.result.dtype),
+    "var": _variance_function,
 }
 
 # Those that find their way through memory themselves.
-_WRITES: dict[str, Callable[[ReducePlan], Write]] = {
-    "argmax": lambda plan: _write_positions(plan, np.argmax, np.maximum),
-    "argmin": lambda plan: _write_positions(plan, np.argmin, np.minimum),
-    "quantile": _write_quantiles,
+_REDUCTION_COMPILERS: dict[str, Callable[[ReducePlan], Write]] = {
+    "argmax": lambda plan: _compile_extreme_positions(plan, np.argmax, np.maximum),
+    "argmin": lambda plan: _compile_extreme_positions(plan, np.argmin, np.minimum),
+    "quantile": _compile_quantiles,
 }

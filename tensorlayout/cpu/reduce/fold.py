@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.copy.choose import view_of
-from tensorlayout.cpu.engine.casting import is_half, widened
+from tensorlayout.cpu.copy.choose import make_axis_view
+from tensorlayout.cpu.engine.casting import is_half_float, widen_to_float32
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.cpu.engine.sharing import pieces, share_pieces, slabs
-from tensorlayout.dtypes import DType, complex128, float64, in_category
-from tensorlayout.layout import Axis, Layout, merged
+from tensorlayout.cpu.engine.sharing import axis_slices, share_pieces, slab_boxes
+from tensorlayout.dtypes import DType, complex128, float64, is_in_category
+from tensorlayout.layout import Axis, Layout, merge_axes
 
 Key = tuple[slice, ...]
 
@@ -30,15 +30,15 @@ Key = tuple[slice, ...]
 BLOCK = 1 << 17
 
 
-class Walk(NamedTuple):
+class StorageWalk(NamedTuple):
     """An array of one layout seen slowest axis first: how; which axes are reduced; what is kept."""
 
-    view: Callable[[Array], Array]
-    axes: tuple[int, ...]
-    kept: tuple[int, ...]  # sizes, 1 for axes that are reduced
+    to_storage_order: Callable[[Array], Array]
+    reduced_axes: tuple[int, ...]
+    result_sizes: tuple[int, ...]  # sizes, 1 for axes that are reduced
 
 
-def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
+def make_storage_walk(layout: Layout, dims: Sequence[int]) -> StorageWalk:
     """The walk over a layout whose dimensions `dims` are reduced; several may be flipped."""
     order, reduced = tuple(reversed(layout.minor_to_major)), set(dims)
     dimensions = [
@@ -47,38 +47,42 @@ def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
     ]
     several = len(dims) > 1 and layout.size > 0
     backwards = [several and d in reduced and s < 0 for d, s in enumerate(layout.strides)]
-    axes = [dimensions[d].turned if backwards[d] else dimensions[d] for d in order]
-    axes = merged(axes) if layout.size else [axis for axis in axes if axis.size != 1]
-    return Walk(
-        view_of(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
+    axes = [dimensions[d].reversed_axis if backwards[d] else dimensions[d] for d in order]
+    axes = merge_axes(axes) if layout.size else [axis for axis in axes if axis.size != 1]
+    return StorageWalk(
+        make_axis_view(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
         tuple([k for k, axis in enumerate(axes) if axis.tag]),
         tuple([1 if axis.tag else axis.size for axis in axes]),
     )
 
 
-def blocks(shape: tuple[int, ...], room: int = BLOCK, whole: int = 0) -> list[Key]:
+def block_boxes(
+    shape: tuple[int, ...], max_elements: int = BLOCK, uncut_axes: int = 0
+) -> list[Key]:
     """Boxes of at most about `room` elements, in order; the last `whole` axes are never cut."""
-    if math.prod(shape) <= room:
+    if math.prod(shape) <= max_elements:
         return [(slice(None),) * len(shape)]
-    cut = len(shape) - whole
-    boxes = slabs(shape[:cut], range(cut)[::-1], room // math.prod(shape[cut:]), pieces)
-    return [(*box, *[slice(None)] * whole) for box in boxes]
+    cut = len(shape) - uncut_axes
+    boxes = slab_boxes(
+        shape[:cut], range(cut)[::-1], max_elements // math.prod(shape[cut:]), axis_slices
+    )
+    return [(*box, *[slice(None)] * uncut_axes) for box in boxes]
 
 
-def kept_part(key: Key, axes: Sequence[int]) -> Key:
+def result_key(key: Key, axes: Sequence[int]) -> Key:
     """Where the result of a block belongs."""
     return tuple([slice(None) if k in axes else s for k, s in enumerate(key)])
 
 
-def shared(find: Callable[[Any], Array], items: Sequence[Any]) -> list[Array]:
+def map_in_threads(function: Callable[[Any], Array], items: Sequence[Any]) -> list[Array]:
     """Return what `find` finds of each item, by several threads."""
-    found: list[Any] = [None] * len(items)
+    results: list[Any] = [None] * len(items)
 
-    def find_one(number: int) -> None:
-        found[number] = find(items[number])
+    def run_one(number: int) -> None:
+        results[number] = function(items[number])
 
-    share_pieces(range(len(items)), find_one)
-    return found
+    share_pieces(range(len(items)), run_one)
+    return results
 
 
 # --- folds ---
@@ -122,38 +126,42 @@ class Fold:
     ufunc: Any
     narrow: DType | None = None  # of elements as they go in; None: their own
     wide: DType | None = None  # of all that comes after, and of the result of more than one run
-    run: int | None = None  # so many in a row may be folded in `narrow`; None: any number
-    line: int | None = None  # the same along the fastest axis, where NumPy takes sums pairwise
-    read: Callable[[Array], Array] | None = None  # makes of a block what is folded; None: itself
+    run_length: int | None = None  # so many in a row may be folded in `narrow`; None: any number
+    line_run_length: int | None = (
+        None  # the same along the fastest axis, where NumPy takes sums pairwise
+    )
+    convert_block: Callable[[Array], Array] | None = (
+        None  # makes of a block what is folded; None: itself
+    )
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         """Fold `axes`, which stay with size 1; into `out` if that is given, and the fold can."""
-        if self.read is None:
-            return self._at_once(x, axes, out)
+        if self.convert_block is None:
+            return self._fold_array(x, axes, out)
         if x.nbytes >= SHARED_BYTES and axes:
-            return self._shared(self._in_blocks, x, axes)
-        return self._in_blocks(x, axes)
+            return self._fold_in_threads(self._fold_in_blocks, x, axes)
+        return self._fold_in_blocks(x, axes)
 
-    def _in_blocks(self, x: Array, axes: Sequence[int]) -> Array:
+    def _fold_in_blocks(self, x: Array, axes: Sequence[int]) -> Array:
         """The fold of `read(x)`, which is never there as a whole."""
-        assert self.read is not None
+        assert self.convert_block is not None
         if x.size <= BLOCK:
-            return self._at_once(self.read(x), axes)
+            return self._fold_array(self.convert_block(x), axes)
         shape = [1 if k in axes else n for k, n in enumerate(x.shape)]
-        found: Array | None = None
-        for key in blocks(x.shape):
-            part = self._at_once(self.read(x[key]), axes)
-            if found is None:
-                found = np.empty(shape, self.wide or part.dtype)
-            place = found[kept_part(key, axes)]
+        result: Array | None = None
+        for key in block_boxes(x.shape):
+            part = self._fold_array(self.convert_block(x[key]), axes)
+            if result is None:
+                result = np.empty(shape, self.wide or part.dtype)
+            place = result[result_key(key, axes)]
             if all(key[axis].start in (None, 0) for axis in axes):
                 place[...] = part
             else:
                 self.ufunc(place, part, out=place)
-        assert found is not None, "a larger array has at least one block"
-        return found
+        assert result is not None, "a larger array has at least one block"
+        return result
 
-    def _shared(self, find: Work, x: Array, axes: Sequence[int]) -> Array:
+    def _fold_in_threads(self, fold: Work, x: Array, axes: Sequence[int]) -> Array:
         """`find` of pieces of an array in storage order, by several threads; then one result.
 
         They follow from shapes alone: along the slowest axis, or if that leaves too much, another.
@@ -161,100 +169,104 @@ class Fold:
         results = math.prod([1 if k in axes else n for k, n in enumerate(x.shape)])
         count = min(_PIECES, 2 * x.nbytes // SHARED_BYTES)
         slow = next((k for k, n in enumerate(x.shape) if n >= count), 0)
-        kept = [k for k in range(x.ndim) if k not in axes]
-        if slow in axes and kept and results * count * count > x.size:
-            slow = max(kept, key=lambda k: x.shape[k])
-        cuts = pieces(x.shape[slow], -(-x.shape[slow] // count))
-        parts = shared(lambda cut: find(_cut(x, slow, cut.start, cut.stop), axes), cuts)
-        found = np.concatenate(parts, slow)
+        kept_axes = [k for k in range(x.ndim) if k not in axes]
+        if slow in axes and kept_axes and results * count * count > x.size:
+            slow = max(kept_axes, key=lambda k: x.shape[k])
+        cuts = axis_slices(x.shape[slow], -(-x.shape[slow] // count))
+        parts = map_in_threads(
+            lambda cut: fold(_slice_axis(x, slow, cut.start, cut.stop), axes), cuts
+        )
+        result = np.concatenate(parts, slow)
         if slow in axes:
-            found = np.asarray(self.ufunc.reduce(found, slow, self.wide, keepdims=True))
-        return found
+            result = np.asarray(self.ufunc.reduce(result, slow, self.wide, keepdims=True))
+        return result
 
-    def _at_once(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
+    def _fold_array(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         if not ALL_WAYS:
             steps = [-1 if d in axes and s < 0 else 1 for d, s in enumerate(x.strides)]
             x = x[tuple([slice(None, None, step) for step in steps])]
         if x.size <= SMALL or not axes:
             return np.asarray(self.ufunc.reduce(x, tuple(axes), self.wide, out, keepdims=True))
         if x.nbytes >= SHARED_BYTES:
-            found = self._shared(self._whole, x, axes)
+            result = self._fold_in_threads(self._fold_axes, x, axes)
             if out is None:
-                return found
-            out[...] = found
+                return result
+            out[...] = result
             return out
-        return self._whole(x, axes, out)
+        return self._fold_axes(x, axes, out)
 
-    def _whole(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
-        fold, (*first, last) = self, _best_order(x, axes)
+    def _fold_axes(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
+        fold, (*first, last) = self, _reduction_axis_order(x, axes)
         for axis in first:
-            x, fold = fold._along(x, axis), self._widely()
-        return fold._along(x, last, out)
+            x, fold = fold._fold_axis(x, axis), self._wide_fold()
+        return fold._fold_axis(x, last, out)
 
-    def keeps(self, source: DType, result: DType) -> bool:
+    def has_one_dtype(self, source: DType, result: DType) -> bool:
         """Whether everything on the way from `source` to `result` has the dtype of the result."""
         return (self.narrow or source) == result == (self.wide or source)
 
-    def _widely(self) -> Fold:
+    def _wide_fold(self) -> Fold:
         """The fold of what this one gives."""
-        return Fold(self.ufunc, self.wide, self.wide, self.run and WIDE_RUN)
+        return Fold(self.ufunc, self.wide, self.wide, self.run_length and WIDE_RUN)
 
-    def _along(self, x: Array, axis: int, out: Array | None = None) -> Array:
+    def _fold_axis(self, x: Array, axis: int, out: Array | None = None) -> Array:
         n, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
         last = axis == x.ndim - 1
         if last and n < _COLUMNS and x.ndim > 1:
-            return self._columns(x, out)
+            return self._fold_columns(x, out)
         group = 1 if last or inner >= _ROW else _ROW // inner
         if axis == x.ndim - 2 and inner < min(_COLUMNS, n) and 8 * group > n:
-            return self._each_column(x, axis)
+            return self._fold_column_by_column(x, axis)
         if 1 < group <= n // 2:
-            return self._grouped(x, axis, group)
-        return self._runs(x, axis, self.line if last else self.run, out)
+            return self._fold_grouped_rows(x, axis, group)
+        return self._fold_runs(x, axis, self.line_run_length if last else self.run_length, out)
 
-    def _columns(self, x: Array, out: Array | None) -> Array:
+    def _fold_columns(self, x: Array, out: Array | None) -> Array:
         columns = [x[..., k : k + 1] for k in range(x.shape[-1])]
         if self.ufunc is np.add and x.dtype in _LANES:
-            columns = _added_pairwise(columns, _LANES[x.dtype])
-        found = np.empty((*x.shape[:-1], 1), self.wide or x.dtype) if out is None else out
-        found[...] = columns[0]
+            columns = _add_pairwise(columns, _LANES[x.dtype])
+        result = np.empty((*x.shape[:-1], 1), self.wide or x.dtype) if out is None else out
+        result[...] = columns[0]
         for column in columns[1:]:
-            self.ufunc(found, column, out=found)
-        return found
+            self.ufunc(result, column, out=result)
+        return result
 
-    def _each_column(self, x: Array, axis: int) -> Array:
+    def _fold_column_by_column(self, x: Array, axis: int) -> Array:
         """Lines too short to group, of a few columns side by side: a column at a time.
 
         28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3. But of more columns
         than a line has elements, 20000 x 5 x 15 float64 along the second, 22 ms so, 2.4 otherwise.
         """
-        parts = [self._runs(x[..., k], axis, self.run) for k in range(x.shape[-1])]
+        parts = [self._fold_runs(x[..., k], axis, self.run_length) for k in range(x.shape[-1])]
         return np.stack(parts, axis=-1)
 
-    def _grouped(self, x: Array, axis: int, group: int) -> Array:
+    def _fold_grouped_rows(self, x: Array, axis: int, group: int) -> Array:
         """Rows too short for an inner loop: `group` of them taken for one, folded at the end."""
         whole = x.shape[axis] // group * group
-        rows = self._along(_split(x, axis, whole, group), axis)
-        found = self.ufunc.reduce(rows, axis + 1, self.wide, keepdims=False)
-        return self._with_rest(found, x, axis, whole)
+        rows = self._fold_axis(_split_axis(x, axis, whole, group), axis)
+        result = self.ufunc.reduce(rows, axis + 1, self.wide, keepdims=False)
+        return self._add_rest(result, x, axis, whole)
 
-    def _runs(self, x: Array, axis: int, run: int | None, out: Array | None = None) -> Array:
+    def _fold_runs(
+        self, x: Array, axis: int, run_length: int | None, out: Array | None = None
+    ) -> Array:
         """Runs in the narrow dtype, what comes of them in the wide one."""
         n = x.shape[axis]
-        if run is None or n <= run:
+        if run_length is None or n <= run_length:
             return self.ufunc.reduce(x, axis, self.narrow, out, keepdims=True)
-        whole = n // run * run
-        parts = self.ufunc.reduce(_split(x, axis, whole, run), axis + 1, self.narrow)
-        found = self._widely()._along(parts, axis)
-        return self._with_rest(found, x, axis, whole)
+        whole = n // run_length * run_length
+        parts = self.ufunc.reduce(_split_axis(x, axis, whole, run_length), axis + 1, self.narrow)
+        result = self._wide_fold()._fold_axis(parts, axis)
+        return self._add_rest(result, x, axis, whole)
 
-    def _with_rest(self, found: Array, x: Array, axis: int, whole: int) -> Array:
+    def _add_rest(self, result: Array, x: Array, axis: int, whole: int) -> Array:
         if whole < x.shape[axis]:
-            rest = _cut(x, axis, whole, x.shape[axis])
-            found = self.ufunc(found, self.ufunc.reduce(rest, axis, self.wide, keepdims=True))
-        return found
+            rest = _slice_axis(x, axis, whole, x.shape[axis])
+            result = self.ufunc(result, self.ufunc.reduce(rest, axis, self.wide, keepdims=True))
+        return result
 
 
-def _added_pairwise(columns: list[Array], lanes: int) -> list[Array]:
+def _add_pairwise(columns: list[Array], lanes: int) -> list[Array]:
     """`columns` after NumPy's pairwise additions, so that a row's bits depend on no other rows."""
     whole = len(columns) // lanes * lanes
     sums, rest = columns[: min(lanes, whole)], columns[whole:]
@@ -265,7 +277,7 @@ def _added_pairwise(columns: list[Array], lanes: int) -> list[Array]:
     return sums + rest
 
 
-def _best_order(x: Array, axes: Sequence[int]) -> list[int]:
+def _reduction_axis_order(x: Array, axes: Sequence[int]) -> list[int]:
     """The axes in the order in which they go: first what leaves little, in long inner loops."""
     order = sorted(axes)
     slow, fast = order[0], order[-1]
@@ -275,14 +287,14 @@ def _best_order(x: Array, axes: Sequence[int]) -> list[int]:
     return order[::-1]
 
 
-def _cut(x: Array, axis: int, start: int, stop: int) -> Array:
+def _slice_axis(x: Array, axis: int, start: int, stop: int) -> Array:
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
-def _split(x: Array, axis: int, whole: int, length: int) -> Array:
+def _split_axis(x: Array, axis: int, whole: int, length: int) -> Array:
     """The first `whole` along `axis` as an axis of pieces and one of the elements of a piece."""
     shape = (*x.shape[:axis], whole // length, length, *x.shape[axis + 1 :])
-    return _cut(x, axis, 0, whole).reshape(shape, copy=False)
+    return _slice_axis(x, axis, 0, whole).reshape(shape, copy=False)
 
 
 @dataclass(slots=True)
@@ -291,41 +303,44 @@ class OrderedExtreme(Fold):
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         """As a `Fold`; then zeros get the sign that the order says."""
-        found = Fold.__call__(self, x, axes, out)
-        order_zeros(self.ufunc, found, x, axes)
-        return found
+        result = Fold.__call__(self, x, axes, out)
+        fix_zero_signs(self.ufunc, result, x, axes)
+        return result
 
 
-def extreme(dtype: DType, ufunc: Any, ordered: bool = False) -> Fold:
+def make_extreme_fold(dtype: DType, ufunc: Any, orders_zeros: bool = False) -> Fold:
     """The least or greatest element; 16-bit floats give float32. `ordered`: -0 is less than +0."""
-    kind = OrderedExtreme if ordered and dtype.kind in "fV" else Fold
-    return kind(ufunc, read=widened if is_half(dtype) else None)
+    kind = OrderedExtreme if orders_zeros and dtype.kind in "fV" else Fold
+    return kind(ufunc, convert_block=widen_to_float32 if is_half_float(dtype) else None)
 
 
-def order_zeros(ufunc: Any, found: Array, x: Array, axes: Sequence[int]) -> None:
+def fix_zero_signs(ufunc: Any, extremes: Array, x: Array, axes: Sequence[int]) -> None:
     """Set the signs of zeros among extremes along `axes`, which have size 1: -0 is less than +0.
 
     Few extremes are zeros, so this looks at all elements only if one is, and has the sign that
     may be wrong: the minimum of 16 MB of float32 takes twice as long if it is 0.
     """
     greatest = ufunc in (np.maximum, np.fmax)
-    if found.size == 0 or not _has_zero(found, range(found.ndim), signed=greatest).any():
+    if (
+        extremes.size == 0
+        or not _has_signed_zero(extremes, range(extremes.ndim), signed=greatest).any()
+    ):
         return
     # If there is no zero of the right sign anywhere, there is none in any line.
-    if x.size > SMALL and not _has_zero(x, range(x.ndim), signed=not greatest).any():
+    if x.size > SMALL and not _has_signed_zero(x, range(x.ndim), signed=not greatest).any():
         return
-    there = _has_zero(x, axes, signed=not greatest)
-    found[there & (found == 0)] = 0.0 if greatest else -0.0
+    has_right_zero = _has_signed_zero(x, axes, signed=not greatest)
+    extremes[has_right_zero & (extremes == 0)] = 0.0 if greatest else -0.0
 
 
-def _has_zero(x: Array, axes: Sequence[int], *, signed: bool) -> Array:
+def _has_signed_zero(x: Array, axes: Sequence[int], *, signed: bool) -> Array:
     """Return whether lines along `axes` hold -0 (`signed`), or +0, whose bits are the least."""
     bits = x.view(f"{'i' if signed else 'u'}{x.itemsize}")
     return np.asarray(Fold(np.minimum)(bits, axes) == np.iinfo(bits.dtype).min)
 
 
-def accumulator(dtype: DType) -> DType:
+def accumulator_dtype(dtype: DType) -> DType:
     """The dtype of totals: float64 for all real floats, complex128 for complex ones."""
-    if in_category(dtype, "real floating"):
+    if is_in_category(dtype, "real floating"):
         return float64
-    return complex128 if in_category(dtype, "complex floating") else dtype
+    return complex128 if is_in_category(dtype, "complex floating") else dtype

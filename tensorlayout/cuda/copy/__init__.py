@@ -38,75 +38,83 @@ from tensorlayout.cuda.engine import (
     writer,
 )
 from tensorlayout.cuda.fill import (
-    Beside,
-    bits_of,
-    filled_block,
-    padded_launch,
-    padding_beside,
+    PaddingWrite,
+    compile_fill,
+    launch_with_padding,
+    pattern_bits,
+    plan_block_fill,
     plan_fill,
     plan_padding,
-    write_fill,
+    plan_padding_write,
 )
 from tensorlayout.layout import Layout
-from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
-from tensorlayout.plan import AssignPlan, CopyPlan, TransferPlan, Write, backend
+from tensorlayout.layout.digits import (
+    TiledLoop,
+    is_tiled,
+    make_tiled_loop,
+    sizes_to_write,
+    split_off_tails,
+)
+from tensorlayout.plan import AssignPlan, CopyPlan, TransferPlan, Write, backend_of
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE, BOUNDED_FILE = "copy/copy.cu", "copy/tiled.cu"
 
 
-def write_copy(plan: CopyPlan) -> Write:
+def compile_copy(plan: CopyPlan) -> Write:
     """The function of the result and the source; padding is written in the same launch."""
     source, spec = plan.source, plan.result
     if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
-        return write_move(source, old, saturate=plan.saturate)
+        return compile_move(source, old, saturate=plan.saturate)
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
-    alike = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
-    if alike and not spec.layout.spare_bits:
+    is_same_form = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
+    if is_same_form and not spec.layout.spare_bits:
         return copy_bytes
-    return write_move(source, spec, padding, saturate=plan.saturate, whole=True)
+    return compile_move(source, spec, padding, saturate=plan.saturate, owns_all_bytes=True)
 
 
-def write_move(
+def compile_move(
     source: TensorSpec,
     result: TensorSpec,
     padding: bytes | None = None,
-    shift: int = 0,
+    byte_shift: int = 0,
     saturate: bool = False,
-    whole: bool = False,
+    owns_all_bytes: bool = False,
 ) -> Write:
     """The function of the result, of which `result` begins `shift` **bytes** on, and the source."""
 
-    def planned(alignments: tuple[int, ...]) -> Launches:
+    def plan_shifted_move(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
-        aligned = gcd(to, shift, SECTOR), from_
-        found = plan_move(source, result, aligned, padding, saturate, whole)
-        if not shift:
-            return found
-        memories = range(2 + len(found.scratch))
-        moved = tuple([each.placed(memories, shift) for each in found.launches])
-        return replace(found, launches=moved)
+        aligned = gcd(to, byte_shift, SECTOR), from_
+        launches = plan_move(source, result, aligned, padding, saturate, owns_all_bytes)
+        if not byte_shift:
+            return launches
+        memories = range(2 + len(launches.scratch))
+        placed_launches = tuple(
+            [launch.placed(memories, byte_shift) for launch in launches.launches]
+        )
+        return replace(launches, launches=placed_launches)
 
-    return writer(result.device.number, planned)
+    return writer(result.device.number, plan_shifted_move)
 
 
-def write_assign(plan: AssignPlan) -> Write:
+def compile_assign(plan: AssignPlan) -> Write:
     """The function of a destination and a number, or a tensor that lies apart, or exactly there."""
     spec, source, name = plan.result, plan.source, plan.name
     if isinstance(source, type):
-        fill = packed.plan_number if packed.is_packed(spec) else plan_fill
-        return write_fill(spec, lambda value: octets(name, value, spec.dtype), plan=fill)
+        fill = packed.plan_packed_fill if packed.has_sub_byte_slots(spec) else plan_fill
+        return compile_fill(spec, lambda value: octets(name, value, spec.dtype), plan_launches=fill)
     layout = source.layout.broadcast_to(spec.layout.shape)
-    return write_move(TensorSpec(source.dtype, layout, source.device), spec)
+    return compile_move(TensorSpec(source.dtype, layout, source.device), spec)
 
 
-def write_transfer(plan: TransferPlan) -> Write:
+def compile_transfer(plan: TransferPlan) -> Write:
     """The bytes of a tensor of another device, copied there or by way of the host."""
     device = plan.source.device
     if device.kind != plan.result.device.kind:
-        read = backend(device).read
+        read = backend_of(device).read_bytes
         return lambda out, x: write(out, read(x))
 
     def copy_across(out: Tensor, x: Tensor) -> None:
@@ -125,7 +133,7 @@ def plan_move(
     alignments: tuple[int, ...],
     padding: bytes | None = None,
     saturate: bool = False,
-    whole: bool = False,
+    owns_all_bytes: bool = False,
 ) -> Launches:
     """Plan how to put the elements of a tensor into another of any layout and dtype.
 
@@ -133,52 +141,68 @@ def plan_move(
     the result hold nothing else, so that padding of no value may be written, too, below a byte.
     """
     to, from_ = alignments
-    if packed.is_packed(source, result):
-        return _packed(source, result, (to, from_), padding, saturate, whole)
-    onward = partial(plan_move, saturate=saturate)
-    apart = between(source, result, padding)
-    if apart is not None:
+    if packed.has_sub_byte_slots(source, result):
+        return _plan_packed_move(source, result, (to, from_), padding, saturate, owns_all_bytes)
+    plan_next_move = partial(plan_move, saturate=saturate)
+    intermediate = intermediate_spec(source, result, padding)
+    if intermediate is not None:
         # New memory begins at a multiple of the widest access.
-        first = onward(source, apart, (SECTOR, from_))
-        second = onward(apart, result, (to, SECTOR), padding)
-        return packed.in_two(first, second, apart.layout.nbytes(apart.dtype))
+        first = plan_next_move(source, intermediate, (SECTOR, from_))
+        second = plan_next_move(intermediate, result, (to, SECTOR), padding)
+        return packed.chain_through_scratch(
+            first, second, intermediate.layout.nbytes(intermediate.dtype)
+        )
     if source.dtype == result.dtype:
         return plan_copy(result.layout, source.layout, result.dtype.itemsize, (to, from_), padding)
     return elementwise.plan_conversion(result, source, alignments, padding, saturate=saturate)
 
 
-def _packed(
+def _plan_packed_move(
     source: TensorSpec,
     result: TensorSpec,
     alignments: tuple[int, int],
     padding: bytes | None,
     saturate: bool,
-    whole: bool,
+    owns_all_bytes: bool,
 ) -> Launches:
     """Plan a move as `plan_move`, where one or both sides are packed below a byte."""
-    onward = partial(plan_move, saturate=saturate)
-    here, there, (to, from_) = source.layout, result.layout, alignments
-    if not there.size and (padding is None or not there.required_size):
+    plan_next_move = partial(plan_move, saturate=saturate)
+    source_layout, result_layout, (to, from_) = source.layout, result.layout, alignments
+    if not result_layout.size and (padding is None or not result_layout.required_size):
         return Launches((), "empty")
-    if not there.size and there.slot_bits is None:
-        return plan_padding(there, 1, to, padding)
-    alike = source.dtype == result.dtype
-    if there.slot_bits is None:
-        found = packed.plan_unpack(there, here, alignments, padding) if alike else None
-        if found is not None:
-            return found
-        second = onward(packed.unpacked(source), result, (to, SECTOR), padding)
-        return packed.in_two(packed.unpack_block(here, from_), second, here.required_size)
-    if not (there.covers_block and (whole or not there.is_padded)):
-        middle = onward(source, packed.unpacked(result), (SECTOR, from_), None)
-        memories = (2, 1, *range(3, 3 + len(middle.scratch)))
-        return packed.in_its_bytes(there, to, middle, memories)
-    found = packed.plan_pack(there, here, alignments, padding, whole) if alike else None
-    if found is not None:
-        return found
+    if not result_layout.size and result_layout.slot_bits is None:
+        return plan_padding(result_layout, 1, to, padding)
+    is_same_dtype = source.dtype == result.dtype
+    if result_layout.slot_bits is None:
+        launches = (
+            packed.plan_unpack(result_layout, source_layout, alignments, padding)
+            if is_same_dtype
+            else None
+        )
+        if launches is not None:
+            return launches
+        second = plan_next_move(packed.unpacked_spec(source), result, (to, SECTOR), padding)
+        return packed.chain_through_scratch(
+            packed.plan_unpack_block(source_layout, from_), second, source_layout.required_size
+        )
+    if not (result_layout.covers_block and (owns_all_bytes or not result_layout.is_padded)):
+        slot_launches = plan_next_move(source, packed.unpacked_spec(result), (SECTOR, from_), None)
+        memories = (2, 1, *range(3, 3 + len(slot_launches.scratch)))
+        return packed.plan_read_modify_write(result_layout, to, slot_launches, memories)
+    launches = (
+        packed.plan_pack(result_layout, source_layout, alignments, padding, owns_all_bytes)
+        if is_same_dtype
+        else None
+    )
+    if launches is not None:
+        return launches
     # Conversions, tails of the source alone, and orders in which reads take a sector an element.
-    first = onward(source, packed.unpacked(result), (SECTOR, from_), padding)
-    return packed.in_two(first, packed.pack_block(there, to, whole), there.required_size)
+    first = plan_next_move(source, packed.unpacked_spec(result), (SECTOR, from_), padding)
+    return packed.chain_through_scratch(
+        first,
+        packed.plan_pack_block(result_layout, to, owns_all_bytes),
+        result_layout.required_size,
+    )
 
 
 def plan_copy(
@@ -200,29 +224,33 @@ def plan_copy(
     """
     if destination.size == 0:
         return replace(plan_padding(destination, itemsize, alignments[0], padding), case="empty")
-    given = ((destination, source), (itemsize,) * 2, alignments)
+    loop_arguments = ((destination, source), (itemsize,) * 2, alignments)
     loop: TiledLoop | None
     if is_tiled(destination, source):
-        loop = tiled_loop(*given, written_sizes(destination, padding))
+        loop = make_tiled_loop(*loop_arguments, sizes_to_write(destination, padding))
     else:
-        loop = TiledLoop.over(*given)
-    beside, apart = padding_beside(destination, itemsize, alignments[0], padding, loop)
+        loop = TiledLoop.over_layouts(*loop_arguments)
+    padding_write, padding_launches = plan_padding_write(
+        destination, itemsize, alignments[0], padding, loop
+    )
     if loop is not None and (not loop.bounds or fits_a_walk(loop)):
-        case, launch = _cheapest(loop, itemsize, beside)
-        return Launches((*apart, launch), case)
+        case, launch = _cheapest_launch(loop, itemsize, padding_write)
+        return Launches((*padding_launches, launch), case)
     # More tails than a launch can take.
     block = (destination, itemsize, alignments[0])
-    launches = [] if padding is None else filled_block(*block, padding)
-    for pieces in without_tails((destination, source)):
+    launches = [] if padding is None else plan_block_fill(*block, padding)
+    for pieces in split_off_tails((destination, source)):
         shifts = [piece.lowest * itemsize for piece in pieces]
         to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
-        there, here = (piece.at_origin for piece in pieces)
-        part = plan_copy(there, here, itemsize, (to, from_), None)
-        launches += [each.placed((0, 1), *shifts) for each in part.launches]
+        destination_part, source_part = (piece.at_origin for piece in pieces)
+        part = plan_copy(destination_part, source_part, itemsize, (to, from_), None)
+        launches += [part_launch.placed((0, 1), *shifts) for part_launch in part.launches]
     return Launches(tuple(launches), "pieces")
 
 
-def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> TensorSpec | None:
+def intermediate_spec(
+    source: TensorSpec, result: TensorSpec, padding: bytes | None
+) -> TensorSpec | None:
     """Return the tensor in between for two launches, where none goes from `source` to `result`.
 
     For tiles that do not divide each other; and for conversions where tails keep a kernel from
@@ -232,30 +260,32 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
     if not is_tiled(*layouts):
         return None
     plain = TensorSpec(result.dtype, Layout.row_major(result.layout.shape), result.device)
-    given = (layouts, (result.dtype.itemsize, source.dtype.itemsize), (SECTOR, SECTOR))
-    if tiled_loop(*given, result.layout.shape) is None:
+    loop_arguments = (layouts, (result.dtype.itemsize, source.dtype.itemsize), (SECTOR, SECTOR))
+    if make_tiled_loop(*loop_arguments, result.layout.shape) is None:
         return plain
     if source.dtype == result.dtype:
         return None
-    digits = tiled_loop(*given, written_sizes(result.layout, padding))
+    digits = make_tiled_loop(*loop_arguments, sizes_to_write(result.layout, padding))
     if digits is None:  # there are copies, and no conversions
         return plain
     if digits.bounds and not fits_a_walk(digits):
         dtype = source.dtype if source.layout.is_tiled else result.dtype
         return TensorSpec(dtype, plain.layout, result.device)
-    if not digits.bounds or elementwise.reads_well(digits):
+    if not digits.bounds or elementwise.reads_tiles_efficiently(digits):
         return None
     return TensorSpec(result.dtype, source.layout.form, result.device)
 
 
-def _cheapest(loop: TiledLoop, itemsize: int, beside: Beside) -> tuple[str, Launch]:
-    way = shared_tiles.THROUGH_TILE
+def _cheapest_launch(
+    loop: TiledLoop, itemsize: int, padding_write: PaddingWrite
+) -> tuple[str, Launch]:
+    tile_cost = shared_tiles.THROUGH_TILE
     if loop.bounds:
-        pack = loop.pack(WIDEST) if loop.contiguous else 1
+        pack = loop.max_pack_size(WIDEST) if loop.is_contiguous else 1
     else:
-        loop, pack = loop.fitted(WIDEST), 1
-    one_run = not loop.bounds and len(loop.axes) == 1 and loop.contiguous
-    repeated = None if loop.bounds else _repeated(loop)
+        loop, pack = loop.with_widest_elements(WIDEST), 1
+    one_run = not loop.bounds and len(loop.axes) == 1 and loop.is_contiguous
+    repeated = None if loop.bounds else _repeated_loop(loop)
     if one_run:  # which may begin inside a sector on either side
         width = min(WIDEST, *loop.alignments)
         inside = sum([SECTOR - min(SECTOR, alignment) for alignment in loop.alignments])
@@ -265,22 +295,24 @@ def _cheapest(loop: TiledLoop, itemsize: int, beside: Beside) -> tuple[str, Laun
         cost = 2 * narrowness(loop.width * pack) + sum(memories)
     # Nothing is to be won by tiles where both sides are as good as contiguous.
     large = loop.count * loop.width >= shared_tiles.SMALL_BYTES
-    if repeated is None and large and cost > 2 + way:
+    if repeated is None and large and cost > 2 + tile_cost:
         box = tile_of_copy(loop)
         # With tails both ways work out indices, so that the one through shared memory costs less.
-        if box is not None and box.cost() + (way / 2 if loop.bounds else way) < cost:
-            return "bounded boxes" if loop.bounds else "tiles", _tiles(loop, box, beside)
+        if box is not None and box.cost() + (tile_cost / 2 if loop.bounds else tile_cost) < cost:
+            return "bounded boxes" if loop.bounds else "tiles", _shared_tile_launch(
+                loop, box, padding_write
+            )
     if loop.bounds:
-        return "bounded", _bounded(loop, pack, beside)
+        return "bounded", _bounded_launch(loop, pack, padding_write)
     if one_run:
-        return "flat", _flat(loop, beside)
+        return "flat", _flat_launch(loop, padding_write)
     if repeated is not None:
-        return "repeated", _strided(repeated, beside)
-    rows = loop.contiguous or loop.width > itemsize
-    return "rows" if rows else "strided", _strided(loop, beside)
+        return "repeated", _strided_launch(repeated, padding_write)
+    rows = loop.is_contiguous or loop.width > itemsize
+    return "rows" if rows else "strided", _strided_launch(loop, padding_write)
 
 
-def _repeated(loop: TiledLoop) -> TiledLoop | None:
+def _repeated_loop(loop: TiledLoop) -> TiledLoop | None:
     """The loop with 16-byte elements of the destination, each of one element of the source.
 
     None where the source does not stand still along the destination's run.
@@ -289,34 +321,47 @@ def _repeated(loop: TiledLoop) -> TiledLoop | None:
     times = WIDEST // loop.width
     steps = [axis.strides[WRITE] for axis in slower]
     fits = gcd(loop.alignments[WRITE] // loop.width, last.size, *steps) % times == 0
-    return loop.in_packs(times, (WRITE,)) if last.strides == (1, 0) and times > 1 and fits else None
+    return (
+        loop.loop_over_packs(times, (WRITE,))
+        if last.strides == (1, 0) and times > 1 and fits
+        else None
+    )
 
 
 # ---- Launches
 
 
-def _flat(loop: TiledLoop, beside: Beside) -> Launch:
+def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     packs, tail = divmod(nbytes, width)
     chosen = kernel(FILE, "copy_flat", WIDTH=width)
-    return padded_launch(chosen, loop, max(1, blocks_for(packs)), beside, packs=packs, tail=tail)
+    return launch_with_padding(
+        chosen, loop, max(1, blocks_for(packs)), padding_write, packs=packs, tail=tail
+    )
 
 
-def _strided(loop: TiledLoop, beside: Beside) -> Launch:
-    shape = {"RANK": len(loop.axes), "INDEX": loop.index, "ELEMENT": loop.widths[READ]}
+def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
+    shape = {"RANK": len(loop.axes), "INDEX": loop.index_type, "ELEMENT": loop.widths[READ]}
     chosen, count = kernel(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
-    return padded_launch(chosen, loop, blocks_for(count), beside, count=count, walk=loop.axes)
+    return launch_with_padding(
+        chosen, loop, blocks_for(count), padding_write, count=count, walk=loop.axes
+    )
 
 
-def _bounded(loop: TiledLoop, pack: int, beside: Beside) -> Launch:
-    count, width = loop.count // pack, loop.width * pack
-    chosen = kernel(BOUNDED_FILE, "copy_bounded", INDEX=loop.index, WIDTH=width)
-    members = {"walk": walk_struct(loop, (WRITE, READ), pack), "bits": bits_of(beside[1])}
-    return padded_launch(chosen, loop, blocks_for(count), beside, count=count, **members)
+def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
+    count, width = loop.count // pack_length, loop.width * pack_length
+    chosen = kernel(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
+    members = {
+        "walk": walk_struct(loop, (WRITE, READ), pack_length),
+        "bits": pattern_bits(padding_write[1]),
+    }
+    return launch_with_padding(
+        chosen, loop, blocks_for(count), padding_write, count=count, **members
+    )
 
 
-def _tiles(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
+def _shared_tile_launch(loop: TiledLoop, box: SharedTile, padding_write: PaddingWrite) -> Launch:
     pitches, across = box.pitches[READ], box.problem.across
     write, read = (box.side_struct(side, pitches) for side in (WRITE, READ))
     members = {"write": write, "read": read, "pitch": pitches, "boxes": box.pack_boxes}
@@ -324,9 +369,9 @@ def _tiles(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
     shape |= {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
     if loop.bounds:
         chosen = kernel(BOUNDED_FILE, "copy_bounded_boxes", **shape)
-        members |= {"bits": bits_of(beside[1]), "bounds": bounds_struct(loop.bounds)}
+        members |= {"bits": pattern_bits(padding_write[1]), "bounds": bounds_struct(loop.bounds)}
     else:
         chosen = kernel(FILE, "copy_tiles", TILE=box.problem.tile_width(READ), **shape)
     if across:
         members |= {"across": across * loop.width // 4, "turns": box.turns}
-    return padded_launch(chosen, loop, box.blocks, beside, **members)
+    return launch_with_padding(chosen, loop, box.blocks, padding_write, **members)

@@ -30,28 +30,28 @@ from tensorlayout.cuda.engine import (
     walk_struct,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.fill import padded_launch, padding_beside, plan_fill
+from tensorlayout.cuda.fill import launch_with_padding, plan_fill, plan_padding_write
 from tensorlayout.layout import Layout
-from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
+from tensorlayout.layout.digits import TiledLoop, make_tiled_loop, sizes_to_write
 from tensorlayout.tensor import TensorSpec
 
 FILE = "copy/packed.cu"
 RUN = WIDEST  # elements that a thread of flat kernels moves, a byte each
 
 
-def is_packed(*specs: TensorSpec) -> bool:
+def has_sub_byte_slots(*specs: TensorSpec) -> bool:
     """Return whether some tensor is packed below a byte."""
     return any(spec.layout.slot_bits is not None for spec in specs)
 
 
-def in_two(first: Launches, second: Launches, nbytes: int) -> Launches:
+def chain_through_scratch(first: Launches, second: Launches, intermediate_bytes: int) -> Launches:
     """Launches into memory in between, of so many bytes, and others from there."""
     behind = 3 + len(first.scratch)
     launches = (
-        *[each.placed((2, 1, *range(3, behind))) for each in first.launches],
-        *[each.placed((0, 2, *range(behind, behind + 9))) for each in second.launches],
+        *[launch.placed((2, 1, *range(3, behind))) for launch in first.launches],
+        *[launch.placed((0, 2, *range(behind, behind + 9))) for launch in second.launches],
     )
-    return Launches(launches, "two moves", (nbytes, *first.scratch, *second.scratch))
+    return Launches(launches, "two moves", (intermediate_bytes, *first.scratch, *second.scratch))
 
 
 def plan_pack(
@@ -59,7 +59,7 @@ def plan_pack(
     source: Layout,
     alignments: tuple[int, int],
     padding: bytes | None,
-    whole: bool,
+    owns_all_bytes: bool,
 ) -> Launches | None:
     """One launch into a packed layout that covers its block, padding and all.
 
@@ -67,15 +67,24 @@ def plan_pack(
     """
     bits, count = destination.slot_bits, destination.required_size
     assert bits is not None
-    kept = 0 if whole or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
+    kept_bits = 0 if owns_all_bytes or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
     filler = padding[0] if padding else 0
     if _is_one_run(destination, source, *alignments):
-        return _flat("packed flat", kernel(FILE, "pack_flat", PACKED=bits), count, kept)
-    loop = tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
-    if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
+        return _flat_launches(
+            "packed flat", kernel(FILE, "pack_flat", PACKED=bits), count, kept_bits
+        )
+    loop = make_tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
+    if loop is None or not fits_a_walk(loop) or not _walks_slots_in_order(loop, count):
         return None
-    if source.slot_bits is None and _counts(loop, source) and _packs_runs(loop, bits):
-        chosen, walk = kernel(FILE, "pack_runs", INDEX=loop.index, PACKED_RUN=bits), _walk(loop)
+    if (
+        source.slot_bits is None
+        and _index_covers_source(loop, source)
+        and _can_pack_runs(loop, bits)
+    ):
+        chosen, walk = (
+            kernel(FILE, "pack_runs", INDEX=loop.index_type, PACKED_RUN=bits),
+            _walk_struct_members(loop),
+        )
         walk |= {"runs": count // RUN, "octets": source.required_size, "tails": bool(loop.bounds)}
         along = next((b for b, w in enumerate(loop.weights) if w[-1]), -1)
         grid, padded = -(-count // (RUN * THREADS)), filler * 0x01010101
@@ -84,32 +93,36 @@ def plan_pack(
     word = 4 if alignments[0] >= 4 else 1
     per = 8 * word * (3 if bits == 6 else 1) // bits  # elements that a thread packs
     wide = 1  # of the source, read at once
-    if word == 4 and source.slot_bits is None and loop.contiguous:
-        most = gcd(per, loop.pack(WIDEST))
+    if word == 4 and source.slot_bits is None and loop.is_contiguous:
+        most = gcd(per, loop.max_pack_size(WIDEST))
         wide = most if most in (4, 8) else 1
     # Of bytes that threads read one by one, those of a warp are `per` apart.
-    if _is_better_apart(loop, per // wide if source.slot_bits is None else 1):
+    if _is_intermediate_cheaper(loop, per // wide if source.slot_bits is None else 1):
         return None
-    chosen = kernel(FILE, "pack_elements", INDEX=loop.index, WORD=word, WIDE=wide)
-    walk = _walk(loop, wide) | {"slots": count, "octets": -(-count * bits // 8), "kept": kept}
+    chosen = kernel(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
+    walk = _walk_struct_members(loop, wide) | {
+        "slots": count,
+        "octets": -(-count * bits // 8),
+        "kept": kept_bits,
+    }
     walk |= {"per": per, "bits": bits, "from_bits": source.slot_bits or 8, "padding": filler}
     return Launches((Launch.of(chosen, -(-count // (per * THREADS)), (0, 0), **walk),), "packed")
 
 
-def _packs_runs(loop: TiledLoop, bits: int) -> bool:
+def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
     """Return whether 16 slots are elements of one run, its end and padding, or padding."""
     last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
     along = [weight for weight in weights if weight]
-    aligned = loop.alignments[WRITE] % _alignment(bits) == 0 == loop.alignments[READ] % RUN
+    aligned = loop.alignments[WRITE] % _run_alignment(bits) == 0 == loop.alignments[READ] % RUN
     return aligned and last.strides == (1, 1) and last.size % RUN == 0 and along in ([], [1])
 
 
-def _counts(loop: TiledLoop, source: Layout) -> bool:
+def _index_covers_source(loop: TiledLoop, source: Layout) -> bool:
     """Return whether indices count the bytes of the source, too, with all its padding."""
-    return loop.index == "int64_t" or source.required_size < 2**31
+    return loop.index_type == "int64_t" or source.required_size < 2**31
 
 
-def _alignment(bits: int) -> int:
+def _run_alignment(bits: int) -> int:
     """What 16 slots of so many bits are aligned to, in bytes, to be written at once."""
     return 4 if bits == 6 else 2 * bits
 
@@ -119,13 +132,13 @@ def _alignment(bits: int) -> int:
 _APART = 4.0
 
 
-def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
+def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
     """Return whether memory in between costs less; `spread`: elements from thread to thread."""
     large = loop.count >= SMALL_BYTES
-    return large and in_order_cost(loop, READ) * spread > _APART
+    return large and in_order_cost(loop, READ) * thread_spacing > _APART
 
 
-def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
+def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
     """Return whether the numbers of a walk are those of the destination's slots.
 
     Not where the source has tails that the destination has no slots for.
@@ -138,9 +151,9 @@ def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
     return running == count and loop.firsts[0] == 0
 
 
-def _walk(loop: TiledLoop, wide: int = 1) -> dict[str, Any]:
+def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any]:
     """Members of a walk over packs of so many; sources are read from their lowest slot on."""
-    return {"walk": walk_struct(loop, (WRITE, READ), wide), "first": loop.firsts[READ]}
+    return {"walk": walk_struct(loop, (WRITE, READ), pack_length), "first": loop.firsts[READ]}
 
 
 def plan_unpack(
@@ -150,52 +163,63 @@ def plan_unpack(
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
     if _is_one_run(source, destination, *reversed(alignments)):
-        return _flat("unpacked flat", kernel(FILE, "unpack_flat", UNPACKED=bits), count, 0)
-    sizes = written_sizes(destination, padding)
-    loop = tiled_loop((destination, source), (1, 1), alignments, sizes)
+        return _flat_launches("unpacked flat", kernel(FILE, "unpack_flat", UNPACKED=bits), count, 0)
+    sizes = sizes_to_write(destination, padding)
+    loop = make_tiled_loop((destination, source), (1, 1), alignments, sizes)
     if loop is None or not fits_a_walk(loop):
         return None
-    if (runs := _unpacking_runs(loop, source, count)) is not None:
+    if (runs := _plan_unpack_runs(loop, source, count)) is not None:
         return runs
-    if _is_better_apart(loop):
+    if _is_intermediate_cheaper(loop):
         return None
-    beside, apart = padding_beside(destination, 1, alignments[0], padding, loop)
-    chosen, blocks = kernel(FILE, "unpack_elements", INDEX=loop.index), blocks_for(loop.count)
-    walk = _walk(loop) | {"count": loop.count, "bits": bits}
+    padding_write, padding_launches = plan_padding_write(
+        destination, 1, alignments[0], padding, loop
+    )
+    chosen, blocks = kernel(FILE, "unpack_elements", INDEX=loop.index_type), blocks_for(loop.count)
+    walk = _walk_struct_members(loop) | {"count": loop.count, "bits": bits}
     walk |= {"filler": padding[0] if padding else 0}
-    elements = padded_launch(chosen, loop, max(1, blocks), beside, **walk)
-    return Launches((*apart, replace(elements, firsts=(loop.firsts[WRITE], 0))), "unpacked")
+    elements = launch_with_padding(chosen, loop, max(1, blocks), padding_write, **walk)
+    return Launches(
+        (*padding_launches, replace(elements, firsts=(loop.firsts[WRITE], 0))), "unpacked"
+    )
 
 
-def _unpacking_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
+def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
     """One launch into a block of so many slots, all elements; None for others, or short runs."""
-    bits, found = source.slot_bits, _split(loop, count)
+    bits, split = source.slot_bits, _split_block_numbers(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]
     aligned = all(a % n == 0 for a, n in zip(loop.alignments, words, strict=True))
-    if found is None or not aligned or not _counts(loop, source) or last.strides[READ] != 1:
+    if (
+        split is None
+        or not aligned
+        or not _index_covers_source(loop, source)
+        or last.strides[READ] != 1
+    ):
         return None
-    (row, steps), run = found, last.size
+    (row, steps), run = split, last.size
     # Of runs of 8 the elements of a thread are in three at most.
     if min(run, row or run) < 8 or len(steps) > MOST_DIGITS:
         return None
-    chosen = kernel(FILE, "unpack_runs", INDEX=loop.index, UNPACKED_RUN=bits)
+    chosen = kernel(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
     octets = -(-source.required_size * bits // 8)
-    made = arguments(chosen, count=count, octets=octets, first=loop.firsts[READ])
-    walk = made.walk
-    walk.row, walk.run = divisor(loop.index, row or 1), divisor(loop.index, run)
+    params = arguments(chosen, count=count, octets=octets, first=loop.firsts[READ])
+    walk = params.walk
+    walk.row, walk.run = divisor(loop.index_type, row or 1), divisor(loop.index_type, run)
     walk.tail, walk.steps = int(row > 0), len(steps)
     for d, (step, size, stride) in enumerate(steps):
-        walk.step[d], walk.size[d], walk.stride[d] = step, divisor(loop.index, size), stride
+        walk.step[d], walk.size[d], walk.stride[d] = step, divisor(loop.index_type, size), stride
     blocks = -(-count // (RUN * THREADS))
-    return Launches((Launch(chosen, blocks, bytes(made), (0, 0)),), "unpacked runs")
+    return Launches((Launch(chosen, blocks, bytes(params), (0, 0)),), "unpacked runs")
 
 
 # The steps of ``SplitWalk``.
 _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 
 
-def _split(loop: TiledLoop, count: int) -> tuple[int, list[tuple[int, int, int]]] | None:
+def _split_block_numbers(
+    loop: TiledLoop, count: int
+) -> tuple[int, list[tuple[int, int, int]]] | None:
     """How numbers in a block without padding are split behind the fastest digit.
 
     The fastest dimension if it has a tail, else 0; the kinds, sizes and strides of steps. None
@@ -215,18 +239,18 @@ def _split(loop: TiledLoop, count: int) -> tuple[int, list[tuple[int, int, int]]
             if axis.size > 1 and axis.strides[WRITE] != unit:
                 return None
             unit *= axis.size
-        made = [(_NEXT_DIGIT, axis.size, axis.strides[READ]) for axis in reversed(digits)]
+        dim_steps = [(_NEXT_DIGIT, axis.size, axis.strides[READ]) for axis in reversed(digits)]
         fastest = end == len(loop.axes)
         size = loop.bounds[bounds[0]].size if bounds else digits[0].size
         if bounds:
-            made[-1] = (_LAST_DIGIT, *made[-1][1:])
+            dim_steps[-1] = (_LAST_DIGIT, *dim_steps[-1][1:])
             if begin or fastest:  # all else is the index of the slowest
-                made = [(_TO_INDEX, size, 0), *made]
+                dim_steps = [(_TO_INDEX, size, 0), *dim_steps]
         if bounds and fastest:
-            row, made = size, made[2:] or [(_LAST_DIGIT, 1, 0)]
+            row, dim_steps = size, dim_steps[2:] or [(_LAST_DIGIT, 1, 0)]
         elif fastest:
-            made = []
-        steps += made
+            dim_steps = []
+        steps += dim_steps
         slots, end = slots * size, begin
     if steps:
         steps[-1] = (_LAST_DIGIT, *steps[-1][1:])
@@ -238,54 +262,65 @@ def _is_one_run(packed: Layout, other: Layout, *alignments: int) -> bool:
     """Return whether one dense block becomes another of its order; alignments in this order."""
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
-    alike = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
-    needed = (_alignment(packed.slot_bits or 8), RUN)
-    return alike and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
+    is_same_block = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
+    needed = (_run_alignment(packed.slot_bits or 8), RUN)
+    return is_same_block and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
 
 
-def _flat(case: str, chosen: Kernel, count: int, kept: int) -> Launches:
+def _flat_launches(case: str, chosen: Kernel, count: int, kept_bits: int) -> Launches:
     runs, tail = divmod(count, RUN)
     blocks = -(-(runs + (tail > 0)) // THREADS)
-    return Launches((Launch.of(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept),), case)
+    return Launches(
+        (Launch.of(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept_bits),), case
+    )
 
 
-def in_its_bytes(
-    layout: Layout, alignment: int, middle: Launches, memories: Sequence[int]
+def plan_read_modify_write(
+    layout: Layout, alignment: int, slot_launches: Launches, memories: Sequence[int]
 ) -> Launches:
     """Slots unpacked to the first of `memories`, `middle` on these, and packed: the rest stays."""
-    lift, back = unpack_block(layout, alignment), pack_block(layout, alignment, whole=False)
-    launches = (
-        *[e.without_scalars(b"").placed((memories[0], 0)) for e in lift.launches],
-        *[e.placed(memories) for e in middle.launches],
-        *[e.without_scalars(b"").placed((0, memories[0])) for e in back.launches],
+    unpack, pack = (
+        plan_unpack_block(layout, alignment),
+        plan_pack_block(layout, alignment, owns_all_bytes=False),
     )
-    return Launches(launches, "in its bytes", (layout.required_size, *middle.scratch))
+    launches = (
+        *[e.without_scalars(b"").placed((memories[0], 0)) for e in unpack.launches],
+        *[e.placed(memories) for e in slot_launches.launches],
+        *[e.without_scalars(b"").placed((0, memories[0])) for e in pack.launches],
+    )
+    return Launches(launches, "in its bytes", (layout.required_size, *slot_launches.scratch))
 
 
-def plan_number(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
+def plan_packed_fill(
+    layout: Layout, itemsize: int, alignment: int, padding: bytes | None
+) -> Launches:
     """Plan how to write one value to all elements; padding stays. As `plan_fill`."""
     if not layout.size:
         return Launches(())
-    return in_its_bytes(layout, alignment, plan_fill(layout.with_slot_bits(None), 1), (1,))
+    return plan_read_modify_write(
+        layout, alignment, plan_fill(layout.with_slot_bits(None), 1), (1,)
+    )
 
 
-def unpack_block(layout: Layout, alignment: int) -> Launches:
+def plan_unpack_block(layout: Layout, alignment: int) -> Launches:
     """All slots of a packed layout to new memory of a byte each."""
     octets = Layout((layout.required_size,))
-    found = plan_unpack(octets, octets.with_slot_bits(layout.slot_bits), (SECTOR, alignment), None)
-    assert found is not None, "one run"
-    return found
+    launches = plan_unpack(
+        octets, octets.with_slot_bits(layout.slot_bits), (SECTOR, alignment), None
+    )
+    assert launches is not None, "one run"
+    return launches
 
 
-def pack_block(layout: Layout, alignment: int, whole: bool) -> Launches:
+def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Launches:
     """The way back."""
     octets = Layout((layout.required_size,))
     slots = octets.with_slot_bits(layout.slot_bits)
-    found = plan_pack(slots, octets, (alignment, SECTOR), None, whole)
-    assert found is not None, "one run"
-    return found
+    launches = plan_pack(slots, octets, (alignment, SECTOR), None, owns_all_bytes)
+    assert launches is not None, "one run"
+    return launches
 
 
-def unpacked(spec: TensorSpec) -> TensorSpec:
+def unpacked_spec(spec: TensorSpec) -> TensorSpec:
     """The tensor with a byte for each slot."""
     return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)

@@ -23,21 +23,21 @@ from tensorlayout.cuda.engine.launch import (
 )
 from tensorlayout.cuda.engine.memory import (
     SECTOR,
-    borrowed,
-    borrowed_slots,
     copy_bytes,
     current_stream,
     device_at,
-    disturbs,
+    export_info,
     exported_stream,
-    exposed,
     keeping,
+    make_stream_wait,
     moved_slots,
-    new_tensors,
+    overlap_test,
     padding_of,
-    read,
-    ready,
+    read_bytes,
+    tensor_allocator,
     wait_for,
+    wrap_external,
+    wrap_external_slots,
     write,
 )
 from tensorlayout.cuda.engine.scalars import octets, octets_of_numbers, pattern

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import shown
-from tensorlayout.support.interning import once
+from tensorlayout.errors import short_repr
+from tensorlayout.support.interning import memoize
 
 Bytes = NDArray[np.uint8]
 
@@ -245,11 +245,13 @@ def missing(what: str) -> str:
     )
 
 
-@once
+@memoize
 def driver() -> Driver:
     """Open the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy; once per process."""
     choice = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0")
     if choice not in ("", "0", "1"):
-        raise ValueError(f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}")
+        raise ValueError(
+            f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {short_repr(choice)}"
+        )
     module = importlib.import_module(_DRIVERS["simulator" if choice == "1" else "cupy"])
     return module.open_driver()

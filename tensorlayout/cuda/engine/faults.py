@@ -28,8 +28,8 @@ from tensorlayout.cuda.engine.driver import (
     driver,
 )
 from tensorlayout.cuda.engine.structs import constant, struct
-from tensorlayout.errors import named, shown
-from tensorlayout.support.context_blocks import Block, Scope
+from tensorlayout.errors import prefix_operation_name, short_repr
+from tensorlayout.support.context_blocks import Scope, ScopeContext
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
@@ -60,20 +60,20 @@ def set_strict_indexing(strict: bool | None) -> None:
     _strict_process = strict
 
 
-def strict_indexing(strict: bool = True) -> Block[bool, None]:
+def strict_indexing(strict: bool = True) -> ScopeContext[bool, None]:
     """Wait after each read or write at positions on CUDA, and raise at once, inside the block.
 
     >>> with strict_indexing():
     ...     pass
     """
-    return _strict.giving(strict, None)
+    return _strict.scope_with_target(strict, None)
 
 
 @functools.cache
 def _strict_by_the_variable() -> bool:
     value = os.environ.get(VARIABLE, "0")
     if value not in ("", "0", "1"):
-        raise ValueError(f"cuda: {VARIABLE} must be 0 or 1, got {shown(value)}")
+        raise ValueError(f"cuda: {VARIABLE} must be 0 or 1, got {short_repr(value)}")
     return value == "1"
 
 
@@ -123,7 +123,9 @@ class Report:
         name = _names[record.owner & (1 << _BITS) - 1]
         assert outside is not None, f"the record of {name} is empty"
         position, size = outside
-        return named(name, IndexError(f"index {position} is out of bounds for size {size}"))
+        return prefix_operation_name(
+            name, IndexError(f"index {position} is out of bounds for size {size}")
+        )
 
 
 class _Thread(threading.local):
@@ -177,7 +179,7 @@ def reports(device: int) -> Reports:
 def launched(report: Report, stream: Stream) -> None:
     """Note launches that may leave something in what `Reports.current` gave; graphs at any time."""
     report.unseen = [bool] if report.key is None else [driver().end_of(stream)]
-    strict = _strict.get()
+    strict = _strict.innermost_value()
     if strict is None:
         strict = _strict_by_the_variable() if _strict_process is None else _strict_process
     if strict:

@@ -25,7 +25,7 @@ from typing import Any
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.structs import OPERATORS, pack_axes, replaced, struct, text_of
-from tensorlayout.dtypes import DType, in_category, is_narrow
+from tensorlayout.dtypes import DType, is_in_category, is_narrow_dtype
 
 Types = tuple[tuple[str, str], ...]
 Shape = tuple[tuple[str, str], ...]
@@ -180,7 +180,7 @@ def c_type(dtype: DType, saturate: bool = False) -> str:
     name = dtype.name
     if saturate:
         return f"saturated<{c_type(dtype)}>"
-    return name if in_category(dtype, "narrow floating") else _TYPES.get(name, f"{name}_t")
+    return name if is_in_category(dtype, "narrow floating") else _TYPES.get(name, f"{name}_t")
 
 
 def c_type_of_bits(dtype: DType) -> str:
@@ -190,5 +190,5 @@ def c_type_of_bits(dtype: DType) -> str:
     >>> c_type_of_bits(np.dtype("int16")), c_type_of_bits(np.dtype("float32"))
     ('uint16_t', 'float')
     """
-    as_bits = dtype.kind in "bi" or is_narrow(dtype)
+    as_bits = dtype.kind in "bi" or is_narrow_dtype(dtype)
     return f"uint{8 * dtype.itemsize}_t" if as_bits else c_type(dtype)

@@ -19,9 +19,9 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.errors import shown
-from tensorlayout.support.context_blocks import Block, Scope
-from tensorlayout.support.interning import once
+from tensorlayout.errors import short_repr
+from tensorlayout.support.context_blocks import Scope, ScopeContext
+from tensorlayout.support.interning import memoize
 
 # ---- Counts
 
@@ -153,10 +153,15 @@ class Mode:
     def __post_init__(self) -> None:
         for check in self.checks:
             if check not in CHECKS:
-                msg = f"checking: no check is called {shown(check)}; there are {', '.join(CHECKS)}"
+                msg = (
+                    f"checking: no check is called {short_repr(check)}; there are "
+                    f"{', '.join(CHECKS)}"
+                )
                 raise ValueError(msg)
         if self.order not in ORDERS:
-            msg = f"checking: order must be one of {', '.join(ORDERS)}, got {shown(self.order)}"
+            msg = (
+                f"checking: order must be one of {', '.join(ORDERS)}, got {short_repr(self.order)}"
+            )
             raise ValueError(msg)
 
     @cached_property
@@ -168,17 +173,19 @@ class Mode:
 _active: Scope[Mode] = Scope("active")
 
 
-def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mode, KernelCounts]:
+def checking(
+    *checks: str, order: Order = "forward", seed: int = 0
+) -> ScopeContext[Mode, KernelCounts]:
     """Launch with these checks, and no others, inside the block; `simulator` has their names.
 
     `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
     apart. Gives the `KernelCounts` of what "count" counted.
     """
     mode = Mode(checks, order, seed)
-    return _active.giving(mode, mode.record)
+    return _active.scope_with_target(mode, mode.record)
 
 
-@once
+@memoize
 def _mode_of_the_process() -> Mode:
     names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
     order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
@@ -188,7 +195,7 @@ def _mode_of_the_process() -> Mode:
 
 def mode() -> Mode:
     """Return the mode of the block of `checking`, or else of the process's variables."""
-    return _active.get() or _mode_of_the_process()
+    return _active.innermost_value() or _mode_of_the_process()
 
 
 # ---- Logs
@@ -249,12 +256,12 @@ def launch_log() -> Iterator[KernelCounts]:
         return
     log = KernelCounts()
     try:
-        with _logs.saying(log):
+        with _logs.scope_with_value(log):
             _exchange(opened.launcher_type)
             yield log
     finally:
         _exchange(opened.launcher_type)
-        around = _logs.get()
+        around = _logs.innermost_value()
         if around is not None:
             around.extend(log)
 
@@ -281,11 +288,11 @@ def _exchange(kind: type) -> None:
     """Choose how `kind` is called: it depends on whether code is inside of any block."""
     with _exchanging:
         plain = _plain.setdefault(kind, kind.__call__)
-        kind.__call__ = _logged if _logs.blocks else plain  # type: ignore[method-assign]
+        kind.__call__ = _logged if _logs.open_entries else plain  # type: ignore[method-assign]
 
 
 def _logged(launcher: Any, grid: Any, parameters: bytearray) -> None:
-    plain, log = _plain[type(launcher)], _logs.get()
+    plain, log = _plain[type(launcher)], _logs.innermost_value()
     if log is None:  # of another thread
         plain(launcher, grid, parameters)
         return

@@ -18,8 +18,15 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import kind_of, named, shown
-from tensorlayout.plan import Disturbs, Exposed, Write, padding_bytes, spec_of_strides, whole_bytes
+from tensorlayout.errors import prefix_operation_name, qualified_type_name, short_repr
+from tensorlayout.plan import (
+    ExportInfo,
+    OverlapTest,
+    Write,
+    padding_bytes,
+    slot_byte_offset,
+    spec_of_strides,
+)
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Made = TypeVar("Made")
@@ -32,7 +39,7 @@ class Place(NamedTuple):
     readonly: bool
 
 
-def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
+def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
     """Return what makes one tensor after the other in new memory, of which nothing is written."""
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
     new, new_place = object.__new__, tuple.__new__  # without a Python call for each
@@ -82,12 +89,12 @@ def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
     if layout.slot_bits is not None:
-        step = whole_bytes(layout, home[1] + slots) - whole_bytes(layout, home[1])
+        step = slot_byte_offset(layout, home[1] + slots) - slot_byte_offset(layout, home[1])
     address = place.address + step
-    return Tensor._new(Place(address, place.readonly), spec, (home[0], home[1] + slots))
+    return Tensor._from_memory(Place(address, place.readonly), spec, (home[0], home[1] + slots))
 
 
-def borrowed(
+def wrap_external(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],
@@ -105,14 +112,14 @@ def borrowed(
         msg = f"memory at {address:#x} is not aligned to {dtype}; copy it in its own library first"
         raise BufferError(msg)
     lowest = address - spec.layout.offset * dtype.itemsize
-    return borrowed_slots(lowest, spec, owner, readonly=readonly)
+    return wrap_external_slots(lowest, spec, owner, readonly=readonly)
 
 
-def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
+def wrap_external_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
     """Make a tensor over memory of another library; its lowest slot begins at `address`."""
     octets = spec.layout.nbytes(spec.dtype)
     buffer = driver().wrap(address, octets, spec.device.number, owner)
-    return Tensor._new(Place(address, readonly), spec, (buffer, 0))
+    return Tensor._from_memory(Place(address, readonly), spec, (buffer, 0))
 
 
 def device_at(address: int) -> Device | None:
@@ -124,15 +131,15 @@ def device_at(address: int) -> Device | None:
     return None if number is None else Device("cuda", number)
 
 
-def exposed(x: Tensor) -> Exposed:
+def export_info(x: Tensor) -> ExportInfo:
     """Return where the elements of a tensor are."""
     assert x.home is not None
     layout = x.spec.layout
-    address = x.memory.address + layout._bytes_of(layout.offset, x.itemsize)
-    return Exposed(address, layout.is_overlapping or x.memory.readonly, x.home[0])
+    address = x.memory.address + layout._slots_to_bytes(layout.offset, x.itemsize)
+    return ExportInfo(address, layout.is_overlapping or x.memory.readonly, x.home[0])
 
 
-def read(x: Tensor) -> Bytes:
+def read_bytes(x: Tensor) -> Bytes:
     """Copy the bytes that the layout of `x` requires, from its lowest slot on, to the host."""
     octets = np.empty(x.spec.layout.nbytes(x.dtype), np.uint8)
     if octets.size:
@@ -193,7 +200,7 @@ def keeping(write: Write) -> Write:
 # element by element exactly where it is.
 
 
-def disturbs(plan: Any) -> Disturbs | None:
+def overlap_test(plan: Any) -> OverlapTest | None:
     """Return what tells the operands that a write disturbs before they are read."""
     if not (plan.partial or plan.in_place):
         return None
@@ -268,7 +275,7 @@ def exported_stream(x: Tensor) -> int:
     return stream.number
 
 
-def ready(name: str, stream: Any, device: Device) -> None:
+def make_stream_wait(name: str, stream: Any, device: Device) -> None:
     """Make work on `stream` wait for what our stream of `device` holds.
 
     None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
@@ -293,8 +300,11 @@ def _check(name: str, stream: Any, words: str, least: int) -> None:
     if stream is None:
         return
     if isinstance(stream, bool) or not isinstance(stream, int):
-        raise named(name, TypeError(f"stream must be an integer or None, got a {kind_of(stream)}"))
+        raise prefix_operation_name(
+            name,
+            TypeError(f"stream must be an integer or None, got a {qualified_type_name(stream)}"),
+        )
     if stream < least or stream == 0:
         hint = "; 0 could mean several streams: 1 is the legacy default" if stream == 0 else ""
-        msg = f"stream must be {words} or the address of a stream, got {shown(stream)}{hint}"
-        raise named(name, ValueError(msg))
+        msg = f"stream must be {words} or the address of a stream, got {short_repr(stream)}{hint}"
+        raise prefix_operation_name(name, ValueError(msg))

@@ -13,7 +13,7 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import AssignPlan, backend
+from tensorlayout.plan import AssignPlan, backend_of
 from tensorlayout.tensor import TensorSpec
 
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
@@ -41,7 +41,7 @@ _PACKS: dict[DType, Callable[..., bytes]] = {
 @functools.cache
 def _packer(dtype: DType) -> Callable[..., bytes] | None:
     """Return what makes octets of a number; None for narrow types, which the host rounds to."""
-    return None if dtypes.is_narrow(dtype) else _PACKS.get(dtype, _bfloat16)
+    return None if dtypes.is_narrow_dtype(dtype) else _PACKS.get(dtype, _bfloat16)
 
 
 # Python makes a double of an integer before it makes less of that: beyond this, two roundings.
@@ -88,12 +88,12 @@ def pattern(value: bytes) -> bytes:
 @functools.lru_cache(maxsize=256)
 def _by_host(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
     """Return what turns a number into an element's content on the host, by its rules."""
-    host, one = backend(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
-    new, write = host.new_tensors(one), host.carry_out(AssignPlan(name, kind, one))
+    host, one = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
+    new, write = host.tensor_allocator(one), host.compile_plan(AssignPlan(name, kind, one))
 
     def convert_one(value: Any) -> bytes:
         number = new()
         write(number, value)
-        return host.read(number).tobytes()
+        return host.read_bytes(number).tobytes()
 
     return convert_one

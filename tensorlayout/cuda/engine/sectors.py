@@ -22,7 +22,7 @@ def in_order_cost(loop: Loop, memory: int, pack: int = 1, *, written: bool = Fal
     >>> in_order_cost(Loop((Axis(1000, (8,)),), (4,), (0,), (32,)), 0)
     8.0
     """
-    packs, width = loop.in_packs(pack, ()), loop.widths[memory]
+    packs, width = loop.loop_over_packs(pack, ()), loop.widths[memory]
     bounds, weights = (packs.bounds, packs.weights) if isinstance(packs, TiledLoop) else ((), ())
     count = packs.count
     warps = min(_WARPS, -(-count // 32))

@@ -57,8 +57,8 @@ from tensorlayout.cuda.engine.launch_log import CHECKS, ORDERS, Counts, Tally, m
 from tensorlayout.cuda.engine.launch_log import checking as checking
 from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
 from tensorlayout.cuda.engine.structs import constant, struct
-from tensorlayout.errors import shown
-from tensorlayout.support.context_blocks import Block, Scope
+from tensorlayout.errors import short_repr
+from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 _HEADER = "simulator/launch.hpp"
@@ -252,7 +252,7 @@ class SimulatedLauncher:
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
         how = mode()
-        ranges = self._driver.ranges[_device.get() or 0]
+        ranges = self._driver.ranges[_device.innermost_value() or 0]
         if "initialized" not in how.checks:
             ranges.stop_following()
         with _launching, collecting_nothing():
@@ -297,7 +297,9 @@ class SimulatorDriver(Driver):
         count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
         if not count.isdigit() or not int(count):
             variable = "TENSORLAYOUT_SIMULATOR_DEVICES"
-            raise ValueError(f"cuda: {variable} must be a positive integer, got {shown(count)}")
+            raise ValueError(
+                f"cuda: {variable} must be a positive integer, got {short_repr(count)}"
+            )
         super().__init__(int(count))
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
         self._limit = int(limit) if limit else None
@@ -305,23 +307,27 @@ class SimulatorDriver(Driver):
         self._libraries: dict[tuple[str, kernel_shapes.Types, str], ctypes.CDLL] = {}
 
     def current_device(self) -> int:
-        return _device.get() or 0
+        return _device.innermost_value() or 0
 
     def _made_current(self, device: int) -> AbstractContextManager[Any]:
-        return _device.saying(device)
+        return _device.scope_with_value(device)
 
     def device_of(self, pointer: int) -> int | None:
         return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
 
     def current_stream(self, device: int) -> Stream:
         self.check_device(device)
-        return Stream(device, (_streams.get() or {}).get(device, LEGACY_STREAM))
+        return Stream(device, (_streams.innermost_value() or {}).get(device, LEGACY_STREAM))
 
-    def on_stream(self, number: int, device: int | None = None) -> Block[dict[int, int], Stream]:
+    def on_stream(
+        self, number: int, device: int | None = None
+    ) -> ScopeContext[dict[int, int], Stream]:
         """Make a stream the current one of a device inside a ``with`` block, for this thread."""
         where = self.current_device() if device is None else device
         self.check_device(where)
-        return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
+        return _streams.scope_with_target(
+            (_streams.innermost_value() or {}) | {where: number}, Stream(where, number)
+        )
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Leave at least 256 bytes behind the memory that nobody owns."""

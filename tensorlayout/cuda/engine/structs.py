@@ -220,13 +220,13 @@ _FEWER_THAN = 2**31
 def fits_a_walk(loop: TiledLoop) -> bool:
     """Return whether `BoundedWalk` can hold the digits."""
     few = len(loop.axes) <= MOST_DIGITS and len(loop.bounds) <= _MOST_BOUNDS
-    return few and loop.bounded_by < _FEWER_THAN
+    return few and loop.index_upper_bound < _FEWER_THAN
 
 
 def walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
     """``BoundedWalk`` over packs; `counted`: the numbers of memories whose strides count packs."""
-    rank, packs = len(loop.axes), loop.in_packs(pack, counted)
-    made = struct("include/bounded.cuh", f"BoundedWalk<{loop.index}, {len(loop.firsts)}>")()
+    rank, packs = len(loop.axes), loop.loop_over_packs(pack, counted)
+    made = struct("include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>")()
     pack_axes(made, packs.axes)
     made.bounds = bounds_struct(loop.bounds)
     for b, weights in enumerate(packs.weights):

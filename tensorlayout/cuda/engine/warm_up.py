@@ -62,7 +62,7 @@ def common(dtype: Any) -> Iterator[Kernel]:
     """
     kind = as_dtype(dtype, "warmup: dtype")
     given = [*_of_elements(kind)]
-    if kinds.in_category(kind, "real numeric"):
+    if kinds.is_in_category(kind, "real numeric"):
         name = c_type(kind)
         given += kernels_in("scan.cu", (("SOURCE", name), ("RESULT", name)), "add")
         given += of_sorted(kind)
@@ -71,8 +71,8 @@ def common(dtype: Any) -> Iterator[Kernel]:
 
 
 def _of_elements(dtype: DType) -> Iterator[Kernel]:
-    floats = kinds.in_category(dtype, "real floating")
-    real = kinds.in_category(dtype, "real numeric")
+    floats = kinds.is_in_category(dtype, "real floating")
+    real = kinds.is_in_category(dtype, "real numeric")
     same = [name for name in _OF_TWO if floats or name != "divide"] if real else []
     for shapes in (_RUN, *_ROWS):
         for name, result in (*product(same, ("same",)), *product(_COMPARING, ("bool",))):
@@ -106,7 +106,7 @@ def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) 
 
 def of_sorted(dtype: DType) -> Iterator[Kernel]:
     """Yield what sorts elements of one dtype, and what looks into lines that are sorted."""
-    name, floats = c_type(dtype), kinds.in_category(dtype, "real floating")
+    name, floats = c_type(dtype), kinds.is_in_category(dtype, "real floating")
     yield from kernels_in("sort/sort.cu", (("ELEMENT", name),))
     yield from kernels_in("sort/radix.cu", (("ELEMENT", name),))
     yield from kernels_in("sort/search.cu", (("LINE", name), ("VALUES", name), ("COMPARE", name)))

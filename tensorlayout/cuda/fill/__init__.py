@@ -26,9 +26,9 @@ from tensorlayout.cuda.engine import (
     writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.errors import cut
-from tensorlayout.layout import Axis, Layout, Loop, PaddingValue, merged
-from tensorlayout.layout.digits import TiledLoop, tiled_loop, without_tails, written_sizes
+from tensorlayout.errors import truncate
+from tensorlayout.layout import Axis, Layout, Loop, PaddingValue, merge_axes
+from tensorlayout.layout.digits import TiledLoop, make_tiled_loop, sizes_to_write, split_off_tails
 from tensorlayout.plan import Write
 from tensorlayout.tensor import TensorSpec
 
@@ -47,53 +47,55 @@ def plan_fill(
     if not layout.is_tiled:
         if layout.size == 0:
             return plan_padding(layout, itemsize, alignment, padding)
-        beside, apart = padding_beside(layout, itemsize, alignment, padding)
-        launch = _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), beside)
-        return Launches((launch, *apart))
+        padding_write, padding_launches = plan_padding_write(layout, itemsize, alignment, padding)
+        launch = _loop_fill_launch(
+            Loop.over_layouts((layout,), (itemsize,), (alignment,)), padding_write
+        )
+        return Launches((launch, *padding_launches))
     anything = layout.covers_block and layout.padding_value is PaddingValue.UNSPECIFIED
     if anything and padding is None and layout.size:
         return plan_fill(Layout((layout.required_size,)), itemsize, alignment)
-    loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
+    loop = make_tiled_loop((layout,), (itemsize,), (alignment,), sizes_to_write(layout, padding))
     if loop is not None and loop.count == 0:
         return Launches(())
     if loop is not None and not loop.bounds:
-        return Launches((_of_loop(loop, (None, b"")),))
+        return Launches((_loop_fill_launch(loop, (None, b"")),))
     if loop is not None and fits_a_walk(loop):
-        return Launches((_bounded(loop, padding or b"", elements=True),))
+        return Launches((_bounded_fill_launch(loop, padding or b"", writes_elements=True),))
     # More tails than a launch can take.
-    launches = [] if padding is None else filled_block(layout, itemsize, alignment, padding)
-    for (piece,) in without_tails((layout,)):
+    launches = [] if padding is None else plan_block_fill(layout, itemsize, alignment, padding)
+    for (piece,) in split_off_tails((layout,)):
         shift = piece.lowest * itemsize
         part = plan_fill(piece.at_origin, itemsize, gcd(alignment, shift, SECTOR))
-        launches += [each.placed((0,), shift) for each in part.launches]
+        launches += [part_launch.placed((0,), shift) for part_launch in part.launches]
     return Launches(tuple(launches))
 
 
-def filled_block(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> list[Launch]:
+def plan_block_fill(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> list[Launch]:
     """Fill all of a padded block, before elements are written."""
     block = plan_fill(Layout((layout.required_size,)), itemsize, alignment)
-    return [*filled_with(block, padding).launches]
+    return [*bind_fill_value(block, padding).launches]
 
 
-def filled_with(fill: Launches, value: bytes) -> Launches:
+def bind_fill_value(fill: Launches, value: bytes) -> Launches:
     """A fill whose value is known, and no scalar of a call."""
     return replace(fill, launches=tuple([e.without_scalars(pattern(value)) for e in fill.launches]))
 
 
-def padding_beside(
+def plan_padding_write(
     layout: Layout,
     itemsize: int,
     alignment: int,
     padding: bytes | None,
     loop: TiledLoop | None = None,
-) -> tuple[Beside, tuple[Launch, ...]]:
+) -> tuple[PaddingWrite, tuple[Launch, ...]]:
     """What a launch writes beside the elements of a layout, or else launches of their own.
 
     The content of padding, and where: None for nowhere, or for tails of tiles. `loop`: over digits.
     """
     regions = padding_regions(layout) if padding is not None and not layout.is_tiled else None
     # Kernels count regions from where digits begin, which may be below a flipped layout.
-    if regions is None or (regions.fit_a_launch and (loop is None or not loop.firsts[0])):
+    if regions is None or (regions.fits_launch and (loop is None or not loop.firsts[0])):
         return (regions, padding or b""), ()
     return (None, b""), plan_padding(layout, itemsize, alignment, padding).launches
 
@@ -106,71 +108,78 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
     if padding is None:
         return Launches(())
     if layout.is_tiled:
-        loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
+        loop = make_tiled_loop(
+            (layout,), (itemsize,), (alignment,), sizes_to_write(layout, padding)
+        )
         if loop is not None and not loop.bounds:
             return Launches(())
         if loop is None or not fits_a_walk(loop):
-            msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
+            msg = (
+                f"padding: layout {truncate(layout)} has tails in more dimensions than a "
+                "kernel takes"
+            )
             raise NotImplementedError(msg)
-        tails = _bounded(loop, padding, elements=False)
-        return filled_with(Launches((tails,)), padding)
+        tails = _bounded_fill_launch(loop, padding, writes_elements=False)
+        return bind_fill_value(Launches((tails,)), padding)
     regions = padding_regions(layout)
     if not regions.regions:
         return Launches(())
-    if regions.fit_a_launch:
+    if regions.fits_launch:
         nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
-        launch = _strided(nothing, 0, (regions, padding))
-        return filled_with(Launches((launch,)), padding)
+        launch = _strided_fill_launch(nothing, 0, (regions, padding))
+        return bind_fill_value(Launches((launch,)), padding)
     launches: list[Launch] = []
     for region in regions.regions:
         dims, shift = (*regions.dims[: region.depth], (region.run, 1)), region.start * itemsize
         box = Layout([size for size, _ in dims], [stride for _, stride in dims])
         fill = plan_fill(box, itemsize, gcd(alignment, shift, SECTOR))
-        launches += [each.placed((0,), shift) for each in fill.launches]
-    return filled_with(Launches(tuple(launches)), padding)
+        launches += [region_launch.placed((0,), shift) for region_launch in fill.launches]
+    return bind_fill_value(Launches(tuple(launches)), padding)
 
 
-def _of_loop(loop: Loop, padding: Beside) -> Launch:
+def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
     """The launch; memory is aligned to its elements."""
-    loop = loop.fitted(WIDEST)
-    if not (loop.contiguous and len(loop.axes) == 1):
-        return _strided(loop, loop.count, padding)
+    loop = loop.with_widest_elements(WIDEST)
+    if not (loop.is_contiguous and len(loop.axes) == 1):
+        return _strided_fill_launch(loop, loop.count, padding_write)
     nbytes = loop.count * loop.width
     blocks = max(1, blocks_for(nbytes // WIDEST))
-    return padded_launch(kernel(FILE, "fill_flat"), loop, blocks, padding, bytes=nbytes)
+    return launch_with_padding(kernel(FILE, "fill_flat"), loop, blocks, padding_write, bytes=nbytes)
 
 
-def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
-    shape = {"INDEX": loop.index, "WIDTH": loop.width, "RANK": len(loop.axes)}
+def _strided_fill_launch(loop: Loop, count: int, padding_write: PaddingWrite) -> Launch:
+    shape = {"INDEX": loop.index_type, "WIDTH": loop.width, "RANK": len(loop.axes)}
     chosen = kernel(FILE, "fill_strided", **shape)
-    return padded_launch(chosen, loop, blocks_for(count), padding, count=count, walk=loop.axes)
+    return launch_with_padding(
+        chosen, loop, blocks_for(count), padding_write, count=count, walk=loop.axes
+    )
 
 
-def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
+def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bool) -> Launch:
     """Elements, if they are to be written, and padding, if the digits reach into it."""
-    pack = loop.pack(WIDEST)
+    pack = loop.max_pack_size(WIDEST)
     count = loop.count // pack
-    chosen = kernel(BOUNDED_FILE, "fill_bounded", INDEX=loop.index, FILL=loop.width * pack)
-    members = {"walk": walk_struct(loop, (0,), pack), "padding": bits_of(padding)}
+    chosen = kernel(BOUNDED_FILE, "fill_bounded", INDEX=loop.index_type, FILL=loop.width * pack)
+    members = {"walk": walk_struct(loop, (0,), pack), "padding": pattern_bits(padding)}
     grid = blocks_for(count)
-    return Launch.of(chosen, grid, loop.firsts, count=count, elements=elements, **members)
+    return Launch.of(chosen, grid, loop.firsts, count=count, elements=writes_elements, **members)
 
 
 # ---- Writes
 
 
-def write_fill(
+def compile_fill(
     spec: TensorSpec,
-    octets: Callable[[Any], bytes],
+    encode_value: Callable[[Any], bytes],
     padding: bytes | None = None,
-    plan: Callable[..., Launches] = plan_fill,
+    plan_launches: Callable[..., Launches] = plan_fill,
 ) -> Write:
     """The function of a tensor and a value, which `octets` makes one element; see `plan_fill`."""
     return writer(
         spec.device.number,
-        lambda alignments: plan(spec.layout, spec.dtype.itemsize, alignments[0], padding),
+        lambda alignments: plan_launches(spec.layout, spec.dtype.itemsize, alignments[0], padding),
         tensors=1,
-        content=lambda value: pattern(octets(value)),
+        content=lambda value: pattern(encode_value(value)),
     )
 
 
@@ -182,7 +191,7 @@ BLOCK = constant("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
 _FEWER_THAN = 2**31 - 2**12
 
 
-class Region(NamedTuple):
+class PaddingRegion(NamedTuple):
     """Padding behind one dimension: for each index of the dimensions before it, a run of slots."""
 
     start: int
@@ -191,85 +200,89 @@ class Region(NamedTuple):
     rows: int  # indices of these
 
 
-class Regions(NamedTuple):
+class PaddingRegions(NamedTuple):
     """All slots of padding, each once."""
 
     dims: tuple[tuple[int, int], ...]  # (size, stride), slowest first
-    regions: tuple[Region, ...]
+    regions: tuple[PaddingRegion, ...]
 
     @property
-    def depth(self) -> int:
+    def max_depth(self) -> int:
         """How many dimensions are before some region."""
         return max([region.depth for region in self.regions], default=0)
 
     @property
-    def fit_a_launch(self) -> bool:
+    def fits_launch(self) -> bool:
         """Whether the struct can hold them."""
         longest = max([max(r.run, r.rows) for r in self.regions], default=0)
-        return len(self.regions) <= REGIONS >= self.depth and longest < _FEWER_THAN
+        return len(self.regions) <= REGIONS >= self.max_depth and longest < _FEWER_THAN
 
 
 # Padding that a launch writes beside its elements: where, and the content of one element.
-Beside = tuple[Regions | None, bytes]
+PaddingWrite = tuple[PaddingRegions | None, bytes]
 
 
-def padding_regions(layout: Layout) -> Regions:
+def padding_regions(layout: Layout) -> PaddingRegions:
     """The padding that a layout owns; its lowest slot is 0, and slots run upwards.
 
     Dimensions in the order of memory make a packed block of padded sizes. Behind the elements of a
     dimension, all that follows in the block up to the next index of the dimension before is a run.
     """
     axes: list[Axis] = []
-    regions: list[Region] = []
+    regions: list[PaddingRegion] = []
     rows = 1
     for d in reversed(layout.minor_to_major if layout.is_padded else ()):
         size, padded, stride = layout.shape[d], layout.padded_shape[d], abs(layout.strides[d])
         if rows and padded > size and stride:
             run = (padded - size) * stride
-            regions.append(Region(size * stride, run, len(merged(axes)), rows))
+            regions.append(PaddingRegion(size * stride, run, len(merge_axes(axes)), rows))
         axes.append(Axis(size, (stride,)))
         rows *= size
-    return Regions(tuple([(n, stride) for n, (stride,), _ in merged(axes)]), tuple(regions))
+    return PaddingRegions(
+        tuple([(n, stride) for n, (stride,), _ in merge_axes(axes)]), tuple(regions)
+    )
 
 
-def bits_of(value: bytes) -> tuple[int, int]:
+def pattern_bits(value: bytes) -> tuple[int, int]:
     """The pattern of an element as two 64-bit numbers; of none: zeros."""
     repeated = pattern(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 
-def padding_struct(beside: Beside, first_block: int, alignment: int) -> tuple[Any, int]:
+def padding_struct_and_blocks(
+    padding_write: PaddingWrite, first_block: int, alignment: int
+) -> tuple[Any, int]:
     """The struct, and how many blocks follow `first_block`.
 
     `alignment`: the power of two that divides the address of the first slot. Elements are written
     as many at a time as it allows, and where runs begin and end.
     """
-    found, value = beside
-    made = struct("include/padding.cuh", "Padding")()
-    if found is None or not found.regions:
-        made.first_block = 2**32 - 1  # all blocks do the kernel's own work
-        return made, 0
-    dims, itemsize = found.dims[: found.depth], len(value)
-    places = [n for region in found.regions for n in (region.start, region.run)]
+    regions, value = padding_write
+    params = struct("include/padding.cuh", "Padding")()
+    if regions is None or not regions.regions:
+        params.first_block = 2**32 - 1  # all blocks do the kernel's own work
+        return params, 0
+    dims, itemsize = regions.dims[: regions.max_depth], len(value)
+    places = [n for region in regions.regions for n in (region.start, region.run)]
     places += [stride for _, stride in dims]
     width = gcd(WIDEST, alignment, *[n * itemsize for n in places])
     times = width // itemsize
-    made.first_block, made.itemsize, made.bits[:] = first_block, width, bits_of(value)
+    params.first_block, params.itemsize, params.bits[:] = first_block, width, pattern_bits(value)
     for k, (size, stride) in enumerate(dims):
-        made.stride[k], made.size[k] = stride // times, divisor32(size)
+        params.stride[k], params.size[k] = stride // times, divisor32(size)
     end = first_block
-    for k, region in enumerate(found.regions):
+    for k, region in enumerate(regions.regions):
         run = region.run // times
         count = run * region.rows
         end += -(-count // BLOCK)
-        made.start[k], made.run[k] = region.start // times, divisor32(run)
-        made.count[k], made.depth[k], made.end_block[k] = count, region.depth, end
-    return made, end - first_block
+        params.start[k], params.run[k] = region.start // times, divisor32(run)
+        params.count[k], params.depth[k], params.end_block[k] = count, region.depth, end
+    return params, end - first_block
 
 
-def padded_launch(
-    chosen: Kernel, loop: Loop, blocks: int, beside: Beside, **members: Any
+def launch_with_padding(
+    chosen: Kernel, loop: Loop, blocks: int, padding_write: PaddingWrite, **members: Any
 ) -> Launch:
     """The launch of so many blocks for the elements of a loop, and others for the padding."""
-    padded, more = padding_struct(beside, blocks, loop.alignments[0])
+    padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     return Launch.of(chosen, blocks + more, loop.firsts, padding=padded, **members)

@@ -25,18 +25,18 @@ from tensorlayout.cuda.engine import (
     struct,
     writer,
 )
-from tensorlayout.cuda.fill import plan_padding, write_fill
-from tensorlayout.cuda.fill.diagonals import blocks_of_packs, write_eye
+from tensorlayout.cuda.fill import compile_fill, plan_padding
+from tensorlayout.cuda.fill.diagonals import block_count_of_packs, compile_eye
 from tensorlayout.dtypes import SCALARS, DType
-from tensorlayout.layout import Layout, Loop, index_type
+from tensorlayout.layout import Layout, Loop, narrowest_index_type
 from tensorlayout.plan import CreatePlan, OneHotPlan, Write
 from tensorlayout.tensor import TensorSpec
 
 
-def write_create(plan: CreatePlan) -> Write:
+def compile_create(plan: CreatePlan) -> Write:
     """The function of a tensor and the operation's values; padding of a new one is written."""
     spec, values = plan.result, plan.operation.values
-    if takes_tiles(plan):
+    if accepts_tiles(plan):
         return lambda out: None
     padding = None if plan.destinations else padding_of(spec)
     if values == "nothing":
@@ -45,29 +45,29 @@ def write_create(plan: CreatePlan) -> Write:
             spec.device.number, lambda aligned: plan_padding(layout, itemsize, aligned[0], padding)
         )
     if values == "value":
-        return write_fill(spec, partial(_octets_of, plan.operation.name, spec.dtype), padding)
+        return compile_fill(spec, partial(_encode_scalar, plan.operation.name, spec.dtype), padding)
     if values == "eye":
-        return write_eye(spec, padding)
+        return compile_eye(spec, padding)
     # Of row-major results of rank 1, in memory of their own; arange of any layout.
     sequences = {
-        "arange": write_arange,
-        "frequencies": write_frequencies,
-        "linspace": write_linspace,
+        "arange": compile_arange,
+        "frequencies": compile_frequencies,
+        "linspace": compile_linspace,
     }
     return sequences[values](spec)
 
 
-def takes_tiles(plan: CreatePlan) -> bool:
+def accepts_tiles(plan: CreatePlan) -> bool:
     """Return whether nothing is written: elements may hold anything, and padding too."""
     if plan.operation.values != "nothing":
         return False
     return plan.destinations > 0 or padding_of(plan.result) is None
 
 
-def _octets_of(name: str, dtype: DType, value: Any) -> bytes:
+def _encode_scalar(operation_name: str, dtype: DType, value: Any) -> bytes:
     """The octets of a number, or of an array of the dtype and of rank 0."""
     if type(value) in SCALARS:
-        return octets(name, value, dtype)
+        return octets(operation_name, value, dtype)
     return np.asarray(value, dtype).tobytes()
 
 
@@ -88,78 +88,82 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
     macro = {"integers": "INTEGER", "real": "REAL", "complex": "COMPLEX"}[kind]
     chosen = kernel(SEQUENCE_FILE, f"sequence_{kind}", **{macro: element})
     length = WIDEST // dtype.itemsize  # of a pack, which a thread writes at once
-    blocks = blocks_of_packs(count // length, length)
+    blocks = block_count_of_packs(count // length, length)
     return Launch.of(chosen, max(blocks, 1), (0,))
 
 
-def write_arange(spec: TensorSpec) -> Write:
+def compile_arange(spec: TensorSpec) -> Write:
     """The function of a tensor of any layout, its first number and the step, in row-major order."""
     count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
 
-    def integers(start: int, step: int) -> bytes:
-        return _scalars("Integers", start=start % 2**64, step=step % 2**64, count=count)
+    def pack_integers(start: int, step: int) -> bytes:
+        return _pack_struct_scalars("Integers", start=start % 2**64, step=step % 2**64, count=count)
 
-    def real(start: float, step: float) -> bytes:
-        return _real(count, float(start), float(step))
+    def pack_reals(start: float, step: float) -> bytes:
+        return _pack_real_scalars(count, float(start), float(step))
 
-    def planned(alignments: tuple[int, ...]) -> Launch | None:
+    def plan_arange(alignments: tuple[int, ...]) -> Launch | None:
         if spec.layout.is_row_major and alignments[0] >= WIDEST:
             return plan_sequence(spec.dtype, count, kind)
-        launch = plan_count_up(spec)  # start and step are the first of the scalars
+        launch = plan_row_major_arange(spec)  # start and step are the first of the scalars
         return launch and replace(launch, takes=(0, 16))
 
-    return writer(spec.device.number, planned, 1, integers if kind == "integers" else real)
+    return writer(
+        spec.device.number, plan_arange, 1, pack_integers if kind == "integers" else pack_reals
+    )
 
 
-def write_linspace(spec: TensorSpec) -> Write:
+def compile_linspace(spec: TensorSpec) -> Write:
     """The function of a tensor, both ends, and whether the last counts; values as NumPy's."""
     count = spec.layout.size
 
-    def real(start: float, stop: float, endpoint: bool) -> bytes:
-        step, divisor = _step(float(stop) - float(start), count, endpoint)
+    def pack_reals(start: float, stop: float, endpoint: bool) -> bytes:
+        step, divisor = _step_and_divisor(float(stop) - float(start), count, endpoint)
         last = {"last": stop, "end": count - 1} if endpoint and count > 1 else {}
-        return _real(count, float(start), step, divisor=divisor, **last)
+        return _pack_real_scalars(count, float(start), step, divisor=divisor, **last)
 
-    def pairs(start: complex, stop: complex, endpoint: bool) -> bytes:
+    def pack_complex(start: complex, stop: complex, endpoint: bool) -> bytes:
         first, last = np.complex128(start), np.complex128(stop)
         with np.errstate(all="ignore"):  # NumPy's division is not rounded as Python's
-            step, divisor = _step(last - first, count, endpoint)
+            step, divisor = _step_and_divisor(last - first, count, endpoint)
         ends = {"start": first, "step": step, "last": last}
         members = {name: (number.real, number.imag) for name, number in ends.items()}
         end = count - 1 if endpoint and count > 1 else -1
-        return _scalars("Complex", **members, factor=1 / divisor, end=end, count=count)
+        return _pack_struct_scalars("Complex", **members, factor=1 / divisor, end=end, count=count)
 
-    write = _write(spec, "real", real)
+    write = _sequence_writer(spec, "real", pack_reals)
     if spec.dtype.kind != "c":
         return write
-    write_pairs = _write(spec, "complex", pairs)
+    write_pairs = _sequence_writer(spec, "complex", pack_complex)
 
     def linspace(out: Any, start: complex, stop: complex, endpoint: bool) -> None:
-        either = isinstance(start, complex) or isinstance(stop, complex)
-        (write_pairs if either else write)(out, start, stop, endpoint)
+        is_complex = isinstance(start, complex) or isinstance(stop, complex)
+        (write_pairs if is_complex else write)(out, start, stop, endpoint)
 
     return linspace
 
 
-def write_frequencies(spec: TensorSpec) -> Write:
+def compile_frequencies(spec: TensorSpec) -> Write:
     """Numbers over ``size * spacing``; `negative`: those of the latter half."""
     count = spec.layout.size
 
-    def content(size: int, spacing: float, negative: bool) -> bytes:
+    def pack_scalars(size: int, spacing: float, negative: bool) -> bytes:
         turn = (size + 1) // 2 if negative else count
         # Times 1, and -0.0 added, which a zero's sign survives: the quotient to the bit.
-        return _real(count, -0.0, 1.0, divisor=size * spacing, back=float(size), turn=turn)
+        return _pack_real_scalars(
+            count, -0.0, 1.0, divisor=size * spacing, back=float(size), turn=turn
+        )
 
-    return _write(spec, "real", content)
+    return _sequence_writer(spec, "real", pack_scalars)
 
 
-def _write(spec: TensorSpec, kind: str, content: Callable[..., bytes]) -> Write:
+def _sequence_writer(spec: TensorSpec, kind: str, pack_scalars: Callable[..., bytes]) -> Write:
     """`spec` always is row-major, of rank 1, and of memory of its own."""
     launch = plan_sequence(spec.dtype, spec.layout.size, kind)
-    return writer(spec.device.number, lambda alignments: launch, 1, content)
+    return writer(spec.device.number, lambda alignments: launch, 1, pack_scalars)
 
 
-def _step(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
+def _step_and_divisor(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
     """What to multiply numbers by, after a division of them where steps are too small for that."""
     steps = count - 1 if endpoint else count
     if steps <= 0:
@@ -168,14 +172,14 @@ def _step(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
     return (step, 1.0) if step != 0 else (delta, float(steps))
 
 
-def _real(count: int, start: float, step: float, **others: float) -> bytes:
+def _pack_real_scalars(count: int, start: float, step: float, **others: float) -> bytes:
     usual = {"divisor": 1.0, "turn": count, "end": -1}
-    return _scalars("Real", start=start, step=step, count=count, **usual | others)
+    return _pack_struct_scalars("Real", start=start, step=step, count=count, **usual | others)
 
 
-def _scalars(name: str, **members: Any) -> bytes:
+def _pack_struct_scalars(struct_name: str, **members: Any) -> bytes:
     """What is behind the address in a struct of kernels/fill/sequence.cu."""
-    return bytes(struct(SEQUENCE_FILE, name)(**members))[8:]
+    return bytes(struct(SEQUENCE_FILE, struct_name)(**members))[8:]
 
 
 # ---- Values by coordinates, in any layout
@@ -189,36 +193,40 @@ def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
     layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
     places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
     tables = (plan.indices.layout.broadcast_to(layout.shape), places)
-    loop = Loop.numbered((layout,), tables, itemsize, (itemsize,)).widened(WIDEST)
+    loop = Loop.over_elements_and_tables(
+        (layout,), tables, itemsize, (itemsize,)
+    ).with_wider_elements(WIDEST)
     to, indices, first = loop.firsts
     firsts = (to, indices * plan.indices.dtype.itemsize, 0, 0)
     members = {"first": first, "size": layout.shape[plan.dim]}
     members["kind"] = _KINDS[plan.indices.dtype.name]
-    return _launch("one_hot", loop, layout, firsts, {"HOT": itemsize}, **members)
+    return _pattern_launch("one_hot", loop, layout, firsts, {"HOT": itemsize}, **members)
 
 
-def plan_count_up(result: TensorSpec) -> Launch | None:
+def plan_row_major_arange(result: TensorSpec) -> Launch | None:
     """The launch, for the address of the result; 64 bits each of start and step follow."""
     layout, dtype = result.layout, result.dtype
     if not layout.size:
         return None
-    loop = Loop.numbered(
+    loop = Loop.over_elements_and_tables(
         (layout,), (Layout.row_major(layout.shape),), dtype.itemsize, (dtype.itemsize,)
-    ).widened(WIDEST)
+    ).with_wider_elements(WIDEST)
     to, first = loop.firsts
-    return _launch("count_up", loop, layout, (to,), {"COUNTED": c_type_of_bits(dtype)}, first=first)
+    return _pattern_launch(
+        "count_up", loop, layout, (to,), {"COUNTED": c_type_of_bits(dtype)}, first=first
+    )
 
 
-def _launch(
-    name: str,
+def _pattern_launch(
+    kernel_name: str,
     loop: Loop,
     layout: Layout,
     firsts: tuple[int, ...],
-    macro: dict[str, Any],
+    macros: dict[str, Any],
     **members: Any,
 ) -> Launch:
-    index = index_type(loop.count, max(loop.furthest, 2 * max(layout.shape, default=1)))
+    index = narrowest_index_type(loop.count, max(loop.max_offset, 2 * max(layout.shape, default=1)))
     rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
-    chosen = kernel("fill/patterns.cu", name, RANK=rank, INDEX=index, **macro)
+    chosen = kernel("fill/patterns.cu", kernel_name, RANK=rank, INDEX=index, **macros)
     members |= {"count": loop.count, "walk": loop.axes}
     return Launch.of(chosen, -(-loop.count // THREADS), firsts, **members)

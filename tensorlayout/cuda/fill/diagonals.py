@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.copy import write_move
+from tensorlayout.cuda.copy import compile_move
 from tensorlayout.cuda.engine import (
     THREADS,
     WIDEST,
@@ -20,15 +20,20 @@ from tensorlayout.cuda.engine import (
     Launches,
     arguments,
     kernel,
-    new_tensors,
     octets,
     padding_of,
+    tensor_allocator,
     writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.fill import Beside, padding_beside, padding_struct, plan_padding
-from tensorlayout.layout import Axis, Layout, Loop, index_type
-from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write, allocating
+from tensorlayout.cuda.fill import (
+    PaddingWrite,
+    padding_struct_and_blocks,
+    plan_padding,
+    plan_padding_write,
+)
+from tensorlayout.layout import Axis, Layout, Loop, narrowest_index_type
+from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write, allocate_then_write
 from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/diagonals.cu"
@@ -40,10 +45,10 @@ _FULL_PACKS = 8
 # of what is kept where nothing is read; that of the rest; whether the outside is what is kept.
 _SCALARS_AT = 16
 _SCALARS = struct.Struct("<2q16s16sq")
-Band = tuple[int, int, bytes, bytes, bool]
+BandScalars = tuple[int, int, bytes, bytes, bool]
 
 
-def plan_band(
+def plan_diagonal_band(
     result: Layout,
     source: Layout | None,
     itemsize: int,
@@ -59,138 +64,146 @@ def plan_band(
     """
     if result.size == 0:
         return plan_padding(result, itemsize, alignments[0], padding)
-    beside, apart = padding_beside(result, itemsize, alignments[0], padding)
+    padding_write, padding_launches = plan_padding_write(result, itemsize, alignments[0], padding)
     layouts = (result,) if source is None else (result, source)
-    loop = Loop.over(layouts, (itemsize,) * len(layouts), alignments)
-    if len(loop.axes) == 1 and loop.contiguous and _aligned(loop):
-        launch = _flat(loop, _with_distances((result,), itemsize, alignments[:1]), beside)
-        return Launches((launch, *apart))
-    loop = _with_distances(layouts, itemsize, alignments)
+    loop = Loop.over_layouts(layouts, (itemsize,) * len(layouts), alignments)
+    if len(loop.axes) == 1 and loop.is_contiguous and _has_aligned_rows(loop):
+        launch = _flat_band_launch(
+            loop, _loop_with_distances((result,), itemsize, alignments[:1]), padding_write
+        )
+        return Launches((launch, *padding_launches))
+    loop = _loop_with_distances(layouts, itemsize, alignments)
     pack, row = WIDEST // itemsize, loop.axes[-1]
-    contiguous = all(row.strides[memory] == 1 for memory in loop.elements) and _aligned(loop)
+    contiguous = all(row.strides[memory] == 1 for memory in loop.elements) and _has_aligned_rows(
+        loop
+    )
     if not contiguous or (row.size % pack and row.size < _FULL_PACKS * pack):
         pack = 1
-    return Launches((_strided(loop, pack, beside), *apart))
+    return Launches((_strided_band_launch(loop, pack, padding_write), *padding_launches))
 
 
-def _with_distances(
+def _loop_with_distances(
     layouts: tuple[Layout, ...], itemsize: int, alignments: tuple[int, ...]
 ) -> Loop:
     """The loop over memories, and column - row + rows - 1 as entries of a table."""
     shape = layouts[0].shape
     strides = (*[0] * (len(shape) - 2), -1, 1)
     distances = Layout(shape, strides, offset=max(shape[-2] - 1, 0))
-    return Loop.numbered(layouts, (distances,), itemsize, alignments)
+    return Loop.over_elements_and_tables(layouts, (distances,), itemsize, alignments)
 
 
-def _aligned(loop: Loop) -> bool:
+def _has_aligned_rows(loop: Loop) -> bool:
     """Return whether the first elements of all rows are at whole packs."""
-    return all(loop.grain(memory) % WIDEST == 0 for memory in loop.elements)
+    return all(loop.row_alignment(memory) % WIDEST == 0 for memory in loop.elements)
 
 
 # ---- Launches
 
 
-def blocks_of_packs(threads: int, pack: int) -> int:
+def block_count_of_packs(threads: int, pack: int) -> int:
     """Return how many blocks have `threads` in all, as ``PACKS`` of kernels/fill/diagonals.cu."""
     return -(-threads // (THREADS * max(4 // pack, 1)))
 
 
-def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
+def _flat_band_launch(loop: Loop, distances: Loop, padding_write: PaddingWrite) -> Launch:
     """`loop`: one run; `distances`: the result and the distances."""
     count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
-    blocks = blocks_of_packs(count // pack + count % pack, pack)
-    padded, more = padding_struct(beside, blocks, loop.alignments[0])
-    index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
+    blocks = block_count_of_packs(count // pack + count % pack, pack)
+    padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
+    index = narrowest_index_type(count + WIDEST, sum(n - 1 for n in sizes))
     chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
     walk = [Axis(axis.size, axis.strides[1:]) for axis in distances.axes]
     members = {"count": count, "step": walk[-1].strides[0], "walk": walk}
-    return _launch(chosen, blocks + more, loop.firsts, padded, **members)
+    return _band_launch(chosen, blocks + more, loop.firsts, padded, **members)
 
 
-def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
+def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> Launch:
     *slower, row = loop.axes
     packs, rest = divmod(row.size, pack)
     last = Axis(packs + rest, tuple([step * pack for step in row.strides]))
     # Without a source, its strides are 0.
     walk = [Axis(n, (to, *(from_ or [0]), on)) for n, (to, *from_, on), _ in (*slower, last)]
     threads = prod([axis.size for axis in walk])
-    blocks = blocks_of_packs(threads, pack)
-    index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
-    padded, more = padding_struct(beside, blocks, loop.alignments[0])
+    blocks = block_count_of_packs(threads, pack)
+    index = narrowest_index_type(
+        threads, loop.max_offset + pack * pack
+    )  # which the walk may go too far
+    padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     shape = {"RANK": len(walk), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
     chosen = kernel(FILE, "band_strided", **shape)
     members = {"threads": threads, "packs": packs, "step": row.strides[-1], "walk": walk}
-    return _launch(chosen, blocks + more, loop.firsts[:-1], padded, **members)
+    return _band_launch(chosen, blocks + more, loop.firsts[:-1], padded, **members)
 
 
-def _launch(
+def _band_launch(
     chosen: Kernel, grid: int, firsts: tuple[int, ...], padding: Any, **members: Any
 ) -> Launch:
-    made = arguments(chosen, **members)
-    made.band.padding = padding
-    return Launch(chosen, grid, bytes(made), firsts, scalars_at=_SCALARS_AT)
+    params = arguments(chosen, **members)
+    params.band.padding = padding
+    return Launch(chosen, grid, bytes(params), firsts, scalars_at=_SCALARS_AT)
 
 
 # ---- Writes
 
 
-def write_eye(spec: TensorSpec, padding: bytes | None) -> Write:
+def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
     """The function of a tensor and the number of the diagonal; `padding` as in `plan_band`."""
     layout, (rows, columns) = spec.layout, spec.layout.shape
     if layout.is_tiled:
         plain = TensorSpec(spec.dtype, Layout.row_major(layout.shape), spec.device)
-        eye = allocating(new_tensors(plain), write_eye(plain, None))
-        move = write_move(plain, spec, padding)
+        eye = allocate_then_write(tensor_allocator(plain), compile_eye(plain, None))
+        move = compile_move(plain, spec, padding)
         return lambda out, k: move(out, eye(k))
     one = np.ones((), spec.dtype).tobytes()
 
-    def band(k: int) -> Band:
+    def band_scalars(k: int) -> BandScalars:
         diagonal = max(-rows, min(k, columns))
         return diagonal, diagonal, one, b"", False
 
-    return _writer(spec, None, band, padding)
+    return _make_band_writer(spec, None, band_scalars, padding)
 
 
-def write_triangle(plan: TrianglePlan) -> Write:
+def compile_triangle(plan: TrianglePlan) -> Write:
     """The function of the result, a tensor, and the number of the diagonal."""
 
-    def band(k: int) -> Band:
+    def band_scalars(k: int) -> BandScalars:
         far = 2**62  # a bound that no distance reaches
         low, high = (-far, k) if plan.name == "tril" else (k, far)
         return low, high, b"", b"", False
 
-    return _writer(plan.result, plan.source.layout, band, padding_of(plan.result))
+    return _make_band_writer(plan.result, plan.source.layout, band_scalars, padding_of(plan.result))
 
 
-def write_diagonals(plan: DiagonalsPlan) -> Write:
+def compile_diagonals(plan: DiagonalsPlan) -> Write:
     """The function of the result, the others, if there are any, and the value."""
     source = None if plan.others is None else plan.others.layout
 
-    def band(value: Any) -> Band:
+    def band_scalars(value: Any) -> BandScalars:
         filled = octets(plan.name, value, plan.result.dtype)
         kept, rest = (filled, b"") if source is None else (b"", filled)
         return plan.begin, plan.end - 1, kept, rest, plan.inside == (source is not None)
 
-    return _writer(plan.result, source, band)
+    return _make_band_writer(plan.result, source, band_scalars)
 
 
-def _writer(
+def _make_band_writer(
     spec: TensorSpec,
     source: Layout | None,
-    band: Callable[[Any], Band],
+    band_scalars: Callable[[Any], BandScalars],
     padding: bytes | None = None,
 ) -> Write:
     """The function of the result, the source, if there is any, and what says the `band`."""
     first = 0  # the distance of the element that a kernel begins with
     if spec.layout.size:
-        first = _with_distances((spec.layout,), 1, (1,)).firsts[1] - (spec.layout.shape[-2] - 1)
+        first = _loop_with_distances((spec.layout,), 1, (1,)).firsts[1] - (
+            spec.layout.shape[-2] - 1
+        )
 
-    def content(value: Any) -> bytes:
-        low, high, kept, rest, outside = band(value)
+    def pack_scalars(value: Any) -> bytes:
+        low, high, kept, rest, outside = band_scalars(value)
         return _SCALARS.pack(low - first, high - first, kept, rest, outside)
 
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_band(spec.layout, source, spec.dtype.itemsize, alignments, padding)
+    def plan_launches(alignments: tuple[int, ...]) -> Launches:
+        return plan_diagonal_band(spec.layout, source, spec.dtype.itemsize, alignments, padding)
 
-    return writer(spec.device.number, planned, 1 + (source is not None), content)
+    return writer(spec.device.number, plan_launches, 1 + (source is not None), pack_scalars)

@@ -22,10 +22,18 @@ from tensorlayout.cuda.engine import (
     struct,
     writer,
 )
-from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
-from tensorlayout.cuda.sort import sorted_rows
+from tensorlayout.cuda.reduce.box import (
+    ROWS,
+    SOURCE,
+    TURNS,
+    ReductionAxes,
+    ThreadBox,
+    choose_thread_box,
+    merge_reduction_axes,
+)
+from tensorlayout.cuda.sort import compile_row_sort
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Axis, Layout, furthest, index_type
+from tensorlayout.layout import Axis, Layout, max_offset_of_axes, narrowest_index_type
 from tensorlayout.plan import (
     CONTINUOUS,
     AssignPlan,
@@ -33,8 +41,8 @@ from tensorlayout.plan import (
     ReducePlan,
     Run,
     Write,
-    carried_out,
-    noted_copy,
+    compile_plan,
+    compile_traced_tensor_copy,
 )
 from tensorlayout.tensor import TensorSpec
 
@@ -77,56 +85,57 @@ FUNCTORS = {
 }
 
 # Of no elements.
-_OF_NONE = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan, "std": nan}
+_EMPTY_RESULTS = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan, "std": nan}
 
 
-def write_reduce(plan: ReducePlan) -> Write:
+def compile_reduce(plan: ReducePlan) -> Write:
     """One launch or two, after a conversion where elements become another kind of number."""
     function, spec = plan.operation.function, plan.result
     if plan.source.layout.size == 0:
-        value = _OF_NONE.get(function, 0)
-        fill = carried_out(AssignPlan(plan.operation.name, type(value), spec))
+        value = _EMPTY_RESULTS.get(function, 0)
+        fill = compile_plan(AssignPlan(plan.operation.name, type(value), spec))
         return lambda out, x: fill(out, value)
     if function == "quantile":
-        return _write_quantiles(plan)
-    if _converts(plan):
+        return _compile_quantiles(plan)
+    if _needs_conversion(plan):
         layout = Layout.packed(plan.source.layout.shape, plan.source.layout.minor_to_major)
         converted = TensorSpec(spec.dtype, layout, spec.device)
-        convert = carried_out(CopyPlan(plan.source, converted))
-        reduce = write_reduce(replace(plan, source=converted))
+        convert = compile_plan(CopyPlan(plan.source, converted))
+        reduce = compile_reduce(replace(plan, source=converted))
         return lambda out, x: reduce(out, convert(x))
     return writer(spec.device.number, lambda alignments: plan_reduce(plan, alignments[1]))
 
 
-def _converts(plan: ReducePlan) -> bool:
+def _needs_conversion(plan: ReducePlan) -> bool:
     """Return whether elements become another kind of number before."""
     alike = all(
-        dtypes.in_category(plan.source.dtype, kind) == dtypes.in_category(plan.result.dtype, kind)
+        dtypes.is_in_category(plan.source.dtype, kind)
+        == dtypes.is_in_category(plan.result.dtype, kind)
         for kind in ("real floating", "complex floating")
     )
     # Of the other functions the dtype follows from what they are.
     return plan.operation.function in ("sum", "mean", "prod") and not alike
 
 
-def _functor_of(plan: ReducePlan) -> str:
-    found = FUNCTORS[plan.operation.function]
+def _functor_name(plan: ReducePlan) -> str:
+    functor = FUNCTORS[plan.operation.function]
     source, result = plan.source.dtype, plan.result.dtype
-    if found == "sum" and source == dtypes.bool:
+    if functor == "sum" and source == dtypes.bool:
         return "nonzero"
-    if found == "sum" and _is_narrow(source) and not _is_narrow(result):
+    if functor == "sum" and _is_narrow_float(source) and not _is_narrow_float(result):
         return "wide_sum"
-    if not dtypes.in_category(source, "floating-point"):
-        return {"least_number": "least", "greatest_number": "greatest"}.get(found, found)
-    return found
+    if not dtypes.is_in_category(source, "floating-point"):
+        return {"least_number": "least", "greatest_number": "greatest"}.get(functor, functor)
+    return functor
 
 
-def _is_narrow(dtype: DType) -> bool:
-    if dtypes.in_category(dtype, "complex floating"):
+def _is_narrow_float(dtype: DType) -> bool:
+    if dtypes.is_in_category(dtype, "complex floating"):
         return dtype.itemsize == 8
-    return dtypes.in_category(dtype, "real floating") and dtype.itemsize <= 4
+    return dtypes.is_in_category(dtype, "real floating") and dtype.itemsize <= 4
 
 
-def words_of(functor: str, dtype: DType) -> int:
+def words_per_state(functor: str, dtype: DType) -> int:
     """The words of 8 bytes that a state has."""
     if functor == "variance":
         return 3
@@ -134,44 +143,46 @@ def words_of(functor: str, dtype: DType) -> int:
         return 2
     if functor == "nonzero":
         return 1
-    scaled = functor == "product" and dtypes.in_category(dtype, "floating-point")
-    return int(1 + dtypes.in_category(dtype, "complex floating") + scaled)
+    scaled = functor == "product" and dtypes.is_in_category(dtype, "floating-point")
+    return int(1 + dtypes.is_in_category(dtype, "complex floating") + scaled)
 
 
-class Chained(NamedTuple):
+class FusedSource(NamedTuple):
     """What makes elements of those of several operands, as they are read."""
 
-    types: tuple[tuple[str, str], ...] = ()  # macros that say so
+    type_macros: tuple[tuple[str, str], ...] = ()  # macros that say so
     firsts: tuple[int, ...] = (0,)  # of each operand **bytes** from its lowest slot to its first
-    numbers: int = 1  # how many scalars it is given
-    places: tuple[Axis, ...] = ()  # of at most four axes of what is made, the operands' strides
+    scalar_count: int = 1  # how many scalars it is given
+    place_axes: tuple[Axis, ...] = ()  # of at most four axes of what is made, the operands' strides
 
 
-def is_planned(plan: ReducePlan) -> bool:
+def is_reduced_directly(plan: ReducePlan) -> bool:
     """Return whether `plan_reduce` does all of a plan, and nothing is to be done before."""
     is_sorted = plan.operation.function == "quantile"
-    return plan.source.layout.size > 0 and not is_sorted and not _converts(plan)
+    return plan.source.layout.size > 0 and not is_sorted and not _needs_conversion(plan)
 
 
-def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None) -> Launches:
+def plan_reduce(
+    plan: ReducePlan, alignment: int, fused_source: FusedSource | None = None
+) -> Launches:
     """How to carry out a plan that has elements; `alignment`: of the address of the lowest slot.
 
     `chained`: what makes the source, which then is in no memory. Where several blocks share a
     result, a second launch joins their partial results, which are in scratch memory.
     """
-    itemsize, functor = plan.source.dtype.itemsize, _functor_of(plan)
-    words = words_of(functor, plan.source.dtype)
-    found = axes_of(plan, functor.startswith("first_"))
-    first = found.source * itemsize
+    itemsize, functor = plan.source.dtype.itemsize, _functor_name(plan)
+    words = words_per_state(functor, plan.source.dtype)
+    reduction_axes = merge_reduction_axes(plan, functor.startswith("first_"))
+    first = reduction_axes.source_offset * itemsize
     # Positions and exponents take more than a register of 8 bytes for each word.
-    wide = words == 2 and not dtypes.in_category(plan.source.dtype, "complex floating")
-    box = box_for(found, itemsize, gcd(alignment, first), 4 if wide else words)
-    per_block, chunks = _chunks(box)
+    wide = words == 2 and not dtypes.is_in_category(plan.source.dtype, "complex floating")
+    box = choose_thread_box(reduction_axes, itemsize, gcd(alignment, first), 4 if wide else words)
+    per_block, chunks = _split_rows_into_chunks(box)
     types = (("ELEMENT", c_type(plan.source.dtype)), ("LONGEST", str(WIDEST // itemsize)))
     walked = max(len(box.groups), len(box.rows))
     rank = 2 if walked <= 2 else 4 if walked <= 4 else 0  # of the kernel; 0: any
-    reach = furthest((*box.groups, *box.rows, box.x, box.w))
-    index = index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
+    reach = max_offset_of_axes((*box.groups, *box.rows, box.x, box.w))
+    index = narrowest_index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
     shape = {"RANK": rank, "INDEX": index}
     if box.name == "reduce_tiles":
         shape["TILED"] = 1
@@ -179,25 +190,28 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
         shape["LENGTH"] = box.length
     if box.name == "reduce_short":
         shape["TURNS"] = TURNS
-    more, begins, numbers, places = chained or Chained()
+    more, begins, numbers, places = fused_source or FusedSource()
     counts = {"OPERANDS": len(begins), "NUMBERS": numbers}
     chosen = kernel(FILE, box.name, (*types, *more), functor, **shape)
-    frame = _frame(plan, found, box, per_block, counts)
+    frame = _frame_struct(plan, reduction_axes, box, per_block, counts)
     pack_axes(frame.places, places)
-    made = parameters(chosen, **counts)(frame=frame)
-    pack_axes(made.groups, box.groups)
-    pack_axes(made.rows, box.rows)
+    params = parameters(chosen, **counts)(frame=frame)
+    pack_axes(params.groups, box.groups)
+    pack_axes(params.rows, box.rows)
     parts = chunks * (box.fold if box.is_spread else 1)
     grid = box.tiles * chunks
-    firsts, scalars_at = (0, *[first + each for each in begins]), type(frame).numbers.offset
+    firsts, scalars_at = (
+        (0, *[first + operand_first for operand_first in begins]),
+        type(frame).numbers.offset,
+    )
     if parts == 1:
-        return Launches((Launch(chosen, grid, bytes(made), firsts, scalars_at=scalars_at),))
-    reduce = Launch(chosen, grid, bytes(made), (*firsts, 0), scalars_at=scalars_at)
-    join = _join(plan, parts, types, functor)
+        return Launches((Launch(chosen, grid, bytes(params), firsts, scalars_at=scalars_at),))
+    reduce = Launch(chosen, grid, bytes(params), (*firsts, 0), scalars_at=scalars_at)
+    join = _join_partials_launch(plan, parts, types, functor)
     return Launches((reduce, join), scratch=(parts * plan.result.layout.size * words * 8,))
 
 
-def _chunks(box: ThreadBox) -> tuple[int, int]:
+def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
     """Rows of a chunk, and how many chunks."""
     count, batch = box.row_count, box.size_y * ROWS
     if box.name == "reduce_tiles":
@@ -211,7 +225,7 @@ def _chunks(box: ThreadBox) -> tuple[int, int]:
     return rows, -(-count // rows)
 
 
-def _finish(plan: ReducePlan) -> Any:
+def _finish_struct(plan: ReducePlan) -> Any:
     function, dtype = plan.operation.function, plan.result.dtype
     count = prod([plan.source.layout.shape[d] for d in plan.dims])
     divisor = 1.0
@@ -228,8 +242,12 @@ def _finish(plan: ReducePlan) -> Any:
     )
 
 
-def _frame(
-    plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int, counts: dict[str, int]
+def _frame_struct(
+    plan: ReducePlan,
+    reduction_axes: ReductionAxes,
+    box: ThreadBox,
+    rows_per_chunk: int,
+    struct_counts: dict[str, int],
 ) -> Any:
     row = box.x.size if box.is_spread else box.size_x
     channels = {
@@ -237,28 +255,28 @@ def _frame(
         "reduce_tiles": box.x.strides[SOURCE],
     }
     behind = box.rows[-1] if box.rest else box.w
-    alike = ("run", "rest", "position_step", "size_z", "fold")
+    plain_names = ("run", "rest", "position_step", "size_z", "fold")
     divisors = ("tiles", "column_tiles", "size_x", "size_y")
-    return struct(FILE, "Frame", **counts)(
-        finish=_finish(plan),
+    return struct(FILE, "Frame", **struct_counts)(
+        finish=_finish_struct(plan),
         results=plan.result.layout.size,
-        first_result=found.result,
-        first_position=found.position,
+        first_result=reduction_axes.result_offset,
+        first_position=reduction_axes.position_offset,
         groups=box.group_count,
         columns=box.x.size,
         rows=box.row_count,
-        chunk=chunk,
+        chunk=rows_per_chunk,
         x=box.x.strides,
         w=box.w.strides,
         rest_at=tuple([step * behind.size for step in behind.strides]),
         size_w=divisor32(box.w.size),
         channels=divisor32(channels.get(box.name, 1)),
-        **{name: getattr(box, name) for name in alike},
+        **{name: getattr(box, name) for name in plain_names},
         **{name: divisor32(getattr(box, name)) for name in divisors},
     )
 
 
-def _join(
+def _join_partials_launch(
     plan: ReducePlan, chunks: int, types: tuple[tuple[str, str], ...], functor: str
 ) -> Launch:
     results = plan.result.layout.size
@@ -267,7 +285,7 @@ def _join(
     chosen = kernel(FILE, "reduce_partials", types, functor)
     members = {"results": results, "chunks": chunks, "size_x": divisor32(size_x), "size_y": size_y}
     grid = -(-results // size_x)
-    return Launch.of(chosen, grid, (0, 0), (0, 2), finish=_finish(plan), **members)
+    return Launch.of(chosen, grid, (0, 0), (0, 2), finish=_finish_struct(plan), **members)
 
 
 # ---- Medians and quantiles: lines sorted, then read at fractional positions
@@ -275,58 +293,70 @@ def _join(
 QUANTILE_FILE = "reduce/quantile.cu"
 
 
-def _write_quantiles(plan: ReducePlan) -> Write:
+def _compile_quantiles(plan: ReducePlan) -> Write:
     """The quantiles of the source, whose first dimension repeats it for each fraction."""
     first, spec = plan.source.layout.slice((0,)), plan.result
     assert first is not None, "a dimension that repeats the others has no tiles"
     source = TensorSpec(plan.source.dtype, first, plan.source.device)
-    ready, lines = _in_lines(plan.operation.name, source, tuple(d - 1 for d in plan.dims))
-    sort = sorted_rows(lines)
-    planned = plan_quantiles(lines, spec.dtype, *plan.static)
-    read = writer(spec.device.number, lambda _: planned)
-    return lambda out, x: read(out, sort(ready(x)))
+    copy_lines, lines = _compile_line_copy(
+        plan.operation.name, source, tuple(d - 1 for d in plan.dims)
+    )
+    sort = compile_row_sort(lines)
+    launches = plan_quantiles(lines, spec.dtype, *plan.static)
+    read = writer(spec.device.number, lambda _: launches)
+    return lambda out, x: read(out, sort(copy_lines(x)))
 
 
-def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run, TensorSpec]:
+def _compile_line_copy(
+    operation_name: str, source: TensorSpec, dims: tuple[int, ...]
+) -> tuple[Run, TensorSpec]:
     """Return a copier into memory whose last dimension holds all elements along `dims`; its spec.
 
     The others are in the order of the source, slowest first.
     """
     layout = source.layout
     slowest_first = layout.minor_to_major[::-1]
-    kept = tuple(d for d in slowest_first if d not in dims)
-    order = (*kept, *[d for d in slowest_first if d in dims])
-    turned = layout.permute(order)
-    shape = (*(layout.shape[d] for d in kept), prod(layout.shape[d] for d in dims))
-    before, after = ([d for d in each if layout.shape[d] > 1] for each in (slowest_first, order))
-    merged = turned.reshape(shape) if before == after and not layout.is_tiled else None
-    if merged is not None:
-        return lambda x: x, TensorSpec(source.dtype, merged, source.device)
-    given = TensorSpec(source.dtype, turned, source.device)
-    packed = TensorSpec(source.dtype, Layout.row_major(turned.shape), source.device)
+    kept_dims = tuple(d for d in slowest_first if d not in dims)
+    order = (*kept_dims, *[d for d in slowest_first if d in dims])
+    permuted = layout.permute(order)
+    shape = (*(layout.shape[d] for d in kept_dims), prod(layout.shape[d] for d in dims))
+    before, after = (
+        [d for d in dim_order if layout.shape[d] > 1] for dim_order in (slowest_first, order)
+    )
+    line_layout = permuted.reshape(shape) if before == after and not layout.is_tiled else None
+    if line_layout is not None:
+        return lambda x: x, TensorSpec(source.dtype, line_layout, source.device)
+    permuted_spec = TensorSpec(source.dtype, permuted, source.device)
+    packed = TensorSpec(source.dtype, Layout.row_major(permuted.shape), source.device)
     lines = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
-    return noted_copy(name, given, packed), lines
+    return compile_traced_tensor_copy(operation_name, permuted_spec, packed), lines
 
 
 def plan_quantiles(
-    given: TensorSpec, result: DType, fractions: tuple[float, ...], method: str, skip: bool
+    sorted_lines: TensorSpec,
+    result_dtype: DType,
+    fractions: tuple[float, ...],
+    method: str,
+    skip_nan: bool,
 ) -> Launches:
     """How to read the quantiles of sorted lines along the last dimension, none of them empty.
 
     The result has all lines for the first fraction, then for the next. `skip`: NaN count as absent.
     """
-    length = given.layout.shape[-1]
-    lines, most = given.layout.size // length, constant(QUANTILE_FILE, "MOST")
-    index = index_type(lines * max(length, len(fractions)) + THREADS, 0)
+    length = sorted_lines.layout.shape[-1]
+    lines, most = sorted_lines.layout.size // length, constant(QUANTILE_FILE, "MOST")
+    index = narrowest_index_type(lines * max(length, len(fractions)) + THREADS, 0)
     alpha, beta = CONTINUOUS.get(method, (0.0, 0.0))
-    types = (("ELEMENT", c_type(given.dtype)), ("RESULT", c_type(result)))
+    types = (("ELEMENT", c_type(sorted_lines.dtype)), ("RESULT", c_type(result_dtype)))
     chosen = kernel(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
     code = constant(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method)
     launches = []
     for first in range(0, len(fractions), most):
-        some = fractions[first : first + most]
-        made = arguments(chosen, alpha=alpha, beta=beta, lines=lines, length=length, skip=skip)
-        made.method, made.count, made.fractions = code, len(some), some
-        begin = first * lines * result.itemsize
-        launches.append(Launch(chosen, -(-lines // THREADS), bytes(made), (begin, 0)))
+        batch = fractions[first : first + most]
+        params = arguments(
+            chosen, alpha=alpha, beta=beta, lines=lines, length=length, skip=skip_nan
+        )
+        params.method, params.count, params.fractions = code, len(batch), batch
+        begin = first * lines * result_dtype.itemsize
+        launches.append(Launch(chosen, -(-lines // THREADS), bytes(params), (begin, 0)))
     return Launches(tuple(launches))

@@ -10,7 +10,7 @@ from math import gcd, inf, prod
 from typing import NamedTuple
 
 from tensorlayout.cuda.engine import SECTOR, THREADS, WIDEST
-from tensorlayout.layout import Axis, merged, turned
+from tensorlayout.layout import Axis, merge_axes, reverse_axes
 from tensorlayout.plan import ReducePlan
 
 # Packs that a thread reads at a time; results that it has, if they are of few elements.
@@ -48,22 +48,22 @@ _REGISTERS = 16
 SOURCE, OTHER = 0, 1
 
 
-class Axes(NamedTuple):
+class ReductionAxes(NamedTuple):
     """Axes from the slowest in the source's memory to the fastest; where each side begins."""
 
     axes: tuple[Axis, ...]
-    source: int
-    result: int
-    position: int
+    source_offset: int
+    result_offset: int
+    position_offset: int
 
 
-def axes_of(plan: ReducePlan, positions: bool) -> Axes:
+def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxes:
     """The merged axes of a plan; `positions`: whether reduced ones have strides of positions."""
     layout, result = plan.source.layout, plan.result.layout
-    kept = [d for d in range(layout.ndim) if d not in plan.dims]
-    of_kept = kept if plan.keepdims else range(len(kept))
-    steps = {d: result.strides[k] for d, k in zip(kept, of_kept, strict=True)}
-    if positions:
+    kept_dims = [d for d in range(layout.ndim) if d not in plan.dims]
+    result_dims = kept_dims if plan.keepdims else range(len(kept_dims))
+    steps = {d: result.strides[k] for d, k in zip(kept_dims, result_dims, strict=True)}
+    if with_positions:
         order = layout.shape if len(plan.dims) > 1 else [1] * layout.ndim
         steps |= {d: prod(order[d + 1 :]) for d in plan.dims}
     axes = []
@@ -72,10 +72,12 @@ def axes_of(plan: ReducePlan, positions: bool) -> Axes:
         others = (0, other) if reduced else (other, 0)
         axes.append(Axis(layout.shape[d], (layout.strides[d], *others), reduced))
     starts = (layout.offset, result.offset, 0)
-    axes, begin = turned(axes, starts, lambda strides: strides[SOURCE] < 0)
+    axes, begin = reverse_axes(axes, starts, lambda strides: strides[SOURCE] < 0)
     axes.sort(key=lambda axis: axis.strides[SOURCE] or inf, reverse=True)
-    found = [Axis(n, (step, sum(others)), tag) for n, (step, *others), tag in merged(axes)]
-    return Axes(tuple(found), *begin)
+    merged_axes = [
+        Axis(n, (step, sum(others)), tag) for n, (step, *others), tag in merge_axes(axes)
+    ]
+    return ReductionAxes(tuple(merged_axes), *begin)
 
 
 # ---- Which kernel, and which box of threads
@@ -125,42 +127,44 @@ class ThreadBox(NamedTuple):
         return -(-self.group_count // (self.size_z * turns)) * self.column_tiles
 
 
-def _even(count: int, most: int, nbytes: int) -> int:
+def _even_part_size(count: int, max_size: int, item_bytes: int) -> int:
     """The size of parts of at most `most`, as few and as equal as can be, in whole sectors."""
-    parts = -(-count // most)
-    grain = SECTOR // gcd(SECTOR, nbytes)  # `nbytes`: of one
+    parts = -(-count // max_size)
+    grain = SECTOR // gcd(SECTOR, item_bytes)  # `nbytes`: of one
     size = -(-count // parts)
-    return size if parts == 1 else min(most, -(-size // grain) * grain)
+    return size if parts == 1 else min(max_size, -(-size // grain) * grain)
 
 
-def _aligned(axes: Sequence[Axis], pack: int) -> bool:
+def _has_pack_strides(axes: Sequence[Axis], pack: int) -> bool:
     return all(axis.strides[SOURCE] % pack == 0 for axis in axes)
 
 
-def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> ThreadBox:
+def choose_thread_box(
+    reduction_axes: ReductionAxes, itemsize: int, alignment: int, state_registers: int
+) -> ThreadBox:
     """The box of threads for these axes.
 
     `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
     column takes.
     """
-    axes, box = found.axes, None
+    axes, box = reduction_axes.axes, None
     groups = tuple([axis for axis in axes if not axis.tag])
     rows = tuple([axis for axis in axes if axis.tag])
     if not axes or axes[-1].tag:
-        box = _rows(groups, rows, axes, itemsize, alignment)
+        box = _row_thread_box(groups, rows, axes, itemsize, alignment)
     elif axes[-1].strides[SOURCE] == 1:
         length = WIDEST // itemsize
-        while length * registers > _REGISTERS:
+        while length * state_registers > _REGISTERS:
             length //= 2
-        box = _columns(groups, rows, length, itemsize, alignment) if length > 1 else None
+        box = _column_thread_box(groups, rows, length, itemsize, alignment) if length > 1 else None
     if box is None:
         x = groups[-1]
-        size_x = _even(x.size, min(THREADS, max(_SEGMENT, 512 // itemsize)), itemsize)
+        size_x = _even_part_size(x.size, min(THREADS, max(_SEGMENT, 512 // itemsize)), itemsize)
         box = ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x)
-    return box if box.name == "reduce_tiles" else _with_lanes(box, itemsize)
+    return box if box.name == "reduce_tiles" else _assign_thread_counts(box, itemsize)
 
 
-def _rows(
+def _row_thread_box(
     groups: tuple[Axis, ...],
     rows: tuple[Axis, ...],
     axes: tuple[Axis, ...],
@@ -175,10 +179,10 @@ def _rows(
     if length > 1:
         *slower, last = rows
         packs = Axis(last.size // length, (length, length * step), True)
-        aligned = alignment % WIDEST == 0 and _aligned([*slower, *groups], length)
+        aligned = alignment % WIDEST == 0 and _has_pack_strides([*slower, *groups], length)
         if aligned and last.size % length == 0:
             rows = (*slower, packs)
-        elif (tile := _tile(groups, rows, itemsize)) is not None:
+        elif (tile := _tile_thread_box(groups, rows, itemsize)) is not None:
             return tile
         elif not slower and last.size >= _LONG:
             return ThreadBox(
@@ -192,12 +196,14 @@ def _rows(
         run, beside = rows[-1], groups[-1]
         nbytes = run.size * length * itemsize
         if nbytes < _SEGMENT and beside.strides[SOURCE] == run.size * run.strides[SOURCE]:
-            size_x = _even(beside.size, THREADS // run.size, nbytes)
+            size_x = _even_part_size(beside.size, THREADS // run.size, nbytes)
             box = box._replace(groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return box
 
 
-def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> ThreadBox | None:
+def _tile_thread_box(
+    groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int
+) -> ThreadBox | None:
     """Rows one behind the other, that are read as one run; None if they are not, or too few."""
     # Fewer elements of rows that begin anywhere are read in whole sectors as they are.
     if len(rows) > 1 or not groups or rows[0].size not in range(33, _TILE):
@@ -227,7 +233,7 @@ def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Th
     )
 
 
-def _columns(
+def _column_thread_box(
     groups: tuple[Axis, ...],
     rows: tuple[Axis, ...],
     length: int,
@@ -236,12 +242,12 @@ def _columns(
 ) -> ThreadBox | None:
     """Elements along the fastest dimension are of different results; None if packs do not fit."""
     *slower, x = groups
-    if alignment % (length * itemsize) or not _aligned(slower, length):
+    if alignment % (length * itemsize) or not _has_pack_strides(slower, length):
         return None
-    if x.size % length == 0 and _aligned(rows, length):
+    if x.size % length == 0 and _has_pack_strides(rows, length):
         packs = x._replace(size=x.size // length)
         room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
-        size_x = _even(packs.size, room, length * itemsize)
+        size_x = _even_part_size(packs.size, room, length * itemsize)
         return ThreadBox("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
     # Rows of few columns, one behind the other in memory: several of them make whole packs.
     if not rows or rows[-1].strides[SOURCE] != x.size:
@@ -251,14 +257,14 @@ def _columns(
         fold *= 2
     *others, last = rows
     wide, count = fold * x.size // length, last.size // fold
-    if count < 2 or not _aligned(others, length):
+    if count < 2 or not _has_pack_strides(others, length):
         return None
     size_x = wide
     if wide > THREADS:
         # The kernel numbers elements with 31 bits.
         if count * itemsize < _SPREAD_LEAST or wide > 2**26:
             return None
-        size_x = _even(wide, THREADS // 8, length * itemsize)
+        size_x = _even_part_size(wide, THREADS // 8, length * itemsize)
     rest = last.size % fold * x.size
     if rest and others:
         return None
@@ -277,7 +283,7 @@ def _columns(
     )
 
 
-def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
+def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
     """Set how many threads share a result along y, and how many groups a block has along z."""
     beside = box.size_x * box.w.size
     room = THREADS // beside
@@ -285,7 +291,7 @@ def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
     segment = beside * box.length * itemsize  # bytes side by side
     short = min(room, _SHORT if box.length > 1 else THREADS)
     if box.name == "reduce_rows" and count <= short and not box.run:
-        z = _whole(min(room // count, groups), count * segment)
+        z = _round_to_sectors(min(room // count, groups), count * segment)
         if groups >= TURNS * z:
             return box._replace(name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
@@ -300,20 +306,20 @@ def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
     if count <= room:
         sizes.insert(0, count)
 
-    def waste(size: int) -> tuple[float, int]:
+    def idle_cost(size: int) -> tuple[float, int]:
         """What to make small: idle threads and turns, parts of sectors, then the turns missing."""
         turns = -(-count // size)
         used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
         used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
         return (round(1 - used, 2), -min(turns, ROWS))
 
-    size_y = min(sizes, key=waste)
-    size_z = _whole(min(room // size_y, groups), count * segment)
+    size_y = min(sizes, key=idle_cost)
+    size_z = _round_to_sectors(min(room // size_y, groups), count * segment)
     return box._replace(size_y=size_y, size_z=size_z)
 
 
-def _whole(count: int, nbytes: int) -> int:
+def _round_to_sectors(count: int, item_bytes: int) -> int:
     """Count how many of `nbytes` each make whole sectors, if that is near `count`; else `count`."""
-    grain = SECTOR // gcd(SECTOR, nbytes)
+    grain = SECTOR // gcd(SECTOR, item_bytes)
     whole = count // grain * grain
     return whole if whole * 8 >= count * 7 else count

@@ -61,69 +61,73 @@ class Content:
         most = [*[MOST_PANELS] * MOST_DIMS, MOST_ROWS, most_columns]
         most = most[len(most) - len(sizes) :]
         axes: list[Axis] = [(0,)] * (2 - len(sizes))
-        counts = zip(sizes, _counts(sizes, most), strict=True)
-        axes += [_cut_axis(size, (count + 1) // 2, count // 2) for size, count in counts]
+        counts = zip(sizes, _shown_counts(sizes, most), strict=True)
+        axes += [_indices_to_show(size, (count + 1) // 2, count // 2) for size, count in counts]
         *before, rows, self.columns = axes
         self.rows = () if 0 in every else rows
-        self.groups = [] if before else [[self._panel(())]]
+        self.groups = [] if before else [[self._make_panel(())]]
         for at in product(*before[:-1]) if before else ():
             slower = tuple(i for i in at if i is not None)
             if len(slower) == len(at):
                 places = [None if i is None else (*fixed, *slower, i) for i in before[-1]]
-                self.groups.append([p if p is None else self._panel(p) for p in places])
+                self.groups.append([p if p is None else self._make_panel(p) for p in places])
             elif self.groups[-1] != [None]:
                 self.groups.append([None])
-        self.strip = list(self._strip())
+        self.strip = list(self._strip_cells())
 
-    def _panel(self, before: Index) -> Panel:
+    def _make_panel(self, before: Index) -> Panel:
         skipped = max(0, 2 - self.layout.ndim)  # a vector has one row, a number one column too
         cells = [
             [
-                None if r is None or c is None else self._cell((*before, r, c)[skipped:])
+                None if r is None or c is None else self._make_cell((*before, r, c)[skipped:])
                 for c in self.columns
             ]
             for r in self.rows
         ]
         return Panel(before, cells)
 
-    def _cell(self, index: Index) -> Cell:
+    def _make_cell(self, index: Index) -> Cell:
         layout = self.layout
-        slot = layout.offset + sum(map(slots.slot_of, layout.parts, index))
+        slot = layout.offset + sum(map(slots.slot_of_index, layout.parts, index))
         if any(i >= n for i, n in zip(index, layout.shape, strict=True)):
             return Cell(PADDING, slot, index)
-        shared = layout.is_overlapping and len(self._holders(slot)) > 1
-        return Cell(ELEMENT, slot, index, self._row(index), shared)
+        shared = layout.is_overlapping and len(self._elements_in_slot(slot)) > 1
+        return Cell(ELEMENT, slot, index, self._row_number(index), shared)
 
-    def _row(self, index: Index) -> int:
+    def _row_number(self, index: Index) -> int:
         number = 0
         for i, n in zip(index[:-1], self.layout.shape[:-1], strict=True):
             number = number * n + i
         return number
 
-    def _strip(self) -> Iterator[Cell | None]:
+    def _strip_cells(self) -> Iterator[Cell | None]:
         """The slots from the lowest on."""
         low, end = self.layout.lowest, self.layout.required_size
-        for at in _cut_axis(end - low, FIRST_SLOTS, LAST_SLOTS):
-            if at is None:
+        for relative_slot in _indices_to_show(end - low, FIRST_SLOTS, LAST_SLOTS):
+            if relative_slot is None:
                 yield None
                 continue
-            held = self._holders(low + at)
+            held = self._elements_in_slot(low + relative_slot)
             shared = len(held) > 1
             if shared:
-                held = self._searched(map(_first, [self.layout], [low + at]))
+                held = self._run_limited_search(
+                    map(_first_index_in_slot, [self.layout], [low + relative_slot])
+                )
             if held:
-                yield Cell(ELEMENT, low + at, held[0], self._row(held[0]), shared)
+                yield Cell(ELEMENT, low + relative_slot, held[0], self._row_number(held[0]), shared)
             else:
-                yield Cell(PADDING if self.layout.is_padded else GAP, low + at, None)
+                yield Cell(PADDING if self.layout.is_padded else GAP, low + relative_slot, None)
 
-    def _holders(self, slot: int) -> list[Index]:
+    def _elements_in_slot(self, slot: int) -> list[Index]:
         """Some elements in a slot, at most two; none once finding them has taken too long."""
         if slot not in self.found:
             some = 2 if self.layout.size and self.complete else 0
-            self.found[slot] = self._searched(islice(self.layout._indices_at(slot), some))
+            self.found[slot] = self._run_limited_search(
+                islice(self.layout._indices_in_slot(slot), some)
+            )
         return self.found[slot]
 
-    def _searched(self, search: Iterable[Index]) -> list[Index]:
+    def _run_limited_search(self, search: Iterable[Index]) -> list[Index]:
         """The results of a search; none where it takes too long."""
         try:
             return [*search]
@@ -132,14 +136,14 @@ class Content:
             return []
 
 
-def _cut_axis(size: int, first: int, last: int) -> Axis:
+def _indices_to_show(size: int, first: int, last: int) -> Axis:
     """The indices to show of a dimension, or the slots of a strip: all, or some at both ends."""
     if size <= first + last:
         return tuple(range(max(size, 0)))
     return (*range(first), None, *range(size - last, size))
 
 
-def _counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
+def _shown_counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
     """Return how many indices of each dimension are shown, so that cells are not too many."""
     counts = [min(n, m) for n, m in zip(sizes, most, strict=True)]
     while math.prod(counts) > MOST_CELLS and max(counts) > 2:
@@ -147,14 +151,14 @@ def _counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
     return counts
 
 
-def _first(layout: Any, slot: int) -> Index:
+def _first_index_in_slot(layout: Any, slot: int) -> Index:
     """The first index of a `Layout`, in row-major order, in a slot; ValueError if too hard."""
     if not layout.ndim:
         return ()
     upto = range(1, layout.shape[0] + 1)
-    cut = layout._sliced_whole
-    i = bisect_left(upto, True, key=lambda n: any(cut([slice(n)])._indices_at(slot)))
-    return (i, *_first(cut([i]), slot))
+    cut = layout._slice_in_whole_tiles
+    i = bisect_left(upto, True, key=lambda n: any(cut([slice(n)])._indices_in_slot(slot)))
+    return (i, *_first_index_in_slot(cut([i]), slot))
 
 
 # --- in words: kinds, axes, what marks mean ---
@@ -171,33 +175,33 @@ _FLAGS = (
 )
 
 
-def flags(layout: Placement) -> str:
+def layout_properties_text(layout: Placement) -> str:
     """The kinds of layout that a layout is."""
     words = ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
     if layout.slot_bits is None:
         return words
-    return f"{words}, {count_of(layout.slot_bits, 'bit')} a slot, low bits first"
+    return f"{words}, {format_count(layout.slot_bits, 'bit')} a slot, low bits first"
 
 
-def count_of(number: int, what: str) -> str:
+def format_count(number: int, unit: str) -> str:
     """A number and its unit, such as 2 slots."""
-    return f"{number} {what}{'s' * (number != 1)}"
+    return f"{number} {unit}{'s' * (number != 1)}"
 
 
-def axes(layout: Placement) -> Iterator[str]:
+def describe_axes(layout: Placement) -> Iterator[str]:
     """The dimensions along columns, rows and panels, and their strides."""
     rank = layout.ndim
     for d in range(max(0, rank - MOST_DIMS), rank):
         name = ("columns", "rows")[rank - 1 - d] if rank - d <= 2 else "panels"
-        yield f"{name}: dimension {d}, {_steps(layout, d)}"
+        yield f"{name}: dimension {d}, {_format_dim_strides(layout, d)}"
     if rank > MOST_DIMS:
         yield f"dimensions 0 to {rank - MOST_DIMS - 1}: index 0 alone is shown"
 
 
-def _steps(layout: Placement, dim: int) -> str:
+def _format_dim_strides(layout: Placement, dim: int) -> str:
     parts = layout.parts[dim]
     if len(parts) > 1:
-        outer = f"{count_of(parts[0][0], 'tile')} {parts[0][1]} apart"
+        outer = f"{format_count(parts[0][0], 'tile')} {parts[0][1]} apart"
         inner = (f"in each {extent} that are {stride} apart" for extent, stride in parts[1:])
         return ", ".join([outer, *inner])
     size, stride = parts[0]
@@ -205,37 +209,37 @@ def _steps(layout: Placement, dim: int) -> str:
     return f"stride {stride}{remark}"
 
 
-def padding(layout: Placement) -> str:
+def describe_padding(layout: Placement) -> str:
     """Return how many slots are no elements, and whose they are."""
     if layout.is_padded:
         holds = getattr(layout.padding_value, "name", str(layout.padding_value))
-        count = count_of(layout.padding_size, "slot")
+        count = format_count(layout.padding_size, "slot")
         return f"{count} up to the sizes {layout.padded_shape}, holding {holds}"
     gaps = layout.required_size - layout.lowest - layout.size
     if layout.size and gaps > 0 and not layout.is_overlapping:
-        return f"none; {count_of(gaps, 'slot')} between the elements belong to others"
+        return f"none; {format_count(gaps, 'slot')} between the elements belong to others"
     return "none"
 
 
 # --- the slots of a matrix as lines of a terminal ---
 
 
-def grid(layout: Placement, width: int) -> list[str]:
+def format_slot_grid(layout: Placement, width: int) -> list[str]:
     """The slot at each index of a matrix, under a line of words, in lines of `width`."""
     room = len(str(max(layout.required_size - 1, 0))) + layout.is_overlapping + 1
     head = len(str(layout.padded_shape[0])) + 1
-    found = Content(layout, max(2, (width - head - 2) // room))
-    panel = found.groups[0][0]
-    if panel is None or not found.rows or not found.columns:
+    content = Content(layout, max(2, (width - head - 2) // room))
+    panel = content.groups[0][0]
+    if panel is None or not content.rows or not content.columns:
         return []
-    table = [["…" if c is None else str(c) for c in found.columns]]
-    table += [list(map(_word, row)) for row in panel.cells]
-    heads = ["", *("…" if r is None else f"{r}:" for r in found.rows)]
+    table = [["…" if c is None else str(c) for c in content.columns]]
+    table += [list(map(_format_cell, row)) for row in panel.cells]
+    heads = ["", *("…" if r is None else f"{r}:" for r in content.rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     start = max(map(len, heads))
-    said = " ".join(word for row in table for word in row)
+    table_text = " ".join(word for row in table for word in row)
     meant = {"x": "padding", "*": "shared"}
-    signs = ", ".join(f"{sign}: {what}" for sign, what in meant.items() if sign in said)
+    signs = ", ".join(f"{sign}: {meaning}" for sign, meaning in meant.items() if sign in table_text)
     lines = [
         f"{h:>{start}} " + " ".join(f"{word:>{w}}" for word, w in zip(row, widths, strict=True))
         for h, row in zip(heads, table, strict=True)
@@ -243,7 +247,7 @@ def grid(layout: Placement, width: int) -> list[str]:
     return [f"slots by index{f' ({signs})' if signs else ''}:", *lines]
 
 
-def _word(cell: Cell | None) -> str:
+def _format_cell(cell: Cell | None) -> str:
     if cell is None:
         return "…"
     return f"{cell.slot}{'*' * cell.shared}" if cell.kind == ELEMENT else "x"

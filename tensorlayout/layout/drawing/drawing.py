@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, final
 from xml.sax.saxutils import escape
 
-from tensorlayout.errors import cut, shown
+from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
 from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Point, Text
@@ -63,7 +63,7 @@ class Drawing:
 
         ModuleNotFoundError without Pillow, which ``pip install 'tensorlayout[demo]'`` brings.
         """
-        return _png_of(self._picture, scale)
+        return _render_png(self._picture, scale)
 
     def save(self, path: str | Path) -> None:
         """Write a file: PNG where its name ends with ``.png``, SVG with ``.svg`` or no ending.
@@ -73,7 +73,7 @@ class Drawing:
         file = Path(path)
         ending = file.suffix.lower()
         if ending not in (".svg", ".png", ""):
-            raise ValueError(f"path: must end with .svg or .png, got {shown(file.name)}")
+            raise ValueError(f"path: must end with .svg or .png, got {short_repr(file.name)}")
         file.write_bytes(self.png() if ending == ".png" else self.svg.encode())
 
     def _repr_svg_(self) -> str:
@@ -89,7 +89,7 @@ _FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace
 _SCOPE = "tensorlayout"  # the class of what the rules apply to; styles in SVG are the whole page's
 
 
-def _scheme(scheme: Scheme) -> str:
+def _scheme_css(scheme: Scheme) -> str:
     rules = {
         f".paper,.{_SCOPE} .padding": f"fill:{scheme.paper}",
         ".gap": f"fill:{scheme.gap}",
@@ -99,65 +99,78 @@ def _scheme(scheme: Scheme) -> str:
         ".box": f"stroke:{scheme.edge}",
         ".tile": f"stroke:{scheme.ink}",
     }
-    return "".join(f".{_SCOPE} {names}{{{rule}}}" for names, rule in rules.items())
+    return "".join(f".{_SCOPE} {selector}{{{rule}}}" for selector, rule in rules.items())
 
 
 _ROWS = "".join(f".{_SCOPE} .row{n}{{fill:{colour}}}" for n, colour in enumerate(ROWS))
 _STYLE = (
     f".{_SCOPE} text{{font-family:{_FONT}}}.{_SCOPE} .hatch,.{_SCOPE} .tile{{fill:none}}"
     f".{_SCOPE} .on,.{_SCOPE} .mark{{fill:{ON_ROWS}}}"
-    f"{_ROWS}{_scheme(LIGHT)}@media (prefers-color-scheme:dark){{{_scheme(DARK)}}}"
+    f"{_ROWS}{_scheme_css(LIGHT)}@media (prefers-color-scheme:dark){{{_scheme_css(DARK)}}}"
 )
 
 
 def _svg_lines(picture: Picture) -> Iterator[str]:
-    size = f'viewBox="0 0 {WIDTH} {_n(picture.height)}" width="{WIDTH}"'
+    size = f'viewBox="0 0 {WIDTH} {_format_number(picture.height)}" width="{WIDTH}"'
     fitting = 'style="max-width:100%;height:auto"'
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{_SCOPE}" role="img" {size}'
-        f' height="{_n(picture.height)}" {fitting}>'
+        f' height="{_format_number(picture.height)}" {fitting}>'
     )
     yield f"<title>{escape(picture.title)}</title>"
     yield f"<desc>{escape(picture.description)}</desc>"
     yield f"<style>{_STYLE}</style>"
-    yield f'<rect class="paper" width="{WIDTH}" height="{_n(picture.height)}" rx="6"/>'
+    yield (
+        f'<rect class="paper" width="{WIDTH}" height="{_format_number(picture.height)}" rx="6"/>'
+    )
     for box in picture.boxes:
-        yield _box(box)
+        yield _box_svg(box)
     for (x, y), (right, low), width in picture.rules:
-        d = f"M{_n(x)} {_n(y)}L{_n(right)} {_n(low)}"
+        d = (
+            f"M{_format_number(x)} {_format_number(y)}L{_format_number(right)} "
+            f"{_format_number(low)}"
+        )
         yield f'<path class="tile" stroke-width="{width}" d="{d}"/>'
     for text in picture.texts:
-        yield _text(text, text.kind)
+        yield _text_svg(text, text.kind)
     yield "</svg>"
 
 
-def _box(box: Box) -> str:
+def _box_svg(box: Box) -> str:
     cell = box.cell
     kind = f"row{cell.row % len(ROWS)}" if cell.kind == ELEMENT else cell.kind
     index = "" if cell.at is None else f' data-index="{",".join(map(str, cell.at))}"'
-    area = f'x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}"'
+    area = (
+        f'x="{_format_number(box.x)}" y="{_format_number(box.y)}" '
+        f'width="{_format_number(box.width)}" height="{_format_number(box.height)}"'
+    )
     shared = ' data-shared="yes"' if cell.shared else ""
     parts = [
         f'<g class="{box.place}" data-kind="{cell.kind}" data-slot="{cell.slot}"{index}{shared}>',
         f'<rect class="box {kind}" {area}/>',
     ]
     if lines := box.hatching:
-        d = "".join(f"M{_n(a)} {_n(b)}L{_n(c)} {_n(e)}" for (a, b), (c, e) in lines)
+        d = "".join(
+            f"M{_format_number(a)} {_format_number(b)}L{_format_number(c)} {_format_number(e)}"
+            for (a, b), (c, e) in lines
+        )
         parts.append(f'<path class="hatch" d="{d}"/>')
     if box.mark:
-        d = "L".join(f"{_n(x)} {_n(y)}" for x, y in box.mark)
+        d = "L".join(f"{_format_number(x)} {_format_number(y)}" for x, y in box.mark)
         parts.append(f'<path class="mark" d="M{d}Z"/>')
     letters = "on" if cell.kind == ELEMENT else "plain"
-    return "".join([*parts, *(_text(text, letters) for text in box.texts), "</g>"])
+    return "".join([*parts, *(_text_svg(text, letters) for text in box.texts), "</g>"])
 
 
-def _text(text: Text, kind: str) -> str:
+def _text_svg(text: Text, kind: str) -> str:
     anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
-    at = f'x="{_n(text.x)}" y="{_n(text.y)}" font-size="{text.size}"{anchor}'
-    return f'<text class="{kind}" {at}>{escape(text.words)}</text>'
+    attributes = (
+        f'x="{_format_number(text.x)}" y="{_format_number(text.y)}" font-size="{text.size}"{anchor}'
+    )
+    return f'<text class="{kind}" {attributes}>{escape(text.words)}</text>'
 
 
-def _n(number: float) -> str:
+def _format_number(number: float) -> str:
     """A coordinate, to a tenth."""
     return f"{number:.1f}".removesuffix(".0")
 
@@ -167,40 +180,40 @@ def _n(number: float) -> str:
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
-def _png_of(picture: Picture, scale: float) -> bytes:
+def _render_png(picture: Picture, scale: float) -> bytes:
     image, draw, fonts = (
         import_module(f"PIL.{name}") for name in ("Image", "ImageDraw", "ImageFont")
     )
     canvas = image.new("RGB", (round(WIDTH * scale), round(picture.height * scale)), LIGHT.paper)
     pencil = draw.Draw(canvas)
 
-    def pixels(*points: Point) -> list[Point]:
+    def scale_points(*points: Point) -> list[Point]:
         return [(x * scale, y * scale) for x, y in points]
 
-    def line(colour: str, width: float, *points: Point) -> None:
-        pencil.line(pixels(*points), colour, max(1, round(width * scale)))
+    def draw_line(colour: str, width: float, *points: Point) -> None:
+        pencil.line(scale_points(*points), colour, max(1, round(width * scale)))
 
-    def write(text: Text, colour: str) -> None:
-        (at,), font = pixels((text.x, text.y)), fonts.load_default(text.size * scale)
+    def draw_text(text: Text, colour: str) -> None:
+        (at,), font = scale_points((text.x, text.y)), fonts.load_default(text.size * scale)
         pencil.text(at, text.words, colour, font, anchor=_ANCHORS[text.anchor])
 
     for box in picture.boxes:
         is_element = box.cell.kind == ELEMENT
         row = ROWS[box.cell.row % len(ROWS)]
         ground = row if is_element else LIGHT.gap if box.cell.kind == GAP else LIGHT.paper
-        corners = pixels((box.x, box.y), (box.x + box.width, box.y + box.height))
+        corners = scale_points((box.x, box.y), (box.x + box.width, box.y + box.height))
         pencil.rectangle(corners, ground)
         for start, end in box.hatching:
-            line(LIGHT.hatch, 1, start, end)
+            draw_line(LIGHT.hatch, 1, start, end)
         pencil.rectangle(corners, None, LIGHT.edge, round(scale))
         if box.mark:
-            pencil.polygon(pixels(*box.mark), ON_ROWS)
+            pencil.polygon(scale_points(*box.mark), ON_ROWS)
         for text in box.texts:
-            write(text, ON_ROWS if is_element else LIGHT.ink)
+            draw_text(text, ON_ROWS if is_element else LIGHT.ink)
     for start, end, width in picture.rules:
-        line(LIGHT.ink, width, start, end)
+        draw_line(LIGHT.ink, width, start, end)
     for text in picture.texts:
-        write(text, LIGHT.ink if text.kind == "ink" else LIGHT.faint)
+        draw_text(text, LIGHT.ink if text.kind == "ink" else LIGHT.faint)
     file = io.BytesIO()
     canvas.save(file, "PNG")
     return file.getvalue()
@@ -228,7 +241,7 @@ _SUMMARY_STYLE = (
 )
 
 
-def summary(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
+def summary_html(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
     """A table of facts over the picture of a layout."""
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>'
@@ -240,31 +253,35 @@ def summary(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def facts_of(layout: Placement) -> list[tuple[str, str]]:
+def layout_facts(layout: Placement) -> list[tuple[str, str]]:
     """A layout in numbers and words."""
     return [
-        ("layout", cut(layout)),
-        ("in words", content.flags(layout)),
-        ("padding", content.padding(layout)),
+        ("layout", truncate(layout)),
+        ("in words", content.layout_properties_text(layout)),
+        ("padding", content.describe_padding(layout)),
     ]
 
 
-def bytes_of(layout: Placement, itemsize: int) -> str:
+def describe_bytes(layout: Placement, itemsize: int) -> str:
     """The **bytes** of elements, and of the slots from the lowest on that are none."""
-    room = layout._bytes_of(layout.required_size - layout.lowest, itemsize)
-    elements = layout._bytes_of(layout.size, itemsize)
+    room = layout._slots_to_bytes(layout.required_size - layout.lowest, itemsize)
+    elements = layout._slots_to_bytes(layout.size, itemsize)
     own = f"{elements} of elements"
     if layout.is_overlapping:
         return f"{own}, in {room} of storage"
-    rest = room - elements
-    return f"{own}, {rest} of {'padding' if layout.is_padded else 'gaps'}" if rest else own
+    unused_bytes = room - elements
+    return (
+        f"{own}, {unused_bytes} of {'padding' if layout.is_padded else 'gaps'}"
+        if unused_bytes
+        else own
+    )
 
 
-def summary_of_layout(layout: Placement) -> str:
+def layout_summary_html(layout: Placement) -> str:
     """The summary of a layout without a tensor."""
-    size = content.count_of(layout.size, "element")
-    slots = f"{content.count_of(layout.required_size, 'slot')} from slot 0 on"
+    size = content.format_count(layout.size, "element")
+    slots = f"{content.format_count(layout.required_size, 'slot')} from slot 0 on"
     if layout.slot_bits is not None:
-        slots += f", {content.count_of(layout.nbytes(1), 'byte')}"
-    shape = [("shape", f"{layout.shape}, {size}"), *facts_of(layout), ("storage", slots)]
-    return summary(layout, shape)
+        slots += f", {content.format_count(layout.nbytes(1), 'byte')}"
+    shape = [("shape", f"{layout.shape}, {size}"), *layout_facts(layout), ("storage", slots)]
+    return summary_html(layout, shape)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from tensorlayout.errors import cut
+from tensorlayout.errors import truncate
 from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import GAP, MOST_DIMS, PADDING, Axis, Cell, Content, Panel
 from tensorlayout.layout.placement import Placement
-from tensorlayout.layout.slots import units
+from tensorlayout.layout.slots import part_units
 
 WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
 ROOM = WIDTH - 2 * MARGIN
@@ -62,7 +62,7 @@ class Box(NamedTuple):
         return corner if self.cell.shared else None
 
 
-def _wide(words: str, size: float) -> float:
+def _text_width(words: str, size: float) -> float:
     return len(words) * size * LETTER
 
 
@@ -76,36 +76,42 @@ class Picture:
         self.rules: list[tuple[Point, Point, float]] = []  # lines round tiles, and their widths
         largest = str(max(layout.required_size - 1, 0))
         rows, columns = (0, 0, *layout.padded_shape)[-2:]
-        self.cell = max(34.0, _wide(largest, SLOT) + 10, _wide(str(columns - 1), SMALL) + 6)
-        self.head = _wide(str(rows), SMALL) + 8
+        self.cell = max(
+            34.0, _text_width(largest, SLOT) + 10, _text_width(str(columns - 1), SMALL) + 6
+        )
+        self.head = _text_width(str(rows), SMALL) + 8
         room = ROOM - self.head - ELLIPSIS
         self.content = Content(layout, max(1, int(room // self.cell)))
-        text, words, lines = cut(layout), content.flags(layout), list(content.axes(layout))
-        self.say(text, TITLE, "ink")
-        self.say(words)
+        text, words, lines = (
+            truncate(layout),
+            content.layout_properties_text(layout),
+            list(content.describe_axes(layout)),
+        )
+        self.add_text(text, TITLE, "ink")
+        self.add_text(words)
         self.y += 6
-        self.grid()
+        self.add_grid()
         for line in lines:
-            self.say(line)
-        self.strip()
-        notes = list(self.legend())
+            self.add_text(line)
+        self.add_strip()
+        notes = list(self.legend_texts())
         for note in notes:
-            self.say(note)
+            self.add_text(note)
         self.title = f"Layout {text}"
         self.description = f"Shape {layout.shape}: {'; '.join([words, *lines, *notes])}."
         self.height = self.y + MARGIN
 
-    def say(self, words: str, size: float = NOTE, kind: str = "faint") -> None:
+    def add_text(self, words: str, size: float = NOTE, kind: str = "faint") -> None:
         """Lines of text under what there is."""
         for line in textwrap.wrap(words, int(ROOM / (size * LETTER))):
             self.y += LINE
             self.texts.append(Text(MARGIN, self.y - 4, line, size, kind))
 
-    def legend(self) -> Iterator[str]:
+    def legend_texts(self) -> Iterator[str]:
         """What is not plain in the boxes."""
         kinds = {box.cell.kind for box in self.boxes}
         if PADDING in kinds:
-            yield f"hatched: padding, {content.padding(self.layout)}"
+            yield f"hatched: padding, {content.describe_padding(self.layout)}"
         if GAP in kinds:
             yield "grey: no element of this layout"
         if self.layout.is_overlapping:
@@ -118,16 +124,18 @@ class Picture:
 
     # --- the logical grid -----------------------------------------------------------------------
 
-    def grid(self) -> None:
+    def add_grid(self) -> None:
         """The panels, side by side as long as there is room."""
         columns, rows = self.content.columns, self.content.rows
         if not columns or not rows:
-            self.say("no elements")
+            self.add_text("no elements")
             return
         cells = sum(ELLIPSIS if c is None else self.cell for c in columns)
         height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + 2 * LINE
         for group in self.content.groups:
-            width = self.head + max([cells, *(_wide(self.index(p), SMALL) for p in group if p)])
+            width = self.head + max(
+                [cells, *(_text_width(self.panel_index_text(p), SMALL) for p in group if p)]
+            )
             x, used = float(MARGIN), 0.0
             for panel in group:
                 wide = ELLIPSIS if panel is None else width
@@ -137,26 +145,28 @@ class Picture:
                     self.texts.append(Text(x + 6, self.y + LINE, "…", SLOT))
                     used = max(used, float(LINE))
                 else:
-                    self.panel(panel, x, self.y)
+                    self.add_panel(panel, x, self.y)
                     used = max(used, height if panel.before else height - LINE)
                 x += wide + 10
             self.y += used + 8
 
-    def index(self, panel: Panel) -> str:
+    def panel_index_text(self, panel: Panel) -> str:
         """The index of a panel, if any; of dimensions that panels do not show, an ellipsis."""
         hidden = max(0, self.layout.ndim - MOST_DIMS)
         words = ["…"] * (hidden > 0) + [str(i) for i in panel.before[hidden:]]
         # It has room in a line: all sizes multiply to less than 2**63.
         return f"[{', '.join(words)}]" if words else ""
 
-    def panel(self, panel: Panel, x: float, y: float) -> None:
+    def add_panel(self, panel: Panel, x: float, y: float) -> None:
         """A matrix with its indices at its edges and, with dimensions before, its index above."""
         if panel.before:
-            self.texts.append(Text(x + self.head, y + 11, self.index(panel), SMALL, "ink"))
+            self.texts.append(
+                Text(x + self.head, y + 11, self.panel_index_text(panel), SMALL, "ink")
+            )
             y += LINE
         left, top = x + self.head, y + LINE
-        xs = _edges(left, self.content.columns, self.cell)
-        ys = _edges(top, self.content.rows, HEIGHT)
+        xs = _cell_edge_positions(left, self.content.columns, self.cell)
+        ys = _cell_edge_positions(top, self.content.rows, HEIGHT)
         columns = self.content.columns if self.layout.ndim else ()
         for c, (a, b) in zip(columns, pairwise(xs), strict=False):
             words = "…" if c is None else str(c)
@@ -171,34 +181,36 @@ class Picture:
                     text = Text((a + b) / 2, above + 17.5, str(cell.slot), SLOT, "cell", "middle")
                     size = b - a, below - above
                     self.boxes.append(Box("grid", a, above, *size, cell, (text,)))
-        self.tiles(xs, ys)
+        self.add_tile_borders(xs, ys)
 
-    def tiles(self, xs: Sequence[float], ys: Sequence[float]) -> None:
+    def add_tile_borders(self, xs: Sequence[float], ys: Sequence[float]) -> None:
         """Rules where tiles begin and end, the heavier the further out."""
         *_, rows, columns = (), (), *self.layout.parts
         if len(rows) < 2 and len(columns) < 2:
             return
-        for x, level in _borders(self.content.columns, xs, columns):
+        for x, level in _tile_border_positions(self.content.columns, xs, columns):
             self.rules.append(((x, ys[0]), (x, ys[-1]), 1.5 + level))
-        for y, level in _borders(self.content.rows, ys, rows):
+        for y, level in _tile_border_positions(self.content.rows, ys, rows):
             self.rules.append(((xs[0], y), (xs[-1], y), 1.5 + level))
 
     # --- memory ---------------------------------------------------------------------------------
 
-    def strip(self) -> None:
+    def add_strip(self) -> None:
         """The slots in lines, each over the index of what stands there."""
         shown = self.content.strip
         if not shown:
             return
         low, end = self.layout.lowest, self.layout.required_size
         self.y += 6
-        whole = f"slots {low} to {end - 1} of {end}" if low else content.count_of(end, "slot")
-        self.say(f"memory: {whole}, over the index there", NOTE, "ink")
+        range_text = (
+            f"slots {low} to {end - 1} of {end}" if low else content.format_count(end, "slot")
+        )
+        self.add_text(f"memory: {range_text}, over the index there", NOTE, "ink")
         self.y += 4
-        names = ["" if cell is None else _name(cell) for cell in shown]
-        longest = max(_wide(name, SMALL) for name in names)
+        cell_labels = ["" if cell is None else _index_text(cell) for cell in shown]
+        longest = max(_text_width(name, SMALL) for name in cell_labels)
         width = min(max(34.0, self.cell, longest + 6), float(ROOM))
-        for line in _lines(shown, self.layout, max(1, int(ROOM // width))):
+        for line in _split_strip_lines(shown, self.layout, max(1, int(ROOM // width))):
             x = float(MARGIN)
             if line == [None]:
                 self.texts.append(Text(x + 6, self.y + 10, "…", SLOT))
@@ -208,7 +220,7 @@ class Picture:
                 if cell is not None:
                     middle, y = x + width / 2, self.y
                     texts = [Text(middle, y + 14, str(cell.slot), SLOT, "cell", "middle")]
-                    if name := _name(cell):
+                    if name := _index_text(cell):
                         texts.append(Text(middle, y + 29, name, SMALL, "cell", "middle"))
                     box = Box("memory", x, y, width, STRIP_HEIGHT, cell, tuple(texts))
                     self.boxes.append(box)
@@ -216,7 +228,7 @@ class Picture:
             self.y += STRIP_HEIGHT + 3
 
 
-def _name(cell: Cell) -> str:
+def _index_text(cell: Cell) -> str:
     """The index of an element, its numbers alone."""
     if cell.at is None:
         return ""
@@ -224,15 +236,15 @@ def _name(cell: Cell) -> str:
     return name if len(name) <= 40 else f"{name[:39]}…"
 
 
-def _edges(start: float, axis: Axis, step: float) -> list[float]:
+def _cell_edge_positions(start: float, axis: Axis, step: float) -> list[float]:
     return [*accumulate((ELLIPSIS if i is None else step for i in axis), initial=start)]
 
 
-def _borders(
+def _tile_border_positions(
     axis: Axis, edges: Sequence[float], parts: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[float, int]]:
     """Places where tiles begin and end along an axis, and how many kinds of them do there."""
-    spans = units(tuple(parts))[:-1]
+    spans = part_units(tuple(parts))[:-1]
     yield edges[0], max(len(spans), 1)
     for (before, at, after), (x, end) in zip(
         zip(axis, axis[1:], (*axis[2:], None), strict=False), pairwise(edges[1:]), strict=True
@@ -247,7 +259,9 @@ def _borders(
     yield edges[-1], max(len(spans), 1)
 
 
-def _lines(shown: list[Cell | None], layout: Placement, room: int) -> Iterator[list[Cell | None]]:
+def _split_strip_lines(
+    shown: list[Cell | None], layout: Placement, room: int
+) -> Iterator[list[Cell | None]]:
     """The strip in lines of slots; rows of a matrix begin lines where these have room for them."""
     steps = [abs(s) for parts in layout.parts for e, s in parts if e > 1 and abs(s) > 1]
     pitch = max((s for s in steps if s <= room), default=room)

@@ -63,7 +63,7 @@ def _squares(loop: Loop, pack: int) -> TileProblem | None:
         return None
     if isinstance(loop, TiledLoop) and loop.bounds:
         return None
-    words = loop.in_packs(pack, (WRITE,))
+    words = loop.loop_over_packs(pack, (WRITE,))
     axes = words.axes if last.size > pack else words.axes[:-1]
     return TileProblem(axes, words.widths, loop.alignments, (READ,), (), 1, across=across)
 

@@ -212,7 +212,7 @@ class SharedTile:
         for k in order:
             taken = gcd(pack, self.extents[k], self._members[k].size)
             for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
-                if bound.packs(weights[self.axes[k]]) % taken:
+                if bound.pack_divisor(weights[self.axes[k]]) % taken:
                     return False
             pack //= taken
             if pack == 1 or taken < self.extents[k]:

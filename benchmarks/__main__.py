@@ -49,7 +49,7 @@ from benchmarks import (
     xla,
 )
 from benchmarks.measure import Timing, measure, rounds_within
-from benchmarks.progress import shown
+from benchmarks.progress import show_progress
 
 
 def main() -> None:
@@ -171,7 +171,7 @@ def _within(calls: Any, seconds: float) -> Timing:
 def _chosen(rows: Iterable[Any], only: str) -> Iterable[Any]:
     """The rows whose name holds the text, with a bar where stderr is a terminal."""
     chosen = [row for row in rows if only in row.name]
-    return shown(chosen)
+    return show_progress(chosen)
 
 
 if __name__ == "__main__":

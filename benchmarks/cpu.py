@@ -79,7 +79,7 @@ def _permuted(shape: tuple[int, ...], axes: tuple[int, ...]) -> Pair:
     return pair
 
 
-def _cut(shape: tuple[int, ...], *cut: slice, padded: bool = False) -> Pair:
+def _sliced(shape: tuple[int, ...], *cut: slice, padded: bool = False) -> Pair:
     """A part of a larger block into a packed one; `padded`: a packed one into such a part."""
 
     def pair(dtype: str) -> tuple[Array, Array]:
@@ -114,11 +114,13 @@ def _layout_changes(quick: bool) -> dict[str, Pair]:
         "NHWC to NCHW, 32 x 256 x 14 x 14": _permuted((32, 14, 14, 256), to_nchw),
         "permute (2,1,0), 96 x 128 x 160": _permuted((96, 128, 160), (2, 1, 0)),
         "permute (0,2,1,3), 8 x 128 x 12 x 64": _permuted((8, 128, 12, 64), (0, 2, 1, 3)),
-        "packed to rows of pitch 1024, 2000 x 1000": _cut(
+        "packed to rows of pitch 1024, 2000 x 1000": _sliced(
             (2000, 1024), slice(None), slice(0, 1000), padded=True
         ),
-        "crop 1000 x 1000 of 2000 x 2000": _cut((2000, 2000), slice(500, 1500), slice(500, 1500)),
-        "flip rows and columns, 1500 x 1000": _cut(
+        "crop 1000 x 1000 of 2000 x 2000": _sliced(
+            (2000, 2000), slice(500, 1500), slice(500, 1500)
+        ),
+        "flip rows and columns, 1500 x 1000": _sliced(
             (1500, 1000), slice(None, None, -1), slice(None, None, -1)
         ),
         "broadcast a row, 2000 x 1000": _broadcast((1, 1000), (2000, 1000)),
@@ -146,11 +148,11 @@ def _layout_changes(quick: bool) -> dict[str, Pair]:
         "permute (0,2,1,4,3), 8 x 12 x 16 x 20 x 32": _permuted(
             (8, 12, 16, 20, 32), (0, 2, 1, 4, 3)
         ),
-        "rows of pitch 1024 to packed, 2000 x 1000": _cut(
+        "rows of pitch 1024 to packed, 2000 x 1000": _sliced(
             (2000, 1024), slice(None), slice(0, 1000)
         ),
-        "flip columns, 1500 x 1000": _cut((1500, 1000), slice(None), slice(None, None, -1)),
-        "flip rows, 1500 x 1000": _cut((1500, 1000), slice(None, None, -1)),
+        "flip columns, 1500 x 1000": _sliced((1500, 1000), slice(None), slice(None, None, -1)),
+        "flip rows, 1500 x 1000": _sliced((1500, 1000), slice(None, None, -1)),
         "broadcast a column, 2000 x 1000": _broadcast((2000, 1), (2000, 1000)),
         "same order, 2000 x 2000": _permuted((2000, 2000), (0, 1)),
     }

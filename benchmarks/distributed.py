@@ -100,7 +100,7 @@ def _distributed() -> Iterator[dict[str, Way]]:
             return client.submit(corner, held, workers=[second], pure=False).result()
 
         def between(maker: str) -> float:
-            source = client.submit(_made, maker, workers=[first], pure=False)
+            source = client.submit(_make_source, maker, workers=[first], pure=False)
             library.wait(source)
             start = time.perf_counter()
             client.submit(corner, source, workers=[second], pure=False).result()
@@ -116,7 +116,7 @@ def _distributed() -> Iterator[dict[str, Way]]:
         }
 
 
-def _made(name: str) -> Any:
+def _make_source(name: str) -> Any:
     return SENT[name]()
 
 

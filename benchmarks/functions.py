@@ -128,15 +128,15 @@ def _elementwise(name: str, nbytes: int) -> Iterator[Case]:
     operation = getattr(function, "operation", elementwise._CLIP)
     takes = inspect.signature(function).parameters
     count = 3 if name == "clip" else 2 if "x2" in takes else 1
-    taken = [t for t in TYPES if dtypes.is_in_category(np.dtype(t), operation.dtypes)]
+    accepted = [t for t in TYPES if dtypes.is_in_category(np.dtype(t), operation.dtypes)]
     if name in ("real", "imag"):
-        taken = ["complex64"]  # of real arrays NumPy gives views
+        accepted = ["complex64"]  # of real arrays NumPy gives views
     expression = EXPRESSIONS.get(name, partial(_call, name))
     make = partial(_values, name, count)
-    for dtype in taken:
+    for dtype in accepted:
         repaired = dtype in elementwise_function(operation.function).fixes
         limit = REPAIRED if repaired else PLAIN
-        for layout in (ROW_MAJOR, *LAYOUTS) if dtype == taken[0] else (ROW_MAJOR,):
+        for layout in (ROW_MAJOR, *LAYOUTS) if dtype == accepted[0] else (ROW_MAJOR,):
             calls = partial(_calls, expression, make, dtype, layout, nbytes)
             yield Case(name, dtype, layout, limit, calls, (count + 1) * nbytes)
 

@@ -21,7 +21,7 @@ from benchmarks.gpu_row import COPY, CUBLAS, FLAT, Operand, Row
 from benchmarks.gpu_timing import Clock, EventClock, Turns, clock_of, in_rounds
 from benchmarks.measure import Call, Timing
 from benchmarks.peers import OURS
-from benchmarks.progress import shown
+from benchmarks.progress import show_progress
 from benchmarks.report import machine
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import Kernel, driver
@@ -121,7 +121,7 @@ class Bench:
         report = Report(self.space.name, facts, versions, meant=isinstance(self.space, Gpu))
         report.left_out = {row.name: "the run ended before" for row in rows}
         try:
-            for row in shown(rows):
+            for row in show_progress(rows):
                 self._add(report, row)
             uses = [use for measurement in report.measured for use in measurement.kernels]
             for kernel in _some(use.kernel for use in uses):

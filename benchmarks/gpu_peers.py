@@ -158,7 +158,7 @@ class Jax(Library):
 
     def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
         """`out` is not used: JAX allocates every result. Rows with padding get zeros as padding."""
-        arrays = [self._given(block) for block in blocks]
+        arrays = [self._to_jax(block) for block in blocks]
         compiled = self._of(row)
         kept: list[Any] = [None]
 
@@ -186,7 +186,7 @@ class Jax(Library):
         self._row, self._compiled = row, self._jax.jit(compute)
         return self._compiled
 
-    def _given(self, block: Array) -> Any:
+    def _to_jax(self, block: Array) -> Any:
         if self.space.xp is np:
             return self._jax.numpy.asarray(block)
         return self._jax.dlpack.from_dlpack(block)

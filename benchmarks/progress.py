@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def shown(rows: Sequence[T]) -> Iterable[T]:
+def show_progress(rows: Sequence[T]) -> Iterable[T]:
     """The rows, with a bar where stderr is a terminal."""
     try:
         from tqdm import tqdm

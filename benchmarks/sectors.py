@@ -105,7 +105,7 @@ class Counted:
         return not self.short if self.case.held else None
 
 
-def counted(case: Probe, dtype: str) -> Counted:
+def count_accesses(case: Probe, dtype: str) -> Counted:
     """A case with a dtype, on the simulator."""
     before = _allocated()
     space = vars(tl) | {"tl": tl, "values": _values, "shape": case.shape, "dtype": dtype}
@@ -152,7 +152,7 @@ def run(only: str) -> str:
     """The page, of the cases whose file and call hold the text."""
     os.environ["TENSORLAYOUT_CUDA_SIMULATOR"] = "1"
     chosen = [case for case in cases() if only in f"{case.file}: {case.call}"]
-    return markdown([counted(case, dtype) for case in chosen for dtype in case.dtypes])
+    return markdown([count_accesses(case, dtype) for case in chosen for dtype in case.dtypes])
 
 
 # ---- The page

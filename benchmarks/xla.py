@@ -103,7 +103,7 @@ def _known(memory: Array) -> str:
     return "int16" if memory.dtype == np.uint16 else memory.dtype.name
 
 
-def _ordered(ours: Call, peers: Mapping[str, Call]) -> Mapping[str, Call]:
+def _ours_first(ours: Call, peers: Mapping[str, Call]) -> Mapping[str, Call]:
     """PyTorch last, before the pause."""
     return {"numpy": peers["numpy"], OURS: ours, **peers}
 
@@ -115,7 +115,7 @@ def _tiled_sizes(form: Format) -> tuple[int, ...]:
 def _read(form: Format) -> Mapping[str, Call]:
     memory = _memory(form)
     peers = _peers(memory, _tiled_sizes(form), form.back)
-    return _ordered(lambda: xla.from_buffer(memory, form.text), peers)
+    return _ours_first(lambda: xla.from_buffer(memory, form.text), peers)
 
 
 def _untile(form: Format) -> Mapping[str, Call]:
@@ -124,7 +124,9 @@ def _untile(form: Format) -> Mapping[str, Call]:
     layout = xla.layout_of(shape)
     x = tl.from_storage(memory, layout, dtype=shape.element_type.dtype)
     plain = tl.Layout.row_major(layout.shape)
-    return _ordered(lambda: tl.to_layout(x, plain), _peers(memory, _tiled_sizes(form), form.back))
+    return _ours_first(
+        lambda: tl.to_layout(x, plain), _peers(memory, _tiled_sizes(form), form.back)
+    )
 
 
 def _tensor(form: Format, memory: Array) -> tl.Tensor:
@@ -136,7 +138,7 @@ def _tensor(form: Format, memory: Array) -> tl.Tensor:
 def _tile(form: Format) -> Mapping[str, Call]:
     memory = _memory(form)
     x, layout = _tensor(form, memory), xla.layout_of(form.text)
-    return _ordered(lambda: tl.to_layout(x, layout), _peers(memory, form.split, form.axes))
+    return _ours_first(lambda: tl.to_layout(x, layout), _peers(memory, form.split, form.axes))
 
 
 def _write(form: Format) -> Mapping[str, Call]:
@@ -148,4 +150,4 @@ def _write(form: Format) -> Mapping[str, Call]:
     if torch is not None:
         seen, to = (torch.from_numpy(a.view(_known(a))) for a in (cut, written))
         peers["torch"] = lambda: to.copy_(seen.permute(form.axes))
-    return _ordered(lambda: xla.to_buffer(x, form.text, out=out), peers)
+    return _ours_first(lambda: xla.to_buffer(x, form.text, out=out), peers)

@@ -226,7 +226,7 @@ def images_of(number: int, count: int) -> np.ndarray[Any, Any]:
     return noise + np.asarray([0, 20, 50], np.uint8)
 
 
-def made(path: Path, nbytes: int, block: int) -> ZarrArray:
+def make_images(path: Path, nbytes: int, block: int) -> ZarrArray:
     """A Zarr array of so many bytes of images, made block by block."""
     image_bytes = HEIGHT * WIDTH * CHANNELS
     per_block = max(1, block // image_bytes)
@@ -353,7 +353,7 @@ def compare(asked: argparse.Namespace) -> int:
     """All runs, and their table; 0 where every result is right."""
     folder = Path(asked.folder)
     print(f"making {asked.size / 1e9:.1f} GB of images", flush=True)
-    images = made(folder / "images", asked.size, asked.block)
+    images = make_images(folder / "images", asked.size, asked.block)
     print(f"{images.shape[0]} images in {math.ceil(images.shape[0] / images.chunks[0])} blocks")
     start = time.perf_counter()
     right = expected(images)

@@ -208,9 +208,9 @@ def _import_lazy_attribute(name: str) -> _Any:
     return _raise_missing_attribute(name)
 
 
-_raise_missing_attribute = _spellings.of_module(__name__, __all__)
+_raise_missing_attribute = _spellings.make_module_getattr(__name__, __all__)
 _errors.wrap_public_functions(globals(), __all__)
-_interchange.bind()
+_interchange.register_protocols()
 del tensor  # type: ignore[name-defined] # noqa: F821 # the module, so that tl.tensor is explained
 
 if not TYPE_CHECKING:  # for which any name would exist

@@ -16,8 +16,8 @@ from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.creation import created
-from tensorlayout.functions.operands import floating
-from tensorlayout.functions.outputs import given
+from tensorlayout.functions.operands import integers_to_float
+from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.plan import Create, Library, Results, Shape, complex_dtype_for
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
@@ -53,39 +53,43 @@ Out = Tensor | None
 # the result is the half that determines the rest.
 
 
-def _rule(kind: Callable[[DType], DType], half: bool = False) -> Callable[..., Results]:
-    def results(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Any:
-        sizes = dict(zip(axes, (*s[:-1], s[-1] // 2 + 1) if half else s, strict=True))
-        return [(tuple(sizes.get(d, n) for d, n in enumerate(shapes[0])), kind(dtype))]
+def _make_result_rule(
+    result_dtype: Callable[[DType], DType], halves_last_axis: bool = False
+) -> Callable[..., Results]:
+    def result_specs(
+        shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
+    ) -> Any:
+        sizes = dict(zip(axes, (*s[:-1], s[-1] // 2 + 1) if halves_last_axis else s, strict=True))
+        return [(tuple(sizes.get(d, n) for d, n in enumerate(shapes[0])), result_dtype(dtype))]
 
-    return results
+    return result_specs
 
 
-_complex, _half, _real = (
-    _rule(complex_dtype_for),
-    _rule(complex_dtype_for, half=True),
-    _rule(dtypes.real_part_dtype),
+_complex_results, _half_spectrum_results, _real_results = (
+    _make_result_rule(complex_dtype_for),
+    _make_result_rule(complex_dtype_for, halves_last_axis=True),
+    _make_result_rule(dtypes.real_part_dtype),
 )
 
 # --- the table ---------------------------------------------------------------------------------
 
 _FLOATS = "floating-point"
 
-_FFT = Library("fft", _FLOATS, _complex)
-_IFFT = Library("ifft", _FLOATS, _complex)
-_FFTN = Library("fftn", _FLOATS, _complex)
-_IFFTN = Library("ifftn", _FLOATS, _complex)
-_RFFT = Library("rfft", "real floating", _half)
-_IRFFT = Library("irfft", _FLOATS, _real)
-_RFFTN = Library("rfftn", "real floating", _half)
-_IRFFTN = Library("irfftn", _FLOATS, _real)
-_HFFT = Library("hfft", _FLOATS, _real)
-_IHFFT = Library("ihfft", "real floating", _half)
+_FFT = Library("fft", _FLOATS, _complex_results)
+_IFFT = Library("ifft", _FLOATS, _complex_results)
+_FFTN = Library("fftn", _FLOATS, _complex_results)
+_IFFTN = Library("ifftn", _FLOATS, _complex_results)
+_RFFT = Library("rfft", "real floating", _half_spectrum_results)
+_IRFFT = Library("irfft", _FLOATS, _real_results)
+_RFFTN = Library("rfftn", "real floating", _half_spectrum_results)
+_IRFFTN = Library("irfftn", _FLOATS, _real_results)
+_HFFT = Library("hfft", _FLOATS, _real_results)
+_IHFFT = Library("ihfft", "real floating", _half_spectrum_results)
 
 _NORMS = ("backward", "ortho", "forward")
 
 
-def _along(
+def _transform_along_axis(
     operation: Library, a: Any, n: Length, axis: SupportsIndex, norm: Norm, out: Out
 ) -> Tensor:
     """Transform the lines along an axis."""
@@ -93,37 +97,39 @@ def _along(
     size = None if n is None else (arguments.integer("n", n),)
     if size is not None and size[0] < 1:
         raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
-    return _over(operation, x, size, (arguments.integer("axis", axis),), norm, out, "axis")
+    return _transform_over_axes(
+        operation, x, size, (arguments.integer("axis", axis),), norm, out, "axis"
+    )
 
 
-def _over(
+def _transform_over_axes(
     operation: Library, a: Any, s: Any, axes: Any, norm: Norm, out: Out, argument: str = "axes"
 ) -> Tensor:
     """Transform over several axes; without any, sizes `s` are those of the last ones."""
-    x = floating(a)
-    divided = "backward" if norm is None else norm
-    arguments.choice("norm", divided, _NORMS, "'backward', 'ortho' or 'forward'")
-    asked = arguments.integers(s, "s")
-    if axes is None and isinstance(asked, tuple):
-        axes = range(-len(asked), 0)
+    x = integers_to_float(a)
+    norm_name = "backward" if norm is None else norm
+    arguments.choice("norm", norm_name, _NORMS, "'backward', 'ortho' or 'forward'")
+    requested_sizes = arguments.integers(s, "s")
+    if axes is None and isinstance(requested_sizes, tuple):
+        axes = range(-len(requested_sizes), 0)
     dims = arguments.dims(axes, x.ndim, argument)
-    if not dims and operation.rule is not _complex:
+    if not dims and operation.rule is not _complex_results:
         raise ValueError(f"needs at least one axis, got shape {x.shape} and axes {axes}")
-    sizes = _sizes(operation, x.shape, dims, asked)
-    found = dispatch.library(operation, x, s=sizes, axes=dims, norm=divided)
-    return given(operation.name, found, out)
+    sizes = _transform_sizes(operation, x.shape, dims, requested_sizes)
+    result = dispatch.library(operation, x, s=sizes, axes=dims, norm=norm_name)
+    return store_in_out(operation.name, result, out)
 
 
-def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
+def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
     """The sizes along `dims`, those that `s` does not give (None, or -1) from the operand."""
-    whole = [shape[d] for d in dims]
-    if operation.rule is _real:
-        whole[-1] = 2 * (whole[-1] - 1)
-    asked = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
-    if len(asked) != len(dims):
-        came = f"{arguments.shown(asked)} and {dims}"
-        raise ValueError(f"s and axes must have equal lengths, got {came}")
-    sizes = tuple(m if n == -1 else n for n, m in zip(asked, whole, strict=True))
+    default_sizes = [shape[d] for d in dims]
+    if operation.rule is _real_results:
+        default_sizes[-1] = 2 * (default_sizes[-1] - 1)
+    requested_sizes = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
+    if len(requested_sizes) != len(dims):
+        counts_text = f"{arguments.shown(requested_sizes)} and {dims}"
+        raise ValueError(f"s and axes must have equal lengths, got {counts_text}")
+    sizes = tuple(m if n == -1 else n for n, m in zip(requested_sizes, default_sizes, strict=True))
     if any(n < 1 for n in sizes):
         rule = f"sizes along axes {dims} must be at least 1"
         raise ValueError(f"{rule}, got {sizes} for shape {shape}")
@@ -147,7 +153,7 @@ def fft(
     >>> tl.fft.fft(tl.asarray([1.0, 0.0, 0.0]), n=2)
     Tensor([1.+0.j, 1.+0.j], dtype=complex128, device='cpu')
     """
-    return _along(_FFT, a, n, axis, norm, out)
+    return _transform_along_axis(_FFT, a, n, axis, norm, out)
 
 
 def ifft(
@@ -163,7 +169,7 @@ def ifft(
     >>> tl.fft.ifft(tl.asarray([4.0, 0.0, 0.0, 0.0]))
     Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex128, device='cpu')
     """
-    return _along(_IFFT, a, n, axis, norm, out)
+    return _transform_along_axis(_IFFT, a, n, axis, norm, out)
 
 
 def rfft(
@@ -178,7 +184,7 @@ def rfft(
     >>> tl.fft.rfft(tl.asarray([1.0, 1.0, 1.0, 1.0]))
     Tensor([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex128, device='cpu')
     """
-    return _along(_RFFT, a, n, axis, norm, out)
+    return _transform_along_axis(_RFFT, a, n, axis, norm, out)
 
 
 def irfft(
@@ -193,7 +199,7 @@ def irfft(
     >>> tl.fft.irfft(tl.asarray([4.0, 0.0, 0.0]))
     Tensor([1., 1., 1., 1.], dtype=float64, device='cpu')
     """
-    return _along(_IRFFT, a, n, axis, norm, out)
+    return _transform_along_axis(_IRFFT, a, n, axis, norm, out)
 
 
 def hfft(
@@ -209,7 +215,7 @@ def hfft(
     >>> tl.fft.hfft(tl.asarray([1.0, 1.0, 1.0]))
     Tensor([4., 0., 0., 0.], dtype=float64, device='cpu')
     """
-    return _along(_HFFT, a, n, axis, norm, out)
+    return _transform_along_axis(_HFFT, a, n, axis, norm, out)
 
 
 def ihfft(
@@ -224,7 +230,7 @@ def ihfft(
     >>> tl.real(tl.fft.ihfft(tl.asarray([4.0, 0.0, 0.0, 0.0])))
     Tensor([1., 1., 1.], dtype=float64, device='cpu', layout='(3,):(2,)')
     """
-    return _along(_IHFFT, a, n, axis, norm, out)
+    return _transform_along_axis(_IHFFT, a, n, axis, norm, out)
 
 
 def fftn(
@@ -243,7 +249,7 @@ def fftn(
     Tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_FFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_FFTN, a, s, axes, norm, out)
 
 
 def fft2(
@@ -259,7 +265,7 @@ def fft2(
     Tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_FFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_FFTN, a, s, axes, norm, out)
 
 
 def ifftn(
@@ -275,7 +281,7 @@ def ifftn(
     Tensor([[1.+0.j, 1.+0.j],
             [1.+0.j, 1.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_IFFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_IFFTN, a, s, axes, norm, out)
 
 
 def ifft2(
@@ -290,7 +296,7 @@ def ifft2(
     >>> tl.fft.ifft2(tl.ones((1, 1)))
     Tensor([[1.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_IFFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_IFFTN, a, s, axes, norm, out)
 
 
 def rfftn(
@@ -306,7 +312,7 @@ def rfftn(
     Tensor([[6.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_RFFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_RFFTN, a, s, axes, norm, out)
 
 
 def rfft2(
@@ -321,7 +327,7 @@ def rfft2(
     >>> tl.fft.rfft2(tl.ones((1, 3)))
     Tensor([[3.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_RFFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_RFFTN, a, s, axes, norm, out)
 
 
 def irfftn(
@@ -338,7 +344,7 @@ def irfftn(
     Tensor([[1., 1.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _over(_IRFFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_IRFFTN, a, s, axes, norm, out)
 
 
 def irfft2(
@@ -353,7 +359,7 @@ def irfft2(
     >>> tl.fft.irfft2(tl.asarray([[4.0, 0.0]]))
     Tensor([[2., 2.]], dtype=float64, device='cpu')
     """
-    return _over(_IRFFTN, a, s, axes, norm, out)
+    return _transform_over_axes(_IRFFTN, a, s, axes, norm, out)
 
 
 _FFTFREQ = Create("fftfreq", "frequencies")
@@ -376,7 +382,7 @@ def fftfreq(
     >>> tl.fft.fftfreq(4, d=0.5)
     Tensor([ 0. ,  0.5, -1. , -0.5], dtype=float64, device='cpu')
     """
-    return _spectrum(_FFTFREQ, n, d, dtype, device)
+    return _create_frequencies(_FFTFREQ, n, d, dtype, device)
 
 
 def rfftfreq(
@@ -394,10 +400,10 @@ def rfftfreq(
     >>> tl.fft.rfftfreq(4, d=0.5)
     Tensor([0. , 0.5, 1. ], dtype=float64, device='cpu')
     """
-    return _spectrum(_RFFTFREQ, n, d, dtype, device)
+    return _create_frequencies(_RFFTFREQ, n, d, dtype, device)
 
 
-def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
+def _create_frequencies(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
     size = arguments.integer("n", n)
     spacing = arguments.real_float("d", d)
     if size < 1:
@@ -405,9 +411,9 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     if spacing == 0:
         raise ValueError("d must not be 0")
     kind = dtypes.float64 if dtype is None else arguments.dtype_in("real floating", dtype)
-    whole = operation is _FFTFREQ
-    shape = (size if whole else size // 2 + 1,)
-    return created(operation, shape, kind, device, None, size, spacing, whole)
+    is_full_spectrum = operation is _FFTFREQ
+    shape = (size if is_full_spectrum else size // 2 + 1,)
+    return created(operation, shape, kind, device, None, size, spacing, is_full_spectrum)
 
 
 def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
@@ -420,7 +426,7 @@ def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.fft.fftshift(tl.fft.fftfreq(4))
     Tensor([-0.5 , -0.25,  0.  ,  0.25], dtype=float64, device='cpu')
     """
-    return _shifted(x, axes, 1)
+    return _shift_frequencies(x, axes, 1)
 
 
 def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
@@ -432,10 +438,10 @@ def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.fft.ifftshift(tl.asarray([-2, -1, 0, 1]))
     Tensor([ 0,  1, -2, -1], dtype=int64, device='cpu')
     """
-    return _shifted(x, axes, -1)
+    return _shift_frequencies(x, axes, -1)
 
 
-def _shifted(x: Any, axes: Any, sign: int) -> Tensor:
+def _shift_frequencies(x: Any, axes: Any, sign: int) -> Tensor:
     x = arguments.tensor(x)
     dims = arguments.dims(axes, x.ndim, "axes")
     if not x.ndim:
@@ -446,4 +452,4 @@ def _shifted(x: Any, axes: Any, sign: int) -> Tensor:
 errors.wrap_public_functions(globals(), __all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
-    __getattr__ = spellings.of_module(__name__, __all__)
+    __getattr__ = spellings.make_module_getattr(__name__, __all__)

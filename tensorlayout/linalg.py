@@ -22,8 +22,13 @@ from tensorlayout import dtypes, errors
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from tensorlayout.functions.operands import beside, floating, sequence, tensors
-from tensorlayout.functions.outputs import given, reduced
+from tensorlayout.functions.operands import (
+    as_tensor_on_device_of,
+    as_tensor_sequence,
+    as_tensors,
+    integers_to_float,
+)
+from tensorlayout.functions.outputs import call_reduction, store_in_out
 from tensorlayout.functions.products import cross, outer
 from tensorlayout.layout import MAX_SLOTS
 from tensorlayout.plan import Library, Reduce, matrices
@@ -131,9 +136,9 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
+def _call_on_floats(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
     """Carry out a call, which gives one tensor or several; `a` may hold integers or bool."""
-    return dispatch.library(operation, floating(a), *others, **options)
+    return dispatch.library(operation, integers_to_float(a), *others, **options)
 
 
 # --- the functions -----------------------------------------------------------------------------
@@ -151,7 +156,7 @@ def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
     Tensor([[2., 0.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _called(_CHOLESKY, a, upper=arguments.truth("upper", upper))
+    return _call_on_floats(_CHOLESKY, a, upper=arguments.truth("upper", upper))
 
 
 def det(a: Tensor) -> Tensor:
@@ -164,7 +169,7 @@ def det(a: Tensor) -> Tensor:
     >>> tl.linalg.det(tl.asarray([[2.0, 0.0], [5.0, 3.0]]))
     Tensor(6.0, dtype=float64, device='cpu')
     """
-    return _called(_DET, a)
+    return _call_on_floats(_DET, a)
 
 
 def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
@@ -193,7 +198,7 @@ def eig(a: Tensor) -> EigResult:
     >>> tl.sort(tl.imag(values))
     Tensor([-1.,  1.], dtype=float64, device='cpu')
     """
-    return EigResult(*_called(_EIG, a))
+    return EigResult(*_call_on_floats(_EIG, a))
 
 
 def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
@@ -208,7 +213,7 @@ def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return EighResult(*_called(_EIGH, a if UPLO == "L" else _lower(a, UPLO)))
+    return EighResult(*_call_on_floats(_EIGH, a if UPLO == "L" else _with_lower_triangle(a, UPLO)))
 
 
 def eigvals(a: Tensor) -> Tensor:
@@ -221,7 +226,7 @@ def eigvals(a: Tensor) -> Tensor:
     >>> tl.linalg.eigvals(tl.asarray([[2.0]]))
     Tensor([2.+0.j], dtype=complex128, device='cpu')
     """
-    return _called(_EIGVALS, a)
+    return _call_on_floats(_EIGVALS, a)
 
 
 def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
@@ -234,10 +239,10 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return _called(_EIGVALSH, a if UPLO == "L" else _lower(a, UPLO))
+    return _call_on_floats(_EIGVALSH, a if UPLO == "L" else _with_lower_triangle(a, UPLO))
 
 
-def _lower(a: Any, UPLO: str) -> Tensor:  # noqa: N803
+def _with_lower_triangle(a: Any, UPLO: str) -> Tensor:  # noqa: N803
     """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
     arguments.choice("UPLO", UPLO, ("L", "U", "l", "u"), "'L' or 'U'")
     x = arguments.tensor(a)
@@ -258,7 +263,7 @@ def inv(a: Tensor) -> Tensor:
     Tensor([[0.5 , 0.  ],
             [0.  , 0.25]], dtype=float64, device='cpu')
     """
-    return _called(_INV, a)
+    return _call_on_floats(_INV, a)
 
 
 def matrix_norm(
@@ -276,10 +281,10 @@ def matrix_norm(
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
     Tensor(7.0, dtype=float64, device='cpu')
     """
-    kept = arguments.truth("keepdims", keepdims)
+    keeps_dims = arguments.truth("keepdims", keepdims)
     order = ord if ord is None or isinstance(ord, str) else arguments.real_float("ord", ord)
     operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
-    return _called(operation, x, keepdims=kept, ord=order)
+    return _call_on_floats(operation, x, keepdims=keeps_dims, ord=order)
 
 
 def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
@@ -299,12 +304,12 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     if abs(power) > MAX_SLOTS:
         raise ValueError(f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
     if power < 0 or x.spec.dtype.kind not in "biu":
-        return _called(_MATRIX_POWER, x, n=power)
-    found = xp.astype(_called(_MATRIX_POWER, _matrix(x), n=0), x.dtype)
+        return _call_on_floats(_MATRIX_POWER, x, n=power)
+    result = xp.astype(_call_on_floats(_MATRIX_POWER, _check_matrices(x), n=0), x.dtype)
     for digit in f"{power:b}":
-        found = matmul(found, found)
-        found = matmul(found, x) if digit == "1" else found
-    return found
+        result = matmul(result, result)
+        result = matmul(result, x) if digit == "1" else result
+    return result
 
 
 def matrix_rank(
@@ -328,17 +333,19 @@ def matrix_rank(
     """
     if tol is not None and rtol is not None:
         raise ValueError("tol and rtol are two tolerances, got both")
-    x = floating(A)
+    x = integers_to_float(A)
     if x.ndim < 2:
         return xp.minimum(xp.count_nonzero(x), 1)
     if tol is None:
-        return _called(_MATRIX_RANK, x, _tolerance(x, rtol))
-    least = beside(tol, x)
+        return _call_on_floats(_MATRIX_RANK, x, _relative_tolerance(x, rtol))
+    threshold = as_tensor_on_device_of(tol, x)
     values = svdvals(x)
-    return xp.count_nonzero(xp.greater(values, least[..., None] if least.ndim else least), axis=-1)
+    return xp.count_nonzero(
+        xp.greater(values, threshold[..., None] if threshold.ndim else threshold), axis=-1
+    )
 
 
-def _matrix(x: Any) -> Tensor:
+def _check_matrices(x: Any) -> Tensor:
     """`x`, which must have two dimensions at least."""
     x = arguments.tensor(x)
     if x.ndim < 2:
@@ -346,11 +353,11 @@ def _matrix(x: Any) -> Tensor:
     return x
 
 
-def _tolerance(x: Tensor, rtol: Any) -> Tensor:
+def _relative_tolerance(x: Tensor, rtol: Any) -> Tensor:
     """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
     real = dtypes.real_part_dtype(x.dtype)
     if isinstance(rtol, (Tensor, np.ndarray, list)):
-        return xp.astype(beside(rtol, x), real, copy=False)
+        return xp.astype(as_tensor_on_device_of(rtol, x), real, copy=False)
     if rtol is None:
         rtol = max(x.shape[-2:]) * xp.finfo(real).eps
     number = arguments.real_float("rtol", rtol, "a real number or a tensor")
@@ -377,8 +384,8 @@ def pinv(
     """
     if rcond is not None and rtol is not None:
         raise ValueError("rcond and rtol are two names of one argument, got both")
-    x = floating(_matrix(a))
-    return _called(_PINV, x, _tolerance(x, rcond if rtol is None else rtol))
+    x = integers_to_float(_check_matrices(a))
+    return _call_on_floats(_PINV, x, _relative_tolerance(x, rcond if rtol is None else rtol))
 
 
 @overload
@@ -401,10 +408,10 @@ def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRRe
     Tensor([[3.],
             [4.]], dtype=float64, device='cpu')
     """
-    known = ("reduced", "complete", "r")
-    arguments.choice("mode", mode, known, "'reduced', 'complete' or 'r'")
-    found = QRResult(*_called(_QR, a, mode="reduced" if mode == "r" else mode))
-    return found.R if mode == "r" else found
+    modes = ("reduced", "complete", "r")
+    arguments.choice("mode", mode, modes, "'reduced', 'complete' or 'r'")
+    factors = QRResult(*_call_on_floats(_QR, a, mode="reduced" if mode == "r" else mode))
+    return factors.R if mode == "r" else factors
 
 
 def slogdet(a: Tensor) -> SlogdetResult:
@@ -419,7 +426,7 @@ def slogdet(a: Tensor) -> SlogdetResult:
     >>> float(sign), float(logarithm)
     (-1.0, 0.0)
     """
-    return SlogdetResult(*_called(_SLOGDET, a))
+    return SlogdetResult(*_call_on_floats(_SLOGDET, a))
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
@@ -433,8 +440,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
     >>> tl.linalg.solve(tl.asarray([[2.0, 0.0], [0.0, 4.0]]), tl.asarray([2.0, 2.0]))
     Tensor([1. , 0.5], dtype=float64, device='cpu')
     """
-    a, b = tensors(a, b)
-    return _called(_SOLVE, a, floating(b))
+    a, b = as_tensors(a, b)
+    return _call_on_floats(_SOLVE, a, integers_to_float(b))
 
 
 @overload
@@ -464,8 +471,8 @@ def svd(
     Tensor([4., 3.], dtype=float64, device='cpu')
     """
     if not compute_uv:
-        return _called(_SVDVALS, a)
-    return SVDResult(*_called(_SVD, a, full_matrices=bool(full_matrices)))
+        return _call_on_floats(_SVDVALS, a)
+    return SVDResult(*_call_on_floats(_SVD, a, full_matrices=bool(full_matrices)))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
@@ -478,7 +485,7 @@ def svdvals(x: Tensor, /) -> Tensor:
     >>> tl.linalg.svdvals(tl.asarray([[0.0, 3.0], [4.0, 0.0]]))
     Tensor([4., 3.], dtype=float64, device='cpu')
     """
-    return _called(_SVDVALS, x)
+    return _call_on_floats(_SVDVALS, x)
 
 
 def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
@@ -492,16 +499,16 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
     >>> tl.linalg.cond(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Tensor(2.0, dtype=float64, device='cpu')
     """
-    x = floating(x)
+    x = integers_to_float(x)
     if 0 in x.shape[-2:]:
         raise ValueError(f"matrices must have elements, got shape {x.shape}")
     if p not in (None, 2, -2):
         return xp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
     values = svdvals(x)
-    first, last = values[..., 0], values[..., -1]
-    found = xp.divide(last, first) if p == -2 else xp.divide(first, last)
-    of_zeros = xp.logical_and(xp.isnan(found), xp.logical_not(xp.isnan(first)))
-    return xp.where(of_zeros, math.inf, found)
+    largest, smallest = values[..., 0], values[..., -1]
+    result = xp.divide(smallest, largest) if p == -2 else xp.divide(largest, smallest)
+    is_zero_matrix = xp.logical_and(xp.isnan(result), xp.logical_not(xp.isnan(largest)))
+    return xp.where(is_zero_matrix, math.inf, result)
 
 
 def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -514,7 +521,7 @@ def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None
     >>> tl.linalg.multi_dot([tl.ones(2), tl.ones((2, 3)), tl.ones(3)])
     Tensor(6.0, dtype=float64, device='cpu')
     """
-    return given("multi_dot", reduce(matmul, sequence(arrays)), out)
+    return store_in_out("multi_dot", reduce(matmul, as_tensor_sequence(arrays)), out)
 
 
 def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = None) -> Tensor:
@@ -529,7 +536,7 @@ def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = 
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
     Tensor(5, dtype=int64, device='cpu')
     """
-    return reduced(_TRACE, diagonal(x, offset=offset), -1, False, dtype)
+    return call_reduction(_TRACE, diagonal(x, offset=offset), -1, False, dtype)
 
 
 def vector_norm(
@@ -551,8 +558,8 @@ def vector_norm(
     if math.isnan(order):
         raise ValueError("ord must be a real number, got nan")
     dims = arguments.dims(axis, x.ndim)
-    kept = arguments.truth("keepdims", keepdims)
-    return _called(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
+    keeps_dims = arguments.truth("keepdims", keepdims)
+    return _call_on_floats(_VECTOR_NORM, x, axis=dims, keepdims=keeps_dims, ord=order)
 
 
 def norm(
@@ -585,11 +592,11 @@ def norm(
     if len(dims) != 2:
         raise ValueError(f"axis must be one or two, got {len(dims)}")
     order: Any = "fro" if ord in (None, "f") else ord
-    found = matrix_norm(xp.moveaxis(x, dims, (-2, -1)), ord=order)
-    return xp.expand_dims(found, dims) if keepdims else found
+    result = matrix_norm(xp.moveaxis(x, dims, (-2, -1)), ord=order)
+    return xp.expand_dims(result, dims) if keepdims else result
 
 
 errors.wrap_public_functions(globals(), __all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
-    __getattr__ = spellings.of_module(__name__, __all__)
+    __getattr__ = spellings.make_module_getattr(__name__, __all__)

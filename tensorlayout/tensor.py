@@ -24,9 +24,9 @@ from tensorlayout.typing import (
 )
 
 if TYPE_CHECKING:  # nothing above is imported when the package runs
-    from tensorlayout.functions.methods import Bound
+    from tensorlayout.functions.methods import SpecialMethods
 else:
-    Bound = object
+    SpecialMethods = object
 
 _interned_specs: Interned[TensorSpec] = Interned()
 
@@ -97,7 +97,7 @@ class _PublicDirMeta(type):
 _INTERNAL = ("home", "memory", "spec")
 
 
-class Tensor(Bound, metaclass=_PublicDirMeta):
+class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
     """An array of the array API standard that knows where each of its elements is.
 
     Made by functions only: `asarray`, `zeros`, `from_storage`, ….

@@ -1,4 +1,4 @@
-"""What all tests share: how hypothesis draws, and the devices that tests run on."""
+"""Configuration of all tests: hypothesis profiles, and the devices that tests run on."""
 
 import os
 import sys

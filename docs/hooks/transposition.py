@@ -40,7 +40,7 @@ def frame(kind: str, left: float, row: int, column: int, side: int) -> str:
     return f'<rect class="{kind}" x="{x}" y="{y}" width="{points}" height="{points}"/>'
 
 
-def shown(step: float, until: float, last: bool, content: str) -> str:
+def animate_opacity(step: float, until: float, last: bool, content: str) -> str:
     """Show an element between two times, in steps; without motion, at the end only."""
     return (
         f'<g opacity="{int(last)}">{content}<animate attributeName="opacity" calcMode="discrete" '
@@ -60,10 +60,10 @@ def parts() -> Iterator[str]:
         inside = [(r, c, (i + r) * N + j + c) for r in range(TILE) for c in range(TILE)]
         last = step == len(TILES) - 1
         read = "".join(cell(STAGE, 2 + r, c, n) for r, c, n in inside)
-        yield shown(step, step + 1, last, frame("mark", SOURCE, i, j, TILE) + read)
+        yield animate_opacity(step, step + 1, last, frame("mark", SOURCE, i, j, TILE) + read)
         written = "".join(cell(RESULT, j + c, i + r, n) for r, c, n in inside)
-        yield shown(step + 0.5, len(TILES), True, written)
-        yield shown(step + 0.5, step + 1, last, frame("mark", RESULT, j, i, TILE))
+        yield animate_opacity(step + 0.5, len(TILES), True, written)
+        yield animate_opacity(step + 0.5, step + 1, last, frame("mark", RESULT, j, i, TILE))
 
 
 def svg() -> str:

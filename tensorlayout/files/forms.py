@@ -13,7 +13,7 @@ from tensorlayout.functions.arguments import tensor, writable
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.interchange import to_device, to_numpy
 from tensorlayout.functions.layouts import to_layout
-from tensorlayout.functions.transfers import on_host
+from tensorlayout.functions.transfers import move_to_cpu
 from tensorlayout.layout import Layout
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
@@ -34,7 +34,7 @@ def import_optional_library(package_name: str, module_name: str) -> Any:
 
 def host_array(x: Tensor) -> Array:
     """Return the elements on the CPU, of strided tensors no copy; bools are 0 or 1."""
-    array = to_numpy(on_host(x))
+    array = to_numpy(move_to_cpu(x))
     return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
 

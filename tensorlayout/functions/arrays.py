@@ -19,7 +19,7 @@ from tensorlayout.exchange import numpy as exchanged
 from tensorlayout.exchange.numpy import Array, call_quietly, pin_array, tensor_over_array
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.functions.transfers import copied, moved
+from tensorlayout.functions.transfers import copy_tensor, move_to_device
 from tensorlayout.layout import MAX_RANK, Layout
 from tensorlayout.plan import Copy, Create, Event, Join, notify_listeners, spec_of_strides, watched
 from tensorlayout.tensor import Tensor
@@ -183,14 +183,16 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
     layout = Layout.row_major(x.shape)
     if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
         return x
-    return copied(name, x, layout, kind)
+    return copy_tensor(name, x, layout, kind)
 
 
 def _put_together(obj: Any, device: Device) -> Tensor:
     """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
     if not _devices_inside(obj):
         shared = arrived(obj, device, None)
-        return moved(from_sequence("asarray", obj, None) if shared is None else shared[0], device)
+        return move_to_device(
+            from_sequence("asarray", obj, None) if shared is None else shared[0], device
+        )
     if isinstance(obj, Tensor):
         return obj
     parts = [_put_together(item, device) for item in obj]

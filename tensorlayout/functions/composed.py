@@ -13,8 +13,8 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import counted, floating, tensors
-from tensorlayout.functions.outputs import given
+from tensorlayout.functions.operands import as_tensors, bools_to_integers, integers_to_float
+from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.plan import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Operand
@@ -46,7 +46,7 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     >>> tl.angle(tl.asarray([1.0, 1j, -1.0]), deg=True)
     Tensor([  0.,  90., 180.], dtype=float64, device='cpu')
     """
-    x = counted(z)
+    x = bools_to_integers(z)
     if dtypes.is_in_category(x.dtype, "integral"):
         x = xp.astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
     found = xp.atan2(xp.imag(x), xp.real(x)) if x.dtype.kind == "c" else xp.atan2(0.0, x)
@@ -109,7 +109,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    return given("isposinf", xp.equal(_signed(x), math.inf), out)
+    return store_in_out("isposinf", xp.equal(_signed(x), math.inf), out)
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -122,11 +122,11 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    return given("isneginf", xp.equal(_signed(x), -math.inf), out)
+    return store_in_out("isneginf", xp.equal(_signed(x), -math.inf), out)
 
 
 def _signed(x: Any) -> Tensor:
-    found = floating(x)
+    found = integers_to_float(x)
     if found.dtype.kind == "c":
         raise TypeError(f"complex numbers have no sign, got {found.dtype}; take real() first")
     return found
@@ -143,7 +143,7 @@ def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
     Tensor([ 1., -1.], dtype=float64, device='cpu')
     """
     whole = arguments.tensor(x)
-    return given("fix", whole.copy() if whole.dtype == dtypes.bool else xp.trunc(whole), out)
+    return store_in_out("fix", whole.copy() if whole.dtype == dtypes.bool else xp.trunc(whole), out)
 
 
 def sinc(x: Tensor) -> Tensor:
@@ -156,7 +156,7 @@ def sinc(x: Tensor) -> Tensor:
     >>> tl.sinc(tl.asarray([0.0, 0.5]))
     Tensor([1.        , 0.63661977], dtype=float64, device='cpu')
     """
-    y = xp.multiply(floating(x), math.pi)
+    y = xp.multiply(integers_to_float(x), math.pi)
     at_zero = xp.equal(y, 0)
     return xp.where(at_zero, 1.0, xp.divide(xp.sin(y), xp.where(at_zero, 1.0, y)))
 
@@ -211,7 +211,7 @@ def isclose(
     >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    x, y = (floating(each) for each in tensors(a, b))
+    x, y = (integers_to_float(each) for each in as_tensors(a, b))
     bound = xp.add(xp.multiply(xp.abs(y), rtol), atol)
     near = xp.logical_and(xp.less_equal(xp.abs(xp.subtract(x, y)), bound), xp.isfinite(y))
     found = xp.logical_or(near, xp.equal(x, y))
@@ -245,7 +245,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     >>> tl.array_equal(tl.asarray([1.0, 2.0]), [1, 2])
     True
     """
-    x, y = tensors(a1, a2)
+    x, y = as_tensors(a1, a2)
     if x.shape != y.shape:
         return False
     found = xp.equal(x, y)
@@ -264,7 +264,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     >>> tl.array_equiv(tl.asarray([[1, 1]]), 1)
     True
     """
-    x, y = tensors(a1, a2)
+    x, y = as_tensors(a1, a2)
     try:
         broadcast_shape([x.shape, y.shape])
     except ValueError:

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import tensors, unsupported
+from tensorlayout.functions.operands import as_tensors, refuse_unsupported_arguments
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike
 
@@ -39,7 +39,7 @@ def cov(
     Tensor([[ 1., -1.],
             [-1.,  1.]], dtype=float64, device='cpu')
     """
-    unsupported(fweights=fweights, aweights=aweights)
+    refuse_unsupported_arguments(fweights=fweights, aweights=aweights)
     return _covariances(m, y, rowvar, bias, ddof, dtype)
 
 
@@ -70,7 +70,7 @@ def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any
     if ddof is not None:
         less = arguments.integer("ddof", ddof)
     kind = None if dtype is None else arguments.dtype_in("floating-point", dtype)
-    both = tensors(m) if y is None else tensors(m, y, weak=False)
+    both = as_tensors(m) if y is None else as_tensors(m, y, weak=False)
     x = xp.concat([_variables(each, rowvar) for each in both])
     x = xp.astype(x, kind or dtypes.promote_dtypes(x.dtype, dtypes.float64), copy=False)
     distance = xp.subtract(x, xp.mean(x, axis=1, keepdims=True))

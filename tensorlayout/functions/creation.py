@@ -13,7 +13,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, prefix_operation_name
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, from_sequence, over, refuse_misfit
-from tensorlayout.functions.transfers import copied, moved, on_host
+from tensorlayout.functions.transfers import copy_tensor, move_to_cpu, move_to_device
 from tensorlayout.layout import MAX_SLOTS, Layout
 from tensorlayout.plan import Create, Relayout, adapt_layout_to_dtype, resolve_layout
 from tensorlayout.tensor import Tensor
@@ -149,8 +149,10 @@ def asarray(
         if copy is False:
             raise ValueError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
-            shared = moved(shared, target)
-        return moved(_converted(shared, asked, None, layout), target, exactly=layout is not None)
+            shared = move_to_device(shared, target)
+        return move_to_device(
+            _converted(shared, asked, None, layout), target, keep_layout=layout is not None
+        )
     except REFUSALS as error:
         prefix_operation_name("asarray", error)
         raise
@@ -226,7 +228,7 @@ def _of_numbers(
     x = x if layout is None else _placed(x, layout, None)
     if target is None:
         target = default_device() if x.device == CPU else x.device
-    return moved(x, target, exactly=True)
+    return move_to_device(x, target, keep_layout=True)
 
 
 def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
@@ -237,7 +239,7 @@ def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: A
             msg = f"{shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
         form = None if layout is None else resolve_layout(shared.shape, layout)
-        return copied("asarray", shared, form, kind)
+        return copy_tensor("asarray", shared, form, kind)
     return shared if layout is None else _placed(shared, layout, copy)
 
 
@@ -314,7 +316,7 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
         return from_sequence(name, given, dtype)
     if given.ndim:
         raise ValueError(f"fill_value must be a number, got a tensor of shape {given.shape}")
-    return copied(name, on_host(given), None, dtype)
+    return copy_tensor(name, move_to_cpu(given), None, dtype)
 
 
 def zeros(
@@ -528,7 +530,7 @@ def arange(
         raise ValueError(f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
     if not whole and dtypes.is_in_category(kind, "integral"):
         floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
-        return copied("arange", floats, None, kind)
+        return copy_tensor("arange", floats, None, kind)
     return created(_ARANGE, count, kind, device, None, first, by)
 
 

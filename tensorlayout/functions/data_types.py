@@ -11,7 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.transfers import moved
+from tensorlayout.functions.transfers import move_to_device
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Copy
 from tensorlayout.support.lazy_imports import import_lazily
@@ -82,10 +82,10 @@ def _converted(
     copying = arguments.flag("copy", copy)
     changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
     if not changes and (not copying or target != spec.device):
-        return moved(x, target)
+        return move_to_device(x, target)
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
-        x = moved(x, target)
-    return moved(dispatch.call(_ASTYPE, (x.spec, layout, kind, saturate), (x,)), target)
+        x = move_to_device(x, target)
+    return move_to_device(dispatch.call(_ASTYPE, (x.spec, layout, kind, saturate), (x,)), target)
 
 
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:

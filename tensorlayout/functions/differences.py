@@ -9,7 +9,14 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, basics, dispatch
-from tensorlayout.functions.operands import beside, counted, floating, mean_dtype, tensors, there
+from tensorlayout.functions.operands import (
+    as_tensor_on_device_of,
+    as_tensors,
+    asarray_on_device_of,
+    bools_to_integers,
+    integers_to_float,
+    mean_dtype,
+)
 from tensorlayout.plan import Library
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand, Real
@@ -56,7 +63,7 @@ def gradient(
     dims = arguments.dims(axis, x.ndim)
     if len(varargs) not in (0, 1, len(dims)):
         raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
-    coordinates = [there(d, x) for d in varargs if not _is_number(d)]
+    coordinates = [asarray_on_device_of(d, x) for d in varargs if not _is_number(d)]
     numbers = tuple(arguments.real_float("distances", d) for d in varargs if _is_number(d))
     order = arguments.integer("edge_order", edge_order)
     if order not in (1, 2):
@@ -66,7 +73,9 @@ def gradient(
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         spaces = [basics.arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
-            places * arguments.real_float("distances", d) if _is_number(d) else there(d, x)
+            places * arguments.real_float("distances", d)
+            if _is_number(d)
+            else asarray_on_device_of(d, x)
             for d, places in zip(varargs, spaces, strict=True)
         ]
         numbers = ()
@@ -96,7 +105,7 @@ def ediff1d(
     """
     x = basics.reshape(arguments.tensor(ary), (-1,))
     parts = [to_begin, basics.diff(x), to_end]
-    found = [basics.reshape(beside(p, x), (-1,)) for p in parts if p is not None]
+    found = [basics.reshape(as_tensor_on_device_of(p, x), (-1,)) for p in parts if p is not None]
     return basics.concat(found, dtype=x.dtype, casting="unsafe")
 
 
@@ -114,11 +123,11 @@ def trapezoid(
     >>> tl.trapezoid(tl.asarray([1.0, 2.0, 3.0]), x=[0, 1, 4])
     Tensor(9.0, dtype=float64, device='cpu')
     """
-    values = counted(y)
+    values = bools_to_integers(y)
     dim = arguments.dim(axis, values.ndim)
     widths: Any = dx
     if x is not None:
-        places = beside(x, values)
+        places = as_tensor_on_device_of(x, values)
         widths = basics.diff(places, axis=axis if places.ndim > 1 else -1)
         if places.ndim == 1:
             widths = basics.reshape(widths, [-1 if d == dim else 1 for d in range(values.ndim)])
@@ -147,7 +156,7 @@ def interp(
     >>> tl.interp(tl.asarray([0.5, 9.0]), [0, 1, 2], [10, 20, 40])
     Tensor([15., 40.], dtype=float64, device='cpu')
     """
-    at, points, values = (floating(each) for each in tensors(x, xp, fp))
+    at, points, values = (integers_to_float(each) for each in as_tensors(x, xp, fp))
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ValueError(f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
     at, points = (basics.astype(each, dtypes.float64, copy=False) for each in (at, points))
@@ -199,7 +208,7 @@ def unwrap(
     >>> tl.unwrap(tl.asarray([0.0, 3.0, 1.0]), period=4.0)
     Tensor([ 0., -1., -3.], dtype=float64, device='cpu')
     """
-    x = floating(p)
+    x = integers_to_float(p)
     dim = arguments.dim(axis, x.ndim)
     half = period / 2
     steps = basics.diff(x, axis=dim)

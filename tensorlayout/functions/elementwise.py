@@ -14,8 +14,8 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.outputs import given
-from tensorlayout.functions.transfers import copied, moved
+from tensorlayout.functions.outputs import store_in_out
+from tensorlayout.functions.transfers import copy_tensor, move_to_device
 from tensorlayout.functions.universal import binary, unary
 from tensorlayout.plan import Elementwise, Part, View, check_category, dtype_category_error
 from tensorlayout.tensor import Tensor
@@ -334,8 +334,8 @@ def _bound(x: Tensor, limit: Any) -> Any:
             limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
             least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
             bound = dispatch.elementwise(_CLIP, bound, least, most)
-        bound = copied("clip", bound, None, x.dtype)
-    return bound if isinstance(limit, Tensor) else moved(bound, x.device)
+        bound = copy_tensor("clip", bound, None, x.dtype)
+    return bound if isinstance(limit, Tensor) else move_to_device(bound, x.device)
 
 
 _REAL_PART = Part("real", 0)
@@ -366,11 +366,11 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
         raise TypeError("only numeric dtypes are allowed, got bool")
     whole = dtypes.is_in_category(a.dtype, "integral")
     if places == 0 or (whole and places > 0):
-        return given("round", _round(a), out)
+        return store_in_out("round", _round(a), out)
     power = 10.0 ** builtins.abs(places)
     there, back = (multiply, divide) if places > 0 else (divide, multiply)
     found = back(_round(there(a, power)), power)
-    return given("round", astype(found, a.dtype, copy=False), out)
+    return store_in_out("round", astype(found, a.dtype, copy=False), out)
 
 
 round.operation = _round.operation  # type: ignore[attr-defined]

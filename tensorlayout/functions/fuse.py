@@ -22,7 +22,7 @@ from tensorlayout.dtypes import SCALARS
 from tensorlayout.errors import REFUSALS, finalize_public_error, prefix_operation_name, truncate
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
-from tensorlayout.functions.transfers import copying, moved
+from tensorlayout.functions.transfers import copy_operation, move_to_device
 from tensorlayout.plan import (
     Assign,
     IntoDestination,
@@ -183,7 +183,7 @@ class _Recording:
         if converts:  # ``out += value`` of a wider dtype
             out, value = operands
             key, operands = (value.spec, out.spec.layout, out.spec.dtype), (value,)
-            operation = copying(operation.name)
+            operation = copy_operation(operation.name)
         plan: Any = plan_call(operation, key)
         if isinstance(operation, IntoDestination):
             plan.check_destination_fits(key[0])
@@ -389,7 +389,9 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
         if operation is None:
             if out is None:
                 return operands
-            return dispatch.call_into(out, copying(name), (operands.spec, None, None), (operands,))
+            return dispatch.call_into(
+                out, copy_operation(name), (operands.spec, None, None), (operands,)
+            )
         if key not in runs:
             run = compile_call(operation, *planned_for)
             runs[key] = run if get is _same else lambda *args: run(*get(args))
@@ -406,7 +408,7 @@ def _arrays_replaced(given: tuple[Any, ...], static: list[bool]) -> tuple[Any, .
         if by_value or not isinstance(x, (np.generic, np.ndarray)):
             return x
         arguments.refuse_arrays((x,), device)
-        return moved(arguments.operand(x), device)
+        return move_to_device(arguments.operand(x), device)
 
     return tuple(map(replaced, given, static))
 

@@ -15,8 +15,13 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.creation import created
-from tensorlayout.functions.operands import floating, promoted, sequence, tensors
-from tensorlayout.functions.transfers import copied
+from tensorlayout.functions.operands import (
+    as_tensor_sequence,
+    as_tensors,
+    integers_to_float,
+    promote_tensors,
+)
+from tensorlayout.functions.transfers import copy_tensor
 from tensorlayout.functions.utility import all as all_true
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Create
@@ -80,7 +85,7 @@ def linspace(
     length = arguments.count("num", num)
     closed = arguments.truth("endpoint", endpoint)
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
-        first, last = tensors(start, stop)
+        first, last = as_tensors(start, stop)
         found, step = _from_each(first, last, length, closed, dtype)
         found = xp.moveaxis(found, 0, axis).astype(found.dtype, copy=False, device=device)
         return (found, step) if retstep else found
@@ -104,7 +109,7 @@ def _from_each(
     start: Tensor, stop: Tensor, length: int, closed: bool, dtype: Any
 ) -> tuple[Tensor, Tensor]:
     """Numbers from each element of `start`, along the first dimension, and their distances."""
-    first, last = floating(start), floating(stop)
+    first, last = integers_to_float(start), integers_to_float(stop)
     steps = length - 1 if closed else length
     width = last - first
     nothing = xp.asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
@@ -142,7 +147,7 @@ def logspace(
     """
     factor: Any
     if isinstance(base, _ARRAYS):
-        start, stop, factor = xp.broadcast_arrays(*tensors(start, stop, base))
+        start, stop, factor = xp.broadcast_arrays(*as_tensors(start, stop, base))
         factor = xp.expand_dims(factor, axis)
     else:
         factor = arguments.number("base", base)
@@ -171,10 +176,10 @@ def geomspace(
     Tensor([1., 2., 4., 8.], dtype=float64, device='cpu')
     """
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
-        ends = tensors(start, stop, weak=False)
+        ends = as_tensors(start, stop, weak=False)
     else:
         ends = [xp.asarray(each, device=device) for each in (start, stop)]
-    first, last = promoted([floating(each) for each in ends])
+    first, last = promote_tensors([integers_to_float(each) for each in ends])
     if not (all_true(first) and all_true(last)):
         raise ValueError("start and stop must not be 0")
     ratio = last / first
@@ -214,7 +219,7 @@ def meshgrid(
             [9, 9, 9]], dtype=int64, device='cpu')
     """
     arguments.choice("indexing", indexing, ("xy", "ij"), "'xy' or 'ij'")
-    lines = tensors(*xi) if xi else []
+    lines = as_tensors(*xi) if xi else []
     dims = list(range(len(lines)))
     if indexing == "xy" and len(dims) > 1:
         dims[:2] = [1, 0]
@@ -228,7 +233,7 @@ def meshgrid(
         found = [xp.broadcast_to(x, tuple(whole)) for x in found]
     if not copy:
         return tuple(found)
-    return tuple([copied("meshgrid", x, Layout.row_major(x.shape)) for x in found])
+    return tuple([copy_tensor("meshgrid", x, Layout.row_major(x.shape)) for x in found])
 
 
 def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
@@ -243,7 +248,7 @@ def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
     Tensor([[3, 5],
             [0, 2]], dtype=int64, device='cpu')
     """
-    lines = sequence(args, "args")
+    lines = as_tensor_sequence(args, "args")
     if any(x.ndim != 1 for x in lines):
         came = arguments.shown([x.shape for x in lines])
         raise ValueError(f"positions must be of rank 1, got shapes {came}")

@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import beside, counted, tensors
+from tensorlayout.functions.operands import as_tensor_on_device_of, as_tensors, bools_to_integers
 from tensorlayout.layout import MAX_SLOTS
 from tensorlayout.plan import Library, check_category
 from tensorlayout.tensor import Tensor
@@ -35,7 +35,7 @@ def bincount(
     >>> tl.bincount(tl.asarray([0, 2, 2]), minlength=4)
     Tensor([1, 0, 2, 0], dtype=int64, device='cpu')
     """
-    x = counted(x)
+    x = bools_to_integers(x)
     check_category("integral", x.dtype)
     least = arguments.count("minlength", minlength)
     if least > MAX_SLOTS:
@@ -43,7 +43,7 @@ def bincount(
     if x.ndim != 1:
         raise ValueError(f"needs rank 1, got shape {x.shape}")
     if weights is not None:
-        weights = counted(beside(weights, x))
+        weights = bools_to_integers(as_tensor_on_device_of(weights, x))
         if weights.shape != x.shape:
             raise ValueError(f"needs weights of the same shape, got {weights.shape} for {x.shape}")
     if xp.any(xp.less(x, 0)):
@@ -67,7 +67,7 @@ def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
     >>> tl.digitize(tl.asarray([0.5, 2.0]), [0.0, 1.0, 2.0])
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    values, edges = (counted(each, dtypes.uint8) for each in tensors(x, bins))
+    values, edges = (bools_to_integers(each, dtypes.uint8) for each in as_tensors(x, bins))
     if edges.ndim != 1:
         raise ValueError(f"bins must be of rank 1, got shape {edges.shape}")
     falls = bool(xp.any(xp.less(edges[1:], edges[:-1])))
@@ -98,7 +98,7 @@ def histogram_bin_edges(
     if isinstance(bins, str):
         raise TypeError(f"bins must be a number or edges, got {bins!r}")
     if not isinstance(bins, int):
-        edges = beside(bins, x)
+        edges = as_tensor_on_device_of(bins, x)
         if edges.ndim != 1 or xp.any(xp.less(edges[1:], edges[:-1])):
             raise ValueError("bins must be of rank 1, and ascend")
         return edges
@@ -131,7 +131,7 @@ def histogram(
     >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]
     Tensor([2, 1], dtype=int64, device='cpu')
     """
-    x = counted(xp.reshape(arguments.tensor(a), (-1,)), dtypes.uint8)
+    x = bools_to_integers(xp.reshape(arguments.tensor(a), (-1,)), dtypes.uint8)
     edges = histogram_bin_edges(x, bins, range)
     number = edges.size - 1
     if number < 1:
@@ -142,7 +142,7 @@ def histogram(
     places = xp.minimum(places, number - 1)
     chosen = None
     if weights is not None:
-        weight = beside(weights, x)
+        weight = as_tensor_on_device_of(weights, x)
         if weight.shape != a.shape:
             raise ValueError(f"weights must have the shape of a, {a.shape}, got {weight.shape}")
         chosen = xp.reshape(weight, (-1,))[inside]

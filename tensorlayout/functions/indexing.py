@@ -13,7 +13,7 @@ from tensorlayout.errors import REFUSALS, finalize_public_error, prefix_operatio
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.arrays import arrived, from_sequence
-from tensorlayout.functions.transfers import moved, strided
+from tensorlayout.functions.transfers import ensure_strided, move_to_device
 from tensorlayout.layout import MOST_ENTRIES, Layout
 from tensorlayout.tensor import Tensor
 
@@ -85,7 +85,7 @@ def write_at(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None:
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
         value = _value(name, x, value)
     if not x.spec.layout.is_strided and not _is_in_place(name, x, key):
-        whole = strided("__setitem__", x)
+        whole = ensure_strided("__setitem__", x)
         write_at(scatter, whole, key, value)
         key, value = ..., whole
     items: tuple[Any, ...] = ()
@@ -147,7 +147,7 @@ def _value(name: str, x: Tensor, value: Any) -> Any:
             msg = f"value must be a tensor, an array or numbers, got {arguments.shown(value)}"
             raise TypeError(msg)
         found = shared[0]
-    return moved(found, x.device) if isinstance(found, Tensor) else found
+    return move_to_device(found, x.device) if isinstance(found, Tensor) else found
 
 
 def _is_mask(data: tuple[Tensor, ...]) -> bool:
@@ -245,7 +245,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
         if item.size == 0 and item.dtype == dtypes.float64:
             item = xp.asarray(np.empty(item.shape, np.int64))
         is_integer = item.ndim == 0 and item.dtype != dtypes.bool
-        item = item if is_integer else moved(item, x.device)
+        item = item if is_integer else move_to_device(item, x.device)
     if isinstance(item, Tensor):
         if not dtypes.is_in_category(item.dtype, "integer or boolean"):
             raise IndexError(f"positions must be integers or booleans, got dtype {item.dtype}")

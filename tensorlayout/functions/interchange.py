@@ -21,7 +21,12 @@ from tensorlayout.exchange.numpy import (
 )
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
-from tensorlayout.functions.transfers import copied, moved, on_host, strided
+from tensorlayout.functions.transfers import (
+    copy_tensor,
+    ensure_strided,
+    move_to_cpu,
+    move_to_device,
+)
 from tensorlayout.layout import Layout
 from tensorlayout.plan import (
     Assign,
@@ -69,7 +74,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
             what = "tiles" if x.spec.layout.is_tiled else "elements below a byte"
             msg = f"__array__: NumPy has no {what}, layout {x.layout} cannot be seen without a copy"
             raise ValueError(msg)
-        return to_numpy(strided("__array__", x), dtype)
+        return to_numpy(ensure_strided("__array__", x), dtype)
     array: Array = x.memory
     kind = array.dtype if dtype is None else _of_numpy(dtype)
     if watched and (copy or kind != array.dtype) and copy is not False:
@@ -168,7 +173,7 @@ def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Ten
     if device is None:
         raise_named_error("to_device", "device must be a device or its name, got None", TypeError)
     target = as_device(device, "to_device: device")
-    found = moved(self, target)
+    found = move_to_device(self, target)
     if stream is not None:
         where = self.device if target == CPU else target
         backend_of(where).make_stream_wait("to_device", stream, where)
@@ -220,11 +225,11 @@ def to_dlpack(
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
-        x, copy = on_host(x), True
+        x, copy = move_to_cpu(x), True
     if copy and x.spec.layout.is_tiled:
-        x = strided("__dlpack__", x)
+        x = ensure_strided("__dlpack__", x)
     elif copy and wanted == here:
-        x = copied("__dlpack__", x)
+        x = copy_tensor("__dlpack__", x)
     backend_of(x.device).make_stream_wait("__dlpack__", stream, x.device)
     capsule = dlpack.export_capsule(
         x, version=version, is_copied=bool(copy), allow_negative_strides=backwards
@@ -319,9 +324,9 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     if target is not None and target != shared.device:
         if copy is False:
             raise BufferError(f"the memory is on {shared.device}, not on {target}, and copy=False")
-        return moved(shared, target)
+        return move_to_device(shared, target)
     if copy is True and (not is_copy or shared.readonly):
-        return copied("from_dlpack", shared)
+        return copy_tensor("from_dlpack", shared)
     return shared
 
 
@@ -330,7 +335,7 @@ def _rebuilt(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tenso
     x = call_with_error_name("from_storage", from_storage, octets, layout, dtype=dtype)
     if device == "cpu":
         return x
-    return next((moved(x, found) for found in available_devices() if found == device), x)
+    return next((move_to_device(x, found) for found in available_devices() if found == device), x)
 
 
 def _copied(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tensor:
@@ -346,7 +351,7 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     anew, so that equal tensors give equal pickles, and what comes back may be written to.
     """
     device = () if x.device == CPU else (str(x.device),)
-    x, layout, late = on_host(x), x.spec.layout, operator.index(protocol) >= _OUT_OF_BAND
+    x, layout, late = move_to_cpu(x), x.spec.layout, operator.index(protocol) >= _OUT_OF_BAND
     if layout.covers_block and (late or not layout.is_padded):
         if watched and late and not device:
             notify_export("__reduce__", x.spec)

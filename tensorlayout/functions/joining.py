@@ -13,8 +13,8 @@ from typing import Any, SupportsIndex
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import broadcast_shapes, moveaxis, reshape
-from tensorlayout.functions.operands import beside, sequence, tensors
-from tensorlayout.functions.outputs import given
+from tensorlayout.functions.operands import as_tensor_on_device_of, as_tensor_sequence, as_tensors
+from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Join, View
 from tensorlayout.tensor import Tensor
@@ -51,10 +51,10 @@ _SELECT = View("unstack", lambda layout, dim, at: layout.slice((*[slice(None)] *
 _SPEC = attrgetter("spec")
 
 
-def _parts(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
+def _tensors_to_join(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
     """The tensors to be joined, in the dtype asked for."""
-    plain = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}
-    parts = tuple(arrays if plain else sequence(arrays))
+    are_all_tensors = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}
+    parts = tuple(arrays if are_all_tensors else as_tensor_sequence(arrays))
     if dtype is None and type(casting) is str and casting == "same_kind":
         return parts
     kind = None if dtype is None else as_dtype(dtype, "dtype")
@@ -85,12 +85,12 @@ def concat(
             [3, 4],
             [5, 6]], dtype=int64, device='cpu')
     """
-    parts = _parts(arrays, dtype, casting)
+    parts = _tensors_to_join(arrays, dtype, casting)
     if axis is None:
         parts, axis = tuple(reshape(x, (-1,)) for x in parts), 0
-    along = axis if type(axis) is int else arguments.integer("axis", axis)
-    found = dispatch.call(_CONCAT, (along, *map(_SPEC, parts)), parts)
-    return found if out is None else given("concat", found, out)
+    dim = axis if type(axis) is int else arguments.integer("axis", axis)
+    result = dispatch.call(_CONCAT, (dim, *map(_SPEC, parts)), parts)
+    return result if out is None else store_in_out("concat", result, out)
 
 
 concatenate = concat
@@ -116,17 +116,17 @@ def stack(
     Tensor([[1, 3],
             [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
     """
-    parts = _parts(arrays, dtype, casting)
+    parts = _tensors_to_join(arrays, dtype, casting)
     if len({*map(_SPEC, parts)}) > 1 and any(x.shape != parts[0].shape for x in parts):
         raise ValueError(f"shapes must be equal, got {arguments.shown([x.shape for x in parts])}")
     dim = arguments.dim(axis, parts[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
-    lead = (1, *parts[0].spec.layout.shape)
-    parts = tuple([dispatch.view(_LEAD, x, lead) for x in parts])
+    lead_shape = (1, *parts[0].spec.layout.shape)
+    parts = tuple([dispatch.view(_LEAD, x, lead_shape) for x in parts])
     joined = dispatch.call(_STACK, (0, *map(_SPEC, parts)), parts)
-    found = moveaxis(joined, 0, dim) if dim else joined
-    return found if out is None else given("stack", found, out)
+    result = moveaxis(joined, 0, dim) if dim else joined
+    return result if out is None else store_in_out("stack", result, out)
 
 
 def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
@@ -139,7 +139,7 @@ def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
     >>> tl.vstack([tl.asarray([1, 2]), tl.asarray([[3, 4], [5, 6]])]).shape
     (3, 2)
     """
-    return concat([atleast_2d(x) for x in sequence(tup)], dtype=dtype, casting=casting)
+    return concat([atleast_2d(x) for x in as_tensor_sequence(tup)], dtype=dtype, casting=casting)
 
 
 def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
@@ -152,7 +152,7 @@ def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
     >>> tl.hstack([tl.asarray([[1], [2]]), tl.asarray([[3, 4], [5, 6]])]).shape
     (2, 3)
     """
-    parts = [atleast_1d(x) for x in sequence(tup)]
+    parts = [atleast_1d(x) for x in as_tensor_sequence(tup)]
     return concat(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
@@ -166,7 +166,7 @@ def dstack(tup: Arrays) -> Tensor:
     >>> tl.dstack([tl.asarray([1, 2]), tl.asarray([3, 4])]).shape
     (1, 2, 2)
     """
-    return concat([atleast_3d(x) for x in sequence(tup)], 2)
+    return concat([atleast_3d(x) for x in as_tensor_sequence(tup)], 2)
 
 
 def column_stack(tup: Arrays) -> Tensor:
@@ -180,7 +180,7 @@ def column_stack(tup: Arrays) -> Tensor:
     Tensor([[1, 3],
             [2, 4]], dtype=int64, device='cpu')
     """
-    return concat([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in sequence(tup)], 1)
+    return concat([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in as_tensor_sequence(tup)], 1)
 
 
 def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
@@ -193,7 +193,7 @@ def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) ->
     >>> tl.append(tl.asarray([1, 2]), [3])
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    return concat(tensors(arr, values, weak=False), axis)
+    return concat(as_tensors(arr, values, weak=False), axis)
 
 
 # --- to one rank, to one shape -----------------------------------------------------------------
@@ -210,16 +210,16 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...
     >>> rows.layout, columns.layout
     (Layout.parse('(2,3):(1,0)'), Layout.parse('(2,3):(0,1)'))
     """
-    parts = tensors(*args, weak=False) if args else []
+    parts = as_tensors(*args, weak=False) if args else []
     shape = broadcast_shapes(*[x.shape for x in parts])
     return tuple([dispatch.view(_BROADCAST, x, shape) for x in parts])
 
 
-def _each(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> Any:
+def _map_tensors(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> Any:
     if not arys:
         raise TypeError("must be called with at least one tensor")
-    found = tuple([function(x) for x in tensors(*arys)])
-    return found[0] if len(found) == 1 else found
+    results = tuple([function(x) for x in as_tensors(*arys)])
+    return results[0] if len(results) == 1 else results
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
@@ -231,7 +231,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     >>> tl.atleast_1d(tl.asarray(5)).shape
     (1,)
     """
-    return _each(lambda x: x if x.ndim else x[None], arys)
+    return _map_tensors(lambda x: x if x.ndim else x[None], arys)
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
@@ -243,7 +243,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     >>> tl.atleast_2d(tl.asarray([5, 6])).shape
     (1, 2)
     """
-    return _each(lambda x: x[(None,) * max(2 - x.ndim, 0)], arys)
+    return _map_tensors(lambda x: x[(None,) * max(2 - x.ndim, 0)], arys)
 
 
 def atleast_3d(*arys: ArrayLike) -> Any:
@@ -256,7 +256,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
     (1, 2, 1)
     """
     keys: dict[int, Any] = {0: (None, None, None), 1: (None, ..., None), 2: (..., None)}
-    return _each(lambda x: x[keys.get(x.ndim, ...)], arys)
+    return _map_tensors(lambda x: x[keys.get(x.ndim, ...)], arys)
 
 
 # --- blocks ------------------------------------------------------------------------------------
@@ -274,33 +274,40 @@ def block(arrays: Any) -> Tensor:
     Tensor([[1., 1., 0.],
             [2., 2., 2.]], dtype=float64, device='cpu')
     """
-    depth, parts = _depth(arrays), [x for x in _leaves(arrays) if isinstance(x, Tensor)]
+    depth, parts = (
+        _nesting_depth(arrays),
+        [x for x in _flatten_nested_lists(arrays) if isinstance(x, Tensor)],
+    )
     if not parts:
         raise TypeError("needs at least one tensor")
-    found = _joined(arrays, depth, max(depth, *[x.ndim for x in parts]), parts[0])
-    return found.copy() if isinstance(arrays, Tensor) else found
+    result = _join_nested_lists(arrays, depth, max(depth, *[x.ndim for x in parts]), parts[0])
+    return result.copy() if isinstance(arrays, Tensor) else result
 
 
-def _leaves(arrays: Any) -> list[Any]:
+def _flatten_nested_lists(arrays: Any) -> list[Any]:
     if not isinstance(arrays, list):
         return [arrays]
-    return [leaf for each in arrays for leaf in _leaves(each)]
+    return [leaf for item in arrays for leaf in _flatten_nested_lists(item)]
 
 
-def _depth(arrays: Any) -> int:
+def _nesting_depth(arrays: Any) -> int:
     if not isinstance(arrays, list):
         return 0
-    depths = {_depth(each) for each in arrays}
+    depths = {_nesting_depth(item) for item in arrays}
     if len(depths) != 1:
         raise ValueError("lists must not be empty, and equally deep")
     return 1 + depths.pop()
 
 
-def _joined(arrays: Any, depth: int, rank: int, first: Tensor) -> Tensor:
+def _join_nested_lists(arrays: Any, depth: int, rank: int, first: Tensor) -> Tensor:
     if not isinstance(arrays, list):
-        x = arrays if isinstance(arrays, Tensor) else beside(arrays, first, weak=False)
+        x = (
+            arrays
+            if isinstance(arrays, Tensor)
+            else as_tensor_on_device_of(arrays, first, weak=False)
+        )
         return x[(None,) * (rank - x.ndim)]
-    parts = [_joined(each, depth - 1, rank, first) for each in arrays]
+    parts = [_join_nested_lists(item, depth - 1, rank, first) for item in arrays]
     return concat(parts, rank - depth)
 
 
@@ -339,7 +346,7 @@ def split(
     >>> [part.tolist() for part in tl.split(tl.arange(6), 3)]
     [[0, 1], [2, 3], [4, 5]]
     """
-    return _split(ary, indices_or_sections, axis, equal=True)
+    return _split_along_axis(ary, indices_or_sections, axis, equal=True)
 
 
 def array_split(
@@ -354,24 +361,24 @@ def array_split(
     >>> [part.tolist() for part in tl.array_split(tl.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
     """
-    return _split(ary, indices_or_sections, axis, equal=False)
+    return _split_along_axis(ary, indices_or_sections, axis, equal=False)
 
 
-def _split(ary: Any, parts: Any, axis: Any, *, equal: bool) -> list[Tensor]:
+def _split_along_axis(ary: Any, sections: Any, axis: Any, *, equal: bool) -> list[Tensor]:
     x = arguments.tensor(ary)
     dim = arguments.dim(axis, x.ndim)
-    size, before = x.shape[dim], (slice(None),) * dim
-    plain = parts.tolist() if hasattr(parts, "tolist") else parts
-    bounds = arguments.integers(plain, "indices_or_sections", none=False)
+    size, outer_slices = x.shape[dim], (slice(None),) * dim
+    plain_sections = sections.tolist() if hasattr(sections, "tolist") else sections
+    bounds = arguments.integers(plain_sections, "indices_or_sections", none=False)
     if isinstance(bounds, int):
         if bounds < 1:
             raise ValueError(f"the number of parts must be at least 1, got {bounds}")
         if equal and size % bounds:
             raise ValueError(f"{size} elements cannot be split into {bounds} equal parts")
-        each, longer = divmod(size, bounds)
-        bounds = tuple(i * each + min(i, longer) for i in range(1, bounds))
-    ends = zip((0, *bounds), (*bounds, None), strict=True)
-    return [x[(*before, slice(first, last))] for first, last in ends]
+        part_size, longer_count = divmod(size, bounds)
+        bounds = tuple(i * part_size + min(i, longer_count) for i in range(1, bounds))
+    part_bounds = zip((0, *bounds), (*bounds, None), strict=True)
+    return [x[(*outer_slices, slice(first, last))] for first, last in part_bounds]
 
 
 def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
@@ -384,7 +391,7 @@ def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
     >>> [part.shape for part in tl.hsplit(tl.zeros((2, 4)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _split_at(ary, indices_or_sections, 1, 1)
+    return _split_with_min_rank(ary, indices_or_sections, 1, 1)
 
 
 def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
@@ -397,7 +404,7 @@ def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
     >>> [part.shape for part in tl.vsplit(tl.zeros((2, 4)), 2)]
     [(1, 4), (1, 4)]
     """
-    return _split_at(ary, indices_or_sections, 0, 2)
+    return _split_with_min_rank(ary, indices_or_sections, 0, 2)
 
 
 def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
@@ -410,11 +417,11 @@ def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
     >>> [part.shape for part in tl.dsplit(tl.zeros((2, 3, 4)), [1])]
     [(2, 3, 1), (2, 3, 3)]
     """
-    return _split_at(ary, indices_or_sections, 2, 3)
+    return _split_with_min_rank(ary, indices_or_sections, 2, 3)
 
 
-def _split_at(ary: Any, parts: Any, axis: int, least: int) -> list[Tensor]:
+def _split_with_min_rank(ary: Any, sections: Any, axis: int, min_rank: int) -> list[Tensor]:
     x = arguments.tensor(ary)
-    if x.ndim < least:
-        raise ValueError(f"needs a rank of at least {least}, got shape {x.shape}")
-    return _split(x, parts, min(axis, x.ndim - 1), equal=True)
+    if x.ndim < min_rank:
+        raise ValueError(f"needs a rank of at least {min_rank}, got shape {x.shape}")
+    return _split_along_axis(x, sections, min(axis, x.ndim - 1), equal=True)

@@ -45,8 +45,8 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
     x = arguments.tensor(x)
     if layout is None:
         raise TypeError("layout must say which, got None")
-    asked, copying = arguments.layout(layout), arguments.flag("copy", copy)
-    return dispatch.call(_RELAYOUT, (x.spec, asked, copying), (x,))
+    target_layout, copying = arguments.layout(layout), arguments.flag("copy", copy)
+    return dispatch.call(_RELAYOUT, (x.spec, target_layout, copying), (x,))
 
 
 def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
@@ -93,44 +93,44 @@ def from_storage(
             [ 1,  3, 99]], dtype=uint8, device='cpu', layout='(2,3):(1,2)')
     """
     kind = as_dtype(dtype, "dtype")
-    placed = Layout.parse(layout) if isinstance(layout, str) else layout
-    if not isinstance(placed, Layout):  # there is no shape yet for labels or an order
+    parsed_layout = Layout.parse(layout) if isinstance(layout, str) else layout
+    if not isinstance(parsed_layout, Layout):  # there is no shape yet for labels or an order
         rule = "layout must be a Layout or its text, which have a shape"
         raise TypeError(f"{rule}, got {arguments.shown(layout)}")
-    spec = spec_over(kind, placed)
+    spec = cpu_spec(kind, parsed_layout)
     if arguments.truth("fill_padding", fill_padding):
-        check_padding_for_dtype(placed, kind)
-    octets = octets_of("storage", storage)
-    required = placed.nbytes(kind)
+        check_padding_for_dtype(parsed_layout, kind)
+    octets = bytes_of_buffer("storage", storage)
+    required = parsed_layout.nbytes(kind)
     if octets.size < required:
-        needs = f"requires {required} bytes ({placed.required_size} slots)"
-        has = f"the storage has {octets.size} available"
-        raise ValueError(f"layout {placed} of {kind} {needs}, {has}")
-    tensor = over(octets, spec, placed)
+        required_text = f"requires {required} bytes ({parsed_layout.required_size} slots)"
+        available_text = f"the storage has {octets.size} available"
+        raise ValueError(f"layout {parsed_layout} of {kind} {required_text}, {available_text}")
+    tensor = tensor_over_buffer(octets, spec, parsed_layout)
     if fill_padding:
         write_padding(arguments.writable(tensor))
     return tensor
 
 
-def spec_over(dtype: DType, layout: Layout) -> TensorSpec:
+def cpu_spec(dtype: DType, layout: Layout) -> TensorSpec:
     """Return the spec of tensors over memory of the CPU."""
     return check_byte_range(TensorSpec(dtype, layout, CPU))
 
 
-def over(octets: Array, spec: TensorSpec, layout: Layout) -> Tensor:
+def tensor_over_buffer(octets: Array, spec: TensorSpec, layout: Layout) -> Tensor:
     """Return a tensor over bytes, which are enough; `layout`: that of `spec` with its offset."""
     return Tensor._from_memory(
         array_of_layout(octets, spec.dtype, layout), spec, (octets, layout.lowest)
     )
 
 
-def octets_of(argument: str, given: Any) -> Array:
+def bytes_of_buffer(argument: str, buffer: Any) -> Array:
     """The bytes of a buffer, which cannot be resized, closed or freed while they are in use."""
-    if isinstance(given, Tensor):  # a buffer only from Python 3.12 on
-        raise TypeError(f"{argument} must be a buffer or an array, got {arguments.shown(given)}")
+    if isinstance(buffer, Tensor):  # a buffer only from Python 3.12 on
+        raise TypeError(f"{argument} must be a buffer or an array, got {arguments.shown(buffer)}")
     try:
-        return buffer_as_bytes(given)
+        return buffer_as_bytes(buffer)
     except TypeError as error:
-        raise TypeError(f"{argument} {error}, got {arguments.shown(given)}") from None
+        raise TypeError(f"{argument} {error}, got {arguments.shown(buffer)}") from None
     except ValueError as error:
         raise ValueError(f"the {argument} {error}") from None

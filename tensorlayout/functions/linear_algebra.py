@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.operands import product, tensors
+from tensorlayout.functions.operands import as_tensors, call_product_allowing_bools
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Library, Matmul, View, matrices
 from tensorlayout.tensor import Tensor
@@ -40,7 +40,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """
     if type(x1) is type(x2) is Tensor and x1.spec.dtype.kind != "b":
         return dispatch.call(_MATMUL, (x1.spec, x2.spec), (x1, x2))
-    return product(lambda x, y: dispatch.call(_MATMUL, (x.spec, y.spec), (x, y)), *tensors(x1, x2))
+    return call_product_allowing_bools(
+        lambda x, y: dispatch.call(_MATMUL, (x.spec, y.spec), (x, y)), *as_tensors(x1, x2)
+    )
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
@@ -55,7 +57,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     return dispatch.view(_TRANSPOSE, arguments.tensor(x), None)
 
 
-def matrix_transposed(layout: Layout, _: None) -> Layout:
+def transpose_matrix_layout(layout: Layout, _: None) -> Layout:
     """The last two dimensions exchanged. ValueError for a rank below 2."""
     end = layout.ndim - 1
     if end < 1:
@@ -63,7 +65,7 @@ def matrix_transposed(layout: Layout, _: None) -> Layout:
     return layout.permute((*range(end - 1), end, end - 1))
 
 
-_TRANSPOSE = View("matrix_transpose", matrix_transposed)
+_TRANSPOSE = View("matrix_transpose", transpose_matrix_layout)
 
 
 def tensordot(
@@ -82,28 +84,32 @@ def tensordot(
     >>> tl.tensordot(tl.ones((2, 3, 4)), tl.ones((4, 2, 5)), axes=((2, 0), (0, 1))).shape
     (3, 5)
     """
-    x, y = tensors(a, b)
-    return summed_products(_TENSORDOT, x, y, axes=_pairs(axes, x.ndim, y.ndim))
+    x, y = as_tensors(a, b)
+    return sum_of_products(_TENSORDOT, x, y, axes=_contracted_axes(axes, x.ndim, y.ndim))
 
 
-def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _contracted_axes(
+    axes: Any, first_rank: int, second_rank: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes of operands of two ranks, counted from the front."""
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
         count = arguments.integer("axes", axes)
-        if not 0 <= count <= min(first, second):
-            rule = f"must be from 0 to {min(first, second)} (the ranks)"
+        if not 0 <= count <= min(first_rank, second_rank):
+            rule = f"must be from 0 to {min(first_rank, second_rank)} (the ranks)"
             raise ValueError(f"axes {rule}, got {arguments.shown(count)}")
-        return tuple(range(first - count, first)), tuple(range(count))
+        return tuple(range(first_rank - count, first_rank)), tuple(range(count))
     try:
-        left, right = (arguments.integers(n, "axes", none=False) for n in axes)
+        left_axes, right_axes = (arguments.integers(n, "axes", none=False) for n in axes)
     except (TypeError, ValueError):
         rule = "axes must be an integer or two sequences of integers"
         raise TypeError(f"{rule}, got {arguments.shown(axes)}") from None
-    a = arguments.dims(left, first, "axes")
-    b = arguments.dims(right, second, "axes")
-    if len(a) != len(b):
-        raise ValueError(f"axes must have equal lengths for both operands, got {a} and {b}")
-    return a, b
+    left_dims = arguments.dims(left_axes, first_rank, "axes")
+    right_dims = arguments.dims(right_axes, second_rank, "axes")
+    if len(left_dims) != len(right_dims):
+        raise ValueError(
+            f"axes must have equal lengths for both operands, got {left_dims} and {right_dims}"
+        )
+    return left_dims, right_dims
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tensor:
@@ -116,12 +122,12 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return summed_products(_VECDOT, x1, x2, axis=arguments.integer("axis", axis))
+    return sum_of_products(_VECDOT, x1, x2, axis=arguments.integer("axis", axis))
 
 
-def summed_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
+def sum_of_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
     """Carry out a product of tensors, or of a tensor and what stands for one."""
     if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
         return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))
     call = partial(dispatch.library, operation, **options)
-    return product(call, *tensors(a, b))
+    return call_product_allowing_bools(call, *as_tensors(a, b))

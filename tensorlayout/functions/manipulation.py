@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def _permuted(layout: Layout, axes: tuple[int, ...] | None) -> Layout:
+def _permute_layout(layout: Layout, axes: tuple[int, ...] | None) -> Layout:
     if axes is None:
         return layout.permute(range(layout.ndim)[::-1])
     if len(axes) != layout.ndim:
@@ -40,26 +40,26 @@ def _permuted(layout: Layout, axes: tuple[int, ...] | None) -> Layout:
     return layout.permute(normalize_dims(axes, layout.ndim, "axes"))
 
 
-def _moved(layout: Layout, axes: tuple[Any, Any]) -> Layout:
-    source, destination = axes
+def _move_layout_axes(layout: Layout, source_and_destination: tuple[Any, Any]) -> Layout:
+    source, destination = source_and_destination
     sources = normalize_dims(source, layout.ndim, "source")
     destinations = normalize_dims(destination, layout.ndim, "destination")
     if len(sources) != len(destinations):
         raise ValueError(f"source {source} and destination {destination} must have equal lengths")
     rest = [d for d in range(layout.ndim) if d not in sources]
-    for at, d in sorted(zip(destinations, sources, strict=True)):
-        rest.insert(at, d)
+    for position, d in sorted(zip(destinations, sources, strict=True)):
+        rest.insert(position, d)
     return layout.permute(rest)
 
 
-def _expanded(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
-    given = (axis,) if isinstance(axis, int) else axis
-    for d in sorted(normalize_dims(given, layout.ndim + len(given))):
+def _expand_layout_dims(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
+    axes = (axis,) if isinstance(axis, int) else axis
+    for d in sorted(normalize_dims(axes, layout.ndim + len(axes))):
         layout = layout.expand_dims(d)
     return layout
 
 
-def _squeezed(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout:
+def _squeeze_layout(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout:
     if axis is None:
         return layout.squeeze([d for d, n in enumerate(layout.shape) if n == 1])
     dims = normalize_dims(axis, layout.ndim)
@@ -70,31 +70,31 @@ def _squeezed(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout:
     return layout.squeeze(dims)
 
 
-def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
-    lead = len(shape) - layout.ndim
-    sizes = zip(layout.shape, shape[lead:], strict=True) if lead >= 0 else [(0, -1)]
-    came = arguments.shown(shape)
+def _broadcast_layout(layout: Layout, shape: tuple[int, ...]) -> Layout:
+    added_dims = len(shape) - layout.ndim
+    sizes = zip(layout.shape, shape[added_dims:], strict=True) if added_dims >= 0 else [(0, -1)]
+    shape_text = arguments.shown(shape)
     if min(shape, default=0) < 0:
-        raise ValueError(f"shape must hold no negative sizes, got {came}")
+        raise ValueError(f"shape must hold no negative sizes, got {shape_text}")
     if any(n not in (1, m) for n, m in sizes):
-        raise ValueError(f"shape {layout.shape} could not be broadcast to {came}")
+        raise ValueError(f"shape {layout.shape} could not be broadcast to {shape_text}")
     return layout.broadcast_to(shape)
 
 
-def _windows(layout: Layout, windows: tuple[Any, Any]) -> Layout:
-    window, axis = windows
+def _sliding_window_layout(layout: Layout, window_and_axis: tuple[Any, Any]) -> Layout:
+    window, axis = window_and_axis
     sizes = (window,) if isinstance(window, int) else window
     dims = normalize_dims(axis, layout.ndim)
     if len(sizes) != len(dims):
-        came = f"window_shape {arguments.shown(sizes)} and axis {dims}"
-        raise ValueError(f"{came} must have equal lengths")
+        sizes_text = f"window_shape {arguments.shown(sizes)} and axis {dims}"
+        raise ValueError(f"{sizes_text} must have equal lengths")
     return layout.sliding_window(sizes, dims)
 
 
-def _diagonal(layout: Layout, place: tuple[int, int, int]) -> Layout:
+def _diagonal_layout(layout: Layout, offset_and_axes: tuple[int, int, int]) -> Layout:
     if layout.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
-    offset, *axes = place
+    offset, *axes = offset_and_axes
     pair = normalize_dims(tuple(axes), layout.ndim, "axis1 and axis2")
     order = [d for d in range(layout.ndim) if d not in pair] + [*pair]
     *outer, rows, columns = [layout.shape[d] for d in order]
@@ -105,18 +105,18 @@ def _diagonal(layout: Layout, place: tuple[int, int, int]) -> Layout:
     return Layout((*outer, count), (*strides, down + right), offset=start)
 
 
-_PERMUTE = View("permute_dims", _permuted)
-_MOVE = View("moveaxis", _moved)
-_BROADCAST = View("broadcast_to", _broadcast)
+_PERMUTE = View("permute_dims", _permute_layout)
+_MOVE = View("moveaxis", _move_layout_axes)
+_BROADCAST = View("broadcast_to", _broadcast_layout)
 _FLIP = View("flip", lambda layout, axis: layout.flip(normalize_dims(axis, layout.ndim)))
-_EXPAND = View("expand_dims", _expanded)
-_SQUEEZE = View("squeeze", _squeezed)
-_WINDOW = View("sliding_window", _windows)
-_DIAGONAL = View("diagonal", _diagonal)
+_EXPAND = View("expand_dims", _expand_layout_dims)
+_SQUEEZE = View("squeeze", _squeeze_layout)
+_WINDOW = View("sliding_window", _sliding_window_layout)
+_DIAGONAL = View("diagonal", _diagonal_layout)
 _RESHAPE = Reshape()
 
 
-def _view(operation: Operation, x: Any, static: Any) -> Tensor:
+def _call_view(operation: Operation, x: Any, static: Any) -> Tensor:
     if type(x) is not Tensor:
         x = arguments.tensor(x)
     return dispatch.view(operation, x, static)
@@ -137,8 +137,8 @@ def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.transpose(tl.zeros((2, 3, 4))).layout
     Layout.parse('(4,3,2):(1,4,12)')
     """
-    given = arguments.integers(axes, "axes")
-    return _view(_PERMUTE, a, (given,) if isinstance(given, int) else given)
+    dims = arguments.integers(axes, "axes")
+    return _call_view(_PERMUTE, a, (dims,) if isinstance(dims, int) else dims)
 
 
 transpose = permute_dims
@@ -156,7 +156,7 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
     """
     sources = arguments.integers(source, "source", none=False)
     destinations = arguments.integers(destination, "destination", none=False)
-    return _view(_MOVE, a, (sources, destinations))
+    return _call_view(_MOVE, a, (sources, destinations))
 
 
 def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor:
@@ -171,11 +171,11 @@ def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor
     """
     a = arguments.tensor(a)
     dim = arguments.dim(axis, a.ndim)
-    before = arguments.integer("start", start)
-    if not -a.ndim <= before <= a.ndim:
-        raise ValueError(f"start must be from {-a.ndim} to {a.ndim}, got {before}")
-    before += a.ndim if before < 0 else 0
-    return moveaxis(a, dim, before - (dim < before))
+    target = arguments.integer("start", start)
+    if not -a.ndim <= target <= a.ndim:
+        raise ValueError(f"start must be from {-a.ndim} to {a.ndim}, got {target}")
+    target += a.ndim if target < 0 else 0
+    return moveaxis(a, dim, target - (dim < target))
 
 
 def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
@@ -206,7 +206,7 @@ def flip(m: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.flip(tl.asarray([1, 2, 3]))
     Tensor([3, 2, 1], dtype=int64, device='cpu', layout='(3,):(-1,)+2')
     """
-    return _view(_FLIP, m, arguments.integers(axis))
+    return _call_view(_FLIP, m, arguments.integers(axis))
 
 
 def flipud(m: Tensor) -> Tensor:
@@ -268,7 +268,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
     Layout.parse('(3,2):(0,1)')
     """
-    return _view(_BROADCAST, array, arguments.shape(shape))
+    return _call_view(_BROADCAST, array, arguments.shape(shape))
 
 
 def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
@@ -280,10 +280,10 @@ def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
     >>> tl.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    given = [arguments.shape(shape) for shape in args]
-    if any(n < 0 for shape in given for n in shape):
-        raise ValueError(f"shape must hold no negative sizes, got {arguments.shown(given)}")
-    return broadcast_shape(given)
+    shapes = [arguments.shape(shape) for shape in args]
+    if any(n < 0 for shape in shapes for n in shape):
+        raise ValueError(f"shape must hold no negative sizes, got {arguments.shown(shapes)}")
+    return broadcast_shape(shapes)
 
 
 def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
@@ -296,7 +296,7 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    return _view(_EXPAND, a, arguments.integers(axis, none=False))
+    return _call_view(_EXPAND, a, arguments.integers(axis, none=False))
 
 
 def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
@@ -309,7 +309,7 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
     (3,)
     """
-    return _view(_SQUEEZE, a, arguments.integers(axis))
+    return _call_view(_SQUEEZE, a, arguments.integers(axis))
 
 
 def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> Tensor:
@@ -325,7 +325,7 @@ def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> T
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
     sizes = arguments.integers(window_shape, "window_shape", none=False)
-    return _view(_WINDOW, x, (sizes, arguments.integers(axis)))
+    return _call_view(_WINDOW, x, (sizes, arguments.integers(axis)))
 
 
 def diagonal(
@@ -345,7 +345,7 @@ def diagonal(
         offset = arguments.integer("offset", offset)
         axis1 = arguments.integer("axis1", axis1)
         axis2 = arguments.integer("axis2", axis2)
-    return _view(_DIAGONAL, a, (offset, axis1, axis2))
+    return _call_view(_DIAGONAL, a, (offset, axis1, axis2))
 
 
 # --- other shapes ------------------------------------------------------------------------------
@@ -370,9 +370,11 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
     copying = arguments.flag("copy", copy)
     if not arguments.by_columns(order, "CFA", a):
         return dispatch.call(_RESHAPE, (a.spec, sizes, copying), (a,))
-    turned = permute_dims(a)
-    backwards = sizes if isinstance(sizes, int) else sizes[::-1]
-    return permute_dims(dispatch.call(_RESHAPE, (turned.spec, backwards, copying), (turned,)))
+    transposed = permute_dims(a)
+    reversed_shape = sizes if isinstance(sizes, int) else sizes[::-1]
+    return permute_dims(
+        dispatch.call(_RESHAPE, (transposed.spec, reversed_shape, copying), (transposed,))
+    )
 
 
 def ravel(a: Tensor, order: str = "C") -> Tensor:
@@ -385,11 +387,11 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
     >>> tl.ravel(tl.asarray([[1, 2], [3, 4]]), "F")
     Tensor([1, 3, 2, 4], dtype=int64, device='cpu')
     """
-    found = in_a_row(a, order, None)
-    return found if found.spec.layout.is_row_major else in_a_row(a, order, True)
+    flat = flatten_in_order(a, order, None)
+    return flat if flat.spec.layout.is_row_major else flatten_in_order(a, order, True)
 
 
-def in_a_row(a: Tensor, order: str, copy: bool | None) -> Tensor:
+def flatten_in_order(a: Tensor, order: str, copy: bool | None) -> Tensor:
     """The elements of `a` in one row, for `ravel` and ``x.flatten()``."""
     a = arguments.tensor(a)
     if arguments.by_columns(order, "CFAK", a):

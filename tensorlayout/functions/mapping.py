@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import there
+from tensorlayout.functions.operands import asarray_on_device_of
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Integers
 
@@ -30,16 +30,16 @@ def apply_along_axis(
     arguments.check_callable(func1d, "func1d")
     x = arguments.tensor(arr)
     dim = arguments.dim(axis, x.ndim)
-    rest = (*x.shape[:dim], *x.shape[dim + 1 :])
+    outer_shape = (*x.shape[:dim], *x.shape[dim + 1 :])
     lines = xp.reshape(xp.moveaxis(x, dim, -1), (-1, x.shape[dim]))
     if not lines.shape[0]:
         raise ValueError(f"there are no lines along axis {dim} of shape {x.shape}")
-    made = [func1d(line, *args, **kwargs) for line in lines]
-    found = xp.stack([there(each, x) for each in made])
-    inner = found.shape[1:]
-    found = xp.reshape(found, (*rest, *inner))
-    places = tuple(range(len(rest), len(rest) + len(inner)))
-    return xp.moveaxis(found, places, tuple(range(dim, dim + len(inner))))
+    line_results = [func1d(line, *args, **kwargs) for line in lines]
+    result = xp.stack([asarray_on_device_of(item, x) for item in line_results])
+    inner_shape = result.shape[1:]
+    result = xp.reshape(result, (*outer_shape, *inner_shape))
+    source_dims = tuple(range(len(outer_shape), len(outer_shape) + len(inner_shape)))
+    return xp.moveaxis(result, source_dims, tuple(range(dim, dim + len(inner_shape))))
 
 
 def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Integers) -> Tensor:
@@ -57,6 +57,6 @@ def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Inte
     arguments.check_callable(func, "func")
     x = arguments.tensor(a)
     for axis in arguments.dims(axes, x.ndim, "axes"):
-        found = func(x, axis)
-        x = found if found.ndim == x.ndim else xp.expand_dims(found, axis)
+        result = func(x, axis)
+        x = result if result.ndim == x.ndim else xp.expand_dims(result, axis)
     return x

@@ -31,8 +31,8 @@ from tensorlayout.functions import (
 )
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.fuse import check_known
-from tensorlayout.functions.linear_algebra import matrix_transposed
-from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.functions.linear_algebra import transpose_matrix_layout
+from tensorlayout.functions.transfers import move_to_cpu, move_to_device
 from tensorlayout.layout import Layout
 from tensorlayout.plan import View
 from tensorlayout.tensor import Tensor
@@ -127,21 +127,24 @@ def _imatmul(self: Tensor, other: Any, /) -> Any:
     if product is NotImplemented:
         return product
     if (product.dtype, product.shape) != (self.dtype, self.shape):
-        came = f"{product.dtype} of shape {product.shape}"
-        msg = f"matmul: the result, {came}, does not fit in place of {self.dtype} of {self.shape}"
+        result_text = f"{product.dtype} of shape {product.shape}"
+        msg = (
+            f"matmul: the result, {result_text}, does not fit in place of {self.dtype} of "
+            f"{self.shape}"
+        )
         raise (TypeError if product.dtype != self.dtype else ValueError)(msg)
     arguments.writable(self)[...] = product
     return self
 
 
-def _transposed(layout: Layout, _: None) -> Layout:
+def _transpose_2d_layout(layout: Layout, _: None) -> Layout:
     if layout.ndim != 2:
         raise ValueError(f"needs a rank of 2, got shape {layout.shape}; use mT or permute_dims()")
     return layout.permute((1, 0))
 
 
-_TRANSPOSE = View("T", _transposed)
-_MATRIX_TRANSPOSE = View("mT", matrix_transposed)
+_TRANSPOSE = View("T", _transpose_2d_layout)
+_MATRIX_TRANSPOSE = View("mT", transpose_matrix_layout)
 
 
 def _transpose(self: Tensor) -> Tensor:
@@ -154,45 +157,47 @@ def _matrix_transpose(self: Tensor) -> Tensor:
     return dispatch.view(_MATRIX_TRANSPOSE, self, None)
 
 
-def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
+def _array_namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None:
         arguments.choice("api_version", api_version, API_VERSIONS)
     return sys.modules["tensorlayout"]
 
 
-def _single(self: Tensor, kind: type) -> Any:
-    check_known(self, kind.__name__)
+def _to_python_scalar(self: Tensor, python_type: type) -> Any:
+    check_known(self, python_type.__name__)
     if self.size != 1 or self.ndim != 0:
-        raise TypeError(f"{kind.__name__}: needs a tensor of rank 0, got shape {self.shape}")
-    if dtypes.is_in_category(self.dtype, "complex floating") and kind in (int, float):
-        raise TypeError(f"{kind.__name__}: a complex value is not one; take real() first")
+        raise TypeError(f"{python_type.__name__}: needs a tensor of rank 0, got shape {self.shape}")
+    if dtypes.is_in_category(self.dtype, "complex floating") and python_type in (int, float):
+        raise TypeError(f"{python_type.__name__}: a complex value is not one; take real() first")
     if not dtypes.is_numpy_dtype(self.dtype):
         return methods_of_arrays.tolist(self)
-    return on_host(self).memory.item()
+    return move_to_cpu(self).memory.item()
 
 
 def _bool(self: Tensor) -> bool:
     check_known(self, "bool")
     if self.size != 1:
-        several = "several elements is" if self.size else "no elements is"
-        msg = f"bool: the truth of {several} ambiguous; use any() or all(), got shape {self.shape}"
+        count_text = "several elements is" if self.size else "no elements is"
+        msg = (
+            f"bool: the truth of {count_text} ambiguous; use any() or all(), got shape {self.shape}"
+        )
         raise ValueError(msg)
-    return bool(_single(xp.reshape(self, ()) if self.ndim else self, bool))
+    return bool(_to_python_scalar(xp.reshape(self, ()) if self.ndim else self, bool))
 
 
 def _int(self: Tensor) -> int:
-    value = _single(self, int)
+    value = _to_python_scalar(self, int)
     if value != value or abs(value) == math.inf:
         raise (ValueError if value != value else OverflowError)(f"int: {value} is no integer")
     return int(value)
 
 
 def _float(self: Tensor) -> float:
-    return float(_single(self, float))
+    return float(_to_python_scalar(self, float))
 
 
 def _complex(self: Tensor) -> complex:
-    value = complex(_single(self, complex))
+    value = complex(_to_python_scalar(self, complex))
     if value != value and not dtypes.is_in_category(self.dtype, "complex floating"):
         return complex(value.real, value.real)  # the standard makes both parts NaN
     return value
@@ -202,7 +207,7 @@ def _index(self: Tensor) -> int:
     if self.ndim != 0 or not dtypes.is_in_category(self.dtype, "integral"):
         msg = f"index: needs an integer tensor of rank 0, got {self.dtype} of shape {self.shape}"
         raise TypeError(msg)
-    return int(on_host(self).memory)
+    return int(move_to_cpu(self).memory)
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
@@ -220,13 +225,13 @@ def _rdivmod(self: Tensor, other: Any, /) -> Any:
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
-    found = arguments.operand(value)
-    if isinstance(found, Tensor) and found.device != self.device:
-        found = moved(found, self.device)
-    return bool(xp.any(xp.equal(self, found)))
+    item = arguments.operand(value)
+    if isinstance(item, Tensor) and item.device != self.device:
+        item = move_to_device(item, self.device)
+    return bool(xp.any(xp.equal(self, item)))
 
 
-class Bound(Methods):
+class SpecialMethods(Methods):
     """All of them, and without a guard methods that Python and other libraries call."""
 
     __array__ = interchange.to_numpy
@@ -242,22 +247,22 @@ class Bound(Methods):
     __int__ = _int
     __iter__ = indexing.iterate
     __round__ = _round
-    _repr_html_ = printing.html
+    _repr_html_ = printing.format_html
     to_device = interchange.to_device
 
 
-def bind() -> None:
+def bind_tensor_methods() -> None:
     """Give `Tensor` its computing methods."""
-    named: dict[str, Any] = {}
+    methods_by_name: dict[str, Any] = {}
     for name, function in (_OPERATORS | _COMPARISONS).items():
-        named[f"__{name}__"] = dispatch.operator(function.operation)
+        methods_by_name[f"__{name}__"] = dispatch.operator(function.operation)
     for name, function in _OPERATORS.items():
-        named[f"__r{name}__"] = dispatch.reflected(function.operation)
-        named[f"__i{name}__"] = dispatch.in_place(function.operation)
-    for name, method in named.items():
+        methods_by_name[f"__r{name}__"] = dispatch.reflected(function.operation)
+        methods_by_name[f"__i{name}__"] = dispatch.in_place(function.operation)
+    for name, method in methods_by_name.items():
         method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    named |= {
-        **{name: method for name, method in vars(Bound).items() if callable(method)},
+    methods_by_name |= {
+        **{name: method for name, method in vars(SpecialMethods).items() if callable(method)},
         "__pos__": xp.positive,
         "__neg__": xp.negative,
         "__invert__": xp.bitwise_invert,
@@ -272,9 +277,9 @@ def bind() -> None:
         "__array_interface__": property(interchange.array_interface),
         "__cuda_array_interface__": property(cuda_array.export_cuda_interface),
         "__sizeof__": interchange.size_in_memory,
-        "__repr__": printing.represent,
-        "__str__": printing.text,
-        "__format__": printing.formatted,
+        "__repr__": printing.format_repr,
+        "__str__": printing.format_str,
+        "__format__": printing.format_with_spec,
         "T": property(_transpose),
         "mT": property(_matrix_transpose),
         "readonly": property(interchange.is_readonly),
@@ -285,16 +290,16 @@ def bind() -> None:
         "__array_priority__": dispatch.PRIORITY,
         "copy": layouts.copy,  # too short for what a guard costs
     }
-    special = {"__array_namespace__": _namespace, "__contains__": _contains}
+    special = {"__array_namespace__": _array_namespace, "__contains__": _contains}
     for name, method in special.items():
         method.__name__ = name
     for name, method in (_METHODS | special).items():
         method = wrap_public_function.__wrapped__(method, name)
         # Where it is, as pickles of it need.
         method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
-        named.setdefault(name, method)
-    for name, method in named.items():
+        methods_by_name.setdefault(name, method)
+    for name, method in methods_by_name.items():
         setattr(Tensor, name, method)
 
 
-bind()
+bind_tensor_methods()

@@ -14,10 +14,10 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch, indexing, interchange, sorting
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.manipulation import in_a_row
-from tensorlayout.functions.operands import beside
-from tensorlayout.functions.outputs import given
-from tensorlayout.functions.transfers import moved, on_host, strided
+from tensorlayout.functions.manipulation import flatten_in_order
+from tensorlayout.functions.operands import as_tensor_on_device_of
+from tensorlayout.functions.outputs import store_in_out
+from tensorlayout.functions.transfers import ensure_strided, move_to_cpu, move_to_device
 from tensorlayout.plan import Assign, Reinterpret
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike, Integers
@@ -56,7 +56,7 @@ def permute(a: Tensor, *dims: Integers) -> Tensor:
 
 def flatten(a: Tensor, order: str = "C") -> Tensor:
     """The elements in one row, in memory of their own; `order` as in `tl.ravel`."""
-    return in_a_row(a, order, True)
+    return flatten_in_order(a, order, True)
 
 
 def trace(
@@ -69,7 +69,7 @@ def trace(
 ) -> Tensor:
     """The sum along the diagonal `offset` of the matrices in two dimensions; dtype as in `sum`."""
     line = xp.diagonal(a, offset, axis1, axis2)
-    return given("trace", xp.sum(line, axis=-1, dtype=dtype), out)
+    return store_in_out("trace", xp.sum(line, axis=-1, dtype=dtype), out)
 
 
 def view(a: Tensor, dtype: Any = None) -> Any:
@@ -98,7 +98,7 @@ def fill(a: Tensor, value: ArrayLike) -> None:
     if isinstance(number, Tensor):
         if number.ndim:
             raise ValueError(f"value must be one number, got shape {number.shape}; use x[...] = y")
-        number = moved(number, a.device)
+        number = move_to_device(number, a.device)
     arguments.writable(a)
     kind = number.spec if isinstance(number, Tensor) else type(number)
     dispatch.call(_FILL, (a.spec, kind), (a, number))
@@ -115,23 +115,23 @@ def item(a: Tensor, *index: Integers) -> Any:
     if len(key) == 0:
         if a.size != 1:
             raise ValueError(f"needs an index unless there is one element, got shape {a.shape}")
-        one = xp.reshape(a, ())
+        element = xp.reshape(a, ())
     else:
-        places = tuple([arguments.integer("index", i) for i in key])
-        if len(places) == 1 and a.ndim != 1:
-            if not -a.size <= places[0] < a.size:
-                raise IndexError(f"index {places[0]} is out of bounds for {a.size} elements")
-            places = tuple(map(int, np.unravel_index(places[0] % a.size, a.shape)))
-        if len(places) != a.ndim:
+        indices = tuple([arguments.integer("index", i) for i in key])
+        if len(indices) == 1 and a.ndim != 1:
+            if not -a.size <= indices[0] < a.size:
+                raise IndexError(f"index {indices[0]} is out of bounds for {a.size} elements")
+            indices = tuple(map(int, np.unravel_index(indices[0] % a.size, a.shape)))
+        if len(indices) != a.ndim:
             raise ValueError(f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
-        whole = strided("__array__", a) if a.spec.layout.slot_bits is not None else a
-        one = indexing.getitem(whole, places)
-    return tolist(one)
+        source = ensure_strided("__array__", a) if a.spec.layout.slot_bits is not None else a
+        element = indexing.getitem(source, indices)
+    return tolist(element)
 
 
 def tolist(a: Tensor) -> Any:
     """The elements as numbers of Python, in nested lists; of rank 0 the number itself."""
-    a = on_host(a)
+    a = move_to_cpu(a)
     if not dtypes.is_numpy_dtype(a.dtype):
         a = xp.astype(a, dtypes.widened_dtype(a.dtype))
     return interchange.to_numpy(a).tolist()
@@ -139,7 +139,7 @@ def tolist(a: Tensor) -> Any:
 
 def tobytes(a: Tensor) -> bytes:
     """The bytes of the elements in row-major index order, with no padding and no gaps."""
-    return interchange.to_numpy(on_host(a)).tobytes()
+    return interchange.to_numpy(move_to_cpu(a)).tobytes()
 
 
 _WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
@@ -159,7 +159,10 @@ def clip(
     `min`, `max`: other names of `a_min`, `a_max`.
     """
     a = arguments.tensor(a)
-    least, most = _one(a, "a_min", a_min, "min", min), _one(a, "a_max", a_max, "max", max)
+    least, most = (
+        _choose_argument_alias(a, "a_min", a_min, "min", min),
+        _choose_argument_alias(a, "a_max", a_max, "max", max),
+    )
     if a.dtype.kind in "iu":  # integers that it does not hold bound nothing
         limits = xp.iinfo(a.dtype)
         least = None if type(least) is int and least <= limits.min else least
@@ -167,16 +170,18 @@ def clip(
     bounds = [b for b in (least, most) if type(b) not in _WHOLE]
     if bounds:
         a = xp.astype(a, xp.result_type(a, *bounds), copy=False)
-    return given("clip", xp.clip(a, least, most), out)
+    return store_in_out("clip", xp.clip(a, least, most), out)
 
 
-def _one(a: Tensor, name: str, first: Any, other: str, second: Any) -> Any:
+def _choose_argument_alias(
+    a: Tensor, first_name: str, first_value: Any, second_name: str, second_value: Any
+) -> Any:
     """The one of two names of an argument that is given, as an operand beside `a`."""
-    if first is not None and second is not None:
-        raise ValueError(f"{name} and {other} are two names of one argument, got both")
-    bound = second if first is None else first
-    is_several = arguments.is_array(bound) or isinstance(bound, (list, tuple))
-    return beside(bound, a) if is_several else bound
+    if first_value is not None and second_value is not None:
+        raise ValueError(f"{first_name} and {second_name} are two names of one argument, got both")
+    bound = second_value if first_value is None else first_value
+    is_sequence = arguments.is_array(bound) or isinstance(bound, (list, tuple))
+    return as_tensor_on_device_of(bound, a) if is_sequence else bound
 
 
 def sort(
@@ -189,9 +194,9 @@ def sort(
     descending: bool = False,
 ) -> None:
     """The elements of `a` put in order along `axis`, in place: `tl.sort` gives a new tensor."""
-    found = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
+    result = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
     arguments.writable(a)
-    dispatch.call(_SORT, (a.spec, found.spec), (a, found))
+    dispatch.call(_SORT, (a.spec, result.spec), (a, result))
 
 
 def real(a: Tensor) -> Tensor:

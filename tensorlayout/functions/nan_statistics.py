@@ -12,9 +12,9 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import check_finite, counted
-from tensorlayout.functions.outputs import given, reduced
-from tensorlayout.functions.statistical import mask_of, running
+from tensorlayout.functions.operands import bools_to_integers, check_finite
+from tensorlayout.functions.outputs import call_reduction, store_in_out
+from tensorlayout.functions.statistical import broadcast_mask, scan_axis_or_flat
 from tensorlayout.plan import Reduce, Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
@@ -41,7 +41,7 @@ _NANCUMSUM = Scan("nancumsum", "numeric", "sum", "sum")
 _NANCUMPROD = Scan("nancumprod", "numeric", "prod", "sum")
 
 
-def _filled(a: Any, value: int) -> Tensor:
+def _replace_nan(a: Any, value: int) -> Tensor:
     """Return `a` with `value` in place of NaN."""
     x = arguments.tensor(a)
     return xp.where(xp.isnan(x), value, x) if _may_hold_nan(x) else x
@@ -51,19 +51,19 @@ def _may_hold_nan(x: Tensor) -> bool:
     return bool(dtypes.is_in_category(x.dtype, "floating-point"))
 
 
-def _counted(a: Any, where: Any) -> tuple[Tensor, Any]:
+def _operand_and_nan_mask(a: Any, where: Any) -> tuple[Tensor, Any]:
     """Return `a`, bool as int64, and the mask of the elements that count; None for all."""
-    x = counted(a)
-    return x, _chosen(x, where)
+    x = bools_to_integers(a)
+    return x, _non_nan_mask(x, where)
 
 
-def _chosen(x: Tensor, where: Any) -> Tensor | None:
+def _non_nan_mask(x: Tensor, where: Any) -> Tensor | None:
     """Return the mask of the elements that count; None for all."""
-    chosen = None if where is None or where is True else mask_of(x, where)
+    mask = None if where is None or where is True else broadcast_mask(x, where)
     if not _may_hold_nan(x):
-        return chosen
-    numbers = xp.logical_not(xp.isnan(x))
-    return numbers if chosen is None else xp.logical_and(numbers, chosen)
+        return mask
+    is_number = xp.logical_not(xp.isnan(x))
+    return is_number if mask is None else xp.logical_and(is_number, mask)
 
 
 def nansum(
@@ -84,7 +84,7 @@ def nansum(
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
     Tensor(4.0, dtype=float64, device='cpu')
     """
-    return xp.sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
+    return xp.sum(_replace_nan(a, 0), axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(
@@ -105,7 +105,7 @@ def nanprod(
     >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
     Tensor([8.], dtype=float64, device='cpu')
     """
-    return xp.prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
+    return xp.prod(_replace_nan(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
 def nanmin(
@@ -125,7 +125,7 @@ def nanmin(
     >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
     Tensor([3.], dtype=float64, device='cpu')
     """
-    return _extreme(_NANMIN, xp.min, a, axis, out, keepdims, initial, where)
+    return _nan_extreme(_NANMIN, xp.min, a, axis, out, keepdims, initial, where)
 
 
 def nanmax(
@@ -145,12 +145,12 @@ def nanmax(
     >>> tl.nanmax(tl.asarray([[1.0, tl.nan], [tl.nan, tl.nan]]), axis=1)
     Tensor([ 1., nan], dtype=float64, device='cpu')
     """
-    return _extreme(_NANMAX, xp.max, a, axis, out, keepdims, initial, where)
+    return _nan_extreme(_NANMAX, xp.max, a, axis, out, keepdims, initial, where)
 
 
-def _extreme(
+def _nan_extreme(
     operation: Reduce,
-    of_all: Callable[..., Tensor],
+    plain_reduction: Callable[..., Tensor],
     a: Any,
     axis: Axis,
     out: Tensor | None,
@@ -163,9 +163,9 @@ def _extreme(
     if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
     if initial is None and (where is None or where is True) and x.dtype != dtypes.bool:
-        return given(name, reduced(operation, x, axis, keepdims), out)
+        return store_in_out(name, call_reduction(operation, x, axis, keepdims), out)
     check_finite(initial, x.dtype)
-    return of_all(x, axis, out, keepdims, initial, _chosen(x, where))
+    return plain_reduction(x, axis, out, keepdims, initial, _non_nan_mask(x, where))
 
 
 def nanargmin(
@@ -185,7 +185,7 @@ def nanargmin(
     >>> tl.nanargmin(tl.asarray([tl.nan, 7.0, 3.0]))
     Tensor(2, dtype=int64, device='cpu')
     """
-    return given("nanargmin", _position(_NANARGMIN, a, axis, keepdims), out)
+    return store_in_out("nanargmin", _nan_extreme_position(_NANARGMIN, a, axis, keepdims), out)
 
 
 def nanargmax(
@@ -205,17 +205,19 @@ def nanargmax(
     >>> tl.nanargmax(tl.asarray([1.0, tl.nan, 3.0]))
     Tensor(2, dtype=int64, device='cpu')
     """
-    return given("nanargmax", _position(_NANARGMAX, a, axis, keepdims), out)
+    return store_in_out("nanargmax", _nan_extreme_position(_NANARGMAX, a, axis, keepdims), out)
 
 
-def _position(operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: bool) -> Tensor:
+def _nan_extreme_position(
+    operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: bool
+) -> Tensor:
     """Return the position of the first element that equals the extreme."""
-    x = counted(a, dtypes.uint8)
-    kept = arguments.truth("keepdims", keepdims)
-    best = reduced(operation, x, axis, keepdims=True)
-    if _may_hold_nan(x) and xp.any(xp.isnan(best)):
+    x = bools_to_integers(a, dtypes.uint8)
+    keeps_dims = arguments.truth("keepdims", keepdims)
+    extreme = call_reduction(operation, x, axis, keepdims=True)
+    if _may_hold_nan(x) and xp.any(xp.isnan(extreme)):
         raise ValueError(f"all elements along axis {axis} are NaN")
-    return xp.argmax(xp.astype(xp.equal(x, best), dtypes.uint8), axis=axis, keepdims=kept)
+    return xp.argmax(xp.astype(xp.equal(x, extreme), dtypes.uint8), axis=axis, keepdims=keeps_dims)
 
 
 def nanmean(
@@ -236,8 +238,8 @@ def nanmean(
     >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    x, chosen = _counted(a, where)
-    return xp.mean(x, axis, dtype, out, keepdims, where=chosen)
+    x, mask = _operand_and_nan_mask(a, where)
+    return xp.mean(x, axis, dtype, out, keepdims, where=mask)
 
 
 def nanvar(
@@ -261,7 +263,7 @@ def nanvar(
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([4.], dtype=float64, device='cpu')
     """
-    x, mask = _counted(a, where)
+    x, mask = _operand_and_nan_mask(a, where)
     return xp.var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean, correction=correction)
 
 
@@ -286,7 +288,7 @@ def nanstd(
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    x, mask = _counted(a, where)
+    x, mask = _operand_and_nan_mask(a, where)
     return xp.std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean, correction=correction)
 
 
@@ -305,7 +307,9 @@ def nancumsum(
     >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
     Tensor([2., 2., 5.], dtype=float64, device='cpu')
     """
-    return given("nancumsum", running(_NANCUMSUM, _filled(a, 0), axis, dtype), out)
+    return store_in_out(
+        "nancumsum", scan_axis_or_flat(_NANCUMSUM, _replace_nan(a, 0), axis, dtype), out
+    )
 
 
 def nancumprod(
@@ -323,4 +327,6 @@ def nancumprod(
     >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))
     Tensor([2., 2., 6.], dtype=float64, device='cpu')
     """
-    return given("nancumprod", running(_NANCUMPROD, _filled(a, 1), axis, dtype), out)
+    return store_in_out(
+        "nancumprod", scan_axis_or_flat(_NANCUMPROD, _replace_nan(a, 1), axis, dtype), out
+    )

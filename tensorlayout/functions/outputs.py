@@ -10,7 +10,7 @@ from tensorlayout import dtypes
 from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.transfers import copied, moved
+from tensorlayout.functions.transfers import copy_tensor, move_to_device
 from tensorlayout.plan import Elementwise, Reduce, Scan, broadcast_shape, compile_call
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
@@ -19,17 +19,19 @@ from tensorlayout.typing import Axis
 WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 
 
-def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
+def _convert_to_requested_kind(
+    function_name: str, x: Tensor, dtype: Any
+) -> tuple[Tensor, dtypes.DType | None]:
     """The dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
     kind = arguments.dtype_in("numeric", dtype)
     if dtypes.dtype_kind(kind) != dtypes.dtype_kind(dtypes.promote_dtypes(x.dtype, kind)):
-        x = copied(name, x, None, kind)
+        x = copy_tensor(function_name, x, None, kind)
     return x, kind
 
 
-def reduced(
+def call_reduction(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
     """Carry out a reduction."""
@@ -42,16 +44,16 @@ def reduced(
             return compile_call(operation, x.spec, axis, keepdims, None, *static)(x)
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
-    x, kind = _in_dtype(operation.name, arguments.tensor(x), dtype)
+    x, kind = _convert_to_requested_kind(operation.name, arguments.tensor(x), dtype)
     if not operation.single:
         axis = arguments.integers(axis)
     elif axis is not None:
         axis = arguments.integer("axis", axis)
-    kept = arguments.truth("keepdims", keepdims)
-    return dispatch.call(operation, (x.spec, axis, kept, kind, *static), (x,))
+    keeps_dims = arguments.truth("keepdims", keepdims)
+    return dispatch.call(operation, (x.spec, axis, keeps_dims, kind, *static), (x,))
 
 
-def scanned(
+def call_scan(
     operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, include_initial: bool
 ) -> Tensor:
     """Carry out a scan."""
@@ -68,12 +70,12 @@ def scanned(
             raise ValueError(f"axis must be given for a tensor of rank {x.ndim}")
         axis = 0
     dim = arguments.integer("axis", axis)
-    x, kind = _in_dtype(operation.name, x, dtype)
+    x, kind = _convert_to_requested_kind(operation.name, x, dtype)
     initial = arguments.truth("include_initial", include_initial)
     return dispatch.call(operation, (x.spec, dim, initial, initial, kind), (x,))
 
 
-def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:
+def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
     """The dtype to add or multiply in: the one asked for, else the wider one of `x` and `out`."""
     if dtype is not None or not isinstance(out, Tensor):
         return dtype
@@ -81,37 +83,43 @@ def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:
     return None if kind == dtypes.bool else kind
 
 
-def given(name: str, found: Tensor, out: Any) -> Tensor:
+def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
     """Return `out` with the `found` of a function `name` in it; `found` itself for None."""
     if out is None:
-        return found
-    into = arguments.tensor(out, "out")
-    if into.shape != found.shape:
-        raise ValueError(f"out must have the shape of the result, {found.shape}, got {into.shape}")
-    check_cast(found.dtype, into.dtype, "same_kind")
-    _assign_to(name, found, into)
+        return result
+    destination = arguments.tensor(out, "out")
+    if destination.shape != result.shape:
+        raise ValueError(
+            f"out must have the shape of the result, {result.shape}, got {destination.shape}"
+        )
+    check_cast(result.dtype, destination.dtype, "same_kind")
+    _assign_result(function_name, result, destination)
     return out
 
 
-def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) -> Tensor:
+def store_in_out_where(
+    function_name: str, result: Tensor, out: Any, casting: str, where: Any
+) -> Tensor:
     """Return `out` with `found` written into it where `where` is true; else new, 0 elsewhere."""
-    into = None if out is None else arguments.tensor(out, "out")
-    kind = found.dtype if into is None else into.dtype
-    check_cast(found.dtype, kind, casting)
+    destination = None if out is None else arguments.tensor(out, "out")
+    kind = result.dtype if destination is None else destination.dtype
+    check_cast(result.dtype, kind, casting)
     if where is not True:
         condition = where if type(where) is Tensor else np.asarray(where)
         mask = arguments.tensor(condition, "where")
         if mask.dtype != dtypes.bool:
             raise TypeError(f"where must be of bool, got {mask.dtype}")
-        held = (False if kind == dtypes.bool else 0) if into is None else into
-        found = dispatch.elementwise(
-            WHERE, moved(mask, found.device), astype(found, kind, copy=False), held
+        unselected = (False if kind == dtypes.bool else 0) if destination is None else destination
+        result = dispatch.elementwise(
+            WHERE, move_to_device(mask, result.device), astype(result, kind, copy=False), unselected
         )
-    if into is None:
-        return found
-    if broadcast_shape((found.shape, into.shape)) != into.shape:
-        raise ValueError(f"out must have the shape of the result, {found.shape}, got {into.shape}")
-    _assign_to(name, found, into)
+    if destination is None:
+        return result
+    if broadcast_shape((result.shape, destination.shape)) != destination.shape:
+        raise ValueError(
+            f"out must have the shape of the result, {result.shape}, got {destination.shape}"
+        )
+    _assign_result(function_name, result, destination)
     return out
 
 
@@ -122,6 +130,6 @@ def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None
         raise TypeError(f"{rule}; convert the result with astype()")
 
 
-def _assign_to(name: str, found: Tensor, out: Tensor) -> None:
+def _assign_result(function_name: str, result: Tensor, out: Tensor) -> None:
     arguments.writable(out)
-    dispatch.call(dispatch.assignment(name), (out.spec, found.spec), (out, found))
+    dispatch.call(dispatch.assignment(function_name), (out.spec, result.spec), (out, result))

@@ -8,7 +8,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.transfers import on_host
+from tensorlayout.functions.transfers import move_to_cpu
 from tensorlayout.plan import Assign, Pad, check_no_complex_to_real
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
@@ -44,60 +44,68 @@ def pad(
     """
     x = arguments.tensor(array)
     arguments.choice("mode", mode, _PAD_MODES)
-    widths = _pad_widths(pad_width, x.ndim)
+    widths = _normalize_pad_widths(pad_width, x.ndim)
     if mode == "constant":
-        return _with_constants(x, widths, 0 if constant_values is None else constant_values)
+        return _pad_with_constants(x, widths, 0 if constant_values is None else constant_values)
     if constant_values is not None:
         raise TypeError(f"constant_values are for mode 'constant', got mode {mode!r}")
     for dim, pair in enumerate(widths):
         if any(pair) and not x.shape[dim]:
             raise ValueError(f"mode {mode!r} cannot extend dimension {dim} of size 0")
-    planned = "reflection" if mode == "reflect" else mode
-    return dispatch.call(_PAD, (x.spec, widths, planned), (x, 0))
+    planned_mode = "reflection" if mode == "reflect" else mode
+    return dispatch.call(_PAD, (x.spec, widths, planned_mode), (x, 0))
 
 
-def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) -> Tensor:
+def _pad_with_constants(
+    x: Tensor, widths: tuple[tuple[int, int], ...], constant_values: Any
+) -> Tensor:
     """`x` with borders of one number; then those of another are written."""
-    fillers = _per_side("constant_values", given, x.ndim)
+    fillers = _broadcast_per_side("constant_values", constant_values, x.ndim)
     large = fillers.dtype == object and {int} == {type(n) for n in fillers.flat}
     if fillers.dtype.kind not in "biufcV" and not large:
-        raise TypeError(f"constant_values must be numbers, got {arguments.shown(given)}")
+        raise TypeError(f"constant_values must be numbers, got {arguments.shown(constant_values)}")
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
-    values = [fillers.item(each) for each in sides]
+    values = [fillers.item(dim_and_side) for dim_and_side in sides]
     for value in values:
         check_no_complex_to_real(x.spec, type(value))
     result = dispatch.call(_PAD, (x.spec, widths, "constant"), (x, values[0] if values else 0))
-    inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
+    inner_slices = [
+        slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)
+    ]
     for (dim, side), value in zip(sides, values, strict=True):
         if repr(value) != repr(values[0]):  # which tells zeros apart
-            cut = slice(inside[dim].stop, None) if side else slice(inside[dim].start)
-            target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
+            border_slice = (
+                slice(inner_slices[dim].stop, None) if side else slice(inner_slices[dim].start)
+            )
+            target = (*[slice(None)] * dim, border_slice, *inner_slices[dim + 1 :])
             part = result[target]
             dispatch.call(_BORDER, (part.spec, type(value)), (part, value))
     return result
 
 
-def _pad_widths(given: Any, ndim: int) -> tuple[tuple[int, int], ...]:
-    if isinstance(given, Mapping):
-        named = {
+def _normalize_pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
+    if isinstance(pad_width, Mapping):
+        widths_by_dim = {
             arguments.dim(arguments.integer("pad_width", d), ndim): pair
-            for d, pair in given.items()
+            for d, pair in pad_width.items()
         }
-        given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
-    widths = _per_side("pad_width", given, ndim)
+        pad_width = [
+            _broadcast_per_side("pad_width", widths_by_dim.get(d, 0), 1)[0] for d in range(ndim)
+        ]
+    widths = _broadcast_per_side("pad_width", pad_width, ndim)
     if widths.dtype.kind not in "iu":
-        raise TypeError(f"pad_width must be integers, got {arguments.shown(given)}")
+        raise TypeError(f"pad_width must be integers, got {arguments.shown(pad_width)}")
     if (widths < 0).any():
-        raise ValueError(f"pad_width must not be negative, got {arguments.shown(given)}")
+        raise ValueError(f"pad_width must not be negative, got {arguments.shown(pad_width)}")
     return tuple([(int(before), int(after)) for before, after in widths])
 
 
-def _per_side(name: str, given: Any, ndim: int) -> Any:
+def _broadcast_per_side(argument: str, value: Any, ndim: int) -> Any:
     """A number, a pair, or a pair for each dimension, as an array of such pairs."""
-    if isinstance(given, Tensor):
-        given = on_host(given)
+    if isinstance(value, Tensor):
+        value = move_to_cpu(value)
     try:
-        return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
+        return np.broadcast_to(np.asarray(value if ndim else 0), (ndim, 2))
     except ValueError:
         rule = f"must be a number, a pair or {ndim} pairs"
-        raise ValueError(f"{name} {rule}, got {arguments.shown(given)}") from None
+        raise ValueError(f"{argument} {rule}, got {arguments.shown(value)}") from None

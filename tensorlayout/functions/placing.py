@@ -14,8 +14,18 @@ import numpy as np
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.indexing import write_at
-from tensorlayout.functions.operands import beside, check_finite, truths, unsupported
-from tensorlayout.functions.positions import Mode, first_outside, unravel_index, wrapped
+from tensorlayout.functions.operands import (
+    as_bool_tensor,
+    as_tensor_on_device_of,
+    check_finite,
+    refuse_unsupported_arguments,
+)
+from tensorlayout.functions.positions import (
+    Mode,
+    first_position_outside,
+    unravel_index,
+    wrap_positions,
+)
 from tensorlayout.plan import Scatter, broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
@@ -41,14 +51,14 @@ def put_along_axis(
     Tensor([[30, 99, 20]], dtype=int64, device='cpu')
     """
     x = arguments.tensor(arr)
-    places = indices if type(indices) is Tensor else beside(indices, x)
+    places = indices if type(indices) is Tensor else as_tensor_on_device_of(indices, x)
     check_finite(values, x.dtype)
-    value = beside(values, x) if isinstance(values, list) else values
+    value = as_tensor_on_device_of(values, x) if isinstance(values, list) else values
     if axis is None:
         if places.ndim != 1:
             raise ValueError(f"indices must be of rank 1 for axis=None, got {places.shape}")
-        places = wrapped(places, x.size, "raise")
-        _write(x, _inside(places, x), value)
+        places = wrap_positions(places, x.size, "raise")
+        _write_flat_positions(x, _normalize_flat_positions(places, x), value)
         return
     arguments.indices(places)
     dim = arguments.dim(axis, x.ndim)
@@ -58,11 +68,11 @@ def put_along_axis(
     if not fits:
         msg = f"indices of shape {places.shape} do not fit a tensor of shape {x.shape}"
         raise ValueError(f"{msg} along axis {dim}")
-    key = tuple(places if d == dim else _numbers(x, d, n) for d, n in enumerate(x.shape))
+    key = tuple(places if d == dim else _arange_along_dim(x, d, n) for d, n in enumerate(x.shape))
     write_at(_PUT, x, key, value)
 
 
-def _numbers(x: Tensor, dim: int, size: int) -> Tensor:
+def _arange_along_dim(x: Tensor, dim: int, size: int) -> Tensor:
     """The numbers below `size` along `dim` of a tensor of the rank of `x`."""
     shape = [size if d == dim else 1 for d in range(x.ndim)]
     return xp.reshape(xp.arange(size, device=x.device), shape)
@@ -83,26 +93,26 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
             [3, 8]], dtype=int64, device='cpu')
     """
     x = arguments.writable(arguments.tensor(a))
-    places = xp.reshape(beside(ind, x), (-1,))
+    places = xp.reshape(as_tensor_on_device_of(ind, x), (-1,))
     if places.size and not x.size:
         raise IndexError("index is out of bounds for a tensor without elements")
-    values = _line(v, x, "unsafe")
+    values = _flat_values(v, x, "unsafe")
     if not (places.size and values.size):
         return
-    places = _inside(wrapped(places, x.size, mode), x)
+    places = _normalize_flat_positions(wrap_positions(places, x.size, mode), x)
     if values.size != 1:
         values = values[xp.remainder(xp.arange(places.size, device=x.device), values.size)]
-    _write(x, places, values)
+    _write_flat_positions(x, places, values)
 
 
-def _line(given: Any, x: Tensor, casting: str) -> Tensor:
+def _flat_values(values: Any, x: Tensor, casting: str) -> Tensor:
     """Return `given` with rank 1, to be written into `x`. TypeError if `casting` forbids that.
 
     Scalars and numbers in a list are made in the dtype of `x`, as NumPy does: no rule forbids them.
     """
-    casting = casting if isinstance(given, (Tensor, np.ndarray)) else "unsafe"
-    check_finite(given, x.dtype)
-    value = xp.reshape(beside(given, x), (-1,))
+    casting = casting if isinstance(values, (Tensor, np.ndarray)) else "unsafe"
+    check_finite(values, x.dtype)
+    value = xp.reshape(as_tensor_on_device_of(values, x), (-1,))
     loses_a_part = value.dtype.kind == "c" and x.dtype.kind != "c"
     if value.size and (loses_a_part or not arguments.can_cast(value.dtype, x.dtype, casting)):
         _refuse_cast(value, x, casting)
@@ -114,18 +124,18 @@ def _refuse_cast(value: Tensor, x: Tensor, casting: str) -> None:
     raise TypeError(f"{rule}; use astype() first")
 
 
-def _inside(places: Tensor, x: Tensor) -> Tensor:
+def _normalize_flat_positions(positions: Tensor, x: Tensor) -> Tensor:
     """Positions in index order, counted from the front. IndexError for one outside of `x`."""
-    if (wrong := first_outside(places, x.size, -x.size)) is not None:
+    if (wrong := first_position_outside(positions, x.size, -x.size)) is not None:
         raise IndexError(f"index {wrong} is out of bounds for {x.size} elements")
-    return xp.remainder(places, x.size) if x.size else places
+    return xp.remainder(positions, x.size) if x.size else positions
 
 
-def _write(x: Tensor, places: Tensor, values: Any) -> None:
+def _write_flat_positions(x: Tensor, positions: Tensor, values: Any) -> None:
     """Write at positions in index order, whatever the layout; those are inside."""
     if x.ndim:
-        x[unravel_index(places, x.shape)] = values
-    elif places.size:  # all positions are the same element
+        x[unravel_index(positions, x.shape)] = values
+    elif positions.size:  # all positions are the same element
         x[()] = values[-1] if isinstance(values, Tensor) and values.ndim else values
 
 
@@ -143,8 +153,8 @@ def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
     Tensor([1, 7, 8], dtype=int64, device='cpu')
     """
     x = arguments.writable(arguments.tensor(arr))
-    places = xp.flatnonzero(xp.reshape(truths(mask, x), x.shape))
-    values = _line(vals, x, "safe")
+    places = xp.flatnonzero(xp.reshape(as_bool_tensor(mask, x), x.shape))
+    values = _flat_values(vals, x, "safe")
     if not places.size:
         return
     if not values.size:
@@ -165,13 +175,13 @@ def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
     Tensor([1, 8, 9], dtype=int64, device='cpu')
     """
     x = arguments.writable(arguments.tensor(a))
-    chosen = truths(mask, x)
-    if chosen.size != x.size:
-        raise ValueError(f"mask must have {x.size} elements, as a has, got {chosen.size}")
-    value = _line(values, x, "safe")
-    places = xp.flatnonzero(chosen)
+    mask_tensor = as_bool_tensor(mask, x)
+    if mask_tensor.size != x.size:
+        raise ValueError(f"mask must have {x.size} elements, as a has, got {mask_tensor.size}")
+    value = _flat_values(values, x, "safe")
+    places = xp.flatnonzero(mask_tensor)
     if places.size and value.size:
-        _write(x, places, value[xp.remainder(places, value.size)])
+        _write_flat_positions(x, places, value[xp.remainder(places, value.size)])
 
 
 def copyto(
@@ -195,11 +205,11 @@ def copyto(
     if isinstance(src, np.ndarray):  # as in x[...] = src
         src = xp.asarray(src, device=x.device)
     weak = type(src) is not bool  # whose dtype no operation changes
-    value = beside(src, x, weak=weak)
+    value = as_tensor_on_device_of(src, x, weak=weak)
     if not arguments.can_cast(value.dtype, x.dtype, arguments.casting_rule(casting)):
         _refuse_cast(value, x, casting)
     if where is not True:
-        value = xp.where(truths(where, x), xp.astype(value, x.dtype, copy=False), x)
+        value = xp.where(as_bool_tensor(where, x), xp.astype(value, x.dtype, copy=False), x)
     surplus = max(value.ndim - x.ndim, 0)
     dropped = value.shape[:surplus].count(1) == surplus  # dimensions of size 1 in front
     if not dropped or broadcast_shape([value.shape[surplus:], x.shape]) != x.shape:
@@ -220,11 +230,11 @@ def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
     Tensor([[5., 0.],
             [0., 5.]], dtype=float64, device='cpu')
     """
-    unsupported(wrap=wrap)
+    refuse_unsupported_arguments(wrap=wrap)
     x = arguments.writable(arguments.tensor(a))
     if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) != 1):
         raise ValueError(f"needs a matrix, or equal sizes, got shape {x.shape}")
-    along = xp.arange(min(x.shape), device=x.device)
-    value = _line(val, x, "unsafe")
+    diagonal_index = xp.arange(min(x.shape), device=x.device)
+    value = _flat_values(val, x, "unsafe")
     if value.size:
-        x[(along,) * x.ndim] = value[xp.remainder(along, value.size)]
+        x[(diagonal_index,) * x.ndim] = value[xp.remainder(diagonal_index, value.size)]

@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import sequence, unsupported
+from tensorlayout.functions.operands import as_tensor_sequence, refuse_unsupported_arguments
 from tensorlayout.layout import MAX_SLOTS
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
@@ -26,32 +26,32 @@ __all__ = [
 Mode = Literal["raise", "wrap", "clip"]
 
 
-def integral(x: Any) -> Tensor:
+def as_integer_tensor(x: Any) -> Tensor:
     """Return positions, which must be a tensor of integers."""
-    found = x if type(x) is Tensor else arguments.tensor(x, "indices")
-    if (dtype := found.spec.dtype).kind not in "iu":
+    positions = x if type(x) is Tensor else arguments.tensor(x, "indices")
+    if (dtype := positions.spec.dtype).kind not in "iu":
         raise TypeError(f"indices must be of an integer dtype, got {dtype}")
-    return found
+    return positions
 
 
-def wrapped(places: Tensor, size: int, mode: str) -> Tensor:
+def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
     """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
     arguments.choice("mode", mode, ("raise", "wrap", "clip"), "'raise', 'wrap' or 'clip'")
-    if places.dtype.kind not in "biu" and places.size:  # an empty list has another dtype
-        raise TypeError(f"positions must be integers, got {places.dtype}")
+    if positions.dtype.kind not in "biu" and positions.size:  # an empty list has another dtype
+        raise TypeError(f"positions must be integers, got {positions.dtype}")
     wraps = mode == "wrap" and size > 0
-    if places.dtype == dtypes.uint64:  # int64 cannot hold the largest
-        places = (xp.remainder if wraps else xp.minimum)(places, size)
-    places = xp.astype(places, dtypes.int64, copy=False)
+    if positions.dtype == dtypes.uint64:  # int64 cannot hold the largest
+        positions = (xp.remainder if wraps else xp.minimum)(positions, size)
+    positions = xp.astype(positions, dtypes.int64, copy=False)
     if wraps:
-        return xp.remainder(places, size)
-    return xp.clip(places, 0, size - 1) if mode == "clip" and size else places
+        return xp.remainder(positions, size)
+    return xp.clip(positions, 0, size - 1) if mode == "clip" and size else positions
 
 
-def first_outside(places: Tensor, size: int, least: int = 0) -> int | None:
+def first_position_outside(positions: Tensor, size: int, lowest: int = 0) -> int | None:
     """Return the first position that is not from `least` to below `size`; None if all are."""
-    outside = xp.logical_or(xp.less(places, least), xp.greater_equal(places, size))
-    return int(places[outside][0]) if xp.any(outside) else None
+    outside = xp.logical_or(xp.less(positions, lowest), xp.greater_equal(positions, size))
+    return int(positions[outside][0]) if xp.any(outside) else None
 
 
 def unravel_index(
@@ -66,19 +66,19 @@ def unravel_index(
     >>> tl.unravel_index(tl.asarray([1, 5]), (2, 3))[0]
     Tensor([0, 1], dtype=int64, device='cpu')
     """
-    unsupported(order=None if order == "C" else order)
+    refuse_unsupported_arguments(order=None if order == "C" else order)
     places = xp.astype(arguments.indices(indices), dtypes.int64, copy=False)
     sizes = arguments.shape(shape)
     total = math.prod(sizes)
     if total > MAX_SLOTS:
         raise ValueError(f"shape {sizes} has more than 2**63 - 1 elements")
-    if (wrong := first_outside(places, total)) is not None:
+    if (wrong := first_position_outside(places, total)) is not None:
         raise ValueError(f"position {wrong} is out of bounds for shape {sizes}")
-    found: list[Tensor] = []
+    coordinates: list[Tensor] = []
     for n in reversed(sizes):
-        found.insert(0, xp.remainder(places, n))
+        coordinates.insert(0, xp.remainder(places, n))
         places = xp.floor_divide(places, n)
-    return tuple(found)
+    return tuple(coordinates)
 
 
 def ravel_multi_index(
@@ -98,18 +98,18 @@ def ravel_multi_index(
     >>> tl.ravel_multi_index((tl.asarray([0, 1]), tl.asarray([1, 2])), (2, 3))
     Tensor([1, 5], dtype=int64, device='cpu')
     """
-    unsupported(order=None if order == "C" else order)
+    refuse_unsupported_arguments(order=None if order == "C" else order)
     sizes = arguments.shape(dims)
-    parts = sequence(multi_index, "multi_index")
+    parts = as_tensor_sequence(multi_index, "multi_index")
     if len(parts) != len(sizes):
         raise ValueError(f"{len(parts)} indices for {len(sizes)} dimensions")
-    found = xp.asarray(0, device=parts[0].device)
+    positions = xp.asarray(0, device=parts[0].device)
     for part, n in zip(parts, sizes, strict=True):
-        part = wrapped(part, n, mode)
-        if (wrong := first_outside(part, n)) is not None:
+        part = wrap_positions(part, n, mode)
+        if (wrong := first_position_outside(part, n)) is not None:
             raise ValueError(f"index {wrong} is out of bounds for size {n}")
-        found = xp.add(xp.multiply(found, n), part)
-    return found
+        positions = xp.add(xp.multiply(positions, n), part)
+    return positions
 
 
 def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
@@ -122,7 +122,7 @@ def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> tl.tril_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 0, 1], dtype=int64, device='cpu')
     """
-    return _of_triangle(xp.tril, arr, k)
+    return _triangle_indices(xp.tril, arr, k)
 
 
 def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
@@ -134,14 +134,16 @@ def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> tl.triu_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 1, 1], dtype=int64, device='cpu')
     """
-    return _of_triangle(xp.triu, arr, k)
+    return _triangle_indices(xp.triu, arr, k)
 
 
-def _of_triangle(triangle: Callable[..., Tensor], arr: Any, k: SupportsIndex) -> tuple[Tensor, ...]:
+def _triangle_indices(
+    triangle_function: Callable[..., Tensor], arr: Any, k: SupportsIndex
+) -> tuple[Tensor, ...]:
     x = arguments.tensor(arr)
     if x.ndim != 2:
         raise ValueError(f"needs a rank of 2, got shape {x.shape}")
-    return xp.nonzero(triangle(xp.ones(x.shape, dtype=dtypes.bool, device=x.device), k=k))
+    return xp.nonzero(triangle_function(xp.ones(x.shape, dtype=dtypes.bool, device=x.device), k=k))
 
 
 def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:

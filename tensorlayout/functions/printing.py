@@ -13,7 +13,7 @@ from tensorlayout.devices import CPU
 from tensorlayout.errors import short_repr
 from tensorlayout.exchange.numpy import Array, convert_array, read_packed_elements
 from tensorlayout.functions.indexing import getitem
-from tensorlayout.functions.transfers import on_host, strided
+from tensorlayout.functions.transfers import ensure_strided, move_to_cpu
 from tensorlayout.plan import display_only
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
@@ -25,92 +25,96 @@ _FIRST = 8  # values in a notebook's summary
 _MOST = 40_000  # brackets and elements that are shown: edges of many dimensions are many, too
 
 
-def represent(x: Tensor) -> str:
+def format_repr(x: Tensor) -> str:
     """The text of ``repr(x)``."""
     prefix = "Tensor("
     tail = f", dtype={x.dtype}, device={str(x.device)!r}"
     layout = x.spec.layout
     if not layout.is_row_major or layout.is_padded or layout.slot_bits is not None:
         tail += f", layout={str(x.layout)!r}"
-    if instead := _left_out(x):
-        return f"{prefix}{instead}, shape={x.shape}{tail})"
-    return f"{prefix}{_values(x, prefix)}{tail})"
+    if placeholder := _values_placeholder(x):
+        return f"{prefix}{placeholder}, shape={x.shape}{tail})"
+    return f"{prefix}{_format_values(x, prefix)}{tail})"
 
 
-def text(x: Tensor) -> str:
+def format_str(x: Tensor) -> str:
     """The text of ``str(x)``: the values alone."""
-    instead = _left_out(x)
-    return f"{instead} with shape {x.shape}" if instead else _values(x, "")
+    placeholder = _values_placeholder(x)
+    return f"{placeholder} with shape {x.shape}" if placeholder else _format_values(x, "")
 
 
-def _values(x: Tensor, prefix: str) -> str:
-    edge = _edge(x)
+def _format_values(x: Tensor, prefix: str) -> str:
+    edge = _edge_item_count(x)
     with display_only.scope_with_value(True):
-        values, threshold = _shown(x, edge)
+        values, threshold = _printed_values(x, edge)
     if not x.ndim:
-        return _number(values)
+        return _format_scalar(values)
     return np.array2string(
-        _known(values), separator=", ", prefix=prefix, threshold=threshold, edgeitems=edge
+        _as_printable_dtype(values),
+        separator=", ",
+        prefix=prefix,
+        threshold=threshold,
+        edgeitems=edge,
     )
 
 
-def _known(values: Array) -> Array:
+def _as_printable_dtype(values: Array) -> Array:
     """`values` in a dtype that NumPy prints; what it does not know it prints as scalars' reprs."""
     if dtypes.is_numpy_dtype(values.dtype):
         return values
     return convert_array(values, dtypes.widened_dtype(values.dtype))
 
 
-def _number(number: Array) -> str:
+def _format_scalar(number: Array) -> str:
     """The fewest digits that read back as an array of rank 0: 450 as the 448 of float8_e4m3fn."""
     value: Any = number[()]
     if not dtypes.is_bfloat16(number.dtype):
-        return str(_known(number)[()])
+        return str(_as_printable_dtype(number)[()])
     exact = float(value)
     texts = (str(float(f"{exact:.{digits}g}")) for digits in (1, 2, 3))
     return next((t for t in texts if type(value)(float(t)) == value), str(float(f"{exact:.4g}")))
 
 
-def _edge(x: Tensor) -> int:
+def _edge_item_count(x: Tensor) -> int:
     """How many elements at each end of a dimension are shown; 0 where even one is too much."""
     most = _MOST // max(x.ndim, 1)
     fitting = (e for e in (_EDGE, 1) if math.prod(min(n, 2 * e) for n in x.shape) <= most)
     return _EDGE if x.size <= _THRESHOLD else next(fitting, 0)
 
 
-def _left_out(x: Tensor) -> str:
+def _values_placeholder(x: Tensor) -> str:
     """Return the text in place of values if there are none, or too many; else empty text."""
     if x.size == 0:
         return "[]"
-    return "" if _edge(x) else "[...]"
+    return "" if _edge_item_count(x) else "[...]"
 
 
-def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
+def _printed_values(x: Tensor, edge: int) -> tuple[Any, int]:
     """An array that reads like `x`, or its edges alone, and the threshold of NumPy to show them."""
     if x.device == CPU and x.spec.layout.is_strided:
         return x.memory, _THRESHOLD
     if x.size <= _THRESHOLD:
-        return strided("__repr__", on_host(x)).memory, _THRESHOLD
+        return ensure_strided("__repr__", move_to_cpu(x)).memory, _THRESHOLD
     if x.spec.layout.slot_bits is not None:  # whose edges may begin no byte
-        x = x if x.device == CPU else strided("__repr__", x)
+        x = x if x.device == CPU else ensure_strided("__repr__", x)
     both = slice(edge), slice(-edge, None)  # the first and the last indices of a dimension, or all
     ends = [(slice(None),) if n <= 2 * edge else both for n in x.shape]
     values = np.zeros([min(n, 2 * edge + 1) for n in x.shape], x.dtype)
     for corner in itertools.product(*ends):
-        values[corner] = _part(x, corner)
+        values[corner] = _fetch_elements(x, corner)
     return values, 0
 
 
-def _part(x: Tensor, key: tuple[slice, ...]) -> Any:
+def _fetch_elements(x: Tensor, key: tuple[slice, ...]) -> Any:
     """Few elements of `x`, wherever it is."""
     if x.device == CPU and x.spec.layout.slot_bits is not None:
         ranges = [range(*s.indices(n)) for s, n in zip(key, x.shape, strict=True)]
-        found = read_packed_elements(x, itertools.product(*ranges))
-        return found.reshape([len(r) for r in ranges])
-    return strided("__repr__", on_host(getitem(x, key))).memory
+        elements = read_packed_elements(x, itertools.product(*ranges))
+        return elements.reshape([len(r) for r in ranges])
+    return ensure_strided("__repr__", move_to_cpu(getitem(x, key))).memory
 
 
-def html(x: Tensor) -> str:
+def format_html(x: Tensor) -> str:
     """What notebooks show: facts, the picture of the layout, first values. Quick at any size.
 
     `x`: any tensor. Of one on another device, only what is shown is fetched.
@@ -124,22 +128,22 @@ def html(x: Tensor) -> str:
     if x.size:
         first = (np.unravel_index(n, x.shape) for n in range(min(x.size, _FIRST)))
         if layout.slot_bits is not None and x.device != CPU:
-            x = strided("__repr__", x)
-        keys = (tuple(slice(int(i), int(i) + 1) for i in at) for at in first)
-        values = [_number(_part(x, key).reshape(())) for key in keys]
+            x = ensure_strided("__repr__", x)
+        keys = (tuple(slice(int(i), int(i) + 1) for i in index) for index in first)
+        values = [_format_scalar(_fetch_elements(x, key).reshape(())) for key in keys]
         facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
     return drawing.summary_html(layout, facts)
 
 
-def formatted(x: Tensor, form: str) -> str:
+def format_with_spec(x: Tensor, format_spec: str) -> str:
     """``format(x, form)``: of the value at rank 0, of the text otherwise."""
-    value: Any = text(x)
-    if x.ndim == 0 and form:
-        value = _known(strided("__repr__", on_host(x)).memory).item()
+    value: Any = format_str(x)
+    if x.ndim == 0 and format_spec:
+        value = _as_printable_dtype(ensure_strided("__repr__", move_to_cpu(x)).memory).item()
     try:
-        return format(value, form)
+        return format(value, format_spec)
     except ValueError:
-        came = f"a {x.dtype}"
+        subject = f"a {x.dtype}"
         if x.ndim:
-            came = f"shape {x.shape}, whose text is formatted; only rank 0 is a number"
-        raise ValueError(f"format: {short_repr(form)} does not suit {came}") from None
+            subject = f"shape {x.shape}, whose text is formatted; only rank 0 is a number"
+        raise ValueError(f"format: {short_repr(format_spec)} does not suit {subject}") from None

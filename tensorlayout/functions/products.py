@@ -11,9 +11,9 @@ from typing import Any, Literal, SupportsIndex
 from tensorlayout import dtypes, errors
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.linear_algebra import summed_products
-from tensorlayout.functions.operands import counted, lines, tensors
-from tensorlayout.functions.outputs import given
+from tensorlayout.functions.linear_algebra import sum_of_products
+from tensorlayout.functions.operands import as_tensors, bools_to_integers, flatten_operands
+from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.functions.padding import pad
 from tensorlayout.plan import Library, matrices
 from tensorlayout.plan.matrices import expand_einsum_subscripts
@@ -60,14 +60,14 @@ def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
     >>> tl.dot(tl.asarray([1, 2]), tl.asarray([3, 4]))
     Tensor(11, dtype=int64, device='cpu')
     """
-    x, y = tensors(a, b, weak=False)
+    x, y = as_tensors(a, b, weak=False)
     if not x.ndim or not y.ndim:
-        found = _elementwise_product(x, y)
+        result = _elementwise_product(x, y)
     elif x.ndim <= 2 and y.ndim <= 2:
-        found = xp.matmul(x, y)
+        result = xp.matmul(x, y)
     else:
-        found = xp.tensordot(x, y, axes=(-1, -1 if y.ndim == 1 else -2))
-    return given("dot", found, out)
+        result = xp.tensordot(x, y, axes=(-1, -1 if y.ndim == 1 else -2))
+    return store_in_out("dot", result, out)
 
 
 def _elementwise_product(x: Tensor, y: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     >>> tl.vdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return xp.vecdot(*lines(a, b, weak=False))
+    return xp.vecdot(*flatten_operands(a, b, weak=False))
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
@@ -98,7 +98,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     >>> tl.inner(tl.asarray([1, 2]), tl.asarray([3, 4]))
     Tensor(11, dtype=int64, device='cpu')
     """
-    x, y = tensors(a, b, weak=False)
+    x, y = as_tensors(a, b, weak=False)
     if not x.ndim or not y.ndim:
         return _elementwise_product(x, y)
     return xp.tensordot(x, y, axes=(-1, -1))
@@ -116,8 +116,8 @@ def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
             [6, 8]], dtype=int64, device='cpu')
     """
     if type(a) is type(b) is Tensor and a.ndim == b.ndim == 1:
-        return given("outer", summed_products(_OUTER, a, b), out)
-    return given("outer", summed_products(_OUTER, *lines(a, b, weak=False)), out)
+        return store_in_out("outer", sum_of_products(_OUTER, a, b), out)
+    return store_in_out("outer", sum_of_products(_OUTER, *flatten_operands(a, b, weak=False)), out)
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
@@ -129,9 +129,9 @@ def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
     >>> tl.kron(tl.asarray([1, 10]), tl.asarray([1, 2]))
     Tensor([ 1,  2, 10, 20], dtype=int64, device='cpu')
     """
-    x, y = tensors(a, b, weak=False)
+    x, y = as_tensors(a, b, weak=False)
     rank = max(x.ndim, y.ndim)
-    x, y = (each[(None,) * (rank - each.ndim)] for each in (x, y))
+    x, y = (operand[(None,) * (rank - operand.ndim)] for operand in (x, y))
     left = xp.reshape(x, [size for n in x.shape for size in (n, 1)])
     right = xp.reshape(y, [size for n in y.shape for size in (1, n)])
     shape = [n * m for n, m in zip(x.shape, y.shape, strict=True)]
@@ -156,7 +156,7 @@ def cross(
     >>> tl.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
     Tensor([0, 0, 1], dtype=int64, device='cpu')
     """
-    x, y = tensors(a, b)
+    x, y = as_tensors(a, b)
     if axis is not None:
         axisa = axisb = axisc = arguments.integer("axis", axis)
     if axisa == axisb == axisc and arguments.integer("axisa", axisa) < 0:
@@ -182,26 +182,30 @@ def einsum(
         raise TypeError(f"takes no {name}={arguments.shown(value)} with tensors")
     subscripts = operands[0] if operands else None
     if not isinstance(subscripts, str):
-        came = arguments.shown(subscripts)
-        raise TypeError(f"the first argument must be the subscripts, got {came}")
+        subscripts_text = arguments.shown(subscripts)
+        raise TypeError(f"the first argument must be the subscripts, got {subscripts_text}")
     if len(operands) == 1:
         raise ValueError("operands must hold at least one tensor, got none")
-    parts = tensors(*operands[1:])
+    parts = as_tensors(*operands[1:])
     terms = subscripts.partition("->")[0].count(",") + 1
     if terms != len(parts) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
-        most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
-        raise _unfit(subscripts, parts, f"each operand is named once, {most}")
+        limits_text = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
+        raise _subscripts_error(subscripts, parts, f"each operand is named once, {limits_text}")
     try:
-        spelled, _ = expand_einsum_subscripts(subscripts, tuple([x.shape for x in parts]))
+        explicit_subscripts, _ = expand_einsum_subscripts(
+            subscripts, tuple([x.shape for x in parts])
+        )
     except ValueError as error:
-        raise _unfit(subscripts, parts, str(error)) from None
-    return given("einsum", dispatch.library(_EINSUM, *parts, subscripts=spelled), out)
+        raise _subscripts_error(subscripts, parts, str(error)) from None
+    return store_in_out(
+        "einsum", dispatch.library(_EINSUM, *parts, subscripts=explicit_subscripts), out
+    )
 
 
-def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:
+def _subscripts_error(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:
     shapes = errors.truncate(", ".join(str(x.shape) for x in parts))
-    came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
-    return ValueError(f"{came}: {errors.truncate(reason)}")
+    mismatch = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
+    return ValueError(f"{mismatch}: {errors.truncate(reason)}")
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor:
@@ -215,12 +219,12 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
     >>> tl.convolve(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
     Tensor([ 1, 12, 23, 30], dtype=int64, device='cpu')
     """
-    x, y = tensors(a, v, weak=False)
-    x, y = (each if each.ndim else xp.reshape(each, (1,)) for each in (x, y))
-    _check_lines(x, y)
+    x, y = as_tensors(a, v, weak=False)
+    x, y = (operand if operand.ndim else xp.reshape(operand, (1,)) for operand in (x, y))
+    _check_nonempty_vectors(x, y)
     if x.size < y.size:
         x, y = y, x
-    return _slid(x, y[::-1], mode)
+    return _sliding_products(x, y[::-1], mode)
 
 
 def correlate(
@@ -235,20 +239,20 @@ def correlate(
     >>> tl.correlate(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
     Tensor([21, 32], dtype=int64, device='cpu')
     """
-    x, y = tensors(a, v, weak=False)
-    _check_lines(x, y)
+    x, y = as_tensors(a, v, weak=False)
+    _check_nonempty_vectors(x, y)
     conjugate = xp.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
-        return _slid(x, conjugate, mode)
-    return _slid(conjugate, x, mode)[::-1]
+        return _sliding_products(x, conjugate, mode)
+    return _sliding_products(conjugate, x, mode)[::-1]
 
 
-def _check_lines(x: Tensor, y: Tensor) -> None:
+def _check_nonempty_vectors(x: Tensor, y: Tensor) -> None:
     if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
         raise ValueError(f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
 
 
-def _slid(x: Tensor, y: Tensor, mode: str) -> Tensor:
+def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """The sums of products of `y` with each window of `x`, which is the longer one."""
     arguments.choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
@@ -266,13 +270,13 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
     >>> tl.polyval([1, 0, -1], tl.asarray([2, 3]))
     Tensor([3, 8], dtype=int64, device='cpu')
     """
-    factors, at = tensors(p, x, weak=False)
+    factors, points = as_tensors(p, x, weak=False)
     if factors.ndim != 1:
         raise ValueError(f"p must be coefficients of rank 1, got shape {factors.shape}")
-    found = xp.zeros_like(at)
+    result = xp.zeros_like(points)
     for factor in factors:
-        found = xp.add(xp.multiply(found, at), factor)
-    return found
+        result = xp.add(xp.multiply(result, points), factor)
+    return result
 
 
 def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
@@ -287,11 +291,11 @@ def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) 
     Tensor([[4, 2, 1],
             [9, 3, 1]], dtype=int64, device='cpu')
     """
-    line = counted(x)
-    if line.ndim != 1:
-        raise ValueError(f"needs a rank of 1, got shape {line.shape}")
-    number = line.size if N is None else arguments.count("N", N)
-    powers = xp.arange(number, device=line.device)
+    vector = bools_to_integers(x)
+    if vector.ndim != 1:
+        raise ValueError(f"needs a rank of 1, got shape {vector.shape}")
+    column_count = vector.size if N is None else arguments.count("N", N)
+    powers = xp.arange(column_count, device=vector.device)
     powers = powers if increasing else powers[::-1]
-    kind = dtypes.promote_dtypes(line.dtype, dtypes.int64)
-    return xp.pow(xp.astype(line, kind, copy=False)[:, None], powers[None])
+    kind = dtypes.promote_dtypes(vector.dtype, dtypes.int64)
+    return xp.pow(xp.astype(vector, kind, copy=False)[:, None], powers[None])

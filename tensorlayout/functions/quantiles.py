@@ -11,9 +11,13 @@ from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import describe_memory_error
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import counted, mean_dtype, unsupported
-from tensorlayout.functions.outputs import given
-from tensorlayout.functions.transfers import on_host
+from tensorlayout.functions.operands import (
+    bools_to_integers,
+    mean_dtype,
+    refuse_unsupported_arguments,
+)
+from tensorlayout.functions.outputs import store_in_out
+from tensorlayout.functions.transfers import move_to_cpu
 from tensorlayout.layout import MAX_RANK
 from tensorlayout.plan import DISCRETE, QUANTILE_METHODS, QuantileMethod, Reduce
 from tensorlayout.tensor import Tensor
@@ -45,7 +49,9 @@ def median(
     >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
     Tensor([2., 4.], dtype=float64, device='cpu')
     """
-    return _of_fractions("median", counted(a), 0.5, 1, axis, out, "linear", keepdims)
+    return _call_quantile_function(
+        "median", bools_to_integers(a), 0.5, 1, axis, out, "linear", keepdims
+    )
 
 
 def nanmedian(
@@ -64,7 +70,9 @@ def nanmedian(
     >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
     Tensor([3.], dtype=float64, device='cpu')
     """
-    return _of_fractions("nanmedian", counted(a), 0.5, 1, axis, out, "linear", keepdims)
+    return _call_quantile_function(
+        "nanmedian", bools_to_integers(a), 0.5, 1, axis, out, "linear", keepdims
+    )
 
 
 def quantile(
@@ -93,7 +101,7 @@ def quantile(
     >>> tl.quantile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [0.25, 0.5])
     Tensor([1.75, 2.5 ], dtype=float64, device='cpu')
     """
-    return _of_fractions("quantile", a, q, 1, axis, out, method, keepdims, weights)
+    return _call_quantile_function("quantile", a, q, 1, axis, out, method, keepdims, weights)
 
 
 def nanquantile(
@@ -117,7 +125,7 @@ def nanquantile(
     >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    return _of_fractions("nanquantile", a, q, 1, axis, out, method, keepdims, weights)
+    return _call_quantile_function("nanquantile", a, q, 1, axis, out, method, keepdims, weights)
 
 
 def percentile(
@@ -141,7 +149,7 @@ def percentile(
     >>> tl.percentile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [25, 50])
     Tensor([1.75, 2.5 ], dtype=float64, device='cpu')
     """
-    return _of_fractions("percentile", a, q, 100, axis, out, method, keepdims, weights)
+    return _call_quantile_function("percentile", a, q, 100, axis, out, method, keepdims, weights)
 
 
 def nanpercentile(
@@ -165,14 +173,14 @@ def nanpercentile(
     >>> tl.nanpercentile(tl.asarray([1.0, tl.nan, 3.0]), 50)
     Tensor(2.0, dtype=float64, device='cpu')
     """
-    return _of_fractions("nanpercentile", a, q, 100, axis, out, method, keepdims, weights)
+    return _call_quantile_function("nanpercentile", a, q, 100, axis, out, method, keepdims, weights)
 
 
-def _of_fractions(
-    name: str,
+def _call_quantile_function(
+    function_name: str,
     a: Any,
     q: Any,
-    whole: int,
+    full_scale: int,
     axis: Axis,
     out: Tensor | None,
     method: str,
@@ -180,64 +188,77 @@ def _of_fractions(
     weights: Any = None,
 ) -> Tensor:
     """Carry out a call whose `q` counts from 0 to `whole`."""
-    unsupported(weights=weights)
-    x, numbers = arguments.tensor(a), _numbers(q)
+    refuse_unsupported_arguments(weights=weights)
+    x, numbers = arguments.tensor(a), _as_real_array(q)
     floats = dtypes.is_in_category(x.dtype, "real floating")
     if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
-        kind = np.true_divide(numbers[:0], whole).dtype if whole != 1 else numbers.dtype
+        kind = np.true_divide(numbers[:0], full_scale).dtype if full_scale != 1 else numbers.dtype
         x = xp.astype(x, dtypes.promote_dtypes(x.dtype, kind), copy=False)
     try:
-        fractions = np.true_divide(numbers, whole, dtype=np.float64)
+        fractions = np.true_divide(numbers, full_scale, dtype=np.float64)
     except MemoryError as error:
         raise MemoryError(describe_memory_error(error)) from None
     if not ((fractions >= 0) & (fractions <= 1)).all():
-        raise ValueError(f"q must be from 0 to {whole}, got {arguments.shown(q)}")
-    return given(name, _quantiles(name, x, fractions, axis, method, keepdims), out)
+        raise ValueError(f"q must be from 0 to {full_scale}, got {arguments.shown(q)}")
+    return store_in_out(
+        function_name,
+        _quantiles_along_axes(function_name, x, fractions, axis, method, keepdims),
+        out,
+    )
 
 
-def _quantiles(
-    name: str, x: Tensor, fractions: Array, axis: Axis, method: str, keepdims: bool
+def _quantiles_along_axes(
+    function_name: str, x: Tensor, fractions: Array, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
     arguments.choice("method", method, QUANTILE_METHODS)
     dims = arguments.dims(axis, x.ndim)
-    kept = arguments.truth("keepdims", keepdims)
+    keeps_dims = arguments.truth("keepdims", keepdims)
     exact = method in DISCRETE
     has_nan = dtypes.is_in_category(x.dtype, "floating-point")
     if exact and not has_nan and any(x.shape[d] == 0 for d in dims):
         rule = f"needs at least one element along axis {dims}, because {x.dtype} has no NaN"
         raise IndexError(f"{rule}; got shape {x.shape}")
     if x.ndim == MAX_RANK:
-        return _quantiles_of_most_dims(name, x, fractions, dims, method, kept)
+        return _quantiles_at_max_rank(function_name, x, fractions, dims, method, keeps_dims)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
     # gives them all, in one pass and in the order of `x`.
-    wide = xp.broadcast_to(x, (fractions.size, *x.shape))
-    static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
+    repeated = xp.broadcast_to(x, (fractions.size, *x.shape))
+    static = (tuple(fractions.ravel().tolist()), method, function_name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
-    key = (wide.spec, inner, kept, x.dtype if exact else mean_dtype(x, None), *static)
-    found = dispatch.call(_QUANTILES[name], key, (wide,))
+    key = (repeated.spec, inner, keeps_dims, x.dtype if exact else mean_dtype(x, None), *static)
+    result = dispatch.call(_QUANTILES[function_name], key, (repeated,))
     if fractions.ndim == 0:
-        return xp.squeeze(found, 0)
+        return xp.squeeze(result, 0)
     # The first dimension split: a view, as it is the slowest.
-    return found if fractions.ndim == 1 else xp.reshape(found, (*fractions.shape, *found.shape[1:]))
+    return (
+        result if fractions.ndim == 1 else xp.reshape(result, (*fractions.shape, *result.shape[1:]))
+    )
 
 
-def _quantiles_of_most_dims(
-    name: str, x: Tensor, fractions: Any, dims: tuple[int, ...], method: str, keepdims: bool
+def _quantiles_at_max_rank(
+    function_name: str,
+    x: Tensor,
+    fractions: Any,
+    dims: tuple[int, ...],
+    method: str,
+    keepdims: bool,
 ) -> Tensor:
     """Drop a dimension of size 1, to make room for the fractions: of 64, two have that size."""
-    spare = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
-    rest = tuple(d - (d > spare) for d in dims if d != spare)
-    found = _quantiles(name, xp.squeeze(x, spare), fractions, rest, method, keepdims)
-    if spare in dims and not keepdims:
-        return found
-    place = spare if keepdims else spare - sum(d < spare for d in dims)
-    return xp.expand_dims(found, axis=place + fractions.ndim)
+    unit_dim = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
+    other_dims = tuple(d - (d > unit_dim) for d in dims if d != unit_dim)
+    result = _quantiles_along_axes(
+        function_name, xp.squeeze(x, unit_dim), fractions, other_dims, method, keepdims
+    )
+    if unit_dim in dims and not keepdims:
+        return result
+    new_dim = unit_dim if keepdims else unit_dim - sum(d < unit_dim for d in dims)
+    return xp.expand_dims(result, axis=new_dim + fractions.ndim)
 
 
-def _numbers(q: Any) -> Array:
+def _as_real_array(q: Any) -> Array:
     """Return `q`, a real number or numbers in any arrangement, as an array."""
     try:
-        numbers = np.asarray(on_host(q) if isinstance(q, Tensor) else q)
+        numbers = np.asarray(move_to_cpu(q) if isinstance(q, Tensor) else q)
     except MemoryError as error:
         raise MemoryError(describe_memory_error(error)) from None
     except (TypeError, ValueError):  # lists of several lengths

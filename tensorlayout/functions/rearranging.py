@@ -9,8 +9,8 @@ from typing import SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.operands import line, there
-from tensorlayout.functions.transfers import copied
+from tensorlayout.functions.operands import asarray_on_device_of, operand_and_dim
+from tensorlayout.functions.transfers import copy_tensor
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Gather, Library, View
 from tensorlayout.tensor import Tensor
@@ -49,40 +49,48 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     axes = arguments.integers(axis)
     order = x.layout.minor_to_major
     if axes is None:
-        by = sum(steps) if isinstance(steps, tuple) else steps
-        return _ordered(xp.reshape(roll(xp.reshape(x, (-1,)), by, 0), x.shape), order)
+        distance = sum(steps) if isinstance(steps, tuple) else steps
+        return _pack_in_order(xp.reshape(roll(xp.reshape(x, (-1,)), distance, 0), x.shape), order)
     shifts = steps if isinstance(steps, tuple) else (steps,)
-    given = axes if isinstance(axes, tuple) else (axes,)
-    shifts = shifts * len(given) if len(shifts) == 1 else shifts
-    given = given * len(shifts) if len(given) == 1 else given
-    if len(shifts) != len(given):
-        came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
-        raise ValueError(f"{came} must have equal lengths")
+    roll_axes = axes if isinstance(axes, tuple) else (axes,)
+    shifts = shifts * len(roll_axes) if len(shifts) == 1 else shifts
+    roll_axes = roll_axes * len(shifts) if len(roll_axes) == 1 else roll_axes
+    if len(shifts) != len(roll_axes):
+        arguments_text = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
+        raise ValueError(f"{arguments_text} must have equal lengths")
     if x.layout.slot_bits is not None:  # whose parts may begin no byte
-        x = copied("roll", x, Layout.packed(x.shape, order))
+        x = copy_tensor("roll", x, Layout.packed(x.shape, order))
     # All of them before anything moves; one may occur twice.
-    dims = [arguments.dim(d, x.ndim) for d in given]
-    for dim, by in zip(dims, shifts, strict=True):
-        at = -by % max(x.shape[dim], 1)
-        before = [slice(None)] * dim
-        x = xp.concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
+    dims = [arguments.dim(d, x.ndim) for d in roll_axes]
+    for dim, distance in zip(dims, shifts, strict=True):
+        split_point = -distance % max(x.shape[dim], 1)
+        outer_slices = [slice(None)] * dim
+        x = xp.concat(
+            [
+                x[(*outer_slices, slice(split_point, None))],
+                x[(*outer_slices, slice(0, split_point))],
+            ],
+            axis=dim,
+        )
     if not dims:
-        return copied("roll", x, Layout.packed(x.shape, order))
+        return copy_tensor("roll", x, Layout.packed(x.shape, order))
     # A part of tiles may be of another order than all of them.
-    return x if x.layout.minor_to_major == order else _ordered(x, order)
+    return x if x.layout.minor_to_major == order else _pack_in_order(x, order)
 
 
-def _ordered(x: Tensor, order: tuple[int, ...]) -> Tensor:
+def _pack_in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
     """`x`, which is packed, with its dimensions in this order in memory; a view if they are."""
-    wanted = Layout.packed(x.shape, order)
-    if x.layout.same_placement(wanted):
-        return _merged("roll", x, x.shape, order)
-    return copied("roll", x, wanted)
+    target_layout = Layout.packed(x.shape, order)
+    if x.layout.same_placement(target_layout):
+        return _merge_packed_dims("roll", x, x.shape, order)
+    return copy_tensor("roll", x, target_layout)
 
 
-def _merged(name: str, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
+def _merge_packed_dims(
+    function_name: str, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...]
+) -> Tensor:
     """`x`, which is packed, under a shape that merges dimensions next to each other: a view."""
-    return dispatch.call(_MERGED[name], (x.spec, shape, order), (x,))
+    return dispatch.call(_MERGED[function_name], (x.spec, shape, order), (x,))
 
 
 def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
@@ -97,18 +105,20 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
     Tensor([2, 3, 3], dtype=int64, device='cpu')
     """
-    x, dim = line(a, axis)
+    x, dim = operand_and_dim(a, axis)
     if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
-        repeats = there(repeats, x)
+        repeats = asarray_on_device_of(repeats, x)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
-        counts = _counts(repeats, x.shape[dim])
+        counts = _check_repeat_counts(repeats, x.shape[dim])
         positions = dispatch.library(_POSITIONS, counts)
         return dispatch.call(_REPEAT, (x.spec, (dim,), False, positions.spec), (x, positions))
     times = arguments.count("repeats", repeats)
-    return _copies("repeat", x, [times if d == dim else 1 for d in range(x.ndim)], inside=True)
+    return _copy_repeated(
+        "repeat", x, [times if d == dim else 1 for d in range(x.ndim)], per_slice=True
+    )
 
 
-def _counts(repeats: Tensor, size: int) -> Tensor:
+def _check_repeat_counts(repeats: Tensor, size: int) -> Tensor:
     if not dtypes.is_in_category(repeats.dtype, "integral"):
         raise TypeError(f"repeats must be integers, got {repeats.dtype}")
     if repeats.shape not in ((size,), (1,)):
@@ -136,17 +146,21 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
             [1, 2, 1, 2]], dtype=int64, device='cpu')
     """
     x = arguments.tensor(A)
-    given = arguments.integers(reps, "reps", none=False)
-    times = (given,) if isinstance(given, int) else given
+    repetitions = arguments.integers(reps, "reps", none=False)
+    times = (repetitions,) if isinstance(repetitions, int) else repetitions
     if any(n < 0 for n in times):
         raise ValueError(f"reps must not be negative, got {arguments.shown(times)}")
-    new = max(len(times) - x.ndim, 0)
-    if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
-        x = xp.broadcast_to(x, (*(1,) * new, *x.shape))
-    return _copies("tile", x, (1,) * (x.ndim - len(times)) + times, inside=False)
+    added_dims = max(len(times) - x.ndim, 0)
+    if (
+        added_dims
+    ):  # by a leading dimension that broadcasting adds, which is the slowest in any order
+        x = xp.broadcast_to(x, (*(1,) * added_dims, *x.shape))
+    return _copy_repeated("tile", x, (1,) * (x.ndim - len(times)) + times, per_slice=False)
 
 
-def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tensor:
+def _copy_repeated(
+    function_name: str, x: Tensor, times: Sequence[int], *, per_slice: bool
+) -> Tensor:
     """Each dimension `times` as long, in one copy: each slice several times, or the whole.
 
     Every dimension is seen as two, the size and the number of copies, the faster one last in the
@@ -155,15 +169,17 @@ def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tens
     """
     halves: list[tuple[int, int, int]] = []  # the dimension, the size before, the size afterwards
     for d, (n, count) in enumerate(zip(x.shape, times, strict=True)):
-        pair = ((d, n, n), (d, 1, count)) if inside else ((d, 1, count), (d, n, n))
+        pair = ((d, n, n), (d, 1, count)) if per_slice else ((d, 1, count), (d, n, n))
         halves += [half for half in pair if half[1:] != (1, 1)]
-    seen = xp.reshape(x, tuple(n for _, n, _ in halves))
-    wide = dispatch.call(_WIDE[name], (seen.spec, tuple(n for _, _, n in halves)), (seen,))
-    place = {d: p for p, d in enumerate(x.layout.minor_to_major)}
-    order = sorted(range(len(halves)), key=lambda i: (place[halves[i][0]], -i))
-    packed = copied(name, wide, Layout.packed(wide.shape, order))
+    split_view = xp.reshape(x, tuple(n for _, n, _ in halves))
+    broadcast = dispatch.call(
+        _WIDE[function_name], (split_view.spec, tuple(n for _, _, n in halves)), (split_view,)
+    )
+    memory_rank = {d: p for p, d in enumerate(x.layout.minor_to_major)}
+    order = sorted(range(len(halves)), key=lambda i: (memory_rank[halves[i][0]], -i))
+    packed = copy_tensor(function_name, broadcast, Layout.packed(broadcast.shape, order))
     shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
-    return _merged(name, packed, shape, x.layout.minor_to_major)
+    return _merge_packed_dims(function_name, packed, shape, x.layout.minor_to_major)
 
 
 def resize(a: Tensor, new_shape: Integers) -> Tensor:

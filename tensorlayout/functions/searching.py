@@ -10,8 +10,8 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
-from tensorlayout.functions.operands import beside, truths
-from tensorlayout.functions.outputs import WHERE, given, reduced
+from tensorlayout.functions.operands import as_bool_tensor, as_tensor_on_device_of
+from tensorlayout.functions.outputs import WHERE, call_reduction, store_in_out
 from tensorlayout.plan import Library, Nonzero, Reduce, Results, Shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand
@@ -56,25 +56,25 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None or y is None:
         raise TypeError("needs both x and y, or neither of them, got NoneType")
     if not is_mask or type(x) is list or type(y) is list:
-        beside_all = next((each for each in (condition, x, y) if isinstance(each, Tensor)), None)
-        first = arguments.tensor(condition) if beside_all is None else beside_all
-        condition = truths(condition, first)
-        x, y = (beside(v, first) if type(v) is list else v for v in (x, y))
+        first_tensor = next((item for item in (condition, x, y) if isinstance(item, Tensor)), None)
+        first = arguments.tensor(condition) if first_tensor is None else first_tensor
+        condition = as_bool_tensor(condition, first)
+        x, y = (as_tensor_on_device_of(v, first) if type(v) is list else v for v in (x, y))
     return dispatch.elementwise(WHERE, condition, x, y)
 
 
-def _positions(shapes: Sequence[Shape], dtype: dtypes.DType, *, side: str) -> Results:
-    line, values = shapes
-    if len(line) != 1:
-        raise ValueError(f"a must have rank 1, got shape {line}")
-    return [(values, dtypes.int64)]
+def _searchsorted_results(shapes: Sequence[Shape], dtype: dtypes.DType, *, side: str) -> Results:
+    sorted_shape, value_shape = shapes
+    if len(sorted_shape) != 1:
+        raise ValueError(f"a must have rank 1, got shape {sorted_shape}")
+    return [(value_shape, dtypes.int64)]
 
 
 _ARGMAX = Reduce("argmax", "real numeric", "argmax", dtypes.int64, False, single=True)
 _ARGMIN = Reduce("argmin", "real numeric", "argmin", dtypes.int64, False, single=True)
 _COUNT = Reduce("count_nonzero", "any", "count_nonzero", dtypes.int64)
 _NONZERO = Nonzero()
-_SEARCH = Library("searchsorted", "real numeric", _positions)
+_SEARCH = Library("searchsorted", "real numeric", _searchsorted_results)
 
 
 def argmax(
@@ -97,8 +97,8 @@ def argmax(
     """
     if type(a) is Tensor and a.spec.dtype.kind == "b":
         a = astype(a, dtypes.uint8)  # which has an order
-    found = reduced(_ARGMAX, a, axis, keepdims)
-    return found if out is None else given("argmax", found, out)
+    result = call_reduction(_ARGMAX, a, axis, keepdims)
+    return result if out is None else store_in_out("argmax", result, out)
 
 
 def argmin(
@@ -119,8 +119,8 @@ def argmin(
     """
     if type(a) is Tensor and a.spec.dtype.kind == "b":
         a = astype(a, dtypes.uint8)  # which has an order
-    found = reduced(_ARGMIN, a, axis, keepdims)
-    return found if out is None else given("argmin", found, out)
+    result = call_reduction(_ARGMIN, a, axis, keepdims)
+    return result if out is None else store_in_out("argmin", result, out)
 
 
 def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
@@ -134,7 +134,7 @@ def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Te
     >>> tl.count_nonzero(tl.asarray([[0, 7], [8, 9]]), axis=0)
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    return reduced(_COUNT, a, axis, keepdims)
+    return call_reduction(_COUNT, a, axis, keepdims)
 
 
 def nonzero(a: Tensor) -> tuple[Tensor, ...]:
@@ -183,29 +183,33 @@ def searchsorted(
     """
     arguments.choice("side", side, ("left", "right"), "'left' or 'right'")
     line = arguments.tensor(a)
-    values = v if type(v) is Tensor else _values(v, line)
+    values = v if type(v) is Tensor else _search_values(v, line)
     if sorter is not None:
-        line = _in_order(line, arguments.tensor(sorter, "sorter"))
+        line = _apply_sorter(line, arguments.tensor(sorter, "sorter"))
     return dispatch.library(_SEARCH, line, values, side=side)
 
 
-def _values(v: Any, line: Tensor) -> Tensor:
+def _search_values(v: Any, sorted_values: Tensor) -> Tensor:
     """Return what is searched in `line` as a tensor; an array of any library is moved there."""
-    kind = dtypes.promote_with_scalar(line.dtype, type(v)) if type(v) in dtypes.SCALARS else None
+    kind = (
+        dtypes.promote_with_scalar(sorted_values.dtype, type(v))
+        if type(v) in dtypes.SCALARS
+        else None
+    )
     try:
-        return asarray(v, dtype=kind, device=line.device)
+        return asarray(v, dtype=kind, device=sorted_values.device)
     except OverflowError:  # a number beyond the dtype of the line goes to one of the ends
-        return asarray(v, device=line.device)
+        return asarray(v, device=sorted_values.device)
 
 
-def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
+def _apply_sorter(values: Tensor, sorter: Tensor) -> Tensor:
     if not dtypes.is_in_category(sorter.dtype, "integral"):
         raise TypeError(f"sorter must have an integer dtype, got {sorter.dtype}")
-    if line.ndim != 1 or sorter.shape != line.shape:
-        shapes = f"{line.shape} and {sorter.shape}"
+    if values.ndim != 1 or sorter.shape != values.shape:
+        shapes = f"{values.shape} and {sorter.shape}"
         raise ValueError(f"a must have rank 1 and sorter its shape, got shapes {shapes}")
     try:
-        return line[sorter]
+        return values[sorter]
     except IndexError:
-        msg = f"sorter holds positions out of bounds for a of shape {line.shape}"
+        msg = f"sorter holds positions out of bounds for a of shape {values.shape}"
         raise IndexError(msg) from None

@@ -12,9 +12,21 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import beside, check_finite, line, promoted, tensors, truths
-from tensorlayout.functions.outputs import given
-from tensorlayout.functions.positions import Mode, first_outside, integral, wrapped
+from tensorlayout.functions.operands import (
+    as_bool_tensor,
+    as_tensor_on_device_of,
+    as_tensors,
+    check_finite,
+    operand_and_dim,
+    promote_tensors,
+)
+from tensorlayout.functions.outputs import store_in_out
+from tensorlayout.functions.positions import (
+    Mode,
+    as_integer_tensor,
+    first_position_outside,
+    wrap_positions,
+)
 from tensorlayout.plan import Gather, broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
@@ -57,18 +69,18 @@ def take(
     if type(a) is Tensor and type(axis) is int and 0 <= axis < len(a.spec.layout.shape):
         dim = axis  # the usual case, without a call
     else:
-        a, dim = line(a, axis)
+        a, dim = operand_and_dim(a, axis)
     if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
         msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
         raise IndexError(msg)
     positions = indices if type(indices) is Tensor else xp.asarray(indices, device=a.device)
     if type(indices) in (list, tuple) and positions.size == 0:  # of no dtype
         positions = xp.astype(positions, dtypes.int64)
-    places = integral(positions)
+    places = as_integer_tensor(positions)
     if mode != "raise":
-        places = wrapped(places, a.shape[dim], mode)
-    found = dispatch.call(_TAKE, (a.spec, (dim,), False, places.spec), (a, places))
-    return found if out is None else given("take", found, out)
+        places = wrap_positions(places, a.shape[dim], mode)
+    result = dispatch.call(_TAKE, (a.spec, (dim,), False, places.spec), (a, places))
+    return result if out is None else store_in_out("take", result, out)
 
 
 def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None = -1) -> Tensor:
@@ -83,20 +95,20 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
     >>> tl.take_along_axis(x, tl.argsort(x))
     Tensor([[10, 20, 30]], dtype=int64, device='cpu')
     """
-    x, dim = line(arr, axis)
-    places = indices if type(indices) is Tensor else beside(indices, x)
-    places = integral(places)
+    x, dim = operand_and_dim(arr, axis)
+    places = indices if type(indices) is Tensor else as_tensor_on_device_of(indices, x)
+    places = as_integer_tensor(places)
     if x.ndim != places.ndim:
         raise ValueError(f"ranks must be equal, got shapes {x.shape} and {places.shape}")
-    shape, other = (_with(s, dim, 1) for s in (x.shape, places.shape))
+    shape, other = (_replace_size(s, dim, 1) for s in (x.shape, places.shape))
     if shape != other:
         shape = broadcast_shape((shape, other))
-        x = xp.broadcast_to(x, _with(shape, dim, x.shape[dim]))
-        places = xp.broadcast_to(places, _with(shape, dim, places.shape[dim]))
+        x = xp.broadcast_to(x, _replace_size(shape, dim, x.shape[dim]))
+        places = xp.broadcast_to(places, _replace_size(shape, dim, places.shape[dim]))
     return dispatch.call(_TAKE_ALONG, (x.spec, (dim,), None, places.spec), (x, places))
 
 
-def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
+def _replace_size(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
     return (*shape[:dim], size, *shape[dim + 1 :])
 
 
@@ -115,10 +127,10 @@ def compress(
             [3]], dtype=int64, device='cpu')
     """
     x = arguments.tensor(a)
-    chosen = truths(condition, x)
-    if chosen.ndim != 1:
-        raise ValueError(f"the condition must be of rank 1, got shape {chosen.shape}")
-    return take(x, xp.nonzero(chosen)[0], axis, out)
+    mask = as_bool_tensor(condition, x)
+    if mask.ndim != 1:
+        raise ValueError(f"the condition must be of rank 1, got shape {mask.shape}")
+    return take(x, xp.nonzero(mask)[0], axis, out)
 
 
 def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
@@ -133,7 +145,7 @@ def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
     Tensor([3, 4], dtype=int64, device='cpu')
     """
     x = arguments.tensor(arr)
-    return take(x, xp.flatnonzero(truths(condition, x)))
+    return take(x, xp.flatnonzero(as_bool_tensor(condition, x)))
 
 
 def select(
@@ -155,16 +167,20 @@ def select(
     if len(condlist) != len(choicelist) or not condlist:
         sizes = f"got {len(condlist)} and {len(choicelist)}"
         raise ValueError(f"condlist and choicelist must have equal lengths of at least 1, {sizes}")
-    anywhere = tensors(*choicelist, *condlist)[0]
+    reference = as_tensors(*choicelist, *condlist)[0]
     choices = [*choicelist, default]
-    arrays = [beside(x, anywhere) for x in choices if type(x) not in dtypes.SCALARS]
-    anywhere = promoted(arrays)[0] if arrays else anywhere  # numbers take the dtype of all others
-    parts = promoted([beside(x, anywhere) for x in choices])
-    conditions = [truths(x, anywhere) for x in condlist]
-    found = parts.pop()
+    arrays = [
+        as_tensor_on_device_of(x, reference) for x in choices if type(x) not in dtypes.SCALARS
+    ]
+    reference = (
+        promote_tensors(arrays)[0] if arrays else reference
+    )  # numbers take the dtype of all others
+    parts = promote_tensors([as_tensor_on_device_of(x, reference) for x in choices])
+    conditions = [as_bool_tensor(x, reference) for x in condlist]
+    result = parts.pop()
     for condition, part in reversed(list(zip(conditions, parts, strict=True))):
-        found = xp.where(condition, part, found)
-    return found
+        result = xp.where(condition, part, result)
+    return result
 
 
 def choose(
@@ -187,17 +203,19 @@ def choose(
     arguments.check_sequence(choices, "choices")
     if len(choices) == 0:
         raise ValueError("choices must hold at least one tensor, got none")
-    typed: list[Any] = [each for each in choices if not isinstance(each, (list, tuple))]
+    typed: list[Any] = [choice for choice in choices if not isinstance(choice, (list, tuple))]
     kind = xp.result_type(*typed, bool)
-    parts = [xp.astype(x, kind, copy=False) for x in tensors(*choices, a)[:-1]]
-    which = wrapped(beside(a, parts[0]), len(parts), mode)
-    if first_outside(which, len(parts)) is not None:
+    parts = [xp.astype(x, kind, copy=False) for x in as_tensors(*choices, a)[:-1]]
+    choice_numbers = wrap_positions(as_tensor_on_device_of(a, parts[0]), len(parts), mode)
+    if first_position_outside(choice_numbers, len(parts)) is not None:
         raise ValueError(f"a must be at least 0 and below {len(parts)}, the number of choices")
-    found = xp.broadcast_to(parts[0], broadcast_shape([which.shape, *(x.shape for x in parts)]))
+    result = xp.broadcast_to(
+        parts[0], broadcast_shape([choice_numbers.shape, *(x.shape for x in parts)])
+    )
     for number, part in enumerate(parts[1:], 1):
-        found = xp.where(xp.equal(which, number), part, found)
-    found = found.copy() if len(parts) == 1 else found
-    return given("choose", found, out)
+        result = xp.where(xp.equal(choice_numbers, number), part, result)
+    result = result.copy() if len(parts) == 1 else result
+    return store_in_out("choose", result, out)
 
 
 def piecewise(
@@ -216,28 +234,28 @@ def piecewise(
     Tensor([2., 5.], dtype=float64, device='cpu')
     """
     x = arguments.tensor(x)
-    conditions = [truths(each, x) for each in _conditions(condlist, x)]
+    conditions = [as_bool_tensor(item, x) for item in _condition_list(condlist, x)]
     if len(funclist) == len(conditions) + 1:
         conditions.append(xp.logical_not(functools.reduce(xp.logical_or, conditions)))
     if len(funclist) != len(conditions):
         raise ValueError(f"funclist must have {len(conditions)} functions, or one more")
-    found = xp.zeros_like(x)
+    result = xp.zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function):
-            found[condition] = function
+            result[condition] = function
         elif (values := x[condition]).size:
-            found[condition] = function(values, *args, **kw)
-    return found
+            result[condition] = function(values, *args, **kw)
+    return result
 
 
-def _conditions(condlist: Any, x: Tensor) -> Sequence[Any]:
+def _condition_list(condlist: Any, x: Tensor) -> Sequence[Any]:
     """Return the conditions of `piecewise`, which may be a single one."""
     if isinstance(condlist, Tensor):
-        alone = condlist.ndim < 2 and x.ndim != 0
+        is_single = condlist.ndim < 2 and x.ndim != 0
     else:
-        several = isinstance(condlist, (list, tuple))
-        alone = not several or (x.ndim != 0 and not isinstance(condlist[0], (list, Tensor)))
-    return [condlist] if alone else condlist
+        is_sequence = isinstance(condlist, (list, tuple))
+        is_single = not is_sequence or (x.ndim != 0 and not isinstance(condlist[0], (list, Tensor)))
+    return [condlist] if is_single else condlist
 
 
 def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
@@ -251,10 +269,10 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     Tensor([[1, 3],
             [4, 6]], dtype=int64, device='cpu')
     """
-    x, dim = line(arr, axis)
-    kept = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
-    kept[obj] = False
-    return x[(*(slice(None),) * dim, kept)]
+    x, dim = operand_and_dim(arr, axis)
+    keep_mask = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
+    keep_mask[obj] = False
+    return x[(*(slice(None),) * dim, keep_mask)]
 
 
 def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
@@ -268,11 +286,11 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
     Tensor([1, 9, 2, 3], dtype=int64, device='cpu')
     """
-    x, dim = line(arr, axis)
+    x, dim = operand_and_dim(arr, axis)
     size = x.shape[dim]
     if isinstance(obj, slice):
         obj = list(range(*obj.indices(size)))
-    places = beside(obj, xp.arange(1, device=x.device))
+    places = as_tensor_on_device_of(obj, xp.arange(1, device=x.device))
     if places.dtype == dtypes.bool:
         raise TypeError("positions must be integers, got bool; use nonzero() first")
     single, scalar = places.size == 1, places.ndim == 0
@@ -283,13 +301,15 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
         raise IndexError(msg)
     places = places + (places < 0).astype(dtypes.int64) * size
     check_finite(values, x.dtype)
-    new = beside(values, x).astype(x.dtype, copy=False)
-    if single and new.ndim:
-        new = new[(None,) * (x.ndim - new.ndim)]
-        new = xp.moveaxis(new, 0, dim) if scalar else new
-    number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
-    places = xp.broadcast_to(places, (number,)) if single else places
-    new = xp.broadcast_to(new, (*x.shape[:dim], number, *x.shape[dim + 1 :]))
+    inserted = as_tensor_on_device_of(values, x).astype(x.dtype, copy=False)
+    if single and inserted.ndim:
+        inserted = inserted[(None,) * (x.ndim - inserted.ndim)]
+        inserted = xp.moveaxis(inserted, 0, dim) if scalar else inserted
+    new_count = (
+        places.shape[0] if not single else (inserted.shape[dim] if inserted.ndim == x.ndim else 1)
+    )
+    places = xp.broadcast_to(places, (new_count,)) if single else places
+    inserted = xp.broadcast_to(inserted, (*x.shape[:dim], new_count, *x.shape[dim + 1 :]))
     # New slices have even numbers, old ones odd ones: they come behind new ones before them.
-    numbers = xp.concat([xp.arange(1, 2 * size, 2, device=x.device), places * 2])
-    return xp.concat([x, new], dim)[(*(slice(None),) * dim, numbers.argsort())]
+    sort_keys = xp.concat([xp.arange(1, 2 * size, 2, device=x.device), places * 2])
+    return xp.concat([x, inserted], dim)[(*(slice(None),) * dim, sort_keys.argsort())]

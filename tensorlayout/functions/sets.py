@@ -12,7 +12,12 @@ from typing import Any, NamedTuple
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import lines, promoted, tensors, unsupported
+from tensorlayout.functions.operands import (
+    as_tensors,
+    flatten_operands,
+    promote_tensors,
+    refuse_unsupported_arguments,
+)
 from tensorlayout.functions.sorting import sort
 from tensorlayout.plan import Library
 from tensorlayout.tensor import Tensor
@@ -141,25 +146,25 @@ def unique(
     """
     x = arguments.tensor(ar)
     if axis is not None and x.ndim != 1:
-        unsupported(axis=axis)
+        refuse_unsupported_arguments(axis=axis)
     if not (return_index or return_inverse or return_counts):
         values = unique_values(x)
-        first, _ = _nans(values, equal_nan)
+        first, _ = _nan_run(values, equal_nan)
         return values if first is None else values[: first + 1]
     values, index, inverse, counts = unique_all(x)
-    first, number = _nans(values, equal_nan)
+    first, number = _nan_run(values, equal_nan)
     if first is not None:
         # All of them stand last, in index order.
         values, index = values[: first + 1], index[: first + 1]
         inverse = xp.minimum(inverse, first)
         counts = xp.concat([counts[:first], counts[:1] * 0 + number])
-    wanted = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
-    return (values, *(part for asked, part in wanted if asked))
+    optional_results = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
+    return (values, *(part for is_requested, part in optional_results if is_requested))
 
 
-def _nans(values: Tensor, equal: bool) -> tuple[int | None, int]:
+def _nan_run(values: Tensor, equal_nan: bool) -> tuple[int | None, int]:
     """Return the start and the number of NaN among sorted values; None for fewer than two."""
-    if not equal or not dtypes.is_in_category(values.dtype, "floating-point"):
+    if not equal_nan or not dtypes.is_in_category(values.dtype, "floating-point"):
         return None, 0
     places = xp.nonzero(xp.isnan(values))[0]
     return (int(places[0]), places.size) if places.size > 1 else (None, 0)
@@ -184,7 +189,7 @@ def isin(
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    a, b = tensors(element, test_elements)
+    a, b = as_tensors(element, test_elements)
     inverted = arguments.truth("invert", invert)
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote_dtypes(a.dtype, b.dtype) != dtypes.float64:
@@ -192,10 +197,10 @@ def isin(
     # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
     # than 0, and occur nowhere.
     a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))
-    found = dispatch.library(_ISIN, a, b, invert=inverted)
+    result = dispatch.library(_ISIN, a, b, invert=inverted)
     if inverted:
-        return xp.logical_or(found, xp.less(a, 0))
-    return xp.logical_and(found, xp.greater_equal(a, 0))
+        return xp.logical_or(result, xp.less(a, 0))
+    return xp.logical_and(result, xp.greater_equal(a, 0))
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
@@ -208,7 +213,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    return unique(xp.concat(lines(ar1, ar2)))
+    return unique(xp.concat(flatten_operands(ar1, ar2)))
 
 
 def intersect1d(
@@ -224,14 +229,14 @@ def intersect1d(
     >>> tl.intersect1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1], dtype=int64, device='cpu')
     """
-    x, y = promoted(lines(ar1, ar2))
+    x, y = promote_tensors(flatten_operands(ar1, ar2))
     values, first = unique(x, return_index=True)
-    kept = isin(values, y)
-    found = values[kept]
+    common_mask = isin(values, y)
+    common = values[common_mask]
     if not return_indices:
-        return found
-    others, second = unique(y, return_index=True)
-    return found, first[kept], second[isin(others, x)]
+        return common
+    other_values, second = unique(y, return_index=True)
+    return common, first[common_mask], second[isin(other_values, x)]
 
 
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
@@ -244,7 +249,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Te
     >>> tl.setdiff1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([3], dtype=int64, device='cpu')
     """
-    x, y = lines(ar1, ar2)
+    x, y = flatten_operands(ar1, ar2)
     values: Tensor = x if assume_unique else unique(x)
     return values[isin(values, y, invert=True)]
 
@@ -259,10 +264,10 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ten
     >>> tl.setxor1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([2, 3], dtype=int64, device='cpu')
     """
-    x, y = lines(ar1, ar2)
-    line = sort(xp.concat([x, y] if assume_unique else [unique(x), unique(y)]))
-    if line.size < 2:
-        return line
-    edge = xp.ones(1, dtype=dtypes.bool, device=line.device)
-    begins = xp.concat([edge, xp.not_equal(line[1:], line[:-1]), edge])
-    return line[xp.logical_and(begins[1:], begins[:-1])]
+    x, y = flatten_operands(ar1, ar2)
+    merged = sort(xp.concat([x, y] if assume_unique else [unique(x), unique(y)]))
+    if merged.size < 2:
+        return merged
+    edge = xp.ones(1, dtype=dtypes.bool, device=merged.device)
+    begins = xp.concat([edge, xp.not_equal(merged[1:], merged[:-1]), edge])
+    return merged[xp.logical_and(begins[1:], begins[:-1])]

@@ -13,7 +13,11 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.operands import line, sequence, unsupported
+from tensorlayout.functions.operands import (
+    as_tensor_sequence,
+    operand_and_dim,
+    refuse_unsupported_arguments,
+)
 from tensorlayout.functions.selecting import take_along_axis
 from tensorlayout.plan import Sort
 from tensorlayout.tensor import Tensor
@@ -46,7 +50,7 @@ def argsort(
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
     Tensor([0, 2, 1], dtype=int64, device='cpu')
     """
-    return _sorted(_ARGSORT, a, axis, kind, order, stable, descending)
+    return _call_sort(_ARGSORT, a, axis, kind, order, stable, descending)
 
 
 def sort(
@@ -68,10 +72,10 @@ def sort(
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)
     Tensor([3, 2, 1], dtype=int64, device='cpu')
     """
-    return _sorted(_SORT, a, axis, kind, order, stable, descending)
+    return _call_sort(_SORT, a, axis, kind, order, stable, descending)
 
 
-def _sorted(
+def _call_sort(
     operation: Sort,
     x: Tensor,
     axis: SupportsIndex | None,
@@ -80,30 +84,33 @@ def _sorted(
     stable: bool | None,
     descending: bool,
 ) -> Tensor:
-    plain = type(axis) is int and type(descending) is bool and kind is order is None
+    needs_no_checks = type(axis) is int and type(descending) is bool and kind is order is None
     # A dtype that is not narrow; to ask `is_narrow` is a call more.
-    if (plain and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
+    if (needs_no_checks and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
         (d := x.spec.dtype).itemsize > 1 or d.kind in "iu"
     ):
         return dispatch.call(operation, (x.spec, axis, descending, stable is not False), (x,))
-    unsupported(order=order)
+    refuse_unsupported_arguments(order=order)
     if kind is not None:
         arguments.choice("kind", kind, _KINDS)
         if stable is not None:
             raise ValueError("kind and stable say one thing, got both")
-    x, dim = line(x, axis)
-    down = arguments.truth("descending", descending)
-    steady = arguments.flag("stable", stable) is not False
+    x, dim = operand_and_dim(x, axis)
+    is_descending = arguments.truth("descending", descending)
+    is_stable = arguments.flag("stable", stable) is not False
     if dtypes.is_narrow_dtype(
         x.dtype
     ):  # by their values; the elements stay as they are, bit for bit
         positions = argsort(
-            astype(x, dtypes.widened_dtype(x.dtype)), dim, descending=down, stable=steady
+            astype(x, dtypes.widened_dtype(x.dtype)),
+            dim,
+            descending=is_descending,
+            stable=is_stable,
         )
         return positions if operation is _ARGSORT else take_along_axis(x, positions, axis=dim)
     numbers = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
-    found = dispatch.call(operation, (numbers.spec, dim, down, steady), (numbers,))
-    return astype(found, x.dtype, copy=False) if operation is _SORT else found
+    result = dispatch.call(operation, (numbers.spec, dim, is_descending, is_stable), (numbers,))
+    return astype(result, x.dtype, copy=False) if operation is _SORT else result
 
 
 def partition(
@@ -148,7 +155,7 @@ def argpartition(
 
 
 def _check_kth(a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> None:
-    unsupported(order=order)
+    refuse_unsupported_arguments(order=order)
     x = arguments.tensor(a)
     size = x.size if axis is None else x.shape[arguments.dim(axis, x.ndim)]
     places = arguments.integers(kth, "kth", none=False)
@@ -169,11 +176,11 @@ def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Ten
     >>> tl.lexsort([tl.asarray([2, 1, 1]), tl.asarray([0, 1, 0])])
     Tensor([2, 0, 1], dtype=int64, device='cpu')
     """
-    parts, dim = sequence(keys, "keys"), arguments.integer("axis", axis)
+    parts, dim = as_tensor_sequence(keys, "keys"), arguments.integer("axis", axis)
     if len(shapes := {x.shape for x in parts}) > 1:
         raise ValueError(f"keys must have one shape, got {' and '.join(map(str, sorted(shapes)))}")
-    found = argsort(parts[0], dim)
+    positions = argsort(parts[0], dim)
     for key in parts[1:]:
-        sorted_before = take_along_axis(key, found, dim)
-        found = take_along_axis(found, argsort(sorted_before, dim), dim)
-    return found
+        sorted_before = take_along_axis(key, positions, dim)
+        positions = take_along_axis(positions, argsort(sorted_before, dim), dim)
+    return positions

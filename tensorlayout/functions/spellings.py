@@ -75,30 +75,30 @@ SPELLINGS: dict[str, str] = {
 }
 
 
-def of_module(module: str, names: Collection[str]) -> Callable[[str], Any]:
+def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module whose public names are `names`."""
 
     @functools.lru_cache(maxsize=256)  # a library may ask for a name at every call
-    def hint(name: str) -> str:
-        code, _, more = SPELLINGS.get(name, "").partition("; ")
+    def replacement_hint(name: str) -> str:
+        code, _, remark = SPELLINGS.get(name, "").partition("; ")
         if code == "nothing":
-            return f"; {more}"
+            return f"; {remark}"
         if code:
-            return f"; use {code}{f'; {more}' if more else ''}"
-        theirs = getattr(np, name, None)
-        if isinstance(theirs, np.ufunc):
-            return f"; use np.{name}({', '.join('xyz'[: theirs.nin])}), which takes tensors"
-        if callable(theirs):
+            return f"; use {code}{f'; {remark}' if remark else ''}"
+        numpy_function = getattr(np, name, None)
+        if isinstance(numpy_function, np.ufunc):
+            return f"; use np.{name}({', '.join('xyz'[: numpy_function.nin])}), which takes tensors"
+        if callable(numpy_function):
             return f"; use np.{name}(np.asarray(x), …), on the CPU"
         # Short names are close to many.
         close = difflib.get_close_matches(name, names, 1, 0.75) if len(name) > 3 else []
         return f"; did you mean {close[0]!r}?" if close else ""
 
-    def absent(name: str) -> Any:
+    def raise_missing_attribute(name: str) -> Any:
         """Raise AttributeError, for a protocol without a hint, which takes time."""
-        more = "" if name.startswith("_") else hint(name)
+        more = "" if name.startswith("_") else replacement_hint(name)
         msg = f"module {module!r} has no attribute {name!r}{more}"
         # `obj` is given, so that the interpreter adds no guess of its own to the message.
         raise AttributeError(msg, name=name, obj=None)
 
-    return absent
+    return raise_missing_attribute

@@ -14,8 +14,19 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.operands import beside, check_finite, counted, floating, mean_dtype
-from tensorlayout.functions.outputs import given, kind_into, reduced, scanned
+from tensorlayout.functions.operands import (
+    as_tensor_on_device_of,
+    bools_to_integers,
+    check_finite,
+    integers_to_float,
+    mean_dtype,
+)
+from tensorlayout.functions.outputs import (
+    accumulation_dtype,
+    call_reduction,
+    call_scan,
+    store_in_out,
+)
 from tensorlayout.plan import Reduce, Scan, packed_reduced_layout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
@@ -74,10 +85,10 @@ def sum(
     Tensor([2., 2., 2.], dtype=float64, device='cpu')
     """
     if initial is None and where is None and out is None:
-        return reduced(_SUM, a, axis, keepdims, dtype)
-    x = selected(a, where, 0)
-    found = reduced(_SUM, x, axis, keepdims, kind_into(x, out, dtype))
-    return given("sum", _beginning(xp.add, initial, found), out)
+        return call_reduction(_SUM, a, axis, keepdims, dtype)
+    x = replace_unselected(a, where, 0)
+    result = call_reduction(_SUM, x, axis, keepdims, accumulation_dtype(x, out, dtype))
+    return store_in_out("sum", _combine_with_initial(xp.add, initial, result), out)
 
 
 def prod(
@@ -103,13 +114,13 @@ def prod(
     Tensor([ 2, 12], dtype=int64, device='cpu')
     """
     if initial is None and where is None and out is None:
-        return reduced(_PROD, a, axis, keepdims, dtype)
-    x = selected(a, where, 1)
-    found = reduced(_PROD, x, axis, keepdims, kind_into(x, out, dtype))
-    return given("prod", _beginning(xp.multiply, initial, found), out)
+        return call_reduction(_PROD, a, axis, keepdims, dtype)
+    x = replace_unselected(a, where, 1)
+    result = call_reduction(_PROD, x, axis, keepdims, accumulation_dtype(x, out, dtype))
+    return store_in_out("prod", _combine_with_initial(xp.multiply, initial, result), out)
 
 
-def mask_of(a: Tensor, where: Any) -> Tensor:
+def broadcast_mask(a: Tensor, where: Any) -> Tensor:
     """Return `where` as a mask of the shape of `a`."""
     if not isinstance(where, Tensor):
         where = xp.asarray(where, device=a.device)
@@ -118,19 +129,21 @@ def mask_of(a: Tensor, where: Any) -> Tensor:
     return xp.broadcast_to(where, a.shape)
 
 
-def selected(a: Any, where: Any, nothing: Any) -> Tensor:
+def replace_unselected(a: Any, where: Any, fill_value: Any) -> Tensor:
     """Return `a` with `nothing` in place of the elements that `where` leaves out; None is all."""
     a = arguments.tensor(a)
     if where is None:
         return a
     if a.dtype == dtypes.bool:
-        nothing = bool(nothing)
-    return xp.where(mask_of(a, where), a, nothing)
+        fill_value = bool(fill_value)
+    return xp.where(broadcast_mask(a, where), a, fill_value)
 
 
-def _beginning(combine: Callable[[Any, Any], Tensor], initial: Any, found: Tensor) -> Tensor:
+def _combine_with_initial(
+    combine: Callable[[Any, Any], Tensor], initial: Any, result: Tensor
+) -> Tensor:
     """Return a sum or a product that begins with `initial`, if that is given."""
-    return found if initial is None else combine(found, _scalar(initial, found))
+    return result if initial is None else combine(result, _initial_as_tensor(initial, result))
 
 
 def min(
@@ -154,8 +167,8 @@ def min(
     """
     plain = type(a) is Tensor and a.spec.dtype.kind != "b"
     if plain and initial is None and where is None and out is None:
-        return reduced(_MIN, a, axis, keepdims)
-    return _extreme(_MIN, xp.minimum, a, axis, out, keepdims, initial, where)
+        return call_reduction(_MIN, a, axis, keepdims)
+    return _call_extreme(_MIN, xp.minimum, a, axis, out, keepdims, initial, where)
 
 
 def max(
@@ -178,13 +191,13 @@ def max(
     """
     plain = type(a) is Tensor and a.spec.dtype.kind != "b"
     if plain and initial is None and where is None and out is None:
-        return reduced(_MAX, a, axis, keepdims)
-    return _extreme(_MAX, xp.maximum, a, axis, out, keepdims, initial, where)
+        return call_reduction(_MAX, a, axis, keepdims)
+    return _call_extreme(_MAX, xp.maximum, a, axis, out, keepdims, initial, where)
 
 
-def _extreme(
+def _call_extreme(
     operation: Reduce,
-    of_two: Callable[[Any, Any], Tensor],
+    combine: Callable[[Any, Any], Tensor],
     a: Tensor,
     axis: Axis,
     out: Tensor | None,
@@ -200,23 +213,25 @@ def _extreme(
     if initial is None:
         if where is not None:
             raise ValueError("where needs initial, which stands where nothing is selected")
-        found = reduced(operation, a, axis, keepdims)
+        result = call_reduction(operation, a, axis, keepdims)
     else:
-        first = _scalar(initial, a)
-        a = selected(a, where, first)
+        start = _initial_as_tensor(initial, a)
+        a = replace_unselected(a, where, start)
         dims = arguments.dims(axis, a.ndim)
         if 0 in [a.shape[d] for d in dims]:
-            kept = arguments.truth("keepdims", keepdims)
-            shape = packed_reduced_layout(a.spec.layout, dims, kept).shape
-            found = xp.full(shape, first.item(), dtype=a.dtype, device=a.device)
+            keeps_dims = arguments.truth("keepdims", keepdims)
+            shape = packed_reduced_layout(a.spec.layout, dims, keeps_dims).shape
+            result = xp.full(shape, start.item(), dtype=a.dtype, device=a.device)
         else:
-            best = reduced(operation, a, axis, keepdims)
-            found = of_two(best, first)
+            extreme = call_reduction(operation, a, axis, keepdims)
+            result = combine(extreme, start)
             if dtypes.is_in_category(a.dtype, "real floating"):
                 # -0 is below +0, which elementwise functions do not promise.
-                ends = (first, best) if of_two is xp.maximum else (best, first)
-                found = xp.where(xp.equal(best, first), xp.where(xp.signbit(best), *ends), found)
-    return given(name, xp.astype(found, kind, copy=False), out)
+                ends = (start, extreme) if combine is xp.maximum else (extreme, start)
+                result = xp.where(
+                    xp.equal(extreme, start), xp.where(xp.signbit(extreme), *ends), result
+                )
+    return store_in_out(name, xp.astype(result, kind, copy=False), out)
 
 
 def mean(
@@ -242,30 +257,30 @@ def mean(
     if (dtype is None and where is None and out is None and type(a) is Tensor) and (
         a.spec.dtype.kind in "fc"
     ):
-        return reduced(_MEAN, a, axis, keepdims)
+        return call_reduction(_MEAN, a, axis, keepdims)
     x = arguments.tensor(a)
-    kind = _kind_of_mean(x, dtype, out)
+    kind = _mean_dtype_with_out(x, dtype, out)
     if where is None:
-        return given("mean", reduced(_MEAN, x, axis, keepdims, kind), out)
-    found = _masked_mean(xp.astype(x, kind, copy=False), axis, keepdims, mask_of(x, where))
-    return given("mean", xp.astype(found, kind, copy=False), out)
+        return store_in_out("mean", call_reduction(_MEAN, x, axis, keepdims, kind), out)
+    result = _masked_mean(xp.astype(x, kind, copy=False), axis, keepdims, broadcast_mask(x, where))
+    return store_in_out("mean", xp.astype(result, kind, copy=False), out)
 
 
-def _kind_of_mean(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
+def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
     """Return the dtype of a mean: the one asked for, that of `x` or a wider `out`, or float64."""
     if x.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
-        dtype = kind_into(x, out, dtype)
+        dtype = accumulation_dtype(x, out, dtype)
     return mean_dtype(x, dtype)
 
 
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
     """The mean of what is selected, in float64 or complex128; NaN of none."""
-    total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide(a), keepdims=keepdims)
+    total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide_dtype(a), keepdims=keepdims)
     count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
     return xp.divide(total, count)
 
 
-def _wide(a: Tensor) -> dtypes.DType:
+def _wide_dtype(a: Tensor) -> dtypes.DType:
     return dtypes.complex128 if a.dtype.kind == "c" else dtypes.float64
 
 
@@ -296,7 +311,9 @@ def var(
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
     Tensor(7.0, dtype=float64, device='cpu')
     """
-    return _deviation(_VAR, a, axis, keepdims, ddof, correction, dtype, where, mean, out)
+    return _variance_or_deviation(
+        _VAR, a, axis, keepdims, ddof, correction, dtype, where, mean, out
+    )
 
 
 def std(
@@ -321,10 +338,12 @@ def std(
     >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)
     Tensor([1., 0.], dtype=float64, device='cpu')
     """
-    return _deviation(_STD, a, axis, keepdims, ddof, correction, dtype, where, mean, out)
+    return _variance_or_deviation(
+        _STD, a, axis, keepdims, ddof, correction, dtype, where, mean, out
+    )
 
 
-def _deviation(
+def _variance_or_deviation(
     operation: Reduce,
     a: Any,
     axis: Axis,
@@ -336,31 +355,35 @@ def _deviation(
     mean: Any,
     out: Any,
 ) -> Tensor:
-    name, less = operation.name, ddof if correction is None else correction
-    less = arguments.real_float("ddof" if correction is None else "correction", less)
+    name, dof_correction = operation.name, ddof if correction is None else correction
+    dof_correction = arguments.real_float(
+        "ddof" if correction is None else "correction", dof_correction
+    )
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction are two names of one argument, got both")
     is_float = type(a) is Tensor and a.spec.dtype.kind == "f"
     if is_float and dtype is None and where is None and mean is None and out is None:
-        return reduced(operation, a, axis, keepdims, None, less)
+        return call_reduction(operation, a, axis, keepdims, None, dof_correction)
     x = arguments.tensor(a)
-    a = xp.astype(x, _kind_of_mean(x, dtype, out), copy=False)
+    a = xp.astype(x, _mean_dtype_with_out(x, dtype, out), copy=False)
     if where is None and mean is None and a.spec.dtype.kind != "c":
-        return given(name, reduced(operation, a, axis, keepdims, None, less), out)
+        return store_in_out(
+            name, call_reduction(operation, a, axis, keepdims, None, dof_correction), out
+        )
     dims = arguments.dims(axis, a.ndim)
-    kept = arguments.truth("keepdims", keepdims)
-    mask = mask_of(a, True if where is None else where)
-    middle = _masked_mean(a, dims, True, mask) if mean is None else mean
-    distance = xp.where(mask, xp.subtract(xp.astype(a, _wide(a), copy=False), middle), 0)
+    keeps_dims = arguments.truth("keepdims", keepdims)
+    mask = broadcast_mask(a, True if where is None else where)
+    center = _masked_mean(a, dims, True, mask) if mean is None else mean
+    distance = xp.where(mask, xp.subtract(xp.astype(a, _wide_dtype(a), copy=False), center), 0)
     squares = xp.square(xp.real(distance))
     if a.dtype.kind == "c":
         squares = xp.add(squares, xp.square(xp.imag(distance)))
-    counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=kept)
-    divisor = xp.subtract(counts, less)
+    counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=keeps_dims)
+    divisor = xp.subtract(counts, dof_correction)
     divisor = xp.where(xp.greater(divisor, 0.0), divisor, math.nan)
-    found = xp.divide(sum(squares, axis=dims, keepdims=kept), divisor)
-    found = xp.sqrt(found) if operation is _STD else found
-    return given(name, xp.astype(found, dtypes.real_part_dtype(a.dtype), copy=False), out)
+    result = xp.divide(sum(squares, axis=dims, keepdims=keeps_dims), divisor)
+    result = xp.sqrt(result) if operation is _STD else result
+    return store_in_out(name, xp.astype(result, dtypes.real_part_dtype(a.dtype), copy=False), out)
 
 
 _CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")
@@ -390,8 +413,8 @@ def cumulative_sum(
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
     """
-    found = scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
-    return found if out is None else given("cumulative_sum", found, out)
+    result = call_scan(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
+    return result if out is None else store_in_out("cumulative_sum", result, out)
 
 
 def cumulative_prod(
@@ -413,8 +436,8 @@ def cumulative_prod(
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
     Tensor([ 2,  6, 24], dtype=int64, device='cpu')
     """
-    found = scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
-    return found if out is None else given("cumulative_prod", found, out)
+    result = call_scan(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
+    return result if out is None else store_in_out("cumulative_prod", result, out)
 
 
 def cumsum(
@@ -432,7 +455,9 @@ def cumsum(
     >>> tl.cumsum(tl.asarray([[1, 2], [3, 4]]))
     Tensor([ 1,  3,  6, 10], dtype=int64, device='cpu')
     """
-    return given("cumsum", running(_CUMSUM, a, axis, kind_into(a, out, dtype)), out)
+    return store_in_out(
+        "cumsum", scan_axis_or_flat(_CUMSUM, a, axis, accumulation_dtype(a, out, dtype)), out
+    )
 
 
 def cumprod(
@@ -450,17 +475,19 @@ def cumprod(
     >>> tl.cumprod(tl.asarray([[1, 2], [3, 4]]))
     Tensor([ 1,  2,  6, 24], dtype=int64, device='cpu')
     """
-    return given("cumprod", running(_CUMPROD, a, axis, kind_into(a, out, dtype)), out)
+    return store_in_out(
+        "cumprod", scan_axis_or_flat(_CUMPROD, a, axis, accumulation_dtype(a, out, dtype)), out
+    )
 
 
-def running(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
+def scan_axis_or_flat(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
     """Carry out a scan along an axis, or over all elements in index order."""
-    x = counted(a)
+    x = bools_to_integers(a)
     x = xp.reshape(x, (-1,)) if axis is None else x
-    return scanned(operation, x, 0 if axis is None else axis, dtype, False)
+    return call_scan(operation, x, 0 if axis is None else axis, dtype, False)
 
 
-def _scalar(initial: Any, like: Tensor) -> Tensor:
+def _initial_as_tensor(initial: Any, like: Tensor) -> Tensor:
     """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
     check_finite(initial, like.dtype)
     number = xp.asarray(initial, dtype=like.dtype, device=like.device)
@@ -479,8 +506,8 @@ def ptp(a: Tensor, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
     >>> tl.ptp(tl.asarray([[1, 5], [4, 2]]), axis=0)
     Tensor([3, 3], dtype=int64, device='cpu')
     """
-    found = xp.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
-    return given("ptp", found, out)
+    result = xp.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+    return store_in_out("ptp", result, out)
 
 
 def average(
@@ -504,15 +531,15 @@ def average(
     """
     x = arguments.tensor(a)
     if weights is None:
-        found = mean(x, axis, None, None, keepdims)
-        if not found.size:
+        result = mean(x, axis, None, None, keepdims)
+        if not result.size:
             msg = f"average: shape {x.shape} has no lines to average along axis {axis}"
             raise ZeroDivisionError(msg)
         if not returned:
-            return found
-        count = x.size // found.size
-        return found, xp.full(found.shape, count, dtype=found.dtype, device=x.device)
-    given_weights = beside(weights, x)
+            return result
+        count = x.size // result.size
+        return result, xp.full(result.shape, count, dtype=result.dtype, device=x.device)
+    given_weights = as_tensor_on_device_of(weights, x)
     if given_weights.shape != x.shape:
         if axis is None:
             raise TypeError("axis must be given where shapes of a and weights differ")
@@ -521,10 +548,10 @@ def average(
             raise ValueError(f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
-    kind = dtypes.promote_dtypes(floating(x).dtype, given_weights.dtype)
+    kind = dtypes.promote_dtypes(integers_to_float(x).dtype, given_weights.dtype)
     scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
     if xp.count_nonzero(xp.equal(scale, 0)):
         raise ZeroDivisionError("average: the weights add up to zero")
     products = xp.multiply(xp.astype(x, kind, copy=False), given_weights)
-    found = xp.divide(sum(products, axis, None, None, keepdims), scale)
-    return (found, scale) if returned else found
+    result = xp.divide(sum(products, axis, None, None, keepdims), scale)
+    return (result, scale) if returned else result

@@ -13,7 +13,7 @@ from tensorlayout import dtypes
 from tensorlayout.errors import REFUSALS, call_mismatch_error
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.outputs import given_where
+from tensorlayout.functions.outputs import store_in_out_where
 from tensorlayout.plan import Elementwise, compile_call, watched
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Array, ArrayLike, DTypeLike, NumpyOperand
@@ -32,7 +32,7 @@ Source: array API standard 2025.12, elementwise functions, `{name}`.
 """
 
 
-def _one(  # type: ignore[empty-body]
+def _unary_signature(  # type: ignore[empty-body]
     x: Tensor,
     /,
     out: Tensor | None = None,
@@ -41,7 +41,7 @@ def _one(  # type: ignore[empty-body]
     casting: str = "same_kind",
     dtype: DTypeLike | None = None,
 ) -> Tensor: ...
-def _two(  # type: ignore[empty-body]
+def _binary_signature(  # type: ignore[empty-body]
     x1: Tensor | complex,
     x2: Tensor | complex,
     /,
@@ -54,11 +54,13 @@ def _two(  # type: ignore[empty-body]
 
 
 # How functions of the table are called.
-_SIGNATURES = {pattern: inspect.signature(pattern) for pattern in (_one, _two)}
+_SIGNATURES = {
+    pattern: inspect.signature(pattern) for pattern in (_unary_signature, _binary_signature)
+}
 
 
-def _documented(
-    function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str
+def _document_function(
+    function: Any, operation: Elementwise, summary: str, signature_function: Any, operand_text: str
 ) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     notes = f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
@@ -72,15 +74,15 @@ def _documented(
     function.__module__ = "tensorlayout"
     function.__doc__ = _DOC.format(
         summary=summary,
-        shapes=shapes,
+        shapes=operand_text,
         category=operation.dtypes,
         notes=notes,
         result=results[operation.result],
         name=operation.name,
     )
     function.operation = operation
-    function.__signature__ = _SIGNATURES[pattern]
-    function.__annotations__ = pattern.__annotations__
+    function.__signature__ = _SIGNATURES[signature_function]
+    function.__annotations__ = signature_function.__annotations__
     return function
 
 
@@ -144,7 +146,7 @@ def unary(name: str, category: str, summary: str, result: str = "same") -> Unary
     """Return the public function of a one-operand line of the table."""
     operation = Elementwise(name, category, result)
 
-    def function(
+    def apply_unary(
         x: Any = _NOTHING,
         /,
         out: Any = None,
@@ -158,16 +160,16 @@ def unary(name: str, category: str, summary: str, result: str = "same") -> Unary
                 if not watched:
                     return compile_call(operation, x.spec)(x)
             elif x is _NOTHING:
-                raise call_mismatch_error(function, (), {})
+                raise call_mismatch_error(apply_unary, (), {})
             elif not (out is where is casting is dtype is None):
-                return written(operation, (x,), out, where, casting, dtype)
+                return call_with_ufunc_keywords(operation, (x,), out, where, casting, dtype)
             x = arguments.tensor(x)
             return dispatch.call(operation, (x.spec,), (x,))
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
 
     shapes = "`x`: a tensor of any shape."
-    return _documented(function, operation, summary, _one, shapes)
+    return _document_function(apply_unary, operation, summary, _unary_signature, shapes)
 
 
 # The Python scalars beside a tensor are of the kinds that a category holds.
@@ -191,7 +193,7 @@ def binary(name: str, category: str, summary: str, result: str = "same", of_bool
     """Return the public function of a two-operand line of the table."""
     operation = Elementwise(name, category, result, of_bools=of_bools)
 
-    def function(
+    def apply_binary(
         x1: Any = _NOTHING,
         x2: Any = _NOTHING,
         /,
@@ -206,18 +208,18 @@ def binary(name: str, category: str, summary: str, result: str = "same", of_bool
                 if not watched:
                     return compile_call(operation, x1.spec, x2.spec)(x1, x2)
             elif x2 is _NOTHING:
-                raise call_mismatch_error(function, () if x1 is _NOTHING else (x1,), {})
+                raise call_mismatch_error(apply_binary, () if x1 is _NOTHING else (x1,), {})
             elif not (out is where is casting is dtype is None):
-                return written(operation, (x1, x2), out, where, casting, dtype)
+                return call_with_ufunc_keywords(operation, (x1, x2), out, where, casting, dtype)
             return dispatch.elementwise(operation, x1, x2)
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
-    return _documented(function, operation, summary, _two, shapes)
+    return _document_function(apply_binary, operation, summary, _binary_signature, shapes)
 
 
-def written(
+def call_with_ufunc_keywords(
     operation: Elementwise, operands: Sequence[Any], out: Any, where: Any, casting: Any, dtype: Any
 ) -> Tensor:
     """Return the result of an elementwise operation in `out`, where `where` is true."""
@@ -225,25 +227,31 @@ def written(
     where = True if where is None else where
     if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
         (out,) = out
-    into = None if out is None else arguments.tensor(out, "out")
-    given = list(operands)
+    destination = None if out is None else arguments.tensor(out, "out")
+    inputs = list(operands)
     kind = None if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if kind is not None and operation.result == "bool":
         if kind != dtypes.bool:
             raise TypeError(f"gives bool, not {kind}")
         kind = None
     if kind is None and rule in ("no", "equiv", "safe"):
-        kinds = [x.dtype for x in given if type(x) is Tensor]
+        kinds = [x.dtype for x in inputs if type(x) is Tensor]
         kind = functools.reduce(dtypes.promote_dtypes, kinds) if kinds else None
     if kind is not None:
-        given = [_in_dtype(x, kind, rule) for x in given]
-    if into is not None and where is True and _fits(operation, given, into):
-        dispatch.elementwise(operation, *given, out=arguments.writable(into))
+        inputs = [_cast_operand(x, kind, rule) for x in inputs]
+    if (
+        destination is not None
+        and where is True
+        and _can_write_directly(operation, inputs, destination)
+    ):
+        dispatch.elementwise(operation, *inputs, out=arguments.writable(destination))
         return out
-    return given_where(operation.name, dispatch.elementwise(operation, *given), out, rule, where)
+    return store_in_out_where(
+        operation.name, dispatch.elementwise(operation, *inputs), out, rule, where
+    )
 
 
-def _in_dtype(x: Any, kind: dtypes.DType, casting: str) -> Any:
+def _cast_operand(x: Any, kind: dtypes.DType, casting: str) -> Any:
     """Return an operand in a dtype, if `casting` lets it; Python's numbers take any."""
     if not isinstance(x, (Tensor, np.generic, np.ndarray)):
         return x
@@ -251,17 +259,24 @@ def _in_dtype(x: Any, kind: dtypes.DType, casting: str) -> Any:
     return astype(x, kind, copy=False) if isinstance(x, Tensor) else x.astype(kind)
 
 
-def _fits(operation: Elementwise, operands: Sequence[Any], into: Tensor) -> bool:
+def _can_write_directly(
+    operation: Elementwise, operands: Sequence[Any], destination: Tensor
+) -> bool:
     """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
-    given = [arguments.operand(x) for x in operands]
-    key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in given])
+    inputs = [arguments.operand(x) for x in operands]
+    key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in inputs])
     # Numbers of NumPy may stand beside tensors elsewhere.
-    is_there = {x.device for x in given if type(x) is Tensor} == {into.device}
-    return is_there and _result_of(operation, *key) == (into.dtype, into.shape)
+    is_same_device = {x.device for x in inputs if type(x) is Tensor} == {destination.device}
+    return is_same_device and _result_dtype_and_shape(operation, *key) == (
+        destination.dtype,
+        destination.shape,
+    )
 
 
 @functools.lru_cache
-def _result_of(operation: Elementwise, *key: Any) -> tuple[dtypes.DType, tuple[int, ...]]:
+def _result_dtype_and_shape(
+    operation: Elementwise, *key: Any
+) -> tuple[dtypes.DType, tuple[int, ...]]:
     """Return the dtype and the shape of a result."""
     result = operation.plan(*key).result
     return result.dtype, result.layout.shape

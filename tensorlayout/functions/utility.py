@@ -7,9 +7,9 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.operands import beside
-from tensorlayout.functions.outputs import given, reduced
-from tensorlayout.functions.statistical import selected
+from tensorlayout.functions.operands import as_tensor_on_device_of
+from tensorlayout.functions.outputs import call_reduction, store_in_out
+from tensorlayout.functions.statistical import replace_unselected
 from tensorlayout.plan import Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis
@@ -40,8 +40,8 @@ def all(
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     if where is not None:
-        a = selected(a, where, 1)
-    return given("all", reduced(_ALL, a, axis, keepdims), out)
+        a = replace_unselected(a, where, 1)
+    return store_in_out("all", call_reduction(_ALL, a, axis, keepdims), out)
 
 
 def any(
@@ -62,8 +62,8 @@ def any(
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     if where is not None:
-        a = selected(a, where, 0)
-    return given("any", reduced(_ANY, a, axis, keepdims), out)
+        a = replace_unselected(a, where, 0)
+    return store_in_out("any", call_reduction(_ANY, a, axis, keepdims), out)
 
 
 def diff(
@@ -87,11 +87,11 @@ def diff(
     x = arguments.tensor(a)
     times = arguments.count("n", n)
     dim = arguments.dim(axis, x.ndim)
-    before = [] if prepend is None else [_end(x, prepend, dim, "prepend")]
-    behind = [] if append is None else [_end(x, append, dim, "append")]
+    prepended = [] if prepend is None else [_edge_to_join(x, prepend, dim, "prepend")]
+    appended = [] if append is None else [_edge_to_join(x, append, dim, "append")]
     # A part of nothing would keep its padding, one of whole tiles would keep those.
-    if before or behind or times == 0 or x.size == 0 or x.layout.is_tiled:
-        x = xp.concat([*before, x, *behind], axis=dim)
+    if prepended or appended or times == 0 or x.size == 0 or x.layout.is_tiled:
+        x = xp.concat([*prepended, x, *appended], axis=dim)
     outer = (slice(None),) * dim
     for _ in range(min(times, x.shape[dim])):  # then there is nothing left
         later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
@@ -99,13 +99,13 @@ def diff(
     return x
 
 
-def _end(x: Tensor, part: Any, dim: int, argument: str) -> Tensor:
+def _edge_to_join(x: Tensor, value: Any, dim: int, argument: str) -> Tensor:
     """Return `part` as a tensor to join to `x` along `dim`. ValueError if another size differs."""
-    line = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-    end = beside(part, x, weak=False)
-    if end.ndim == 0:
-        return xp.broadcast_to(end, line)
-    if end.ndim != x.ndim or (*end.shape[:dim], 1, *end.shape[dim + 1 :]) != line:
+    slice_shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
+    edge = as_tensor_on_device_of(value, x, weak=False)
+    if edge.ndim == 0:
+        return xp.broadcast_to(edge, slice_shape)
+    if edge.ndim != x.ndim or (*edge.shape[:dim], 1, *edge.shape[dim + 1 :]) != slice_shape:
         rule = f"shapes may differ along axis {dim} only"
-        raise ValueError(f"{argument}: {rule}, got {end.shape} beside {x.shape}")
-    return end
+        raise ValueError(f"{argument}: {rule}, got {edge.shape} beside {x.shape}")
+    return edge

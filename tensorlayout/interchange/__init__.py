@@ -12,21 +12,21 @@ from tensorlayout.support.lazy_imports import call_on_import, import_lazily
 from tensorlayout.tensor import Tensor
 
 
-def _protocol(name: str, module: str, function: str) -> None:
+def _add_numpy_protocol(name: str, module: str, function: str) -> None:
     """Give `Tensor` a protocol of NumPy's."""
 
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
-        found = getattr(import_lazily(f"tensorlayout.interchange.{module}"), function)
-        setattr(Tensor, name, found)
-        return found(self, *args, **options)
+        implementation = getattr(import_lazily(f"tensorlayout.interchange.{module}"), function)
+        setattr(Tensor, name, implementation)
+        return implementation(self, *args, **options)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     setattr(Tensor, name, method)
 
 
-def bind() -> None:
+def register_protocols() -> None:
     """Give `Tensor` NumPy's protocols, and tensors to the libraries that want to know of them."""
-    _protocol("__array_ufunc__", "numpy_ufuncs", "apply_ufunc")
-    _protocol("__array_function__", "numpy_functions", "apply_function")
+    _add_numpy_protocol("__array_ufunc__", "numpy_ufuncs", "apply_ufunc")
+    _add_numpy_protocol("__array_function__", "numpy_functions", "apply_function")
     call_on_import("dask.array", "tensorlayout.interchange.dask")
     call_on_import("autoray", "tensorlayout.interchange.autoray")

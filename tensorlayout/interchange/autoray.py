@@ -18,8 +18,11 @@ from tensorlayout.support.lazy_imports import import_lazily
 
 def register() -> None:
     """Enter functions into autoray's table; again without effect."""
-    named = {f"{numpys.__module__}.{numpys.__name__}": ours for numpys, ours in TABLE.items()}
-    for name, function in (named | _OWN).items():
+    functions_by_name = {
+        f"{numpy_function.__module__}.{numpy_function.__name__}": tensor_function
+        for numpy_function, tensor_function in TABLE.items()
+    }
+    for name, function in (functions_by_name | _OWN).items():
         import_lazily("autoray").register_function(
             "tensorlayout", name.removeprefix("numpy."), function
         )

@@ -25,51 +25,53 @@ def register() -> None:
     dispatch = import_lazily("dask.array.dispatch")
     dispatch.empty_lookup.register(Tensor, creation.empty)
     dispatch.numel_lookup.register(Tensor, _numel)
-    dispatch.percentile_lookup.register(Tensor, _percentile)
+    dispatch.percentile_lookup.register(Tensor, _chunk_percentile)
     dispatch.to_numpy_dispatch.register(Tensor, to_numpy)
     import_lazily("dask.sizeof").sizeof.register(Tensor, _sizeof)
     import_lazily("dask.array.chunk_types").register_chunk_type(
         Tensor
     )  # operators with Dask's arrays
     import_lazily("dask.array.backends").array_creation_dispatch.register_backend(
-        "tensorlayout", backend()
+        "tensorlayout", array_backend_class()
     )
-    _put_around(import_lazily("dask.array.utils"), "scipy_linalg_safe", _beside_tensors)
-    _put_around(import_lazily("dask.array.rechunk"), "_compute_rechunk", _without_elements)
+    _wrap_module_function(
+        import_lazily("dask.array.utils"), "scipy_linalg_safe", _call_scipy_linalg
+    )
+    _wrap_module_function(import_lazily("dask.array.rechunk"), "_compute_rechunk", _rechunk_empty)
 
 
-def _put_around(module: Any, name: str, around: Any) -> None:
+def _wrap_module_function(module: Any, name: str, wrapper: Any) -> None:
     """Replace a function of a module by `around`, which takes the original first; only once."""
     function = getattr(module, name)
     if not hasattr(function, "__wrapped__"):
-        setattr(module, name, functools.wraps(function)(functools.partial(around, function)))
+        setattr(module, name, functools.wraps(function)(functools.partial(wrapper, function)))
 
 
 def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Any:
     """Return how many elements a sum of `x` adds up, in the shape of the sum."""
     dims = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     dims = {dim % x.ndim for dim in dims}
-    number = math.prod(x.shape[d] for d in dims)
+    count = math.prod(x.shape[d] for d in dims)
     shape = tuple(1 if d in dims else n for d, n in enumerate(x.shape) if keepdims or d not in dims)
     kind = np.float64 if dtype is None else dtype
-    return broadcast_to(creation.asarray(number, dtype=kind, device=x.device), shape)
+    return broadcast_to(creation.asarray(count, dtype=kind, device=x.device), shape)
 
 
-def _percentile(x: Tensor, q: Any, method: str = "linear") -> tuple[Tensor | None, int]:
+def _chunk_percentile(x: Tensor, q: Any, method: str = "linear") -> tuple[Tensor | None, int]:
     """Percentiles of a chunk, and of how many elements they are."""
     if not x.size:
         return None, 0
     return np.percentile(x, q, method=method), x.size  # type: ignore[call-overload]
 
 
-def _host(x: Tensor, **options: Any) -> Any:
-    return np.asarray(transfers.on_host(x), **options)
+def _to_host_array(x: Tensor, **options: Any) -> Any:
+    return np.asarray(transfers.move_to_cpu(x), **options)
 
 
 def to_numpy(x: Tensor, **options: Any) -> Any:
     """Return the elements as an array of NumPy's, handed to another library."""
-    x = transfers.on_host(x)
-    return interchange.handed_over("to_numpy", x, _host(x, **options))
+    x = transfers.move_to_cpu(x)
+    return interchange.handed_over("to_numpy", x, _to_host_array(x, **options))
 
 
 def _sizeof(x: Tensor) -> int:
@@ -78,19 +80,19 @@ def _sizeof(x: Tensor) -> int:
     return spanned if layout.covers_block else min(spanned, x.nbytes)
 
 
-def _beside_tensors(function: Any, name: str, *args: Any, **options: Any) -> Any:
+def _call_scipy_linalg(function: Any, name: str, *args: Any, **options: Any) -> Any:
     """Dask's way to `scipy.linalg`, in which it knows CuPy by name; what SciPy makes are arrays."""
-    x = next((each for each in args if isinstance(each, Tensor)), None)
+    x = next((item for item in args if isinstance(item, Tensor)), None)
     if x is None:
         return function(name, *args, **options)
-    given = [_host(each) if isinstance(each, Tensor) else each for each in args]
-    found = function(name, *given, **options)
-    several = found if isinstance(found, tuple) else (found,)
-    tensors = tuple(creation.asarray(each, device=x.device) for each in several)
-    return tensors if isinstance(found, tuple) else tensors[0]
+    arrays = [_to_host_array(item) if isinstance(item, Tensor) else item for item in args]
+    results = function(name, *arrays, **options)
+    result_tuple = results if isinstance(results, tuple) else (results,)
+    tensors = tuple(creation.asarray(item, device=x.device) for item in result_tuple)
+    return tensors if isinstance(results, tuple) else tensors[0]
 
 
-def _without_elements(function: Any, x: Any, chunks: Any) -> Any:
+def _rechunk_empty(function: Any, x: Any, chunks: Any) -> Any:
     """Dask's way to other chunks, which makes anew what has no elements, and forgets of what."""
     if x.size or not isinstance(x._meta, Tensor):
         return function(x, chunks)
@@ -106,21 +108,21 @@ class RandomState:
 
     def __getattr__(self, name: str) -> Any:
         draw = getattr(self._numpy, name)
-        where = default_device()
-        return lambda *args, **options: creation.asarray(draw(*args, **options), device=where)
+        device = default_device()
+        return lambda *args, **options: creation.asarray(draw(*args, **options), device=device)
 
 
-def _new(name: str) -> Any:
+def _make_creation_method(name: str) -> Any:
     """Dask's own function, whose chunks are like a tensor; it asks the backend, so it is told."""
     argument = "like" if name == "arange" else "meta"
 
-    def make(*args: Any, **options: Any) -> Any:
+    def create_with_meta(*args: Any, **options: Any) -> Any:
         if options.get(argument) is None:
             options[argument] = creation.empty(0)
         with import_lazily("dask.config").set({"array.backend": "numpy"}):
             return getattr(import_lazily("dask.array"), name)(*args, **options)
 
-    return staticmethod(make)
+    return staticmethod(create_with_meta)
 
 
 def _to_backend(data: Any, **options: Any) -> Any:
@@ -130,7 +132,7 @@ def _to_backend(data: Any, **options: Any) -> Any:
     return data.map_blocks(creation.asarray, **options)
 
 
-def _no_generator(_: Any) -> Any:
+def _raise_no_bit_generator(_: Any) -> Any:
     raise TypeError(
         "dask: tensorlayout has no bit generators; use da.random.RandomState, or draw with the "
         "backend 'numpy', and then x.to_backend('tensorlayout')"
@@ -138,13 +140,13 @@ def _no_generator(_: Any) -> Any:
 
 
 @functools.cache
-def backend() -> Any:
+def array_backend_class() -> Any:
     """Return the class that makes arrays where Dask's ``array.backend`` is ``tensorlayout``."""
     names = ("ones", "zeros", "empty", "full", "arange")
     body = {
-        **{name: _new(name) for name in names},
+        **{name: _make_creation_method(name) for name in names},
         "RandomState": property(lambda _: RandomState),
-        "default_bit_generator": property(_no_generator),
+        "default_bit_generator": property(_raise_no_bit_generator),
         "to_backend": staticmethod(_to_backend),
         "to_backend_dispatch": staticmethod(lambda: creation.asarray),
     }

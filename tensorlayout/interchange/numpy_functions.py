@@ -27,7 +27,7 @@ from tensorlayout.errors import (
 from tensorlayout.functions import arguments, interchange, methods_of_arrays
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.manipulation import sliding_window
-from tensorlayout.functions.operands import unsupported
+from tensorlayout.functions.operands import refuse_unsupported_arguments
 from tensorlayout.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -36,7 +36,7 @@ Function = Callable[..., Any]
 _PACKAGE = sys.modules["tensorlayout"]
 
 
-def _size(a: Tensor, axis: Any = None) -> int:
+def _size_along_axes(a: Tensor, axis: Any = None) -> int:
     dims = () if axis == () else arguments.dims(axis, a.ndim)
     return math.prod(a.shape[d] for d in dims)
 
@@ -44,7 +44,7 @@ def _size(a: Tensor, axis: Any = None) -> int:
 def _sliding_window_view(
     x: Tensor, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Tensor:
-    unsupported(writeable=writeable)
+    refuse_unsupported_arguments(writeable=writeable)
     return sliding_window(x, window_shape, axis)
 
 
@@ -62,7 +62,7 @@ LIKE_CONVERTED = {
 }
 
 
-def _memory_of(x: Tensor) -> Any:
+def _cpu_memory(x: Tensor) -> Any:
     if not isinstance(x.memory, np.ndarray):
         raise TypeError(f"not on {x.device}; use to_device('cpu') first")
     return x.memory
@@ -73,18 +73,20 @@ def _memory_of(x: Tensor) -> Any:
 ON_ARRAYS: dict[Function, Callable[[Tensor], Any]] = {
     **dict.fromkeys((np.array2string, np.array_repr, np.array_str), interchange.to_numpy),
     **dict.fromkeys((np.save, np.savetxt, np.savez, np.savez_compressed), interchange.to_numpy),
-    **dict.fromkeys((np.may_share_memory, np.shares_memory), _memory_of),
+    **dict.fromkeys((np.may_share_memory, np.shares_memory), _cpu_memory),
     **dict.fromkeys((np.can_cast, np.common_type), lambda x: np.empty(1, x.dtype)),
     **dict.fromkeys((np.min_scalar_type, np.result_type), lambda x: np.empty(1, x.dtype)),
 }
 
 
-def _named(theirs: ModuleType, ours: ModuleType) -> dict[Function, Function]:
+def _match_functions_by_name(
+    numpy_module: ModuleType, tensor_module: ModuleType
+) -> dict[Function, Function]:
     """Our functions, without their guards, by those of NumPy of the same name."""
     return {
-        function: inspect.unwrap(getattr(ours, name))
-        for name in ours.__all__
-        if (function := vars(theirs).get(name)) is not None
+        function: inspect.unwrap(getattr(tensor_module, name))
+        for name in tensor_module.__all__
+        if (function := vars(numpy_module).get(name)) is not None
         and hasattr(function, "_implementation")
         and function not in LIKE
         and function not in ON_ARRAYS
@@ -92,9 +94,9 @@ def _named(theirs: ModuleType, ours: ModuleType) -> dict[Function, Function]:
 
 
 TABLE: dict[Function, Function] = {
-    **_named(np, _PACKAGE),
-    **_named(np.linalg, linalg),
-    **_named(np.fft, fft),
+    **_match_functions_by_name(np, _PACKAGE),
+    **_match_functions_by_name(np.linalg, linalg),
+    **_match_functions_by_name(np.fft, fft),
     np.clip: methods_of_arrays.clip,
     np.trace: methods_of_arrays.trace,
     # Not in the namespace, or something else there.
@@ -102,7 +104,7 @@ TABLE: dict[Function, Function] = {
     np.isrealobj: lambda x: x.dtype.kind != "c",
     np.ndim: lambda a: a.ndim,
     np.shape: lambda a: a.shape,
-    np.size: _size,
+    np.size: _size_along_axes,
     np.lib.stride_tricks.sliding_window_view: _sliding_window_view,
 }
 
@@ -123,14 +125,14 @@ def apply_function(
     """
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return NotImplemented
-    kwargs = {name: given for name, given in kwargs.items() if given is not np._NoValue}
-    ours = TABLE.get(func)
-    if ours is not None:
+    kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
+    implementation = TABLE.get(func)
+    if implementation is not None:
         if func is np.copyto and isinstance((args or [kwargs.get("dst")])[0], np.ndarray):
-            return _on_arrays(func, interchange.to_numpy, args, kwargs)
+            return _call_on_arrays(func, interchange.to_numpy, args, kwargs)
         try:
-            found = ours(*args, **kwargs)
-            return kwargs["out"] if isinstance(kwargs.get("out"), np.ndarray) else found
+            result = implementation(*args, **kwargs)
+            return kwargs["out"] if isinstance(kwargs.get("out"), np.ndarray) else result
         except REFUSALS as error:
             raise finalize_public_error(error, func.__name__) from error.__cause__
     if func in LIKE:
@@ -140,22 +142,24 @@ def apply_function(
     if func in LIKE_CONVERTED:
         return asarray(func(*args, **kwargs), device=x.device)
     if func in ON_ARRAYS:
-        return _on_arrays(func, ON_ARRAYS[func], args, kwargs)
-    way = WAYS.get(func.__name__)
-    way = f"use tensorlayout.{way}, or" if way else "use the functions of tensorlayout, or"
-    text = f"takes no tensors; {way} make arrays with numpy.asarray(x)"
-    raise prefix_operation_name(f"{func.__module__}.{func.__name__}", TypeError(text))
+        return _call_on_arrays(func, ON_ARRAYS[func], args, kwargs)
+    advice = WAYS.get(func.__name__)
+    advice = f"use tensorlayout.{advice}, or" if advice else "use the functions of tensorlayout, or"
+    message = f"takes no tensors; {advice} make arrays with numpy.asarray(x)"
+    raise prefix_operation_name(f"{func.__module__}.{func.__name__}", TypeError(message))
 
 
-def _on_arrays(func: Function, by: Callable[[Tensor], Any], args: Any, kwargs: Any) -> Any:
-    given = {name: _replaced(each, by) for name, each in kwargs.items()}
-    return func(*[_replaced(each, by) for each in args], **given)
+def _call_on_arrays(
+    func: Function, convert: Callable[[Tensor], Any], args: Any, kwargs: Any
+) -> Any:
+    converted_kwargs = {name: _replace_tensors(value, convert) for name, value in kwargs.items()}
+    return func(*[_replace_tensors(value, convert) for value in args], **converted_kwargs)
 
 
-def _replaced(given: Any, by: Callable[[Tensor], Any]) -> Any:
+def _replace_tensors(argument: Any, convert: Callable[[Tensor], Any]) -> Any:
     """Return an argument with `by(x)` in place of each tensor `x` in it."""
-    if isinstance(given, Tensor):
-        return by(given)
-    if isinstance(given, (list, tuple)):
-        return type(given)(_replaced(each, by) for each in given)
-    return given
+    if isinstance(argument, Tensor):
+        return convert(argument)
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_replace_tensors(item, convert) for item in argument)
+    return argument

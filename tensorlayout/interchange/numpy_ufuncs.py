@@ -23,9 +23,13 @@ from tensorlayout.exchange.numpy import call_quietly, tensor_over_array
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, scatter_min
-from tensorlayout.functions.operands import beside, product, tensors
-from tensorlayout.functions.outputs import given_where, kind_into
-from tensorlayout.functions.transfers import strided
+from tensorlayout.functions.operands import (
+    as_tensor_on_device_of,
+    as_tensors,
+    call_product_allowing_bools,
+)
+from tensorlayout.functions.outputs import accumulation_dtype, store_in_out_where
+from tensorlayout.functions.transfers import ensure_strided
 from tensorlayout.tensor import Tensor
 
 UFunc = np.ufunc
@@ -33,9 +37,10 @@ _Kind = Any  # a dtype, or the type of a Python scalar
 
 # Our functions by NumPy's ufunc of the same name.
 _OURS: dict[UFunc, Any] = {
-    found: function
+    numpy_ufunc: function
     for name, function in vars(xp).items()
-    if hasattr(function, "operation") and isinstance(found := getattr(np, name, None), np.ufunc)
+    if hasattr(function, "operation")
+    and isinstance(numpy_ufunc := getattr(np, name, None), np.ufunc)
 }
 
 # What ours is for bool, where the function of that name does not take it.
@@ -52,20 +57,20 @@ def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     return xp.copysign(fraction, x), whole
 
 
-def _unless_nan(combine: Any, of_bool: Any) -> Any:
+def _make_nan_ignoring(combine: Any, bool_function: Any) -> Any:
     """The lesser or greater of two numbers; of a number and NaN, the number."""
 
-    def function(x: Tensor, y: Tensor) -> Tensor:
+    def combine_ignoring_nan(x: Tensor, y: Tensor) -> Tensor:
         if not dtypes.is_in_category(x.dtype, "real floating"):
-            return (of_bool if x.dtype == dtypes.bool else combine)(x, y)
+            return (bool_function if x.dtype == dtypes.bool else combine)(x, y)
         return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, combine(x, y)))
 
-    return function
+    return combine_ignoring_nan
 
 
 def _heaviside(x: Tensor, y: Tensor) -> Tensor:
-    beside = xp.where(xp.equal(x, 0), y, xp.astype(xp.greater(x, 0), x.dtype))
-    return xp.where(xp.isnan(x), x, beside)
+    nonzero_result = xp.where(xp.equal(x, 0), y, xp.astype(xp.greater(x, 0), x.dtype))
+    return xp.where(xp.isnan(x), x, nonzero_result)
 
 
 # Made of ours, of operands in the dtypes of NumPy's loop.
@@ -74,8 +79,8 @@ _COMPOSED: dict[UFunc, Callable[..., Any]] = {
     np.exp2: lambda x: xp.pow(2.0, x),
     np.fabs: xp.abs,
     np.float_power: xp.pow,
-    np.fmax: _unless_nan(xp.maximum, xp.logical_or),
-    np.fmin: _unless_nan(xp.minimum, xp.logical_and),
+    np.fmax: _make_nan_ignoring(xp.maximum, xp.logical_or),
+    np.fmin: _make_nan_ignoring(xp.minimum, xp.logical_and),
     np.heaviside: _heaviside,
     np.modf: _modf,
     np.rint: xp.round,
@@ -85,24 +90,24 @@ _COMPOSED: dict[UFunc, Callable[..., Any]] = {
 
 
 def _matvec(x: Tensor, y: Tensor) -> Tensor:
-    _of_rank_2(x)
-    return product(xp.matmul, x, y[..., None])[..., 0]
+    _check_matrix_rank(x)
+    return call_product_allowing_bools(xp.matmul, x, y[..., None])[..., 0]
 
 
 def _vecmat(x: Tensor, y: Tensor) -> Tensor:
-    _of_rank_2(y)
+    _check_matrix_rank(y)
     conjugate = xp.conj(x) if x.dtype.kind == "c" else x
-    return product(xp.matmul, conjugate[..., None, :], y)[..., 0, :]
+    return call_product_allowing_bools(xp.matmul, conjugate[..., None, :], y)[..., 0, :]
 
 
-def _of_rank_2(x: Tensor) -> None:
+def _check_matrix_rank(x: Tensor) -> None:
     if x.ndim < 2:
         raise ValueError(f"matrices have a rank of at least 2, got shape {x.shape}")
 
 
 _PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
-    np.matmul: functools.partial(product, xp.matmul),
-    np.vecdot: functools.partial(product, xp.vecdot),
+    np.matmul: functools.partial(call_product_allowing_bools, xp.matmul),
+    np.vecdot: functools.partial(call_product_allowing_bools, xp.vecdot),
 }
 if hasattr(np, "matvec"):  # since NumPy 2.2
     _PRODUCTS |= {np.matvec: _matvec, np.vecmat: _vecmat}
@@ -124,43 +129,43 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
     try:
         if not options and method == "__call__":
             kinds = [x.spec.dtype if type(x) is Tensor else type(x) for x in inputs]
-            straight = _STRAIGHT.get((ufunc, *kinds))
-            if straight is not None:
-                return straight(*inputs)
+            direct_function = _STRAIGHT.get((ufunc, *kinds))
+            if direct_function is not None:
+                return direct_function(*inputs)
         others = [x for x in (*inputs, *outs) if not isinstance(x, Tensor)]
         if any(map(dispatch.has_ufunc_protocol, others)):
             return NotImplemented
-        found = _applied(ufunc, method, inputs, outs, options)
+        result = _call_ufunc_method(ufunc, method, inputs, outs, options)
     except REFUSALS as error:
-        called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        raise finalize_public_error(error, f"numpy.{called}") from None
-    return outs[0] if len(outs) == 1 and isinstance(outs[0], np.ndarray) else found
+        ufunc_name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        raise finalize_public_error(error, f"numpy.{ufunc_name}") from None
+    return outs[0] if len(outs) == 1 and isinstance(outs[0], np.ndarray) else result
 
 
-def _applied(
+def _call_ufunc_method(
     ufunc: UFunc, method: str, inputs: Sequence[Any], outs: Sequence[Any], options: dict[str, Any]
 ) -> Any:
     if method not in _METHODS:
         raise TypeError("takes no tensors; loop over slices of x, or take numpy.asarray(x)")
     # NumPy's scalars come as arrays of rank 0 where they are compared.
-    given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
+    operands = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
     if method != "at":  # positions may be arrays on every device
-        given = _over_arrays(given)
+        operands = _wrap_numpy_arrays(operands)
     options = {key: value for key, value in options.items() if value is not np._NoValue}
     if outs:
-        into = _over_arrays(outs)
-        options["out"] = into[0] if len(into) == 1 else tuple(into)
-    return _METHODS[method](ufunc, *given, **options)
+        destinations = _wrap_numpy_arrays(outs)
+        options["out"] = destinations[0] if len(destinations) == 1 else tuple(destinations)
+    return _METHODS[method](ufunc, *operands, **options)
 
 
-def _over_arrays(given: Sequence[Any]) -> list[Any]:
+def _wrap_numpy_arrays(operands: Sequence[Any]) -> list[Any]:
     """Replace NumPy arrays by tensors over the same memory."""
-    found = [arguments.operand(x) if isinstance(x, np.ndarray) else x for x in given]
-    arguments.refuse_arrays(given, arguments.device_of(given))
-    return found
+    wrapped_operands = [arguments.operand(x) if isinstance(x, np.ndarray) else x for x in operands]
+    arguments.refuse_arrays(operands, arguments.device_of(operands))
+    return wrapped_operands
 
 
-def _call(
+def _call_ufunc(
     ufunc: UFunc,
     *inputs: Any,
     out: Any = None,
@@ -173,67 +178,75 @@ def _call(
     name = f"numpy.{ufunc.__name__}"
     arguments.casting_rule(casting)
     if ufunc.signature is not None:
-        found = _product(ufunc, inputs, dtype, casting, options)
+        result = _call_matrix_product(ufunc, inputs, dtype, casting, options)
     elif options:
         raise TypeError(f"takes no {'=, '.join(options)}= with tensors")
     elif ufunc in _OURS or ufunc in _COMPOSED:
-        given = [x if type(x) is Tensor else arguments.operand(x) for x in inputs]
-        kinds = tuple(map(_kind, given))
-        asked = None if dtype is None else as_dtype(dtype, "dtype")
+        operands = [x if type(x) is Tensor else arguments.operand(x) for x in inputs]
+        kinds = tuple(map(_dtype_or_scalar_type, operands))
+        requested_dtype = None if dtype is None else as_dtype(dtype, "dtype")
         if ufunc in _COMPOSED:
-            loop = loop_of(ufunc, kinds, asked, casting)
-            found = _COMPOSED[ufunc](*_in_loop(given, inputs, loop))
+            loop = numpy_loop_dtypes(ufunc, kinds, requested_dtype, casting)
+            result = _COMPOSED[ufunc](*_operands_in_loop_dtypes(operands, inputs, loop))
         else:
-            function, given = _ours(ufunc, inputs, kinds, asked, casting)
+            function, operands = _function_and_operands(
+                ufunc, inputs, kinds, requested_dtype, casting
+            )
             if function is not Tensor.copy:
-                return function(*given, out=out, where=where, casting=casting)
-            found = function(*given)
+                return function(*operands, out=out, where=where, casting=casting)
+            result = function(*operands)
     else:
-        found = _on_memory(ufunc, inputs, {"dtype": dtype, "casting": casting})
+        result = _call_on_cpu_memory(ufunc, inputs, {"dtype": dtype, "casting": casting})
     if out is None and where is True:
-        return found
-    if not isinstance(found, tuple):
-        return given_where(name, found, out, casting, where)
-    outs = (None,) * len(found) if out is None else out
-    pairs = zip(outs, found, strict=True)
-    return tuple(given_where(name, part, each, casting, where) for each, part in pairs)
+        return result
+    if not isinstance(result, tuple):
+        return store_in_out_where(name, result, out, casting, where)
+    outs = (None,) * len(result) if out is None else out
+    pairs = zip(outs, result, strict=True)
+    return tuple(
+        store_in_out_where(name, part, destination, casting, where) for destination, part in pairs
+    )
 
 
-def _kind(x: Any) -> _Kind:
+def _dtype_or_scalar_type(x: Any) -> _Kind:
     """The dtype of an operand; of a Python scalar, which is weakly typed, its type."""
     if hasattr(x, "dtype"):
         return x.dtype
     return dtypes.bool if type(x) is bool else type(x)
 
 
-def _ours(
-    ufunc: UFunc, inputs: Sequence[Any], kinds: tuple[_Kind, ...], asked: Any, casting: str
+def _function_and_operands(
+    ufunc: UFunc,
+    inputs: Sequence[Any],
+    kinds: tuple[_Kind, ...],
+    requested_dtype: Any,
+    casting: str,
 ) -> tuple[Any, list[Any]]:
     """Return our function, and what it is to be called with."""
-    function, targets = _resolved(ufunc, kinds, asked, casting)
+    function, targets = _resolve_function(ufunc, kinds, requested_dtype, casting)
     if targets is None:
-        if asked is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
+        if requested_dtype is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
             key = [x.spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             _STRAIGHT[(ufunc, *key)] = function
         return function, list(inputs)
     pairs = zip(inputs, targets, strict=True)
-    return function, [_in_dtype(x, kind, asked is not None) for x, kind in pairs]
+    return function, [_cast_operand(x, kind, requested_dtype is not None) for x, kind in pairs]
 
 
 _MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
 
 
-def _in_dtype(x: Any, kind: DType, asked: bool) -> Any:
+def _cast_operand(x: Any, kind: DType, is_requested: bool) -> Any:
     """A tensor or NumPy scalar in another dtype; a Python scalar stays one, of the kind asked."""
     if isinstance(x, Tensor):
         return xp.astype(x, kind, copy=False)
     if isinstance(x, np.generic):
         return x.astype(kind)
-    return np.asarray(x).astype(kind).item() if asked or kind == dtypes.bool else x
+    return np.asarray(x).astype(kind).item() if is_requested or kind == dtypes.bool else x
 
 
 @functools.cache
-def _resolved(
+def _resolve_function(
     ufunc: UFunc, kinds: tuple[_Kind, ...], dtype: DType | None, casting: str
 ) -> tuple[Any, tuple[DType, ...] | None]:
     """Return our function, and what to convert operands to; None: they stay as they are."""
@@ -244,7 +257,9 @@ def _resolved(
     if not strong:
         return function, None
     if casting not in ("same_kind", "unsafe"):
-        loop_of(ufunc, kinds, dtype, casting)  # refuses what that rule does not let become another
+        numpy_loop_dtypes(
+            ufunc, kinds, dtype, casting
+        )  # refuses what that rule does not let become another
     promoted = functools.reduce(
         dtypes.promote_with_scalar, weak, functools.reduce(dtypes.promote_dtypes, strong)
     )
@@ -254,10 +269,10 @@ def _resolved(
         return function, None
     if operation.dtypes == "bool":  # truths of any numbers
         if dtype is not None:
-            loop_of(ufunc, kinds, dtype, casting)
+            numpy_loop_dtypes(ufunc, kinds, dtype, casting)
         return function, (dtypes.bool,) * len(kinds)
     try:
-        *loop, _ = loop_of(ufunc, kinds, dtype, casting)
+        *loop, _ = numpy_loop_dtypes(ufunc, kinds, dtype, casting)
     except TypeError:
         if dtype is None:
             return function, None
@@ -271,14 +286,14 @@ def _resolved(
         return _OF_BOOL.get(ufunc, function), tuple(loop)
     if not dtypes.is_in_category(promoted, operation.dtypes):
         if operation.accepts_integers:
-            given = ", ".join(map(str, kinds))
-            way = "convert the operands to a floating-point dtype with astype() first"
-            raise TypeError(f"gives integers for {given}; {way}")
+            dtypes_text = ", ".join(map(str, kinds))
+            advice = "convert the operands to a floating-point dtype with astype() first"
+            raise TypeError(f"gives integers for {dtypes_text}; {advice}")
         return function, None if dtype is None else tuple(loop)
     return function, tuple(loop)
 
 
-def loop_of(
+def numpy_loop_dtypes(
     ufunc: UFunc, kinds: Sequence[_Kind], dtype: DType | None, casting: str
 ) -> tuple[DType, ...]:
     """The dtypes of operands and results of the loop that NumPy runs. TypeError for none."""
@@ -286,35 +301,37 @@ def loop_of(
     options: dict[str, Any] = {"casting": "no" if casting == "equiv" else casting}
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
-    given: Any = (*kinds, *(None,) * ufunc.nout)
-    return _in_words(ufunc.resolve_dtypes, given, **options)
+    operand_dtypes: Any = (*kinds, *(None,) * ufunc.nout)
+    return _call_with_plain_errors(ufunc.resolve_dtypes, operand_dtypes, **options)
 
 
-def _in_loop(given: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]) -> list[Tensor]:
+def _operands_in_loop_dtypes(
+    operands: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]
+) -> list[Tensor]:
     """The operands as tensors of the dtypes of NumPy's loop."""
     device = next(x.device for x in inputs if isinstance(x, Tensor))
     return [
         xp.astype(x, kind, copy=False)
         if isinstance(x, Tensor) and isinstance(y, Tensor)
         else xp.asarray(y, dtype=kind, device=device)
-        for x, y, kind in zip(given, inputs, loop, strict=False)
+        for x, y, kind in zip(operands, inputs, loop, strict=False)
     ]
 
 
-def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+def _call_on_cpu_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Call a ufunc of another library on the memory of tensors."""
-    given = [arguments.operand(x) for x in inputs]
-    for x in given:
+    operands = [arguments.operand(x) for x in inputs]
+    for x in operands:
         if isinstance(x, Tensor) and x.device != "cpu":
             raise TypeError(f"not on {x.device}; use to_device('cpu') first")
-    arrays = [strided("ufunc", x).memory if isinstance(x, Tensor) else x for x in given]
-    found = _in_words(ufunc, *arrays, **options)
-    if isinstance(found, tuple):
-        return tuple(tensor_over_array(np.asarray(part)) for part in found)
-    return tensor_over_array(np.asarray(found))
+    arrays = [ensure_strided("ufunc", x).memory if isinstance(x, Tensor) else x for x in operands]
+    results = _call_with_plain_errors(ufunc, *arrays, **options)
+    if isinstance(results, tuple):
+        return tuple(tensor_over_array(np.asarray(part)) for part in results)
+    return tensor_over_array(np.asarray(results))
 
 
-def _in_words(function: Any, *arrays: Any, **options: Any) -> Any:
+def _call_with_plain_errors(function: Any, *arrays: Any, **options: Any) -> Any:
     """Call NumPy; its errors, whose text is not in `args`, become plain ones."""
     try:
         return call_quietly(function, *arrays, **options)
@@ -323,27 +340,27 @@ def _in_words(function: Any, *arrays: Any, **options: Any) -> Any:
         raise kind(str(error)) from None
 
 
-def _product(
+def _call_matrix_product(
     ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str, options: dict[str, Any]
 ) -> Any:
     """A product of vectors or matrices, in the dtype asked for."""
     if ufunc not in _PRODUCTS:
         raise TypeError("takes no tensors; make arrays with numpy.asarray()")
-    given = tensors(*inputs)
+    operands = as_tensors(*inputs)
     if dtype is not None:
         kind = as_dtype(dtype, "dtype")
-        for x in given:
+        for x in operands:
             if not arguments.can_cast(x.dtype, kind, casting):
                 raise TypeError(f"{x.dtype} cannot become {kind} by the rule {casting!r}")
-        given = [xp.astype(x, kind, copy=False) for x in given]
+        operands = [xp.astype(x, kind, copy=False) for x in operands]
     axis = options.pop("axis", -1) if ufunc is np.vecdot else -1
     if options.get("axes") == [(-2, -1)] * 3:  # the default, which `array @= tensor` passes
         del options["axes"]
     if options:
         raise TypeError(f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
     if axis != -1:
-        given = [xp.moveaxis(x, arguments.integer("axis", axis), -1) for x in given]
-    return _PRODUCTS[ufunc](*given)
+        operands = [xp.moveaxis(x, arguments.integer("axis", axis), -1) for x in operands]
+    return _PRODUCTS[ufunc](*operands)
 
 
 _REDUCTIONS: dict[UFunc, Any] = {
@@ -356,7 +373,7 @@ _REDUCTIONS: dict[UFunc, Any] = {
 }
 
 
-def _reduce(
+def _reduce_ufunc(
     ufunc: UFunc,
     x: Any,
     axis: Any = 0,
@@ -381,66 +398,72 @@ def _reduce(
     if where is not True:
         raise TypeError("takes no tensors with where=; use where() first")
     dims = arguments.dims(axis, x.ndim)
-    x = _folded(ufunc.reduce, x, dims, dtype, out)
-    kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
+    x = _cast_for_fold(ufunc.reduce, x, dims, dtype, out)
+    kept_shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
     first = xp.moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
-    count, rest = math.prod(first.shape[: len(dims)]), first.shape[len(dims) :]
-    parts = list(xp.reshape(first, (count, *rest)))
-    start = ufunc.identity if initial is None else initial
+    count, rest_shape = math.prod(first.shape[: len(dims)]), first.shape[len(dims) :]
+    parts = list(xp.reshape(first, (count, *rest_shape)))
+    initial_value = ufunc.identity if initial is None else initial
     if initial is not None or not parts:
-        if start is None:
+        if initial_value is None:
             raise ValueError("nothing to reduce, and there is no identity")
-        parts.insert(0, xp.full(rest, start, dtype=x.dtype, device=x.device))
-    found = functools.reduce(lambda _, step: step, _steps(ufunc, parts))
-    found = xp.astype(found, x.dtype) if len(parts) == 1 else found
-    found = xp.reshape(found, kept) if keepdims else found
-    return found if out is None else given_where(name, found, out, "same_kind", True)
+        parts.insert(0, xp.full(rest_shape, initial_value, dtype=x.dtype, device=x.device))
+    result = functools.reduce(lambda _, step: step, _fold_steps(ufunc, parts))
+    result = xp.astype(result, x.dtype) if len(parts) == 1 else result
+    result = xp.reshape(result, kept_shape) if keepdims else result
+    return result if out is None else store_in_out_where(name, result, out, "same_kind", True)
 
 
 _OF_TRUTHS = (np.logical_and, np.logical_or)
 
 
-def _folded(method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
+def _cast_for_fold(method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
     """`x` in the dtype that NumPy folds it in; refused where NumPy does, by order or dtype."""
-    kind = dtype if method.__self__ in _OF_TRUTHS else kind_into(x, out, dtype)
+    kind = dtype if method.__self__ in _OF_TRUTHS else accumulation_dtype(x, out, dtype)
     x = x if kind is None else xp.astype(x, kind, copy=False)
-    one = np.ones((1,) * x.ndim, x.dtype)
-    return xp.astype(x, _in_words(method, one, axis=axis, dtype=kind).dtype, copy=False)
+    probe = np.ones((1,) * x.ndim, x.dtype)
+    return xp.astype(
+        x, _call_with_plain_errors(method, probe, axis=axis, dtype=kind).dtype, copy=False
+    )
 
 
-def _steps(ufunc: UFunc, parts: Sequence[Tensor]) -> Iterator[Tensor]:
+def _fold_steps(ufunc: UFunc, parts: Sequence[Tensor]) -> Iterator[Tensor]:
     """Yield the result of a left fold after each part."""
     kind = parts[0].dtype
-    asked = None if kind == dtypes.bool else kind
-    steps = itertools.accumulate(parts, lambda a, b: _call(ufunc, a, b, dtype=asked))
+    requested_dtype = None if kind == dtypes.bool else kind
+    steps = itertools.accumulate(
+        parts, lambda a, b: _call_ufunc(ufunc, a, b, dtype=requested_dtype)
+    )
     return (xp.astype(step, kind, copy=False) for step in steps)
 
 
 _RUNNING: dict[UFunc, Any] = {np.add: xp.cumulative_sum, np.multiply: xp.cumulative_prod}
 
 
-def _accumulate(ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Tensor:
+def _accumulate_ufunc(
+    ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None
+) -> Tensor:
     name = f"numpy.{ufunc.__name__}.accumulate"
     x = arguments.tensor(x)
     dim = arguments.dim(axis, x.ndim)
     if ufunc in _RUNNING:
-        kind = kind_into(x, out, dtype)
-        whole = xp.astype(x, dtypes.int64) if x.dtype == dtypes.bool and kind is None else x
-        found = _RUNNING[ufunc](whole, axis=dim, dtype=kind)
+        kind = accumulation_dtype(x, out, dtype)
+        operand = xp.astype(x, dtypes.int64) if x.dtype == dtypes.bool and kind is None else x
+        result = _RUNNING[ufunc](operand, axis=dim, dtype=kind)
     else:
-        x = _folded(ufunc.accumulate, x, dim, dtype, out)
-        parts = list(_steps(ufunc, list(xp.moveaxis(x, dim, 0)))) if x.shape[dim] else []
-        found = xp.stack(parts, axis=dim) if parts else xp.astype(x, x.dtype)
-    return found if out is None else given_where(name, found, out, "same_kind", True)
+        x = _cast_for_fold(ufunc.accumulate, x, dim, dtype, out)
+        parts = list(_fold_steps(ufunc, list(xp.moveaxis(x, dim, 0)))) if x.shape[dim] else []
+        result = xp.stack(parts, axis=dim) if parts else xp.astype(x, x.dtype)
+    return result if out is None else store_in_out_where(name, result, out, "same_kind", True)
 
 
-def _outer(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
+def _outer_ufunc(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
     # numbers count as arrays here, whose dtypes are not weak
     x, y = (np.asarray(z)[()] if type(z) in dtypes.SCALARS else z for z in (x, y))
     if isinstance(x, Tensor):
         y_rank = getattr(y, "ndim", 0)
         x = xp.reshape(x, (*x.shape, *(1,) * y_rank)) if y_rank else x
-    return _call(ufunc, x, y, **options)
+    return _call_ufunc(ufunc, x, y, **options)
 
 
 _SCATTERING: dict[UFunc, Any] = {
@@ -451,28 +474,28 @@ _SCATTERING: dict[UFunc, Any] = {
 }
 
 
-def _at(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
+def _scatter_ufunc(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
     """Values combined with what is at the positions, each as often as it is named, in place."""
     if ufunc not in _SCATTERING:
-        known = ", ".join(each.__name__ for each in _SCATTERING)
-        way = "where no position is named twice, write x[indices] = ..."
-        raise TypeError(f"of tensors there are those of {known}; {way}")
+        supported_names = ", ".join(item.__name__ for item in _SCATTERING)
+        advice = "where no position is named twice, write x[indices] = ..."
+        raise TypeError(f"of tensors there are those of {supported_names}; {advice}")
     x = arguments.writable(arguments.tensor(x))
     places = xp.reshape(xp.arange(x.size, device=x.device), x.shape)[indices]
-    value = beside(values, x)
-    (*_, kind) = loop_of(ufunc, (x.dtype, value.dtype), None, "same_kind")
+    value = as_tensor_on_device_of(values, x)
+    (*_, kind) = numpy_loop_dtypes(ufunc, (x.dtype, value.dtype), None, "same_kind")
     if not arguments.can_cast(kind, x.dtype, "same_kind"):
         raise TypeError(f"{kind} cannot be put into {x.dtype}; use astype() first")
     value = xp.broadcast_to(xp.astype(value, x.dtype, copy=False), places.shape)
     value = xp.negative(value) if ufunc is np.subtract else value
-    lines = [xp.reshape(each, (-1,)) for each in (x, places, value)]
+    lines = [xp.reshape(item, (-1,)) for item in (x, places, value)]
     x[...] = xp.reshape(_SCATTERING[ufunc](*lines), x.shape)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {
-    "__call__": _call,
-    "accumulate": _accumulate,
-    "at": _at,
-    "outer": _outer,
-    "reduce": _reduce,
+    "__call__": _call_ufunc,
+    "accumulate": _accumulate_ufunc,
+    "at": _scatter_ufunc,
+    "outer": _outer_ufunc,
+    "reduce": _reduce_ufunc,
 }

@@ -12,8 +12,8 @@ from tensorlayout import dtypes
 from tensorlayout.devices import as_device
 from tensorlayout.errors import call_with_error_name, raise_named_error, short_repr, truncate
 from tensorlayout.functions import arguments
-from tensorlayout.functions.layouts import octets_of, over, spec_over, to_layout
-from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.functions.layouts import bytes_of_buffer, cpu_spec, tensor_over_buffer, to_layout
+from tensorlayout.functions.transfers import move_to_cpu, move_to_device
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import Array, DeviceLike, Storage
@@ -56,7 +56,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
      [12., 13., 16., 17., 20.]]
     """
     description = _describe_buffer(shape)
-    octets = call_with_error_name("from_buffer", octets_of, "buffer", buffer)
+    octets = call_with_error_name("from_buffer", bytes_of_buffer, "buffer", buffer)
     if octets.size < description.nbytes:
         requirement = f"{truncate(description.shape)} takes {description.nbytes} bytes"
         raise_named_error("from_buffer", f"{requirement}, the buffer has {octets.size}")
@@ -65,7 +65,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
         tensor = tensor[description.element_index]
     if description.layout is None or description.layout.is_tiled:
         tensor = to_layout(tensor, description.packed_layout)
-    return tensor if device is None else moved(tensor, as_device(device))
+    return tensor if device is None else move_to_device(tensor, as_device(device))
 
 
 class _BufferDescription:
@@ -98,11 +98,11 @@ class _BufferDescription:
     def spec(self) -> TensorSpec:
         """The spec of the elements; of all slots, where no layout says where these are."""
         slot_bits = self.element_bits if self.element_bits % 8 else None
-        return spec_over(self.dtype, self.layout or Layout((self.slot_count,), slot_bits=slot_bits))
+        return cpu_spec(self.dtype, self.layout or Layout((self.slot_count,), slot_bits=slot_bits))
 
     def tensor_over_bytes(self, octets: Array) -> Tensor:
         """Return a tensor over bytes, whose elements are at the `places`."""
-        return over(octets, self.spec, self.spec.layout)
+        return tensor_over_buffer(octets, self.spec, self.spec.layout)
 
     @property
     def element_index(self) -> Any:
@@ -165,7 +165,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
         )
         raise_named_error("to_buffer", f"{rule}, got {x.dtype}", TypeError)
     destination = None if out is None else _writable_bytes(out, description)[: description.nbytes]
-    x = _cast_to_stored_dtype(on_host(x), description)
+    x = _cast_to_stored_dtype(move_to_cpu(x), description)
     try:
         if description.nbytes > sys.maxsize:
             raise MemoryError  # NumPy would not try
@@ -182,7 +182,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
 
 
 def _writable_bytes(out: Any, description: _BufferDescription) -> Array:
-    octets = call_with_error_name("to_buffer", octets_of, "out", out)
+    octets = call_with_error_name("to_buffer", bytes_of_buffer, "out", out)
     if not octets.flags.writeable or octets.size < description.nbytes:
         received = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
         rule = f"out must be {description.nbytes} writable bytes for {truncate(description.shape)}"

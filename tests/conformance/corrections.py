@@ -1,4 +1,4 @@
-"""What is corrected in the official suite while it runs: a pytest plugin.
+"""Pytest plugin that corrects the official suite while it runs.
 
 1. `test_can_cast` looks up pairs of dtypes in a table and compares what it finds with the target.
    For a pair that is not in the table it finds None, and ``None == numpy.dtype("float64")`` is

@@ -1,4 +1,4 @@
-"""What a run of the suite found, as a section of a page: facts of the run, a table by chapter."""
+"""Results of a run of the suite as a section of a page: facts of the run, a table by chapter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADING = "## Results on "
 
 
 def facts(folder: Path, max_examples: int, seed: int, *, corrected: bool) -> list[str]:
-    """Where, when and how the suite ran."""
+    """Describe where, when and how the suite ran."""
     described = subprocess.run(
         ["git", "-C", folder, "describe", "--tags", "--always"],
         check=False,

@@ -108,9 +108,9 @@ def test_an_export_that_needs_a_copy_must_be_refused(where, copy, asked, correct
         tried.append(arguments)
 
     x = Exporter(where)
-    given = {"x": x, "copy_kw": copy, "dl_device_kw": asked, "max_version_kw": {}, "data": None}
-    corrections._refusing_what_needs_a_copy(test)(**given)
-    assert tried == ([] if corrected else [given])
+    inputs = {"x": x, "copy_kw": copy, "dl_device_kw": asked, "max_version_kw": {}, "data": None}
+    corrections._refusing_what_needs_a_copy(test)(**inputs)
+    assert tried == ([] if corrected else [inputs])
     assert x.asked == ([{**copy, **asked}] if corrected else [])
 
 

@@ -45,10 +45,10 @@ class CuPy(types.ModuleType):
         result = getattr(np, name)
         if isinstance(result, (type, types.ModuleType)) or not callable(result):
             return result
-        return lambda *args, **options: made(result(*args, **options))
+        return lambda *args, **options: as_tensor(result(*args, **options))
 
 
-def made(result):
+def as_tensor(result):
     return tl.asarray(result) if isinstance(result, np.ndarray) else result
 
 

@@ -143,7 +143,7 @@ def test_the_case_of_each_layout(driver, case, destination, source, itemsize, al
 
 
 def depth(destination, source, itemsize):
-    """How many dimensions a box has."""
+    """Return the number of dimensions of a box."""
     loop = Loop.over_layouts((destination.at_origin, source.at_origin), (itemsize,) * 2, (32, 32))
     return len(tile_of_copy(loop.with_widest_elements(16)).axes)
 
@@ -383,7 +383,7 @@ COUNTED = [
 ]  # fmt: skip
 
 
-def counted(driver, destination, source, itemsize):
+def run_counted(driver, destination, source, itemsize):
     with checking("bounds", "count") as record:
         plan = run(driver, destination, source, itemsize, tuning=NEVER_SMALL)
     (counts,) = record.counts.values()
@@ -392,7 +392,7 @@ def counted(driver, destination, source, itemsize):
 
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 def test_flat_copies_touch_no_sector_twice(driver, itemsize):
-    plan, counts = counted(driver, row_major((2**16,)), row_major((2**16,)), itemsize)
+    plan, counts = run_counted(driver, row_major((2**16,)), row_major((2**16,)), itemsize)
     assert plan.case == "flat"
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1.0
     assert counts.lane_activity >= 0.99
@@ -408,7 +408,7 @@ def test_flat_copies_touch_no_sector_twice(driver, itemsize):
     ],
 )
 def test_copies_are_coalesced_on_both_sides(driver, destination, source, itemsize):
-    _, counts = counted(driver, destination, source, itemsize)
+    _, counts = run_counted(driver, destination, source, itemsize)
     assert_coalesced(counts)
 
 

@@ -363,12 +363,12 @@ def test_tiled_copies_are_coalesced_on_both_sides(driver, kind, shape, itemsize)
     tiles, rows = kind(shape), row_major(shape)
     padding = bytes(itemsize) if tiles.is_padded else None
     for destination, source, held in [(tiles, rows, padding), (rows, tiles, None)]:
-        counts = counted(driver, destination, source, itemsize, held)
+        counts = run_counted(driver, destination, source, itemsize, held)
         # Of rows of 129 elements, every second tile has one column.
         assert_coalesced(counts, lanes=0.8 if shape is ODD else 0.9)
 
 
-def counted(driver, destination, source, itemsize, padding):
+def run_counted(driver, destination, source, itemsize, padding):
     plan = plan_copy(destination, source, itemsize, (32, 32), padding)
     to = Storage(driver, destination.required_size * itemsize)
     from_ = Storage(driver, source.required_size * itemsize)

@@ -1,4 +1,4 @@
-"""What the tests of the CUDA backend share."""
+"""Fixtures of the tests of the CUDA backend."""
 
 import gc
 

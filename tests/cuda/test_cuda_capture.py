@@ -95,7 +95,7 @@ def captured(recorder, stream, actual, call, arguments):
 
 
 def left(alive):
-    """How many of some memories are there after the capture was seen to have ended."""
+    """Count the memories that still exist after the end of the capture was noticed."""
     zeros(1)
     gc.collect()
     return len(alive)
@@ -152,7 +152,7 @@ def test_other_streams_and_threads_keep_nothing(recorder, stream):
 
 
 def test_what_a_call_asks_of_cuda(recorder):
-    """Whether its stream captures, once for an allocation; of the default stream, nothing."""
+    """An allocation asks once whether its stream captures; the default stream is never asked."""
     x = zeros(100)
     x + x
     with Stream(recorder, 7):
@@ -238,7 +238,7 @@ def test_the_first_read_at_positions_is_refused(recorder, stream):
 
 
 def leave(report, lowest, highest, size, name="take"):
-    """What a kernel leaves: a record whose first positions are outside."""
+    """Write the record that a kernel leaves for out-of-bounds positions."""
     result = faults._Record.from_address(report.pointer)
     result.owner = faults.owner_of(name)
     result.lowest[0], result.highest[0], result.size[0] = lowest, highest, size

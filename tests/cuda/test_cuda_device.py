@@ -33,7 +33,7 @@ def gpu():
 
 
 class Copies:
-    """What a driver was asked to move and to allocate, in **bytes**."""
+    """Copies and allocations of a driver, in **bytes**."""
 
     def __init__(self, gpu, patch):
         self.moved, self.allocated = [], []

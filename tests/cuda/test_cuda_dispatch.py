@@ -1,4 +1,4 @@
-"""What a warm call does on CUDA: one launch, one allocation, and nothing else."""
+"""Driver calls of a warm call on CUDA: one launch, one allocation, and nothing else."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What goes wrong on CUDA, told in one line, and nothing lost: memory, forks, threads, devices."""
+"""Failures on CUDA give one line and lose nothing: memory, forks, threads, devices."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def run(code, **environment):
-    """What a new process prints."""
+    """Return the output of a new process."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("TENSORLAYOUT_")}
     path = os.pathsep.join([str(TESTS / "harness"), str(TESTS.parent)])
     done = subprocess.run(

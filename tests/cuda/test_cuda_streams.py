@@ -298,7 +298,7 @@ def test_memory_keeps_the_streams_that_its_interface_named():
 # ---- Positions outside
 
 
-def taken(stream):
+def take_outside(stream):
     """A read at positions enqueued on a stream; what its kernel leaves when it comes to run."""
     with stream:
         tl.take(tl.zeros(3, device="cuda"), tl.asarray([9], device="cuda"))
@@ -320,7 +320,7 @@ TOLD = "^take: index 9 is out of bounds for size 3$"
 def test_a_position_outside_is_told_when_its_stream_is_waited_for_or_has_ended(ended):
     with stand_in() as recorder:
         stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
-        run = taken(stream)
+        run = take_outside(stream)
         recorder.running = {7}
         for _ in range(3):
             x.to_device("cpu")  # on another stream, before the kernel has run
@@ -340,7 +340,7 @@ def test_the_default_streams_of_threads_are_told_apart():
     """All of them have one number, by which only the thread's own can be asked for."""
     with stand_in() as recorder:
         x, runs = tl.zeros(2, device="cuda"), []
-        thread = threading.Thread(target=lambda: runs.append(taken(FakeStream(recorder, 2))))
+        thread = threading.Thread(target=lambda: runs.append(take_outside(FakeStream(recorder, 2))))
         thread.start()
         thread.join()
         recorder.busy = True
@@ -357,14 +357,14 @@ def test_a_launch_while_another_thread_looks_is_not_taken_for_seen(monkeypatch):
     """The launch comes after the record has been read, and before that has been noted."""
     with stand_in() as recorder:
         stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
-        taken(stream)
+        take_outside(stream)
         gpu, later = driver(), []
         to_host = gpu.to_host
 
         def read(destination, pointer):
             to_host(destination, pointer)
             if not later and destination.nbytes == ctypes.sizeof(faults._Record):
-                later.append(taken(stream))
+                later.append(take_outside(stream))
 
         monkeypatch.setattr(gpu, "to_host", read)
         with stream:
@@ -377,7 +377,7 @@ def test_a_launch_while_another_thread_looks_is_not_taken_for_seen(monkeypatch):
 def test_a_stream_is_not_kept_for_what_it_has_left():
     with stand_in() as recorder:
         stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
-        taken(stream)
+        take_outside(stream)
         x.to_device("cpu")
         alive = weakref.ref(stream)
         del stream

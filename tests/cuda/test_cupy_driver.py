@@ -78,7 +78,7 @@ def test_small_copies(opened, recorder):
 
 @pytest.mark.parametrize("n", [1, 1000, 1 << 16, (1 << 16) + 1, 1 << 20])
 def test_what_cuda_reads_later_is_pinned(opened, recorder, n):
-    """When CUDA has read pageable memory is for CUDA to say: it is never given any to read."""
+    """CUDA does not say when it has read pageable memory, so it only gets pinned memory."""
     buffer, values = opened.allocate(n, 0), numbers(n)
     for _ in range(3):
         opened.to_device(buffer.pointer, values)
@@ -248,8 +248,10 @@ def test_threads_have_parameters_of_their_own(recorder):
         thread.start()
     for thread in threads:
         thread.join()
-    launches = [(grid, given) for _, grid, _, _, given in recorder.named("launch")]
-    expected = [((n, 1, 1), bytes(words(n, each, n))) for n in (1, 2, 3, 4) for each in range(200)]
+    launches = [(grid, parameters) for _, grid, _, _, parameters in recorder.named("launch")]
+    expected = [
+        ((n, 1, 1), bytes(words(n, value, n))) for n in (1, 2, 3, 4) for value in range(200)
+    ]
     assert sorted(launches) == sorted(expected)
 
 

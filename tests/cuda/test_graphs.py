@@ -35,7 +35,7 @@ def filled(tensors, turn):
 
 
 def others():
-    """Those who get what is free."""
+    """Other allocations, which take memory that is free."""
     return [tl.full((n,), 7, dtype="float32", device="cuda") for n in (10, 1000, 5000, 1 << 20)]
 
 

@@ -1,4 +1,4 @@
-"""What the host reads from the text of kernels: structs, constants, which shapes there are.
+"""Facts that the host reads from the text of kernels: structs, constants, compiled shapes.
 
 The reader knows a few forms of C++ (`structs`); the compiler says what sizes and offsets are.
 """
@@ -58,7 +58,7 @@ TYPED = [[(file, types)] for file in FILES for types in TYPES.get(file, []) if t
 
 
 def facts(result, path=""):
-    """Where each member is, and those of what it is made of: {the member in C++: byte}."""
+    """Return the byte offset of each member and of its own members: {the member in C++: byte}."""
     for name, kind in result._fields_:
         member, at = path + name.removesuffix("_"), getattr(result, name).offset
         yield member, at

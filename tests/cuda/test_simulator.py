@@ -227,7 +227,7 @@ def test_a_launch_after_a_failed_one(simulated, name):
 # ---- Counting
 
 
-def counted(simulated, name, grid, *parameters):
+def run_counted(simulated, name, grid, *parameters):
     with checking("bounds", "count") as record:
         run(simulated, right(name), grid, *parameters)
     return record.of(name)
@@ -235,13 +235,13 @@ def counted(simulated, name, grid, *parameters):
 
 def test_counts_of_a_coalesced_kernel_and_of_a_misaligned_start(simulated):
     x, y = floats(simulated, 1024), floats(simulated, 1024)
-    counts = counted(simulated, "increment", 4, y, x, 1024)
+    counts = run_counted(simulated, "increment", 4, y, x, 1024)
     whole = Tally(accesses=32, lanes=1024, bytes=4096, units=128, ideal=128)
     assert counts == Counts("increment", 1, whole, whole)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1
     assert counts.lane_activity == counts.bank_conflict_ratio == 1
     assert counts.bytes_per_access == 4
-    counts = counted(simulated, "increment", 1, y, x.pointer + 4, 256)
+    counts = run_counted(simulated, "increment", 1, y, x.pointer + 4, 256)
     assert counts.loads == Tally(accesses=8, lanes=256, bytes=1024, units=40, ideal=32)
     assert (counts.sector_efficiency_read, counts.sector_efficiency_write) == (0.8, 1)
 
@@ -249,7 +249,7 @@ def test_counts_of_a_coalesced_kernel_and_of_a_misaligned_start(simulated):
 def test_counts_of_elements_that_are_not_aligned_to_their_size(simulated):
     x = Array(simulated, np.array([1 + 2j] * 256, np.complex64))
     y = Array(simulated, np.zeros(256, np.complex64))
-    counts = counted(simulated, "conjugate", 1, y, x, 256)
+    counts = run_counted(simulated, "conjugate", 1, y, x, 256)
     assert counts.loads == Tally(accesses=16, lanes=512, bytes=2048, units=128, ideal=64)
     assert counts.bytes_per_access == 4
     np.testing.assert_array_equal(y.get(), np.array([1 - 2j] * 256, np.complex64))
@@ -257,11 +257,11 @@ def test_counts_of_elements_that_are_not_aligned_to_their_size(simulated):
 
 def test_counts_of_bank_conflicts(simulated):
     x, y = floats(simulated, 1024), floats(simulated, 1024)
-    padded = counted(simulated, "transpose_tiles", (1, 1, 1), y, x, 32, 32)
+    padded = run_counted(simulated, "transpose_tiles", (1, 1, 1), y, x, 32, 32)
     assert padded.shared_loads == padded.shared_stores == Tally(32, 1024, 4096, 32, 32)
     assert padded.bank_conflict_ratio == 1
     assert padded.sector_efficiency_read == padded.sector_efficiency_write == 1
-    conflicting = counted(simulated, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
+    conflicting = run_counted(simulated, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
     assert conflicting.shared_stores == Tally(32, 1024, 4096, 32, 32)
     assert conflicting.shared_loads == Tally(32, 1024, 4096, 1024, 32)
     assert conflicting.bank_conflict_ratio == 1056 / 64

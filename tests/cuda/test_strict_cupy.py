@@ -211,7 +211,7 @@ def test_a_graph_whose_memory_was_freed(cuda, gpu, stream):
 
 
 def exchanged(seed):
-    """What a consumer on another stream finds in a tensor that it was told to wait for."""
+    """Return the values that a consumer on another stream reads after waiting for a tensor."""
     with hybrid(seed=seed):
         import cupy
 

@@ -1,4 +1,4 @@
-"""What a trace says of CUDA: kernels, their sectors on the simulator, times on a GPU by events."""
+"""CUDA records of a trace: kernels, their sectors on the simulator, times on a GPU by events."""
 
 import json
 

@@ -15,7 +15,7 @@ HUGE = 10**5000  # more digits than Python writes
 
 
 class Odd:
-    """What no member can be."""
+    """Object that no member accepts."""
 
 
 def once(*values):

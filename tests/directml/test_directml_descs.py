@@ -305,11 +305,11 @@ def test_declared_bytes_are_there_and_not_shared():
     with pytest.raises(ValueError, match=f"^JOIN: {says}"):
         join(storage[:2], storage[6:8], out=storage[8:])
     desc = TensorDesc("INT8", (2, 3), (4, 1), total_tensor_size_in_bytes=100)
-    made = desc.empty()
-    assert (made.shape, made.strides) == ((2, 3), (4, 1))
+    tensor = desc.empty()
+    assert (tensor.shape, tensor.strides) == ((2, 3), (4, 1))
     copied = directml.compile(directml.TileOperatorDesc(input=desc, output=desc, repeats=(1, 1)))
-    made[...] = 7
-    assert np.asarray(copied(copied(made))).tolist() == [[7] * 3] * 2
+    tensor[...] = 7
+    assert np.asarray(copied(copied(tensor))).tolist() == [[7] * 3] * 2
 
 
 def test_outputs_that_share_declared_bytes():

@@ -40,7 +40,7 @@ def moved(values, make=_row_major):
     return x
 
 
-def made(example, inside, outside=None):
+def make_call(example, inside, outside=None):
     """What calls an example's function; inputs in a layout, outputs in another, or new."""
     inputs = {
         k: each(lambda t: moved(array(t), inside), tensor)
@@ -131,7 +131,7 @@ def without_examples(outside):
 def test_launches_into_a_given_tensor(simulated, name):
     """Of the first example of an operator's page, into an output with gaps."""
     examples = OPERATORS[name]["examples"]
-    result = made(examples[0], _column_major, _gaps) if examples else None
+    result = make_call(examples[0], _column_major, _gaps) if examples else None
     run = without_examples(_gaps)[name] if result is None else lambda: result(name)
     run()
     before = simulated.counters.launches, simulated.counters.allocations
@@ -141,7 +141,7 @@ def test_launches_into_a_given_tensor(simulated, name):
 
 
 def accesses():
-    """What is counted, by the words of the page: how calls are made from a dtype."""
+    """Calls that are counted, made from a dtype, by the names that the page uses."""
 
     def image(*shape, dtype, **options):
         return tl.zeros(shape, dtype=dtype, device="cuda:0", **options)

@@ -1,4 +1,4 @@
-"""What each operator takes at each feature level, held against the facts: all types, all ranks."""
+"""Types and ranks that each operator accepts at each feature level, compared with the facts."""
 
 import dataclasses
 

@@ -234,7 +234,7 @@ EVERY = [
 
 
 def area(text):
-    """What letters cover: left, top, right, low."""
+    """Return the rectangle that letters cover: left, top, right, low."""
     size, x, y = (float(text.get(name)) for name in ("font-size", "x", "y"))
     wide = len(text.text) * size * geometry.LETTER
     left = {None: x, "middle": x - wide / 2, "end": x - wide}[text.get("text-anchor")]

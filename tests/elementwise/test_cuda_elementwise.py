@@ -311,7 +311,7 @@ def test_only_exact_overlap_of_equal_sizes_is_safe():
 # ---- Coalescing
 
 
-def counted(driver, kernel, name, *operands):
+def run_counted(driver, kernel, name, *operands):
     with checking("bounds", "count") as record:
         planned, _ = run(driver, name, *operands)
     assert planned.launches[0].kernel.name == kernel
@@ -322,7 +322,7 @@ def counted(driver, kernel, name, *operands):
 @pytest.mark.parametrize(("dtype", "nbytes"), [("int8", 16), ("float16", 16), ("complex128", 16)])
 def test_flat_is_coalesced(driver, dtype, nbytes):
     x, y = (Operand(driver, Layout((16384,)), dtype, seed) for seed in (1, 2))
-    counts = counted(driver, "elementwise_flat", "add", x, y)
+    counts = run_counted(driver, "elementwise_flat", "add", x, y)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1.0
     assert counts.lane_activity == 1.0
     assert counts.bytes_per_access == nbytes

@@ -17,7 +17,7 @@ from test_cuda_elementwise import (
     spec,
     usual,
 )
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda.elementwise import plan_elementwise
@@ -113,7 +113,7 @@ def test_one_launch_and_one_allocation():
         padded = tl.Layout.padded(x.shape, (2, 3, 70, 100), None, PaddingValue.ONE)
         z = tl.to_layout(x, padded)
         for left, right in ((x, y), (y, x), (z, y)):
-            done = counted(driver, lambda x=left, y=right: x + y)
+            done = count_second_call(driver, lambda x=left, y=right: x + y)
             assert done == Counter(launches=1, allocations=1)
 
 
@@ -366,7 +366,7 @@ def test_mixed_orders_are_coalesced(driver, first, second, dtype):
 @pytest.mark.long
 @pytest.mark.parametrize("name", WORST_OF_BYTES)
 def test_the_worst_of_bytes(driver, name):
-    first, second = next((x, y) for counted, x, y in COUNTED if counted == name)
+    first, second = next((x, y) for label, x, y in COUNTED if label == name)
     counts = accesses(driver, "add", *(Operand(driver, o, "int8", 1) for o in (first, second)))
     read, written, lanes, conflicts = WORST_OF_BYTES[name]
     assert counts.sector_efficiency_read >= read

@@ -614,7 +614,7 @@ def test_nvrtc_compiles_the_functors(dtypes, architecture, tmp_path):
     file.write_text('#include "functions.cuh"\n' + "".join(kernels))
     result = compiled(Kernel(str(file), "all"), architecture)
     assert (result.warnings, len(result.resources)) == ("", len(kernels))
-    for name, found in result.resources.items():
-        assert (found.registers <= 48, found.spilled) == (True, 0), (name, found)
+    for name, resources in result.resources.items():
+        assert (resources.registers <= 48, resources.spilled) == (True, 0), (name, resources)
         # Of CUDA's own reduction of great angles, which keeps an array.
-        assert not found.stack or name.partition("__")[0] in TURNING, name
+        assert not resources.stack or name.partition("__")[0] in TURNING, name

@@ -78,7 +78,7 @@ def test_as_on_arrays(name):
 
 
 def lacks(ours, theirs):
-    """What of a call of NumPy's function is none of ours: names, places, or an argument more."""
+    """Yield the parts of a call of NumPy's function that ours does not accept: names, positions."""
     known, result = (
         [p for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_KEYWORD]
         for f in (theirs, ours)

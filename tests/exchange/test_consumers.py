@@ -41,7 +41,7 @@ def optional(name):
     return pytest.importorskip(name, reason=f"{name} is optional")
 
 
-def given(xp, array):
+def column_major(xp, array):
     """`array` in the namespace; matrices and more column-major, so that the layout is at stake."""
     if xp is np:
         return array
@@ -68,13 +68,23 @@ def agree(case, library):
 
 EXTRA = {
     "apply_where": lambda x, xp: x.apply_where(
-        given(xp, TABLE) > 0, (given(xp, TABLE),), lambda a: a * 2, lambda a: -a
+        column_major(xp, TABLE) > 0,
+        (column_major(xp, TABLE),),
+        lambda a: a * 2,
+        lambda a: -a,
     ),
-    "at, mask": lambda x, xp: x.at(given(xp, TABLE) + 0, given(xp, TABLE) > 0).set(0.0),
+    "at, mask": lambda x, xp: x.at(column_major(xp, TABLE) + 0, column_major(xp, TABLE) > 0).set(
+        0.0
+    ),
     "lazy_apply": lambda x, xp: x.lazy_apply(
-        np.sort, given(xp, TABLE), shape=(40, 5), dtype=xp.float64, as_numpy=True, xp=xp
+        np.sort,
+        column_major(xp, TABLE),
+        shape=(40, 5),
+        dtype=xp.float64,
+        as_numpy=True,
+        xp=xp,
     ),
-    "partition": lambda x, xp: x.partition(given(xp, TABLE), 20, axis=0)[20, :],
+    "partition": lambda x, xp: x.partition(column_major(xp, TABLE), 20, axis=0)[20, :],
     "unravel_index": lambda x, xp: x.unravel_index(xp.asarray([22, 41]), (7, 6)),
 }
 
@@ -90,7 +100,10 @@ def calls(name, *arrays, **options):
     def case(scipy, xp):
         module, _, function = f"{scipy.__name__}.{name}".rpartition(".")
         call = getattr(importlib.import_module(module), function)
-        return call(*(given(xp, a) if isinstance(a, np.ndarray) else a for a in arrays), **options)
+        return call(
+            *(column_major(xp, a) if isinstance(a, np.ndarray) else a for a in arrays),
+            **options,
+        )
 
     return case
 
@@ -117,8 +130,8 @@ def fitted(path, target=None, result="transform", **options):
         module, _, name = path.rpartition(".")
         estimator = getattr(importlib.import_module(f"sklearn.{module}"), name)(**options)
         with sklearn.config_context(array_api_dispatch=True):
-            x = given(xp, TABLE)
-            estimator.fit(x, *([] if target is None else [given(xp, target)]))
+            x = column_major(xp, TABLE)
+            estimator.fit(x, *([] if target is None else [column_major(xp, target)]))
             return getattr(estimator, result)(x)
 
     return case
@@ -127,7 +140,9 @@ def fitted(path, target=None, result="transform", **options):
 def split(sklearn, xp):
     selection = importlib.import_module("sklearn.model_selection")
     with sklearn.config_context(array_api_dispatch=True):
-        return selection.train_test_split(given(xp, TABLE), given(xp, TARGET), random_state=0)
+        return selection.train_test_split(
+            column_major(xp, TABLE), column_major(xp, TARGET), random_state=0
+        )
 
 
 SKLEARN = {
@@ -201,7 +216,7 @@ XARRAY = {
 
 def labelled(xr, xp):
     places = {"w": [10.0, 20.0, 40.0, 50.0], "h": ["x", "y", "z"]}
-    return xr.DataArray(given(xp, HOLES), dims=("b", "h", "w"), coords=places)
+    return xr.DataArray(column_major(xp, HOLES), dims=("b", "h", "w"), coords=places)
 
 
 @pytest.mark.parametrize("name", XARRAY)
@@ -216,11 +231,11 @@ def test_xarray(name):
 LEFT, RIGHT = RNG.normal(size=(4, 5)), RNG.normal(size=(5, 6))
 OPT_EINSUM = {
     "contract": lambda o, xp: o.contract(
-        "ij,jk,kl->il", *(given(xp, a) for a in (LEFT, RIGHT, RIGHT.T))
+        "ij,jk,kl->il", *(column_major(xp, a) for a in (LEFT, RIGHT, RIGHT.T))
     ),
     "contract_expression": lambda o, xp: o.contract_expression(
         "ij,jk->ki", LEFT.shape, RIGHT.shape
-    )(given(xp, LEFT), given(xp, RIGHT)),
+    )(column_major(xp, LEFT), column_major(xp, RIGHT)),
 }
 
 
@@ -231,17 +246,19 @@ def test_opt_einsum(name):
 
 def named(name, *arrays, **options):
     """A function of NumPy's by its name, as autoray calls it."""
-    return lambda a, xp: a.do(name, *(given(xp, x) for x in arrays), **options)
+    return lambda a, xp: a.do(name, *(column_major(xp, x) for x in arrays), **options)
 
 
 AUTORAY = {
-    "array": lambda a, xp: a.do("array", LEFT.tolist(), like=given(xp, LEFT)),
+    "array": lambda a, xp: a.do("array", LEFT.tolist(), like=column_major(xp, LEFT)),
     "clip": named("clip", LEFT, a_min=0.0, a_max=1.0),
-    "dag": lambda a, xp: a.dag(given(xp, 1j * LEFT)),
-    "einsum": lambda a, xp: a.do("einsum", "ij,jk", given(xp, LEFT), given(xp, RIGHT)),
-    "linalg.eigh": lambda a, xp: a.do("linalg.eigh", given(xp, MATRIX + MATRIX.T))[0],
-    "to_numpy": lambda a, xp: tl.asarray(a.to_numpy(given(xp, LEFT))),
-    "zeros": lambda a, xp: a.do("zeros", (2, 3), like=given(xp, LEFT)),
+    "dag": lambda a, xp: a.dag(column_major(xp, 1j * LEFT)),
+    "einsum": lambda a, xp: a.do(
+        "einsum", "ij,jk", column_major(xp, LEFT), column_major(xp, RIGHT)
+    ),
+    "linalg.eigh": lambda a, xp: a.do("linalg.eigh", column_major(xp, MATRIX + MATRIX.T))[0],
+    "to_numpy": lambda a, xp: tl.asarray(a.to_numpy(column_major(xp, LEFT))),
+    "zeros": lambda a, xp: a.do("zeros", (2, 3), like=column_major(xp, LEFT)),
 }
 
 
@@ -262,7 +279,7 @@ def test_cotengra():
     cotengra = optional("cotengra")
     arrays = [LEFT, RIGHT, RIGHT.T, LEFT.T]
     labels = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
-    result = cotengra.array_contract([given(tl, a) for a in arrays], labels, ("a", "e"))
+    result = cotengra.array_contract([column_major(tl, a) for a in arrays], labels, ("a", "e"))
     assert isinstance(result, tl.Tensor)
     np.testing.assert_allclose(np.asarray(result), np.linalg.multi_dot(arrays))
 
@@ -296,7 +313,7 @@ def test_pint(name):
     units = optional("pint").UnitRegistry()
 
     def case(_, xp):
-        result = PINT[name](units, units.Quantity(given(xp, LEFT), "meter"))
+        result = PINT[name](units, units.Quantity(column_major(xp, LEFT), "meter"))
         return result.magnitude
 
     agree(case, None)
@@ -308,7 +325,9 @@ def test_pint_xarray():
     places = {"a": np.arange(4.0)}
 
     def case(_, xp):
-        d = xr.DataArray(given(xp, LEFT), dims=("a", "b"), coords=places, attrs={"units": "m"})
+        d = xr.DataArray(
+            column_major(xp, LEFT), dims=("a", "b"), coords=places, attrs={"units": "m"}
+        )
         q = d.pint.quantify()
         kept = (q * q).pint.to("cm**2").mean("b")
         return [item.pint.dequantify().data for item in (q, q + q, kept, q.isel(a=slice(2)))]
@@ -331,7 +350,7 @@ def test_marray(name):
 
     def case(_, xp):
         masked = marray.masked_namespace(xp)
-        x = masked.asarray(given(xp, LEFT), mask=given(xp, LEFT > 0.5))
+        x = masked.asarray(column_major(xp, LEFT), mask=column_major(xp, LEFT > 0.5))
         result = MARRAY[name](masked, x)
         return [xp.where(result.mask, result.data[()] * 0, result.data), result.mask]
 
@@ -350,7 +369,7 @@ SKIMAGE = {
 def test_scikit_image(name):
     """Its 0.26 knows no namespaces: these are the functions that NumPy's protocols carry."""
     chapter, function = SKIMAGE[name]
-    agree(lambda m, xp: function(m, given(xp, GREY)), optional(f"skimage.{chapter}"))
+    agree(lambda m, xp: function(m, column_major(xp, GREY)), optional(f"skimage.{chapter}"))
 
 
 def test_array_api_compat():

@@ -157,7 +157,7 @@ def base(dtype="int32"):
     return tl.astype(tl.reshape(tl.arange(24), (2, 3, 4)), tl.asarray(0, dtype=dtype).dtype)
 
 
-def made(kind, dtype="int32"):
+def exporter_of(kind, dtype="int32"):
     return KINDS[kind][0](base(dtype))
 
 
@@ -174,7 +174,7 @@ def same_bits(a, b):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_structure_says_shape_strides_and_the_address_of_the_first_element(kind):
-    x = made(kind)
+    x = exporter_of(kind)
     capsule = x.__dlpack__(max_version=(1, 0), copy=None)
     t = opened(capsule).dl_tensor
     assert (tuple(t.shape[: t.ndim]), tuple(t.strides[: t.ndim])) == (x.shape, KINDS[kind][1])
@@ -209,7 +209,7 @@ def test_codes_of_dtypes_in_both_directions(dtype, name):
 )
 def test_the_version_asked_for_decides_the_kind_of_capsule(max_version, name):
     for kind in ("row-major", "size 0"):
-        capsule = made(kind).__dlpack__(max_version=max_version)
+        capsule = exporter_of(kind).__dlpack__(max_version=max_version)
         assert name_of(capsule) == name
         structure = opened(capsule)
         assert structure.dl_tensor.strides  # of row-major memory, too
@@ -233,7 +233,7 @@ def test_flags_say_read_only_and_copied():
 
 @pytest.mark.parametrize("kind", sorted(SHARING))
 def test_elements_that_share_slots_are_exported_read_only(kind):
-    x = made(kind)
+    x = exporter_of(kind)
     assert not x.readonly
     assert [opened(x.__dlpack__(max_version=(1, 0), copy=c)).flags for c in (None, True)] == [1, 2]
     with pytest.raises(BufferError, match=r"share slots, of layout \(.* max_version=\(1, 0\)"):
@@ -245,7 +245,7 @@ def test_elements_that_share_slots_are_exported_read_only(kind):
 
 
 def test_a_copy_keeps_the_padded_layout():
-    x = made("padded")
+    x = exporter_of("padded")
     capsule = x.__dlpack__(copy=True)
     t = opened(capsule).dl_tensor
     assert tuple(t.strides[:3]) == (32, 8, 1)
@@ -276,7 +276,7 @@ def test_memory_that_is_not_aligned_to_its_elements_is_refused_but_for_a_copy():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE])
 def test_torch_takes_every_layout_and_dtype_and_gives_it_back(torch, kind, dtype):
-    x = made(kind, dtype)
+    x = exporter_of(kind, dtype)
     there = torch.from_dlpack(x)
     back = tl.from_dlpack(there)
     assert (str(there.dtype), tuple(there.shape)) == (f"torch.{dtype}", x.shape)
@@ -288,7 +288,7 @@ def test_torch_takes_every_layout_and_dtype_and_gives_it_back(torch, kind, dtype
 
 def test_torch_knows_no_negative_strides_but_takes_a_copy(torch):
     # PyTorch 2.13 ends the process on them, also for an array of NumPy.
-    x = made("flipped")
+    x = exporter_of("flipped")
     with pytest.raises(BufferError, match="negative"):
         torch.from_dlpack(x)
     assert torch.from_dlpack(x, copy=True).tolist() == np.asarray(x).tolist()
@@ -308,10 +308,10 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("options", "taken"), ASKED, ids=str)
-def test_negative_strides_go_to_who_takes_them(options, taken):
-    x = made("flipped")
-    if taken:
+@pytest.mark.parametrize(("options", "accepted"), ASKED, ids=str)
+def test_negative_strides_go_to_who_takes_them(options, accepted):
+    x = exporter_of("flipped")
+    if accepted:
         t = opened(x.__dlpack__(**options)).dl_tensor
         assert tuple(t.strides[: t.ndim]) == (-12, 4, -1)
     else:
@@ -321,7 +321,7 @@ def test_negative_strides_go_to_who_takes_them(options, taken):
 
 
 def test_negative_strides_go_to_all_inside_a_block_of_this_thread():
-    x = made("flipped")
+    x = exporter_of("flipped")
     with tl.allow_negative_strides():
         t = opened(x.__dlpack__(max_version=(1, 0))).dl_tensor
         assert tuple(t.strides[: t.ndim]) == (-12, 4, -1)
@@ -603,7 +603,7 @@ def test_the_deleter_of_the_exporter_is_called_once_when_the_last_view_is_gone(n
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_no_elements_and_no_deleter(name):
-    """What holds no element is given back at once; there may be nobody to give it back to."""
+    """Memory without elements is released at once; an exporter need not have a deleter."""
     exporter = Exporter(VALUES[:0], name)
     x = tl.from_dlpack(exporter)
     assert (x.shape, len(exporter.deleted)) == ((0, 3, 4), 1)
@@ -622,7 +622,7 @@ def test_an_exception_on_its_way_survives_the_deleters():
 
 def test_a_consumer_that_refuses_a_capsule_keeps_its_own_error():
     with pytest.raises((BufferError, RuntimeError), match="dtype"):
-        np.from_dlpack(made("row-major", "bfloat16"))
+        np.from_dlpack(exporter_of("row-major", "bfloat16"))
 
 
 def test_the_last_reference_may_go_in_another_thread():

@@ -99,7 +99,7 @@ def test_names_and_types_of_ours(arguments, expected):
 
 
 class Rebuilt:
-    """What a pickle says of a tensor that nobody made."""
+    """Pickle of a tensor that no function created."""
 
     def __init__(self, *arguments):
         self.arguments = arguments

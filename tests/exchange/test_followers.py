@@ -1,4 +1,4 @@
-"""What is done once another library is imported, whichever comes first."""
+"""Actions on the import of another library, whichever is imported first."""
 
 import importlib
 import sys

@@ -37,7 +37,7 @@ def libraries():
 
 
 def by_others(path):
-    """What the format's own library reads."""
+    """Read a file with the format's own library."""
     if path.endswith(".npy"):
         return np.load(path)
     if path.endswith(".zarr"):

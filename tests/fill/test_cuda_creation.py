@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, slots
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout import plan
@@ -174,7 +174,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_one_launch_and_one_allocation(driver, name):
-    assert counted(driver, CALLS[name]) == Counter(launches=1, allocations=1)
+    assert count_second_call(driver, CALLS[name]) == Counter(launches=1, allocations=1)
 
 
 WIDE = Layout.pitched((256, 500), 512 * 4, 4, None, ONE)

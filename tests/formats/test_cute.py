@@ -130,7 +130,7 @@ def cute_slots(cute, shape):
 
 
 def ends_in_a_tile(layout):
-    """Whether a tile goes on behind the last element and all that the layout owns."""
+    """Return True if a tile continues past the last slot that the layout owns."""
     return has_tails(layout) and not layout.is_padded
 
 

@@ -17,7 +17,7 @@ SAY_PADDING = {"cute", "jax", "onednn"}
 
 
 def options_of(name, layout):
-    """What `read` is told beside what was written."""
+    """Return the options of `read` that the written form does not contain."""
     if name == "numpy":
         return {"itemsize": 4}
     return {"padding_value": layout.padding_value} if name in ("cute", "jax") else {}

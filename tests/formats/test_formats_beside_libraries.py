@@ -1,4 +1,4 @@
-"""What is read as another library writes it, held against that library: what stands where."""
+"""Layouts read from other libraries' notation have the positions that the library itself has."""
 
 import ctypes
 import math
@@ -96,10 +96,10 @@ def test_memory_formats_of_pytorch(name, rank):
     memory_format = getattr(torch, name)
     for shape, order in layouts_of(4, 60, rank=rank):
         result = torch.empty(shape, memory_format=memory_format)
-        found = formats.pytorch.read(shape, memory_format)
-        assert found.same_placement(as_pytorch(result))
-        assert found.strides == result.stride() or result.numel()
-        assert name == said_by_pytorch(found)
+        pytorch_layout = formats.pytorch.read(shape, memory_format)
+        assert pytorch_layout.same_placement(as_pytorch(result))
+        assert pytorch_layout.strides == result.stride() or result.numel()
+        assert name == said_by_pytorch(pytorch_layout)
         layout = Layout.packed(shape, order)
         x = torch.empty(math.prod(shape)).as_strided(shape, layout.strides)
         if not x.is_contiguous(memory_format=memory_format):
@@ -182,8 +182,8 @@ class OneDnn:
         self.library = ctypes.CDLL(str(path))
         self.library.dnnl_fmt_tag2str.restype = ctypes.c_char_p
         self.library.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
-        self.engine = self.made("dnnl_engine_create", self.CPU, ctypes.c_size_t(0))
-        self.stream = self.made("dnnl_stream_create", self.engine, 1)
+        self.engine = self.create_handle("dnnl_engine_create", self.CPU, ctypes.c_size_t(0))
+        self.stream = self.create_handle("dnnl_stream_create", self.engine, 1)
 
     def tags(self):
         names = {}
@@ -193,7 +193,7 @@ class OneDnn:
                 names.setdefault(name, number)
         return names
 
-    def made(self, function, *args):
+    def create_handle(self, function, *args):
         handle = ctypes.c_void_p()
         if getattr(self.library, function)(ctypes.byref(handle), *args):
             raise ValueError(function)
@@ -204,21 +204,21 @@ class OneDnn:
         dims = (ctypes.c_int64 * array.ndim)(*array.shape)
         steps = (ctypes.c_int64 * array.ndim)(*(s // 4 for s in array.strides))
         described = ("dnnl_memory_desc_create_with_strides", array.ndim, dims, self.F32, steps)
-        plain = self.made(*described)
-        there = self.made(
+        plain = self.create_handle(*described)
+        there = self.create_handle(
             "dnnl_memory_desc_create_with_tag", array.ndim, dims, self.F32, ctypes.c_int(tag)
         )
         nbytes = self.library.dnnl_memory_desc_get_size(there)
         memory = np.full(nbytes // 4, 7, np.float32)
         handles = [ctypes.c_void_p(item.ctypes.data) for item in (array, memory)]
         ends = [
-            self.made("dnnl_memory_create", desc, self.engine, handle)
+            self.create_handle("dnnl_memory_create", desc, self.engine, handle)
             for desc, handle in zip((plain, there), handles, strict=True)
         ]
-        wanted = self.made(
+        wanted = self.create_handle(
             "dnnl_reorder_primitive_desc_create", *(plain, self.engine, there, self.engine, None)
         )
-        reorder = self.made("dnnl_primitive_create", wanted)
+        reorder = self.create_handle("dnnl_primitive_create", wanted)
         arguments = (Argument * 2)(Argument(self.SRC, ends[0]), Argument(self.DST, ends[1]))
         assert not self.library.dnnl_primitive_execute(reorder, self.stream, 2, arguments)
         assert not self.library.dnnl_stream_wait(self.stream)

@@ -13,7 +13,7 @@ TILES = "{1,0:T(2,2)}"
 
 
 def rows(result):
-    """What a test compares: the name of a call, and of each step kind and bytes."""
+    """Return the facts that a test compares: the call's name, and kind and bytes of each step."""
     return [
         (call.name, [(s.kind, s.bytes_read, s.bytes_written) for s in call.steps])
         for call in result

@@ -106,7 +106,7 @@ def again(turn):
 
 
 def forked(what, forks, **variables):
-    """What a process with these threads prints: how many children hung, how many failed."""
+    """Return the output of a process with these threads: how many children hung and failed."""
     command = [sys.executable, "-W", "ignore", "-c", FORKS.format(what=what, forks=forks)]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, timeout=600, env=os.environ | variables

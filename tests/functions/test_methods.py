@@ -100,7 +100,7 @@ def test_sorted_the_other_way():
 
 @pytest.mark.cpu
 def test_declarations_are_the_signatures():
-    """What type checkers are told is what is there, parameter by parameter."""
+    """The declarations for type checkers have the parameters of the functions."""
     source = ast.parse(Path(inspect.getsourcefile(tl.Tensor)).read_text("utf-8"))
     declared = {n.name: n.args for n in ast.walk(source) if isinstance(n, ast.FunctionDef)}
     for node in ast.walk(source):
@@ -235,7 +235,7 @@ def test_orders_of_copies():
 
 
 def is_even(layout, have, want):
-    """Whether NumPy's rule, and ours for strides, lets a layout be read in items of a size."""
+    """Return True if NumPy's rule, and ours for strides, permits a view with this item size."""
     if have == want:
         return True
     if layout.ndim == 0 or layout.is_tiled or layout.shape[-1] * have % want:
@@ -308,7 +308,7 @@ def test_view_refuses(call, error, words):
 
 
 def test_view_of_memory_that_is_not_aligned():
-    """Which NumPy reads, and kernels cannot."""
+    """NumPy can read such memory, but kernels cannot."""
     x = tl.zeros(9, dtype=tl.int16)
     if x.device == "cpu":
         octets = memoryview(bytearray(range(18)))[1:]

@@ -52,7 +52,7 @@ def test_named_results():
 
 
 def occurs(a, b):
-    """Whether each element of `a` equals some element of `b`, by comparing all pairs."""
+    """Return True where an element of `a` equals some element of `b`, by comparing all pairs."""
     pairs = a.reshape(-1, 1) == b.reshape(1, -1)
     return pairs.any(1).reshape(a.shape)
 

@@ -1,4 +1,4 @@
-"""How many threads a call may use; scans and sorts that they share have the same bits."""
+"""Number of threads of a call; scans and sorts have the same bits with any number."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Which line of the user's a record names: a program whose comments say what each line calls."""
+"""Lines of the user's program in records: the program's comments say what each line calls."""
 
 import asyncio
 import contextvars
@@ -132,11 +132,11 @@ def test_each_line_of_a_program_is_named():
     for n, line in ((body, "multiply"), (body + 1, "exp")):  # called once more, in the thread
         expected[n] = [line, line]
     assert named_by_line(seen, "/home/ada/program.py") == expected
-    other, told = [record for record in seen if record.file != "/home/ada/program.py"]
+    other, inner = [record for record in seen if record.file != "/home/ada/program.py"]
     assert (other.name, other.file) == ("copy", copy.__file__)  # deepcopy is Python's own
     at = PROGRAM.splitlines().index("y = copy.deepcopy(x)  # copy") + 1
     assert other.where == f"copy.py:{other.line} < /home/ada/program.py:{at}"
-    assert (told.name, told.file, told.line) == ("add", "<string>", 1)
+    assert (inner.name, inner.file, inner.line) == ("add", "<string>", 1)
 
 
 LIBRARY = """\
@@ -152,7 +152,7 @@ y = smooth(tl, x)
 
 @pytest.fixture
 def through_a_library():
-    """What `CALLER` gives, and a library that is installed did."""
+    """Run `CALLER` through an installed library and return its records."""
     space = {"tl": tl, "x": tl.zeros((2, 3))}
     path = "/opt/venv/lib/python3.12/site-packages/filters/core.py"
     exec(compile(LIBRARY, path, "exec"), space)
@@ -231,9 +231,9 @@ def test_filters(five):
 def test_totals(five):
     assert (five.bytes_read, five.bytes_written, five.bytes_copied) == (96, 96, 48)
     assert five.seconds == sum(record.seconds for record in five)
-    told, _, time = five.totals.rpartition(", ")
+    summary, _, time = five.totals.rpartition(", ")
     kinds = "1 view, 1 copy, 1 relayout, 2 computes"
-    assert told == f"5 operations ({kinds}): 96 bytes read, 96 written, 48 of them copied"
+    assert summary == f"5 operations ({kinds}): 96 bytes read, 96 written, 48 of them copied"
     assert time.endswith(" us")
     with tl.trace() as nothing:
         pass

@@ -129,10 +129,10 @@ def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
     operands += ["--all-dtypes"] if options.all_dtypes else []
     operands += ["--only", *options.only] if options.only else []
     times = options.cases, options.first, options.minutes * 60
-    return isolated.search(operands, lambda number: shown(options, few, number), *times)
+    return isolated.search(operands, lambda number: describe_case(options, few, number), *times)
 
 
-def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:
+def describe_case(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:
     """The name of a case, and Python that runs it."""
     with entered(options):
         case, _ = running.case_of(options.seed, number, few, tuple(options.only))
@@ -145,14 +145,14 @@ def main() -> int:
     findings, start = running.Findings(), time.monotonic()
     if options.case is not None:
         options.first, options.cases = options.case, 1
-        print(f"{PRELUDE}\n{shown(options, few, options.case)[1]}", flush=True)
+        print(f"{PRELUDE}\n{describe_case(options, few, options.case)[1]}", flush=True)
     apart = options.guard or options.isolated or options.shortage
     if apart and not options.progress:
         findings = in_processes(options, few)
     else:
         with entered(options), guard.guarded(options.guard):
             if options.progress:
-                isolated.work(options.progress, lambda told: search(options, few, told))
+                isolated.work(options.progress, lambda report: search(options, few, report))
                 return 0
             search(options, few, findings)
     report(options, findings, time.monotonic() - start)

@@ -27,7 +27,7 @@ LONGEST = 60.0  # seconds that a case may take; of a device it may be the first,
 
 
 class _Told(running.Findings):
-    """What is found goes to the process that watches, line by line."""
+    """Findings sent line by line to the process that watches."""
 
     def take(self, result):
         super().take(result)
@@ -80,11 +80,11 @@ def _watched(arguments, findings):
         progress, words = Path(folder, "progress"), Path(folder, "words")
         progress.write_bytes(struct.pack("<q", -1))
         command = [sys.executable, str(HERE), *arguments, "--progress", str(progress)]
-        with open(words, "wb") as errors, open(Path(folder, "told"), "w+b") as told:
-            process = subprocess.Popen(command, stdout=told, stderr=errors)
+        with open(words, "wb") as errors, open(Path(folder, "told"), "w+b") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=errors)
             status = _ended(process, progress)
-            told.seek(0)
-            for line in told.read().splitlines():
+            output.seek(0)
+            for line in output.read().splitlines():
                 _heard(json.loads(line), findings)
         reached = struct.unpack("<q", progress.read_bytes())[0]
         if status == 0:

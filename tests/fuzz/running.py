@@ -38,7 +38,7 @@ NAMES = tuple(name for name in CASES for _ in range(WEIGHTS.get(name, 1)))
 
 @dataclass(slots=True)
 class Difference:
-    """What was found: how often, and where it is smallest; `source`: Python that shows it."""
+    """A difference: how often it occurred, and its smallest case as Python code (`source`)."""
 
     number: int
     name: str
@@ -49,7 +49,7 @@ class Difference:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """What differences of one cause are likely to have in common."""
+        """Key that differences with one cause probably share."""
         return self.name, re.sub(r"[-\d.()]+", "#", self.said)[:40]
 
 
@@ -87,7 +87,7 @@ class Findings:
         self.differences[result.kind] = smaller
 
 
-def told(findings: Findings) -> str:
+def format_findings(findings: Findings) -> str:
     """What differs, a line for each kind."""
     return "\n".join(f"{d.source}: {d.said}" for d in findings.differences.values())
 

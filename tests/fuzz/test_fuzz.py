@@ -23,14 +23,14 @@ ALIASES = (*alias_cases.CASES, *alias_views.CASES, *alias_outputs.CASES)
 def test_more_random_cases(only):
     few = tl.default_device() != "cpu"
     findings = running.search(2027, few, cases=2_000 if few else 20_000, only=only)
-    assert not findings.differences, running.told(findings)
+    assert not findings.differences, running.format_findings(findings)
 
 
 @pytest.mark.cpu
 def test_cases_in_threads():
     findings = running.search_in_threads(4, 2028, few=False, seconds=0.3)
     assert sum(findings.counts.values()) >= 4
-    assert not findings.differences, running.told(findings)
+    assert not findings.differences, running.format_findings(findings)
 
 
 @pytest.mark.cpu
@@ -45,7 +45,7 @@ LAYOUT = Layout.parse("(2,):(1,) padded=(3,) padding=ONE")
 
 
 def wrong(text, **options):
-    """What is said of a case over a padded [3, 5] that expects [4, 6], packed."""
+    """Return the differences of a case over a padded [3, 5] that expects [4, 6], packed."""
     x = Operand(LAYOUT, np.array([3, 5, 1]), np.array([3, 5]))
     options = {"layout": Layout.row_major((2,)), **options}
     with pytest.raises(DifferenceError) as caught:

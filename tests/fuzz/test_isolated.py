@@ -29,7 +29,7 @@ def findings_of(option, cases, seed):
 @pytest.mark.parametrize(("option", "cases"), [("--shortage", 8), ("--guard", 80)])
 def test_cases_in_a_process_of_their_own(option, cases):
     findings = findings_of(option, cases, seed=2033)
-    assert not findings.differences, running.told(findings)
+    assert not findings.differences, running.format_findings(findings)
     assert sum(findings.counts.values()) == cases
 
 
@@ -37,7 +37,7 @@ def test_cases_in_a_process_of_their_own(option, cases):
 @pytest.mark.parametrize(("option", "cases"), [("--shortage", 3_000), ("--guard", 20_000)])
 def test_more_cases_in_a_process_of_their_own(option, cases):
     findings = findings_of(option, cases, seed=2035)
-    assert not findings.differences, running.told(findings)
+    assert not findings.differences, running.format_findings(findings)
 
 
 # --- that something is found ---------------------------------------------------------------------

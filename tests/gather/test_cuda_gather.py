@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import placed, same, tensor_in
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda import gather
@@ -50,7 +50,7 @@ def test_more_positions_and_dimensions_than_a_kernel_is_made_for(gpu):
         on_device = tuple(map(on_cuda, key))
         same(x[on_device].to_device("cpu"), array[key])
         same(x[:, :, *on_device].to_device("cpu"), array[:, :, *key])
-        assert counted(gpu, lambda key=on_device: x[key])["launches"] == 1 + (count > 4)
+        assert count_second_call(gpu, lambda key=on_device: x[key])["launches"] == 1 + (count > 4)
 
 
 def test_indices_of_64_bits(monkeypatch):
@@ -273,7 +273,7 @@ def test_another_thread_is_told_too():
 
 def test_one_launch_and_no_waiting(gpu):
     x, i = tl.ones((100, 100), device="cuda"), on_cuda([3, 5])
-    assert counted(gpu, lambda: x[i]) == Counter(launches=1, allocations=1)
+    assert count_second_call(gpu, lambda: x[i]) == Counter(launches=1, allocations=1)
 
 
 SHAPES = [

@@ -1,4 +1,4 @@
-"""Which lines of the package and of its kernels the tests run.
+"""Coverage of the package and of its kernels by tests.
 
     python tests/harness/covered.py -n 2 tests/copy/test_cuda_copy.py
 

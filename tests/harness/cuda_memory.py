@@ -79,10 +79,10 @@ def assert_no_spills(kernels, architecture, registers=255):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
     for kernel in kernels:
         result = compiled(kernel, architecture)
-        found = result.resources[kernel.name]
-        assert (result.warnings, found.spilled) == ("", 0), kernel
-        assert found.registers <= registers, kernel
-        assert found.shared <= 49152, kernel
+        resources = result.resources[kernel.name]
+        assert (result.warnings, resources.spilled) == ("", 0), kernel
+        assert resources.registers <= registers, kernel
+        assert resources.shared <= 49152, kernel
 
 
 def assert_coalesced(counts, lanes=0.9, conflicts=1.1):

@@ -1,4 +1,4 @@
-"""Which of many combinations a run takes: each value of each kind at least once, the rest by turns.
+"""Choice of combinations for a run: each value at least once, the remaining ones in turn.
 
 ``TENSORLAYOUT_TEST_SEED`` says which combinations those are. The others are `long` tests, of which
 ``TENSORLAYOUT_TEST_SHARE=3/20`` takes every twentieth, from the third on.
@@ -20,7 +20,7 @@ SEED = os.environ.get(VARIABLE, "1")
 
 
 def chance(*names: object) -> random.Random:
-    """What decides by chance: the same for the same names in all of a run."""
+    """Return a random generator that is the same for the same names during a run."""
     return random.Random("/".join(map(str, (SEED, *names))))
 
 

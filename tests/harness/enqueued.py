@@ -1,4 +1,4 @@
-"""What the simulator's threads enqueue, and on which streams, written down inside a block."""
+"""Record of what the simulator's threads enqueue inside a block, and on which streams."""
 
 from contextlib import contextmanager
 from typing import NamedTuple

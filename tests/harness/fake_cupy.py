@@ -30,7 +30,7 @@ class OutOfMemoryError(MemoryError):
 
 
 class Recorder:
-    """What was called, in order, and what the next calls are to answer."""
+    """Recorder of calls in order, with prepared answers for the next calls."""
 
     def __init__(self, device_count=1, limit=None):
         self.calls = []
@@ -71,7 +71,7 @@ class Recorder:
         return self.limit - used - self.kept_by_pool
 
     def refuse_capture(self, stream):
-        """What CUDA does, or CuPy for it: the capture is lost."""
+        """Invalidate the capture, as CUDA and CuPy do."""
         if stream in self.capturing:
             raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported")
 
@@ -298,11 +298,11 @@ LINALG = (
 FFT = ("fft", "fftn", "hfft", "ifft", "ifftn", "ihfft", "irfft", "rfft")
 
 
-def cupy_of(cuda, pool, array, taken):
+def cupy_of(cuda, pool, array, numpy_function):
     """The module `cupy`; `taken`: what it has for a function of NumPy's."""
 
     def functions(source, names):
-        return {name: taken(getattr(source, name)) for name in names}
+        return {name: numpy_function(getattr(source, name)) for name in names}
 
     cupy = ModuleType("cupy")
     cupy.__spec__ = ModuleSpec("cupy", None)

@@ -1,4 +1,4 @@
-"""How ``-m gpu`` runs: what says most comes first, and a lost context ends its process.
+"""Order of ``-m gpu`` runs: the most telling tests first; a lost context ends its process.
 
 A plugin of pytest, which `conftest` takes in. ``TENSORLAYOUT_REQUIRE_GPU=1`` makes a run fail where
 no GPU can be opened: its tests would skip.

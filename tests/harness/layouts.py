@@ -176,7 +176,7 @@ def padding_of(layout):
 
 
 def has_tails(layout):
-    """Whether the extents of some tiled dimension multiply to more than its size."""
+    """Return True if the extents of some tiled dimension multiply to more than its size."""
     pairs = zip(layout.shape, layout.parts, strict=True)
     return any(math.prod(e for e, _ in parts) != n for n, parts in pairs)
 
@@ -264,7 +264,7 @@ def keys(shape):
     ]
 
     @st.composite
-    def made(draw):
+    def draw_key(draw):
         count = draw(st.integers(0, len(shape)))
         key = [draw(item) for item in items[:count]]
         if draw(st.booleans()):
@@ -276,7 +276,7 @@ def keys(shape):
             key.insert(draw(st.integers(0, len(key))), None)
         return tuple(key)
 
-    return made()
+    return draw_key()
 
 
 def reshapes(size):

@@ -30,7 +30,7 @@ def family(name):
     return "int and uint" if "int" in name else name[:6]
 
 
-def counted(device):
+def count_pairs(device):
     """For each move and family, how many pairs of types and layouts hold, and how many are."""
     results = {}
     with entered(device):
@@ -61,12 +61,12 @@ def table(counts):
 
 def main():
     """Count, and write."""
-    rows = table({"CPU": counted("cpu"), "simulated CUDA": counted("simulator")})
+    rows = table({"CPU": count_pairs("cpu"), "simulated CUDA": count_pairs("simulator")})
     when = f"{datetime.date.today()}, {platform.system()} {platform.machine()}"
-    told = f"Counted {when}, Python {platform.python_version()}.\n\n{rows}"
+    section = f"Counted {when}, Python {platform.python_version()}.\n\n{rows}"
     text = PAGE.read_text("utf-8")
     pattern = f"{BEGIN}.*{END}"
-    text = re.sub(pattern, lambda _: f"{BEGIN}\n{told}\n{END}", text, flags=re.DOTALL)
+    text = re.sub(pattern, lambda _: f"{BEGIN}\n{section}\n{END}", text, flags=re.DOTALL)
     PAGE.write_text(text, "utf-8")
 
 

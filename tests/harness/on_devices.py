@@ -42,7 +42,7 @@ ON_HYBRID = {
 
 
 def devices_of(module, long):
-    """What the tests of a module are for; `long`: whether long ones are collected."""
+    """Return the devices that a module's tests are for; `long`: long tests are collected too."""
     if module in ON_HYBRID:
         return DEVICES
     late = [pytest.param("hybrid", marks=(needs_compiler, pytest.mark.long))]
@@ -55,7 +55,7 @@ MIXED = {"bool", "int64", "float32"}
 
 
 def is_long(parameters):
-    """Whether a test is one of many dtypes on a device that compiles for each."""
+    """Return True for a test of one of many dtypes on a device that compiles for each dtype."""
     values = list(parameters.values())
     values += [v for value in values if isinstance(value, tuple) for v in value]
     dtypes = {v for v in values if isinstance(v, str)} & set(tensors.DTYPES["movable"])

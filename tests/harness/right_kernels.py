@@ -50,31 +50,31 @@ def run(driver, kernel, grid, *parameters):
     driver.launcher(kernel)(grid, words(*plain))
 
 
-def _counted(n, start=0, dtype=np.float32):
+def _sequence(n, start=0, dtype=np.float32):
     return np.arange(start, start + n, dtype=dtype)
 
 
-_MATRIX = _counted(96 * 64).reshape(96, 64)
-_ROWS = _counted(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
-_COMPLEX = _counted(600).view(np.complex64)
-_LINE = _counted(THREADS, 1)
-_PLACES = _counted(THREADS, dtype=np.uint32)
-_BLOCKS = _counted(30, dtype=np.uint32).reshape(5, 3, 2, 1) << 16 | _PLACES
+_MATRIX = _sequence(96 * 64).reshape(96, 64)
+_ROWS = _sequence(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
+_COMPLEX = _sequence(600).view(np.complex64)
+_LINE = _sequence(THREADS, 1)
+_PLACES = _sequence(THREADS, dtype=np.uint32)
+_BLOCKS = _sequence(30, dtype=np.uint32).reshape(5, 3, 2, 1) << 16 | _PLACES
 
 # The name, the grid, the array that is read, numbers, and what is written.
 CASES = {
     **{
-        f"increment {n}": ("increment", -(-n // THREADS), _counted(n), (n,), _counted(n, 1))
+        f"increment {n}": ("increment", -(-n // THREADS), _sequence(n), (n,), _sequence(n, 1))
         for n in (1, 255, 256, 257, 1000)
     },
-    "packs": ("increment_packs", 4, _counted(4000), (1000,), _counted(4000, 1)),
+    "packs": ("increment_packs", 4, _sequence(4000), (1000,), _sequence(4000, 1)),
     "grid": ("where_am_i", (2, 3, 5), None, (), _BLOCKS),
     "tiles": ("transpose_tiles", (2, 3, 1), _MATRIX, (96, 64), _MATRIX.T),
     "one bank": ("transpose_in_one_bank", (2, 3, 1), _MATRIX, (96, 64), _MATRIX.T),
     "divergent barriers": ("sum_blocks", 5, _ROWS, (5,), _ROWS.sum(axis=1, dtype=np.int32)),
     "not aligned": ("conjugate", 2, _COMPLEX, (300,), _COMPLEX.conj()),
-    "one element for all threads": ("agree", 3, _counted(1, 5), (1,), _counted(1, 5)),
-    "turns": ("take_turns", 3, _counted(THREADS), (1,), np.tile(np.roll(_LINE, 3), 3)),
+    "one element for all threads": ("agree", 3, _sequence(1, 5), (1,), _sequence(1, 5)),
+    "turns": ("take_turns", 3, _sequence(THREADS), (1,), np.tile(np.roll(_LINE, 3), 3)),
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 

@@ -68,7 +68,7 @@ def on_gpu():
 
 @contextmanager
 def stand_in(device_count=1, limit=None):
-    """What CuPy was asked; kernels are loaded from nowhere, and compute nothing."""
+    """Replace CuPy by a recorder whose kernels are not compiled and compute nothing."""
     recorder = Recorder(device_count, limit)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", fake_cupy(recorder))

@@ -42,7 +42,7 @@ _NEGATIVE = {MAX: LOWEST, LOWEST: MAX, TINY: MINUS_TINY, MINUS_TINY: TINY}
 
 
 def limit(which: Limit, dtype: Any) -> Any:
-    """What a `Limit` is in a dtype of NumPy."""
+    """Return the value of a `Limit` in a dtype of NumPy."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return {MAX: info.max, LOWEST: info.min, WIDTH: info.bits}[which]
@@ -192,7 +192,7 @@ def _add(case: Case) -> None:
 _seen: set[str] = set()
 
 
-def turned(name: str, source: str, *, back: bool = True) -> None:
+def add_rotated_cases(name: str, source: str, *, back: bool = True) -> None:
     """The rows of ``name(z)``, defined as ``source(z * 1j)``, times ``-1j`` if `back`."""
     for case in [c for c in CASES if c.function == source and c.kind == "complex"]:
         ((a, b),) = case.operands
@@ -320,8 +320,8 @@ plane("atanh", (POSITIVE, INF, 0.0, PI / 2), (NONZERO, NAN, NAN, NAN), odd=True)
 plane("atanh", (INF, (*POSITIVE, INF), 0.0, PI / 2), (INF, NAN, 0.0, NAN), odd=True)
 plane("atanh", (NAN, FINITE, NAN, NAN), (NAN, INF, ZEROS, PI / 2), (NAN, NAN, NAN, NAN), odd=True)
 plane("atanh", (2.0, 0.0, 0.5493061443340549, PI / 2), odd=True, section="branch cuts")
-turned("asin", "asinh")
-turned("atan", "atanh")
+add_rotated_cases("asin", "asinh")
+add_rotated_cases("atan", "atanh")
 plane("cosh", (0.0, 0.0, 1.0, 0.0), (0.0, (INF, NAN), NAN, ZEROS), even=True)
 plane("cosh", (NONZERO, (INF, NAN), NAN, NAN), (INF, 0.0, INF, 0.0), even=True)
 plane("cosh", (INF, (TINY, 1.0), INF, INF), (INF, 2.0, -INF, INF), even=True)
@@ -334,7 +334,7 @@ plane(
     even=True,
 )
 plane("cosh", (NAN, ZEROS, NAN, ZEROS), (NAN, (*NONZERO, NAN), NAN, NAN), even=True)
-turned("cos", "cosh", back=False)
+add_rotated_cases("cos", "cosh", back=False)
 plane("exp", (ZEROS, 0.0, 1.0, 0.0), (FINITE, (INF, NAN), NAN, NAN), (INF, 0.0, INF, 0.0))
 plane("exp", (-INF, (0.0, TINY, 1.0), 0.0, 0.0), (-INF, 2.0, -0.0, 0.0), (-INF, 4.0, -0.0, -0.0))
 plane("exp", (-INF, 5.0, 0.0, -0.0), (INF, (TINY, 1.0), INF, INF), (INF, 2.0, -INF, INF))
@@ -399,7 +399,7 @@ plane("sinh", (POSITIVE, (INF, NAN), NAN, NAN), (INF, 0.0, INF, 0.0), odd=True)
 plane("sinh", (INF, (TINY, 1.0), INF, INF), (INF, 2.0, -INF, INF), (INF, 4.0, -INF, -INF), odd=True)
 plane("sinh", (INF, 5.0, INF, -INF), (INF, (INF, NAN), INFS, NAN), (NAN, 0.0, NAN, 0.0), odd=True)
 plane("sinh", (NAN, (*NONZERO, NAN), NAN, NAN), odd=True)
-turned("sin", "sinh")
+add_rotated_cases("sin", "sinh")
 plane("sqrt", (ZEROS, 0.0, 0.0, 0.0), (ANY, INF, INF, INF), (FINITE, NAN, NAN, NAN))
 plane("sqrt", (-INF, POSITIVE, 0.0, INF), (INF, POSITIVE, INF, 0.0), (-INF, NAN, NAN, INFS))
 plane("sqrt", (INF, NAN, INF, NAN), (NAN, (*FINITE, NAN), NAN, NAN))
@@ -411,7 +411,7 @@ plane("tanh", (0.0, (INF, NAN), 0.0, NAN), odd=True)
 plane("tanh", (INF, (TINY, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, MAX), 1.0, 0.0), odd=True)
 plane("tanh", (INF, (INF, NAN), 1.0, ZEROS), (NAN, 0.0, NAN, 0.0), odd=True)
 plane("tanh", (NAN, (*NONZERO, INF, NAN), NAN, NAN), odd=True)
-turned("tan", "tanh")
+add_rotated_cases("tan", "tanh")
 
 # --- two operands, real ---------------------------------------------------------------------------
 

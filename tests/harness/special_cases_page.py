@@ -143,9 +143,9 @@ def open_answers() -> str:
     rows: dict[tuple[str, ...], list[str]] = {}
     for function, kind in dict.fromkeys((c.function, c.kind) for c in CASES if len(c.allowed) > 1):
         cases = {repr(c.operands): c for c in CASES if is_open(c, function, kind)}
-        taken = answers(function, kind, list(cases.values()))
-        for case, answer in zip(cases.values(), taken, strict=True):
-            key = (f"`{function}`", " or ".join(sorted(map(shown, case.allowed))), answer)
+        results = answers(function, kind, list(cases.values()))
+        for case, answer in zip(cases.values(), results, strict=True):
+            key = (f"`{function}`", " or ".join(sorted(map(format_value, case.allowed))), answer)
             rows.setdefault(key, []).append(operands_of(case))
     lines = [(name, "; ".join(item), allowed, got) for (name, allowed, got), item in rows.items()]
     return f"""\
@@ -162,7 +162,7 @@ def is_open(case: Case, function: str, kind: str) -> bool:
 
 
 def answers(function: str, kind: str, cases: list[Case]) -> list[str]:
-    """What each case gives in every layout and lane, and in every dtype or "by dtype"."""
+    """Return the result of each case in every layout and lane, for all dtypes or "by dtype"."""
     actual: list[set[str]] = [set() for _ in cases]
     for dtype in DTYPES[kind]:
         group = Group(function, kind, dtype)
@@ -170,11 +170,11 @@ def answers(function: str, kind: str, cases: list[Case]) -> list[str]:
         group.operands = [column[places] for column in group.operands]  # the others can stay away
         arrays, lanes = group.placed(), np.arange(LANES)
         results = [np.asarray(group.call(*map(make, arrays))) for make in LAYOUTS]
-        found = np.stack([result[..., lanes, lanes] for result in results], axis=1)
+        stacked = np.stack([result[..., lanes, lanes] for result in results], axis=1)
         for i, case in enumerate(cases):
-            taken = [v for v in case.allowed if same(found[i], value(group, v)).all()]
-            assert taken, f"{case}: no allowed result, or not one in every layout and lane"
-            actual[i].add(shown(taken[0]))
+            allowed_values = [v for v in case.allowed if same(stacked[i], value(group, v)).all()]
+            assert allowed_values, f"{case}: no allowed result, or not one in every layout and lane"
+            actual[i].add(format_value(allowed_values[0]))
     return [g.pop() if len(g) == 1 else "by dtype" for g in actual]
 
 
@@ -183,13 +183,13 @@ def value(group: Group, allowed: Any) -> Any:
 
 
 def operands_of(case: Case) -> str:
-    return ", ".join(map(shown, case.operands))
+    return ", ".join(map(format_value, case.operands))
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value of the table as text."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(shown, value))})"
+        return f"({', '.join(map(format_value, value))})"
     if isinstance(value, Limit):
         return LIMITS[value]
     if isinstance(value, float) and abs(value) in ANGLES:
@@ -268,8 +268,8 @@ def missed_by_numpy(group: Group) -> list[str]:
         for allowed in group.allowed:
             right |= same(special, allowed[i : i + 1], group.function == "copysign")
         if not right.all():
-            wrong = shown(number(special[np.flatnonzero(~right)[0]]))
-            demanded = " or ".join(shown(number(a[i])) for a in unique(group.allowed, i))
+            wrong = format_value(number(special[np.flatnonzero(~right)[0]]))
+            demanded = " or ".join(format_value(number(a[i])) for a in unique(group.allowed, i))
             missed.append(f"{operands_of(case)} gives {wrong}, not {demanded}")
     return missed
 

@@ -60,7 +60,7 @@ class Refused(Exception):
 
 
 class Work:
-    """What was enqueued, and what it comes after."""
+    """Enqueued work and its predecessors."""
 
     __slots__ = ("before", "done", "run")
 
@@ -69,7 +69,7 @@ class Work:
 
 
 class Stream:
-    """What is behind the handle of a stream."""
+    """Stream behind a handle."""
 
     def __init__(self, device, blocking):
         self.device, self.blocking = device, blocking
@@ -86,7 +86,7 @@ class Event:
 
 
 class Capture:
-    """What streams hold from begin_capture on: nodes, each with those that it comes after."""
+    """Nodes that streams record from begin_capture on, each with its predecessors."""
 
     def __init__(self, origin):
         self.origin, self.nodes, self.tails = origin, [], {}
@@ -128,7 +128,7 @@ class Spans:
         del self.found[begin]
 
     def at(self, address, size=1):
-        """What the span belongs to that holds these bytes; None if none does."""
+        """Return the owner of the span that holds these bytes; None without one."""
         number = bisect_right(self.begins, address) - 1
         if number < 0:
             return None
@@ -181,7 +181,7 @@ class Machine:
             raise Refused(self.lost)
 
     def stream(self, handle):
-        """What is behind a handle, on the current device."""
+        """Return the stream behind a handle on the current device."""
         if handle in (0, 1):
             return self.legacy[self.device]
         if handle == 2:
@@ -309,7 +309,7 @@ class Machine:
                 item()
 
     def spoil(self, stream):
-        """What a capture does not allow breaks it."""
+        """Invalidate a capture that contains a forbidden call."""
         stream.capture.broken = True
         raise Refused(900)
 

@@ -80,7 +80,7 @@ def c_call(function, of_any_thread=False):
 
     @functools.wraps(function)
     def call(self, *args, **named):
-        taken = [
+        operands = [
             c_value(value, kinds[name]) if name in kinds else value
             for name, value in zip(names, args, strict=False)
         ]
@@ -90,7 +90,7 @@ def c_call(function, of_any_thread=False):
                 machine.enter()
                 if not of_any_thread:
                     machine.local.ready = True
-                return function(self, *taken, **named)
+                return function(self, *operands, **named)
             except Refused as refused:
                 status = refused.status
                 said = machine.said if status == machine.lost else None
@@ -408,7 +408,7 @@ class StrictCupy:
         return self.stack(device)[-1]
 
     def modules(self):
-        """What `sys.modules` is to have."""
+        """Return the modules to install in `sys.modules`."""
         cuda = self._cuda()
         cupy = cupy_of(cuda, self.pool, self._ndarray, self._numerical)
         cupy.asarray = cupy.asnumpy = self._numerical(np.array)

@@ -82,7 +82,7 @@ def slots(dtype, count, seed=0, finite=False):
 
 
 def fits(layout, dtype):
-    """Whether `dtype` can hold the padding value: patterns have a dtype, complex has no order."""
+    """Return True if `dtype` can hold the padding value: patterns have a dtype."""
     value = layout.padding_value
     if isinstance(value, tl.BitPattern):
         return value.dtype == dtype.name
@@ -130,7 +130,7 @@ def asarray(obj, **options):
 
 
 def elements(layout, values):
-    """What stands where, by brute force."""
+    """Return the elements at all indices, by brute force."""
     return (
         values[layouts.slot_array(layout)] if layout.size else np.empty(layout.shape, values.dtype)
     )
@@ -142,18 +142,18 @@ def host(x, dtype=None):
 
 
 def slots_of(x):
-    """What the slots of a tensor hold, from the lowest on, up to the last that it requires."""
+    """Return the contents of a tensor's slots, from the lowest to the last that it requires."""
     return plan.base.backend_of(x.device).read_bytes(x).view(x.dtype)
 
 
 def padding_of(x):
-    """What the slots of padding hold that a tensor owns, in storage order."""
+    """Return the contents of the padding slots that a tensor owns, in storage order."""
     lowest = x.layout.lowest
     return slots_of(x)[[slot - lowest for slot in sorted(layouts.padding_of(x.layout))]]
 
 
 def shared(x, y):
-    """Whether elements of two tensors have bytes in common: true of a view, if it has elements."""
+    """Return True if elements of two tensors share bytes, as those of a view do."""
     return x.device == y.device and not _bytes_of(x).isdisjoint(_bytes_of(y))
 
 

@@ -61,7 +61,7 @@ def size_of(size):
 
 
 def result_of(call):
-    """What a call gives, in the notation of the facts: shapes as text, None and errors by name."""
+    """Return the result of a call in the notation of the facts: shapes as text, errors by name."""
     try:
         result = call()
     except ValueError:

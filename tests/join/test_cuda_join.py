@@ -11,7 +11,7 @@ from cuda_memory import UNTOUCHED, Storage, elements, numbered
 from layouts import STRIDED, slots_of
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, fits, placed, same, slots, tensor_in
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda import join
@@ -57,7 +57,7 @@ def test_inputs_of_different_layouts_in_one_launch(gpu, axis):
     with checking("bounds", "races", "initialized"):
         result = tl.concat(inputs, axis=axis)
     # One for those that can be read in wide accesses, at most one more for each narrower width.
-    assert counted(gpu, lambda: tl.concat(inputs, axis=axis))["launches"] <= 3
+    assert count_second_call(gpu, lambda: tl.concat(inputs, axis=axis))["launches"] <= 3
     same(result.to_device("cpu"), np.concatenate(values, axis))
 
 
@@ -68,7 +68,7 @@ def test_many_inputs(gpu, count):
     inputs = list(map(on_cuda, values))
     for axis, parts in ((1, values), (0, [v.T for v in values])):
         arguments = [x if axis else x.mT for x in inputs]
-        done = counted(gpu, lambda x=arguments, d=axis: tl.concat(x, axis=d))
+        done = count_second_call(gpu, lambda x=arguments, d=axis: tl.concat(x, axis=d))
         groups = 3  # widths of 4, 8 and 16 bytes
         assert done["launches"] <= -(-count // 85) + groups
         result = tl.concat(arguments, axis=axis)
@@ -157,7 +157,7 @@ def test_a_stack_is_a_join(gpu):
     values = [values_of((5, 8), seed=k) for k in range(10)]
     inputs = list(map(on_cuda, values))
     for axis in (0, 1, 2):
-        assert counted(gpu, lambda d=axis: tl.stack(inputs, axis=d))["launches"] == 1
+        assert count_second_call(gpu, lambda d=axis: tl.stack(inputs, axis=d))["launches"] == 1
         same(tl.stack(inputs, axis=axis).to_device("cpu"), np.stack(values, axis))
 
 
@@ -165,7 +165,7 @@ def test_a_stack_is_a_join(gpu):
 def test_other_dtypes_are_converted_into_their_parts(gpu):
     parts = [values_of((2, 3)), values_of((2, 2), "int8"), values_of((2, 1), seed=1)]
     inputs = list(map(on_cuda, parts))
-    assert counted(gpu, lambda: tl.concat(inputs, axis=1))["launches"] == 2
+    assert count_second_call(gpu, lambda: tl.concat(inputs, axis=1))["launches"] == 2
     result = tl.concat(inputs, axis=1)
     same(result.to_device("cpu"), np.concatenate([p.astype(np.float32) for p in parts], 1))
 
@@ -206,7 +206,7 @@ def test_indices_of_64_bits(monkeypatch):
 @needs_compiler
 def test_one_launch_and_one_allocation(gpu):
     inputs = [tl.ones((50, n), device="cuda") for n in (8, 16, 24)]
-    done = counted(gpu, lambda: tl.concat(inputs, axis=1))
+    done = count_second_call(gpu, lambda: tl.concat(inputs, axis=1))
     assert done == Counter(launches=1, allocations=1)
 
 

@@ -1,4 +1,4 @@
-"""What a layout answers, against brute force over all indices."""
+"""Properties and methods of layouts, compared with brute force over all indices."""
 
 import math
 from collections import Counter

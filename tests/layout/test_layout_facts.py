@@ -1,4 +1,4 @@
-"""What the documents of DirectML, XLA and cuBLAS say, number by number."""
+"""Examples in the documents of DirectML, XLA and cuBLAS, number by number."""
 
 import numpy as np
 import pytest

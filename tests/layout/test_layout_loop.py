@@ -72,7 +72,7 @@ def loop_of(case, alignments):
 
 
 def places(case):
-    """What `visited` must find, from the layouts themselves."""
+    """Return the positions that `visited` must yield, computed from the layouts."""
     given_, tables, itemsize = case
     widths = [itemsize] * (len(given_) - tables) + [1] * tables
     return sorted(

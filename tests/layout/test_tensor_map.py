@@ -308,8 +308,8 @@ RULES = [
     (SIXES | {"layout": Layout.row_major((4, 64, 256)), "box": (1, 8, 128), "interleave": "16B"},
      SIXES | {"layout": Layout.row_major((4, 64, 256)), "box": (1, 8, 128)},
      "interleave: must be NONE for 16U6_ALIGN16B, got 16B"),
-    *((given | {"swizzle": bad}, given | {"swizzle": good}, f"swizzle: must be {listed} for ")
-      for given, bads, good, listed in [
+    *((base | {"swizzle": bad}, base | {"swizzle": good}, f"swizzle: must be {listed} for ")
+      for base, bads, good, listed in [
           (SPREAD, ("32B", "64B", "128B_ATOM_64B", "128B_ATOM_32B_FLIP_8B"), "128B_ATOM_32B",
            "NONE, 128B, 128B_ATOM_32B"),
           (SIXES, ("32B", "64B", "128B_ATOM_32B_FLIP_8B"), "128B_ATOM_64B",
@@ -334,7 +334,7 @@ RULES = [
 ]  # fmt: skip
 
 
-def made(changes):
+def map_of(changes):
     argument = {"layout": ROWS, "box": (8, 8), "dtype": "float32"} | changes
     layout = argument.pop("layout")
     return layout.tensor_map(argument.pop("box"), argument.pop("dtype"), **argument)
@@ -342,9 +342,9 @@ def made(changes):
 
 @pytest.mark.parametrize(("broken", "kept", "message"), RULES, ids=[m[:60] for *_, m in RULES])
 def test_each_rule_alone(broken, kept, message):
-    assert made(kept).rank >= 1
+    assert map_of(kept).rank >= 1
     with pytest.raises(ValueError, match=r"\w+: ") as error:
-        made(broken)
+        map_of(broken)
     assert message in str(error.value)
 
 
@@ -360,14 +360,14 @@ def test_each_rule_alone(broken, kept, message):
 )
 def test_what_is_no_integer(changes, message):
     with pytest.raises(TypeError, match=message):
-        made(changes)
+        map_of(changes)
 
 
 def test_coordinates_of_another_rank():
     with pytest.raises(ValueError, match="index: must be the 2 elements, got 1"):
-        made({}).coordinates((1,))
+        map_of({}).coordinates((1,))
     with pytest.raises(TypeError, match="index: must be a sequence of integers"):
-        made({}).coordinates((1, 2.0))
+        map_of({}).coordinates((1, 2.0))
 
 
 def stand_in(answer="CUDA_SUCCESS"):
@@ -411,7 +411,7 @@ def installed(monkeypatch):
 def test_encoding(installed):
     module = stand_in()
     installed(module)
-    result = made({"layout": ROWS.moved(4), "swizzle": "32B", "l2_promotion": "64B"})
+    result = map_of({"layout": ROWS.moved(4), "swizzle": "32B", "l2_promotion": "64B"})
     assert result.encode(2**20) == (
         module.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         2,
@@ -450,14 +450,16 @@ REFUSED = "CUDA_ERROR_INVALID_VALUE"
 def test_what_cannot_be_encoded(installed, module, changes, address, error, message):
     installed(module)
     with pytest.raises(error, match=message):
-        made(changes).encode(address)
+        map_of(changes).encode(address)
 
 
 def test_the_first_element_is_what_is_aligned(installed):
     installed(stand_in())
-    assert made({"layout": Layout((64, 32), (64, 1), offset=3)}).encode(2**20 + 4)[2] == 2**20 + 16
-    assert made(CUBES).encode(2**20)[2] == 2**20
-    assert made(SPREAD).alignment == made(SIXES).alignment == 32
+    assert (
+        map_of({"layout": Layout((64, 32), (64, 1), offset=3)}).encode(2**20 + 4)[2] == 2**20 + 16
+    )
+    assert map_of(CUBES).encode(2**20)[2] == 2**20
+    assert map_of(SPREAD).alignment == map_of(SIXES).alignment == 32
 
 
 def test_with_cuda_python():
@@ -465,7 +467,7 @@ def test_with_cuda_python():
     driver = pytest.importorskip("cuda.bindings.driver", reason="optional: cuda-bindings")
     for _, kept, _ in RULES:
         with contextlib.suppress(RuntimeError):
-            result = made(kept)
+            result = map_of(kept)
             result.encode(2**20 - result.byte_offset)
     kinds = {
         "CUtensorMapInterleave": tensor_map._CHOICES["interleave"],
@@ -477,6 +479,6 @@ def test_with_cuda_python():
     for kind, (prefix, names) in kinds.items():
         assert {member.name for member in getattr(driver, kind)} >= {prefix + n for n in names}
     member = driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_64B
-    assert made({"swizzle": member}).swizzle == member.name
+    assert map_of({"swizzle": member}).swizzle == member.name
     member = driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_INT32
-    assert made({"dtype": member}).data_type == member.name
+    assert map_of({"dtype": member}).data_type == member.name

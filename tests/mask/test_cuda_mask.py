@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import same
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda import gather
@@ -119,15 +119,15 @@ def test_launches_and_waiting(gpu):
     x, m, rows = on_cuda(values), on_cuda(mask), on_cuda(mask[:, 0])
     same((x + 1).to_device("cpu"), values + 1)  # nothing is left to be checked
     packed, row = on_cuda(values[mask]), on_cuda(values[0])
-    assert counted(gpu, lambda: x.__setitem__(m, 5)) == Counter(launches=1)
-    assert counted(gpu, lambda: x.__setitem__(rows, row)) == Counter(launches=1)
+    assert count_second_call(gpu, lambda: x.__setitem__(m, 5)) == Counter(launches=1)
+    assert count_second_call(gpu, lambda: x.__setitem__(rows, row)) == Counter(launches=1)
     # count, sums, elements; and of positions, two dimensions
-    done = counted(gpu, lambda: x[m])
+    done = count_second_call(gpu, lambda: x[m])
     assert done == Counter(launches=3, allocations=2, synchronisations=1)
-    done = counted(gpu, lambda: tl.nonzero(m))
+    done = count_second_call(gpu, lambda: tl.nonzero(m))
     assert done == Counter(launches=4, allocations=3, synchronisations=1)
-    assert counted(gpu, lambda: x[rows]) >= Counter(launches=4, allocations=3)
-    assert counted(gpu, lambda: x.__setitem__(m, packed))["launches"] == 4
+    assert count_second_call(gpu, lambda: x[rows]) >= Counter(launches=4, allocations=3)
+    assert count_second_call(gpu, lambda: x.__setitem__(m, packed))["launches"] == 4
 
 
 @needs_compiler

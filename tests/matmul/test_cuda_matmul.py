@@ -62,13 +62,13 @@ def on_cuda(a):
 
 
 def copied(call):
-    """What a trace says was moved on the way: names, kinds and bytes written."""
+    """Return the copies of a trace: names, kinds and bytes written."""
     with tl.trace() as seen:
         call()
     return [(r.name, r.kind, r.bytes_written) for r in seen if r.kind in ("copy", "relayout")]
 
 
-def counted(driver, call):
+def count_second_call(driver, call):
     """What the driver did for the second of two calls."""
     call()
     before = asdict(driver.counters)
@@ -145,7 +145,7 @@ def test_operands_that_blas_takes_as_they_lie(driver, view):
         host = [np.asarray(operand.to_device("cpu")) for operand in (a, b)]
         check(a, b, product(*host))
         assert copied(lambda a=a, b=b: a @ b) == []
-        done = counted(driver, lambda a=a, b=b: a @ b)
+        done = count_second_call(driver, lambda a=a, b=b: a @ b)
         assert done == Counter(allocations=1, library_calls=1)
 
 
@@ -156,7 +156,7 @@ def test_operands_that_are_copied_first(driver, view):
     y = on_cuda(numbers("float32", (x.shape[1], 7), 1))
     check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
     assert copied(lambda: x @ y) == [("matmul", "relayout", x.size * 4)]
-    done = counted(driver, lambda: x @ y)
+    done = count_second_call(driver, lambda: x @ y)
     assert done == Counter(allocations=2, launches=1, library_calls=1)
     with enqueued() as log:
         x @ y
@@ -182,7 +182,7 @@ def test_stacks_that_blas_takes_as_they_lie(driver, name, dtype):
     x, y = view(on_cuda(numbers(dtype, (4, 3, 5)))), on_cuda(numbers(dtype, shape, 1))
     check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
     assert copied(lambda: x @ y) == []
-    done = counted(driver, lambda: x @ y)
+    done = count_second_call(driver, lambda: x @ y)
     assert done == Counter(allocations=1, library_calls=times)
 
 
@@ -196,7 +196,7 @@ def test_a_stack_of_too_many_calls_is_copied(driver):
         check(left, other, product(*arrays))
         expected = [("matmul", "relayout", 4 * count)] if count else []
         assert copied(lambda a=left, b=other: a @ b) == expected
-        assert counted(driver, lambda a=left, b=other: a @ b)["library_calls"] <= 2
+        assert count_second_call(driver, lambda a=left, b=other: a @ b)["library_calls"] <= 2
 
 
 @needs_compiler
@@ -206,7 +206,7 @@ def test_integers_are_one_launch_whatever_the_layout(driver):
         y = on_cuda(numbers("int16", (x.shape[1], 7), 1))
         check(x, y, product(*(np.asarray(operand.to_device("cpu")) for operand in (x, y))))
         assert copied(lambda x=x, y=y: x @ y) == []
-        done = counted(driver, lambda x=x, y=y: x @ y)
+        done = count_second_call(driver, lambda x=x, y=y: x @ y)
         assert done == Counter(allocations=1, launches=1)
 
 
@@ -313,19 +313,19 @@ def test_the_arguments_of_a_call():
 
 def test_the_calls_of_cublas():
     with cublas_written_down() as (recorder, library):
-        told = library.calls
+        calls = library.calls
         x = tl.zeros((4, 3, 5), dtype="float32", device="cuda")
         recorder.calls.clear()
         x[0] @ x[1].mT
         assert [call[0] for call in recorder.calls] == ["alloc"]
-        assert told == [("gemmEx", 3, 3, 5, 1, 0, 5, 5, 3, 68)]
-        del told[:]
+        assert calls == [("gemmEx", 3, 3, 5, 1, 0, 5, 5, 3, 68)]
+        del calls[:]
         x @ tl.matrix_transpose(x)
-        assert told == [("batched", 3, 3, 5, 2, 2, 2, 15, 15, 9, 4, 1.0, 0.0)]
-        del told[:]
+        assert calls == [("batched", 3, 3, 5, 2, 2, 2, 15, 15, 9, 4, 1.0, 0.0)]
+        del calls[:]
         half = tl.zeros((2, 2), dtype="bfloat16", device="cuda")
         half @ half
-        assert told == [("mode", 16), ("gemmEx", 2, 2, 2, 0, 0, 2, 2, 2, 68), ("mode", 0)]
+        assert calls == [("mode", 16), ("gemmEx", 2, 2, 2, 0, 0, 2, 2, 2, 68), ("mode", 0)]
 
 
 def test_cupy_has_what_is_called():
@@ -350,8 +350,8 @@ EFFICIENCY = {
     "row-major": lambda x, y: (x, y),
     "first transposed": lambda x, y: (x.mT.copy().mT, y),
     "second transposed": lambda x, y: (x, y.mT.copy().mT),
-    "padded rows": lambda x, y: tuple(tl.to_layout(each, Layout.padded(
-        each.shape, (each.shape[0], each.shape[1] + 32))) for each in (x, y)),
+    "padded rows": lambda x, y: tuple(tl.to_layout(matrix, Layout.padded(
+        matrix.shape, (matrix.shape[0], matrix.shape[1] + 32))) for matrix in (x, y)),
 }  # fmt: skip
 
 
@@ -369,17 +369,17 @@ def test_accesses(case, dtype):
     assert counts.bank_conflict_ratio <= 1.1
 
 
-def told(first, second):
+def launch_parameters(first, second):
     launch = matmul.plan_integer_matmul(first, second, 4)
     return parameters(launch.kernel).from_buffer_copy(launch.parameters)
 
 
 def test_no_address_is_beyond_the_reach_of_an_index():
     """Strides and sizes have 64 bits, the grid as many blocks as a GPU takes."""
-    result = told(ROWS((2**33, 2**20)), ROWS((2**20, 4)))
+    result = launch_parameters(ROWS((2**33, 2**20)), ROWS((2**20, 4)))
     assert (result.rows, result.depth, result.first_down) == (2**33, 2**20, 2**20)
     assert result.tiles == 2**33 // 64
-    stack = told(ROWS((2**34, 1, 1)), ROWS((1, 1)))
+    stack = launch_parameters(ROWS((2**34, 1, 1)), ROWS((1, 1)))
     assert (stack.tiles, stack.stack.rank) == (2**34, 1)
 
 

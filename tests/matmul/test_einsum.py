@@ -41,7 +41,7 @@ def drawn(seed):
 
 
 def by_numpy(text, arrays):
-    """What NumPy computes, or None. It takes sizes of 0 and 1 for one letter of one operand."""
+    """Return NumPy's result, or None; NumPy takes sizes of 0 and 1 for one letter of an operand."""
     for item, a in zip(text.replace(" ", "").partition("->")[0].split(","), arrays, strict=True):
         front, _, back = item.partition("...")
         named = [*zip(front, a.shape, strict=False), *zip(back[::-1], a.shape[::-1], strict=False)]

@@ -228,7 +228,7 @@ def caches() -> list[Any]:
 
 
 def _forget() -> None:
-    """What the unchanged code has found may not stand: caches, properties kept."""
+    """Clear caches and cached properties that the unchanged code filled."""
     layouts = importlib.import_module("tensorlayout.layout.placement")
     kept = functools.cached_property
     bases = importlib.import_module("tensorlayout.layout").Layout.__mro__
@@ -369,7 +369,7 @@ def chosen(change: Mutant, known: dict[str, Any], seconds: float) -> list[str]:
 
 
 def _forked(work: Any, seconds: float) -> str:
-    """What `work` returns in a process of its own; how that ended, if it did not return."""
+    """Return the result of `work` in a new process, or how the process ended."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:

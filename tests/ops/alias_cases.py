@@ -13,7 +13,7 @@ from case import Case, close, same
 from casting import cast, promoted
 from draws import pool
 from elementwise_cases import two_arrays
-from shared_memory import Part, beside, fitting, seen
+from shared_memory import Part, fitting, other_view, seen
 from tensors import DTYPES, as_dtype, host, kind
 
 import tensorlayout as tl
@@ -63,7 +63,7 @@ class Shared:
             return None
         related = shape == self.x.layout.shape and dtype.itemsize == self.x.dtype.itemsize
         if related and self.draw.chance(0.6):
-            layout = beside(self.draw, self.x.layout, slots)
+            layout = other_view(self.draw, self.x.layout, slots)
             if layout.required_size > slots:
                 layout = fitting(self.draw, shape, slots, writable=False)
         else:
@@ -163,7 +163,7 @@ def _value(shared, shape, dtype):
 
 
 def _prefix(draw, rank, used):
-    """Where a mask or positions stand in a key: the dimension, and the text before them."""
+    """Draw the place of a mask or positions in a key: the dimension, and the text before them."""
     dim = draw.between(0, rank - used)
     return dim, ":, " * dim
 

@@ -63,7 +63,7 @@ def _shared(draw, dtype, shape):
 
 
 def _refusing(shared, case, *inputs):
-    """Where spans of bytes meet, the call may be refused instead."""
+    """Allow a refusal instead if spans of bytes overlap."""
     out = shared.parts["x"]
     if any(out.meets(shared.parts[n]) for n in inputs if n in shared.parts):
         case.may_refuse = (ValueError,)

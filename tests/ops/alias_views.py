@@ -14,7 +14,7 @@ from elementwise_cases import two_arrays
 from tensors import as_dtype, kind
 
 
-def _cut(axis, start, stop, step=None):
+def _slice_key(axis, start, stop, step=None):
     """A slice along one dimension: its text, and the key."""
     bounds = ":".join("" if v is None else str(v) for v in (start, stop))
     text = bounds + (f":{step}" if step is not None else "")
@@ -52,18 +52,18 @@ def pair(draw, shape, tiled):
             turned = f"tl.permute_dims(x, {tuple(axes)})", lambda a: a.transpose(axes)
             return (WHOLE, ("x.T", turned[1])) if rank == 2 else (WHOLE, turned)
         case "row":
-            return WHOLE, sliced(_cut(axis, 0, min(n, 1)))
+            return WHOLE, sliced(_slice_key(axis, 0, min(n, 1)))
         case "shift":
             shift = draw.between(0, n)
-            ends = sliced(_cut(axis, shift, None)), sliced(_cut(axis, None, n - shift))
+            ends = sliced(_slice_key(axis, shift, None)), sliced(_slice_key(axis, None, n - shift))
             return ends if draw.chance(0.5) else ends[::-1]
         case "flipped shift":
             shift = draw.between(0, max(n - 1, 0))
-            to = sliced(_cut(axis, shift, None))
-            return to, sliced(_cut(axis, max(n - shift - 1, 0), None, -1))
+            to = sliced(_slice_key(axis, shift, None))
+            return to, sliced(_slice_key(axis, max(n - shift - 1, 0), None, -1))
         case "steps":
-            front = sliced(_cut(axis, None, (n + 1) // 2))
-            steps = sliced(_cut(axis, None, None, 2))
+            front = sliced(_slice_key(axis, None, (n + 1) // 2))
+            steps = sliced(_slice_key(axis, None, None, 2))
             return (front, steps) if draw.chance(0.5) else (steps, front)
     return WHOLE, WHOLE
 

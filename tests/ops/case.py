@@ -57,7 +57,7 @@ class Case:
 
     @property
     def size(self) -> int:
-        """How much there is to look at: the smaller the better an example."""
+        """Size of a case: smaller cases are better examples."""
         slots = sum(4 + o.layout.required_size + o.layout.ndim for o in self.operands.values())
         return slots * 8 + len(self.text)
 
@@ -187,7 +187,7 @@ def judge(case: Case, traced: bool = False) -> Any:
     if case.view is not None and argument:
         _shares(case, results, next(iter(argument.values())))
     if seen is not None:
-        _shown(case, results, seen)
+        _check_trace(case, results, seen)
     _untouched(case, argument)
     _as_on_the_cpu(case, results, argument)
     return results
@@ -219,13 +219,13 @@ def _operands(case):
 
 
 def _on_the_cpu_too(case):
-    """Whether the default device is another than the CPU, and the text names none."""
+    """Return True if the default device is not the CPU and the text names no device."""
     device = tl.default_device()
     return device != "cpu" and device.kind not in case.text
 
 
 def _as_on_the_cpu(case, results, arguments):
-    """What another device gives has the layout, and is the view, that it is on the CPU."""
+    """Check that a result has the layout of the CPU's result, and is a view if that is one."""
     if not _on_the_cpu_too(case):
         return
     with tl.using_device("cpu"):
@@ -249,7 +249,7 @@ def _as_on_the_cpu(case, results, arguments):
 
 
 def _meets(x, y):
-    """Whether the elements of two tensors lie between common addresses."""
+    """Return True if the address ranges of two tensors overlap."""
     first, last = _span(y)
     low, high = _span(x)
     return low < last and first < high
@@ -353,7 +353,7 @@ def _shares(case, results, x):
                 raise DifferenceError("the result shares memory with its operand")
 
 
-def _shown(case, results, seen):
+def _check_trace(case, results, seen):
     """A view moves nothing; whatever is new was written by something that the trace shows."""
     moved = sum(r.bytes_written for r in seen if r.kind != "view")
     if case.view and moved and len(case.operands) == 1:  # positions of rank 0 are read

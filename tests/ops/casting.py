@@ -1,4 +1,4 @@
-"""What conversions between dtypes mean, on plain arrays."""
+"""Conversions between dtypes, defined on plain arrays."""
 
 import narrow_values
 import numpy as np
@@ -77,7 +77,7 @@ def cast(array, name):
 
 
 def _values(array):
-    """What a narrow type holds, in a type that holds all of it: float64, or int64."""
+    """Return values of a narrow type in a type that represents all of them: float64 or int64."""
     name = array.dtype.name
     values = [narrow_values.number_of(name, c) for c in range(256)]
     table = np.array(values, np.int64 if "int" in name else np.float64)

@@ -466,7 +466,7 @@ def counted(draw):
 
 
 def _diagonals(sizes, begin, end):
-    """Where an element is on a diagonal from `begin` up to, not with, `end`."""
+    """Return True where an element is on a diagonal from `begin` to `end`, exclusive."""
     d = np.arange(sizes[-1]) - np.arange(sizes[-2])[:, None]
     return np.broadcast_to((begin <= d) & (d < end), sizes)
 
@@ -567,7 +567,7 @@ def enlarged(draw):
     mode = draw.choice(("NEAREST_NEIGHBOR", "LINEAR"))
 
     def weights(n, factor):
-        """How much each of `n` elements counts in each of the result: by distance of centres."""
+        """Return the weight of each of `n` elements in each result, by distance of centres."""
         centres = np.clip((np.arange(n * factor) + 0.5) / factor - 0.5, 0, n - 1)
         return np.maximum(1 - abs(centres[:, None] - np.arange(n)), 0)
 

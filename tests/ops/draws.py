@@ -1,4 +1,4 @@
-"""What cases are made of: shapes, layouts, dtypes, values and operands, drawn at random.
+"""Random parts of cases: shapes, layouts, dtypes, values and operands.
 
 All of it follows from one `random.Random`, so that a number stands for a case.
 """
@@ -151,7 +151,7 @@ def places(layout):
 
 
 def padding_mask(layout):
-    """Which slots, counted from the lowest of the block, are padding that the layout owns."""
+    """Return a mask of the slots, from the lowest of the block, that are the layout's padding."""
     mask = np.ones(math.prod(layout.padded_shape), bool)
     if layout.size:
         mask[places(layout.at_origin)] = False
@@ -166,7 +166,7 @@ LISTED = 4000  # characters of the values of an operand
 
 @dataclass(slots=True)
 class Operand:
-    """What a tensor shall be: a layout, and what each slot of its storage holds."""
+    """Description of a tensor: a layout, and the contents of each slot of its storage."""
 
     layout: Layout
     storage: np.ndarray
@@ -290,7 +290,7 @@ class Draw:
                 if result.required_size > self.most * 8:
                     result = Layout.packed(shape, self.order(rank))
             case "cut":
-                result = self._cut(shape)
+                result = self._sliced_layout(shape)
             case "tiled":
                 result = self._tiled(shape, dtype)
             case "broadcast":
@@ -315,7 +315,7 @@ class Draw:
         """One of some sizes; of many dimensions, most have none."""
         return self.choice(sizes) if rank <= 7 or self.chance(0.05) else 0
 
-    def _cut(self, shape):
+    def _sliced_layout(self, shape):
         """A view of something larger: steps, either direction, a dimension indexed away."""
         sizes, key = [], []
         for n in shape:

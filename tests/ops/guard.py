@@ -1,4 +1,4 @@
-"""Where the storage of operands lies: anywhere, at odd addresses, or between pages of no access.
+"""Placement of operands' storage: anywhere, at odd addresses, or between guard pages.
 
 With `pages` set, what is read or written beyond either end ends the process, instead of going on
 with what happens to lie there; so does a write to storage that is read-only.

@@ -456,8 +456,8 @@ def write_below_a_byte(draw):
     """Other slots of a storage stay as they are, those in the same byte too."""
     x = FewBits(draw, writable=True)
     whole = "...", {}, lambda _: ...
-    text, made, key = whole if draw.chance(0.3) else key_for(draw, x.layout.shape)
-    arrays = {name: o.array for name, o in made.items()}
+    text, operands, key = whole if draw.chance(0.3) else key_for(draw, x.layout.shape)
+    arrays = {name: o.array for name, o in operands.items()}
     there = numpys(lambda: x.places[key(arrays)])
     value, shown = {}, str(x.one)
     if not isinstance(there, Refused) and draw.chance(0.7):
@@ -474,7 +474,7 @@ def write_below_a_byte(draw):
         return x.known(result)
 
     text = f"written(np.s_[{text}], {shown})"
-    return _below_a_byte("x[…] = y", text, x, expect, {**made, **value})
+    return _below_a_byte("x[…] = y", text, x, expect, {**operands, **value})
 
 
 CASES = {f.__name__: f for f in (below_a_byte, read_below_a_byte, write_below_a_byte)}

@@ -1,4 +1,4 @@
-"""What narrow types hold, by the formulas of their formats in exact arithmetic."""
+"""Values of narrow types by the formulas of their formats, in exact arithmetic."""
 
 import bisect
 import functools

@@ -67,7 +67,7 @@ def _capsule():
 
 
 def _contexts():
-    """What runs a function where the package looks: here, and in its contexts of ufuncs."""
+    """Return the contexts in which a function is run: directly, and inside ufuncs."""
     return [lambda f, *a: f(*a), memory.quiet.run, memory.unbuffered.run]
 
 

@@ -21,7 +21,7 @@ def same_bytes(got, wanted):
 
 
 def _shape(draw):
-    """That of the layout that is asked for, or one with lines of several blocks."""
+    """Return the shape of the requested layout, or one with lines of several blocks."""
     if draw.chance(0.5):
         return draw.shape(1)
     length, size = draw.choice([16, 31, 33, 64, 70]), draw.choice(SIZES)

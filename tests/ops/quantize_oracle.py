@@ -49,7 +49,7 @@ def codes_of(values, name):
 
 
 def exponent_of(largest, name, scaling):
-    """That of the scale of a block whose largest magnitude is finite, or infinite, and not 0."""
+    """Return the exponent of the scale of a block with this largest magnitude, which is not 0."""
     emax = TABLES[name][2]
     if math.isinf(largest):
         return 128 - emax

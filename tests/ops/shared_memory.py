@@ -30,7 +30,7 @@ def seen(s, layout, dtype, start=0):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where a tensor lies in a storage of bytes."""
+    """Place of a tensor in a storage of bytes."""
 
     layout: Layout
     dtype: np.dtype
@@ -109,7 +109,7 @@ def _placed(draw, shape, strides, free):
     return Layout(shape, results, offset=offset)
 
 
-def beside(draw, layout, slots):
+def other_view(draw, layout, slots):
     """The same elements seen otherwise: dimensions exchanged, flipped, and all of them shifted."""
     shape = layout.shape
     if not math.prod(shape):

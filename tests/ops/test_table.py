@@ -1,4 +1,4 @@
-"""What the table has: every public function, method and operator, and every pair of a write."""
+"""Completeness of the table: every public function, method and operator, every kind of write."""
 
 import functools
 import inspect
@@ -80,7 +80,7 @@ def test_every_function_of_numpy_is_drawn():
 def test_writes_of_every_dtype_by_every_kind_of_key_and_value():
     """So few cases leave no pair of them out."""
     findings = running.search(2030, cases=250, only=tuple(write_table.CASES))
-    assert not findings.differences, running.told(findings)
+    assert not findings.differences, running.format_findings(findings)
     assert not write_table.undrawn(findings.drawn)
 
 
@@ -88,7 +88,7 @@ def test_writes_of_every_dtype_by_every_kind_of_key_and_value():
 def test_every_combination_of_dtype_key_and_value():
     count = len(write_table.COMBINATIONS)
     findings = running.search(2032, cases=count, only=tuple(write_table.CASES))
-    assert not findings.differences, running.told(findings)
+    assert not findings.differences, running.format_findings(findings)
     assert set(findings.drawn) == set(write_table.COMBINATIONS)
 
 

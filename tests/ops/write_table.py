@@ -206,11 +206,11 @@ def write(draw):
     if value_kind == "list" or draw.chance(0.05):
         shape = (*shape[:-1], draw.choice((3, 40)))
     x = draw.operand(dtype, shape, "moved", writable=True)
-    key_text, made, key = KEYS[key_kind](draw, shape)
-    arrays = {name: o.array for name, o in made.items()}
+    key_text, key_operands, key = KEYS[key_kind](draw, shape)
+    arrays = {name: o.array for name, o in key_operands.items()}
     there = np.empty(shape, np.int8)[key(arrays)].shape
     text, more, value = VALUES[value_kind](draw, dtype, there)
-    operands = {"x": x, **made, **more}
+    operands = {"x": x, **key_operands, **more}
 
     def expect(a, *rest):
         result = dict(zip(list(operands)[1:], rest, strict=True))
@@ -237,7 +237,7 @@ def _pairs(combined):
 
 
 def table(drawn: collections.Counter) -> str:
-    """How often each dtype met each kind of key, and of value; and these each other."""
+    """Format how often dtypes, kinds of keys and kinds of values occurred together."""
     names = list(dict.fromkeys(d for d, _, _ in COMBINATIONS))
     parts = [
         _grid(drawn, "dtype \\ key", names, list(KEYS), (0, 1)),

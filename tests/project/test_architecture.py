@@ -1,4 +1,4 @@
-"""Who may know whom: the picture in docs/design.md, held against the imports of every module."""
+"""Allowed imports: the picture in docs/design.md, compared with the imports of every module."""
 
 import ast
 import json

@@ -57,7 +57,7 @@ def test_the_demo_on_a_gpu(gpu, tmp_path, capsys):
 
 
 def both_demos(tmp_path, capsys):
-    """What the demo on CUDA says, held against that on the CPU."""
+    """Run the demo on CUDA and on the CPU, to compare their output."""
     said, facts = {}, {}
     for device in ("cpu", "cuda"):
         out = tmp_path / device

@@ -1,4 +1,4 @@
-"""What `help` says of each public callable suffices to call it: held against its signature.
+"""Completeness of each public docstring, compared with the signature.
 
 Doctest runs the examples where they stand; here each must run without its module's names.
 """
@@ -53,7 +53,7 @@ def own_doc(value):
 
 
 def missing(name, value):
-    """What a reader of the docstring alone would have to look up elsewhere."""
+    """Yield the facts that a docstring lacks."""
     doc = own_doc(value)
     said = " ".join(doc.partition(">>>")[0].split())
     summary, *rest = doc.split("\n")
@@ -81,15 +81,17 @@ def missing_of_function(said, function, errors):
     if not callable(function):  # a property
         return
     signature = inspect.signature(function)
-    taken = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
-    for p in taken:
+    parameters = [
+        p for p in signature.parameters.values() if p.name not in ("self", "cls")
+    ]
+    for p in parameters:
         positional = p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
-        operand = p is taken[0] and "Tensor" in str(p.annotation)
+        operand = p is parameters[0] and "Tensor" in str(p.annotation)
         if not positional and not operand and not re.search(rf"\b{p.name}\b", said):
             yield f"the parameter {p.name}"
-    if taken and not errors:
+    if parameters and not errors:
         yield "errors"
-    if any("Tensor" in str(p.annotation) for p in taken) and not DTYPES.search(said):
+    if any("Tensor" in str(p.annotation) for p in parameters) and not DTYPES.search(said):
         yield "dtypes"
     if GIVES_TENSORS.search(str(signature.return_annotation)) and not LAYOUT.search(said):
         yield "the layout of the result, or that it is a view"

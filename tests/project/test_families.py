@@ -26,7 +26,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def names(folder, suffix=".py"):
-    """What is in a folder: modules (or kernels), and folders that hold any."""
+    """Return the names in a folder: modules (or kernels), and folders that contain any."""
     files = {path.stem for path in folder.glob(f"*{suffix}")}
     return files | {path.parent.name for path in folder.glob(f"*/*{suffix}")}
 

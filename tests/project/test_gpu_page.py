@@ -36,7 +36,7 @@ def commands():
 
 
 def after(*program):
-    """What follows a program's name, each time that it is called."""
+    """Return the arguments of each call of a program."""
     results = []
     for words in commands():
         for at in range(len(words)):

@@ -1,4 +1,4 @@
-"""What `gpu_runs` does to a run, each in a process of its own."""
+"""Effects of `gpu_runs` on a test run, each in a new process."""
 
 import os
 import subprocess

@@ -56,7 +56,7 @@ def frames_of_ours(error: BaseException) -> int:
 
 
 def words_and_numbers(printed: str) -> list[str | float]:
-    """What was printed without brackets and commas, in which the two differ."""
+    """Split output into words and numbers, without brackets and commas, in which the two differ."""
     tokens = re.sub(r"[\[\],()]", " ", printed).split()
     results: list[str | float] = []
     for token in tokens:

@@ -10,7 +10,7 @@ OURS = ("text/plain", "text/html")
 
 
 def outputs_of(notebook):
-    """What each cell printed and gave, by the kind of text."""
+    """Return the output of each cell by kind of text."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             for output in cell.outputs:

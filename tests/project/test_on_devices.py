@@ -1,4 +1,4 @@
-"""How tests run on several devices: what is lost fails, and nothing skips in silence."""
+"""Tests on several devices: a missing device fails, and nothing is skipped silently."""
 
 import ast
 from pathlib import Path

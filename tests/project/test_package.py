@@ -1,4 +1,4 @@
-"""What gets installed: version, licence, typing, kernels, photographs."""
+"""Contents of the installed package: version, licence, typing, kernels, photographs."""
 
 import re
 import subprocess

@@ -154,7 +154,7 @@ def test_declared_methods_are_bound():
 
 def test_bound_methods_are_declared():
     in_source = {*names_in(nodes_of(PACKAGE / "tensor.py")), *vars(methods.Methods)}
-    in_source |= vars(methods.Bound).keys()
+    in_source |= vars(methods.SpecialMethods).keys()
     always = {"__dir__", "__repr__", "__str__", "__format__"}  # object declares them
     always |= {"__reduce__", "__reduce_ex__", "__sizeof__"}
     bound = {name for name, value in vars(Tensor).items() if inspect.isfunction(value)}

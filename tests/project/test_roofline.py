@@ -40,7 +40,7 @@ BASE = struct.pack("<Q", 4096)
 
 
 def stored(text, **options):
-    """What each thread stores of R4, at 4096 and what follows."""
+    """Return the values of R4 that threads store from address 4096 on."""
     every = f"S2R R0, SR_TID.X; {STORE}; {text}; STG.E desc[UR4][R2.64], R4; EXIT"
     ((address, values),) = ran(every, parameters=BASE, **options).stores
     assert address.tolist() == list(range(4096, 4096 + 4 * len(address), 4))

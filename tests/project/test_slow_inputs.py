@@ -172,7 +172,7 @@ def names():
 
 
 def outcome(code, names):
-    """What a call raises, None for nothing; what it prints counts as if it were raised."""
+    """Return the exception of a call, or None; printed text counts as an exception."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
@@ -185,7 +185,7 @@ def outcome(code, names):
 
 
 def is_pythons(call, value):
-    """Whether Python refuses a call before it is ours: two things that do not add up."""
+    """Return True if Python itself refuses the call: two operands that cannot be added."""
     texts = ("+", "format(", "described", "main")
     return any(word in call for word in texts) and not isinstance(value, str)
 
@@ -200,7 +200,7 @@ def check_error(call, kind, value, error):
 
 
 def steps_of(code, names):
-    """How many bytecodes a call takes."""
+    """Count the bytecodes that a call executes."""
     count = 0
 
     def traced(frame, event, _):

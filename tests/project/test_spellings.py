@@ -147,7 +147,7 @@ def has(library, name):
 
 
 def test_names_on_the_page_for_newcomers():
-    """What the tables say to write is there; what they list as foreign is in the table, or here."""
+    """Replacements in the tables exist; names they list as foreign are in the table, or here."""
     names = set()
     for line in PAGE.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -1,4 +1,4 @@
-"""What errors repeat of what came: literal expectations."""
+"""Values as error messages repeat them: literal expectations."""
 
 import enum
 

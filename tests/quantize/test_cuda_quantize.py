@@ -1,4 +1,4 @@
-"""How blocks that share a scale are launched, here on the simulator: kernels, packs, sectors."""
+"""Launches for blocks that share a scale, on the simulator: kernels, packs, sectors."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def launched(call):
 
 
 def same(result, values, name, **options):
-    """Whether elements and scales are those of the CPU, whose bytes have an oracle of their own."""
+    """Return True if elements and scales equal the CPU's, whose bytes have their own oracle."""
     known = tl.quantize_blocks(tl.asarray(values), name, **options)
     for one, other in zip(result[:2], known[:2], strict=True):
         np.testing.assert_array_equal(

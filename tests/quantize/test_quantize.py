@@ -26,7 +26,7 @@ def octets(x):
 
 
 def checked(x, values, name, axis, **options):
-    """What is found for a tensor is what the oracle says; gives it."""
+    """Check the result for a tensor against the oracle and return the result."""
     result = tl.quantize_blocks(x, name, axis=axis, **options)
     whole = None if name != "nvfp4" else host(result.global_scale)[()]
     options.pop("global_scale", None)
@@ -193,6 +193,6 @@ NARROW, SCALES, _ = tl.quantize_blocks(X, "mxfp4")
     ],
 )
 def test_refusals(function, arguments, options, message):
-    """Those of wrong types: `project/test_errors.py`."""
+    """Refused values; wrong types are in `project/test_errors.py`."""
     with pytest.raises((ValueError, TypeError), match=f"^{function}_blocks: .*{message}"):
         getattr(tl, f"{function}_blocks")(*arguments, **options)

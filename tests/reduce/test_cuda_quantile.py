@@ -5,7 +5,7 @@ import pytest
 from cuda_memory import ARCHITECTURES
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, placed, same, slots
-from test_cuda_matmul import copied, counted
+from test_cuda_matmul import copied, count_second_call
 
 import tensorlayout as tl
 from benchmarks import resources
@@ -99,7 +99,7 @@ def test_indices_of_64_bits(driver, monkeypatch):
 def test_what_is_moved_and_launched(driver):
     x = tl.asarray(numbers((64, 32)), device="cuda")
     for axis, moved, launches in ((1, 0, 2), (0, 1, 3), (None, 0, 2)):
-        done = counted(driver, lambda d=axis: tl.median(x, axis=d))
+        done = count_second_call(driver, lambda d=axis: tl.median(x, axis=d))
         assert (done["launches"], done["synchronisations"]) == (launches, 0)
         kinds = copied(lambda d=axis: tl.median(x, axis=d))
         assert [(name, nbytes) for name, _, nbytes in kinds] == [("median", x.nbytes)] * moved

@@ -13,7 +13,7 @@ from layouts import STRIDED
 from reducing_oracle import scanned_by_numpy
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, fits, same, tensor_in
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 from waves import WAVES, wave
 
 import tensorlayout as tl
@@ -250,7 +250,7 @@ def test_parts_of_complex_products_may_be_far_apart(driver):
 def test_differences_are_one_launch(driver):
     array = integers((70, 40)).astype(np.float32)
     x = tl.asarray(array, device="cuda")
-    assert counted(driver, lambda: tl.diff(x, axis=0))["launches"] == 1
+    assert count_second_call(driver, lambda: tl.diff(x, axis=0))["launches"] == 1
     same(on_host(tl.diff(x, axis=0)), np.diff(array, axis=0))
 
 
@@ -264,7 +264,7 @@ def test_differences_are_one_launch(driver):
 def test_launches_and_allocations(driver, shape, launches):
     x = tl.ones(shape, dtype=tl.float32, device="cuda")
     axis = 0 if shape != (40, 300) else 1
-    done = counted(driver, lambda: tl.cumulative_sum(x, axis=axis))
+    done = count_second_call(driver, lambda: tl.cumulative_sum(x, axis=axis))
     assert done == Counter(launches=launches, allocations=launches)
 
 

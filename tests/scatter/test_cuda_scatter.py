@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import placed, same, slots, tensor_in
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda import gather, scatter
@@ -37,13 +37,13 @@ def rng(seed=0):
 
 
 def written(array, key, value):
-    """What NumPy makes of it, which writes in index order."""
+    """Return NumPy's result; NumPy writes in index order."""
     result = array.copy()
     result[key] = value
     return result
 
 
-def given(key):
+def as_cuda_key(key):
     return tuple(on_cuda(k) if isinstance(k, np.ndarray) else k for k in key)
 
 
@@ -57,7 +57,7 @@ def test_more_positions_and_dimensions_than_a_kernel_is_made_for():
     for key in ((slice(None),) * 3 + (i,), (i, i, i, i, -1 - i, i, i)):
         value = slots(np.dtype("uint8"), array[key].size).reshape(array[key].shape)
         array = written(array, key, value)
-        x[given(key)] = on_cuda(value)
+        x[as_cuda_key(key)] = on_cuda(value)
         same(x.to_device("cpu"), array)
 
 
@@ -69,7 +69,7 @@ def test_indices_of_64_bits(monkeypatch):
         value = rng().random(values[key].shape, np.float32)
         x = on_cuda(values)
         with checking("bounds", "races"):
-            x[given(key)] = on_cuda(value)
+            x[as_cuda_key(key)] = on_cuda(value)
         same(x.to_device("cpu"), written(values, key, value))
     tl.plan.run.cache_clear()
 
@@ -116,7 +116,7 @@ def test_a_position_outside(dtype, bad, axis, value):
     x, source = on_cuda(values), np.full((4, 4), 7, np.float32)
     key = (slice(None),) * axis + (i,)
     with checking("bounds", "initialized", "races"):
-        x[given(key)] = on_cuda(source) if value == "many" else value
+        x[as_cuda_key(key)] = on_cuda(source) if value == "many" else value
     with pytest.raises(IndexError) as caught:
         x.to_device("cpu")
     assert str(caught.value) == f"__setitem__: index {bad} is out of bounds for size 4"
@@ -146,10 +146,12 @@ def test_positions_of_an_empty_write_are_checked():
 
 def test_launches_and_no_waiting(gpu):
     x, i, rows = (on_cuda(a) for a in (np.zeros((50, 8)), [3, 5, 3], np.ones((3, 8))))
-    assert counted(gpu, lambda: x.__setitem__(i, 5)) == Counter(launches=1)
-    assert counted(gpu, lambda: x.__setitem__(i, rows[0])) == Counter(launches=1)
-    assert counted(gpu, lambda: x.__setitem__(i[:1], rows[:1])) == Counter(launches=1)
-    assert counted(gpu, lambda: x.__setitem__(i, rows)) == Counter(launches=3, allocations=1)
+    assert count_second_call(gpu, lambda: x.__setitem__(i, 5)) == Counter(launches=1)
+    assert count_second_call(gpu, lambda: x.__setitem__(i, rows[0])) == Counter(launches=1)
+    assert count_second_call(gpu, lambda: x.__setitem__(i[:1], rows[:1])) == Counter(launches=1)
+    assert count_second_call(gpu, lambda: x.__setitem__(i, rows)) == Counter(
+        launches=3, allocations=1
+    )
 
 
 @pytest.mark.parametrize("columns", [256, 8])
@@ -240,7 +242,7 @@ def test_one_launch_for_few_positions(gpu, count, launches):
     at = rng().integers(0, 40, (5, count))
     out, operands = on_cuda(np.zeros_like(values)), (on_cuda(values), on_cuda(-1.0 - at, "float32"))
     places = on_cuda(at)
-    done = counted(gpu, lambda: along(out, *operands, 1, places))
+    done = count_second_call(gpu, lambda: along(out, *operands, 1, places))
     assert (done["launches"], done["allocations"]) == (launches, launches > 1)
     same(out.to_device("cpu"), replaced(values, -1.0 - at.astype("float32"), 1, at))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, same
-from test_cuda_matmul import copied, counted
+from test_cuda_matmul import copied, count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
@@ -39,7 +39,7 @@ def combine(x, dims, positions, value, operation="add", **order):
 
 
 def reducing(plan, operation="add"):
-    """What combines values with a destination, as a plan writes them there."""
+    """Return the function that combines values with a destination, as a plan does."""
     return compile_combine(reduction(plan, operation))
 
 
@@ -78,8 +78,8 @@ def test_positions_outside_are_left_out():
 
 
 def launched(gpu, call):
-    """How many kernels a warm call launches, and what a trace says it moves."""
-    done = counted(gpu, call)
+    """Return the number of kernels that a warm call launches, and the bytes in its trace."""
+    done = count_second_call(gpu, call)
     assert done["synchronisations"] == 0
     return done["launches"], [(name, nbytes) for name, _, nbytes in copied(call)]
 

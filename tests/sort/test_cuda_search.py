@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import same
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda import sort as planning
@@ -65,7 +65,7 @@ def test_cost(driver):
         # of those that are looked among a copy, and a sort of it
         (lambda: tl.isin(y, x), Counter(launches=2, allocations=3)),
     ):
-        assert counted(driver, call) == expected
+        assert count_second_call(driver, call) == expected
         with checking("bounds", "count") as record:
             call()
         counts = record.of("search_line")

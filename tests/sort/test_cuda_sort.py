@@ -11,7 +11,7 @@ import pytest
 from reducing_cases import sorted_positions
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, same, slots
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout import plan
@@ -216,7 +216,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
 def test_launches_and_allocations(driver, shape, axis, sort, argsort):
     x = tl.ones(shape, dtype=tl.float32, device="cuda")
     for function, (launches, allocations) in ((tl.sort, sort), (tl.argsort, argsort)):
-        done = counted(driver, lambda f=function: f(x, axis=axis))
+        done = count_second_call(driver, lambda f=function: f(x, axis=axis))
         assert done == Counter(launches=launches, allocations=allocations)
 
 

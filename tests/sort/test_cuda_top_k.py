@@ -7,7 +7,7 @@ import pytest
 from directml_facts import _column_major, _gaps, _padded, _row_major
 from reducing_cases import sorted_positions
 from simulated import needs_compiler, simulator
-from test_cuda_matmul import counted
+from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout import directml, plan
@@ -114,11 +114,11 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
 
 
 def costs(driver, array, axis, make):
-    """What a second call launches and allocates."""
+    """Return the launches and allocations of a second call."""
     x, _ = there(array, make)
     to = np.take(array, range(3), axis).shape
     outs = [there(np.zeros(to, dtype), make)[0] for dtype in ("float32", "uint32")]
-    return counted(driver, lambda: directml.top_k(x, axis, 3, out=outs))
+    return count_second_call(driver, lambda: directml.top_k(x, axis, 3, out=outs))
 
 
 @needs_compiler

@@ -15,7 +15,7 @@ i = tl.asarray([1, 0])
 one = np.int64(1)
 
 
-def made(
+def make_tensor(
     shape: Integers,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
@@ -34,7 +34,7 @@ tl.full((2, 3), np.float32(1), dtype=float, device=tl.default_device(), layout=[
 tl.zeros((2, 3), layout=tl.Layout.column_major((2, 3)))
 tl.linspace(0, 1j, one)
 tl.eye(one, k=one)
-made([2, 3], dtype=tl.float16)
+make_tensor([2, 3], dtype=tl.float16)
 assert_type(tl.meshgrid(i, i, indexing="ij"), tuple[tl.Tensor, ...])
 assert_type(tl.linspace(0, 1, 3), tl.Tensor)
 assert_type(tl.linspace(0, 1, 3, retstep=True), tuple[tl.Tensor, tl.Tensor])

@@ -1,4 +1,4 @@
-"""What type checkers say of uses of the package: `right` is right, each marked line of `wrong` not.
+"""Type checkers accept `right`, and refuse each marked line of `wrong`.
 
 Both files are also run, so that annotations neither forbid what works nor allow what fails.
 """

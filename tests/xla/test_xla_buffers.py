@@ -300,8 +300,8 @@ def test_out(text):
 def test_tensors_in_any_layout_are_written_alike(name, layout):
     """Views, padded, column-major and tiled tensors: the elements count, not where they were."""
     x, values = tensor_in(layout, np.arange(500, dtype=np.float32))
-    told = XlaLayout(minor_to_major=range(len(layout.shape)), tiles=[(2, 3)])
-    shape = Shape.array(PrimitiveType.F32, layout.shape, told)
+    xla_layout = XlaLayout(minor_to_major=range(len(layout.shape)), tiles=[(2, 3)])
+    shape = Shape.array(PrimitiveType.F32, layout.shape, xla_layout)
     assert to_buffer(x, shape) == to_buffer(tl.asarray(values.copy()), shape)
 
 

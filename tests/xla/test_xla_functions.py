@@ -39,9 +39,9 @@ MODULES = {
 
 READERS = {  # of arguments, by the annotation of the parameter
     "PrimitiveType": PrimitiveType.of_text,
-    "Sequence[Shape]": lambda given: [*map(shape_of, given)],
-    "Sequence[Tile | Sequence[int]]": lambda given: [*map(tile_of, given)],
-    "Sequence[int]": lambda given: [*map(size_of, given)],
+    "Sequence[Shape]": lambda values: [*map(shape_of, values)],
+    "Sequence[Tile | Sequence[int]]": lambda values: [*map(tile_of, values)],
+    "Sequence[int]": lambda values: [*map(size_of, values)],
     "Shape": shape_of,
     "Shape | XlaLayout": shape_of,
     "XlaLayout": layout_of,

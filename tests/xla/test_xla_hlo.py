@@ -22,7 +22,7 @@ LINE = re.compile(r" +(ROOT )?%?(\S+) = (.+?) ([a-z][a-z0-9-]*)\((.*)")
 
 
 def lines_of(text):
-    """What each line of a text says, by regular expressions alone."""
+    """Parse each line of a text with regular expressions alone."""
     results, computation = [], None
     for line in text.splitlines():
         if line.endswith(" {"):
@@ -358,7 +358,7 @@ def test_what_is_twice_as_long_takes_about_twice_the_steps(kind):
 
 @pytest.mark.parametrize("kind", GROWING)
 def test_long_texts_take_seconds(kind):
-    """What steps do not see: work inside of one regular expression, of 100,000 letters."""
+    """Work inside one regular expression, which steps do not count: texts of 100,000 letters."""
     times = 10**5 * 100 // len(GROWING[kind](100))
     begin = time.process_time()
     with contextlib.suppress(HloSyntaxError):

@@ -127,20 +127,21 @@ def main() -> int:
         copy_tracked(folder := Path(result))
         for fault in faults:
             with fault.planted(folder):
-                found = run_tests(folder, ["-n", "0", *fault.tests], fault.timeout)
-                if options.full and found["outcome"] == "not found":
-                    found = run_tests(folder, ["-n", "2"], 4 * fault.timeout)
+                outcome = run_tests(folder, ["-n", "0", *fault.tests], fault.timeout)
+                if options.full and outcome["outcome"] == "not found":
+                    outcome = run_tests(folder, ["-n", "2"], 4 * fault.timeout)
             name = f"{fault.layer}: {fault.name}"
             print(
-                f"{found['outcome']:9} {found['seconds']:6} s  {name}  {found['test']}", flush=True
+                f"{outcome['outcome']:9} {outcome['seconds']:6} s  {name}  {outcome['test']}",
+                flush=True,
             )
-            results.append({**fault._asdict(), **found})
+            results.append({**fault._asdict(), **outcome})
             if options.out:
                 options.out.write_text(json.dumps(results, indent=1), "utf-8")
-    good = [each for each in results if each["outcome"] in ("found", "timeout")]
+    good = [report for report in results if report["outcome"] in ("found", "timeout")]
     for key in ("layer", "effect"):
-        counts = Counter(each[key] for each in good)
-        for value, count in Counter(each[key] for each in results).items():
+        counts = Counter(report[key] for report in good)
+        for value, count in Counter(report[key] for report in results).items():
             print(f"{key:6}  {value:16}  {counts[value]:4} of {count:4} found")
     return len(good) < len(results)
 

@@ -15,7 +15,7 @@ from tensorlayout import dtypes, errors
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.creation import created
+from tensorlayout.functions.creation import create_tensor
 from tensorlayout.functions.operands import integers_to_float
 from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.plan import Create, Library, Results, Shape, complex_dtype_for
@@ -93,12 +93,12 @@ def _transform_along_axis(
     operation: Library, a: Any, n: Length, axis: SupportsIndex, norm: Norm, out: Out
 ) -> Tensor:
     """Transform the lines along an axis."""
-    x = arguments.tensor(a)
-    size = None if n is None else (arguments.integer("n", n),)
+    x = arguments.as_tensor(a)
+    size = None if n is None else (arguments.as_integer("n", n),)
     if size is not None and size[0] < 1:
-        raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
+        raise ValueError(f"n must be at least 1, got {arguments.format_argument(n)}")
     return _transform_over_axes(
-        operation, x, size, (arguments.integer("axis", axis),), norm, out, "axis"
+        operation, x, size, (arguments.as_integer("axis", axis),), norm, out, "axis"
     )
 
 
@@ -108,15 +108,15 @@ def _transform_over_axes(
     """Transform over several axes; without any, sizes `s` are those of the last ones."""
     x = integers_to_float(a)
     norm_name = "backward" if norm is None else norm
-    arguments.choice("norm", norm_name, _NORMS, "'backward', 'ortho' or 'forward'")
-    requested_sizes = arguments.integers(s, "s")
+    arguments.check_choice("norm", norm_name, _NORMS, "'backward', 'ortho' or 'forward'")
+    requested_sizes = arguments.as_integers(s, "s")
     if axes is None and isinstance(requested_sizes, tuple):
         axes = range(-len(requested_sizes), 0)
-    dims = arguments.dims(axes, x.ndim, argument)
+    dims = arguments.normalize_axes(axes, x.ndim, argument)
     if not dims and operation.rule is not _complex_results:
         raise ValueError(f"needs at least one axis, got shape {x.shape} and axes {axes}")
     sizes = _transform_sizes(operation, x.shape, dims, requested_sizes)
-    result = dispatch.library(operation, x, s=sizes, axes=dims, norm=norm_name)
+    result = dispatch.call_library(operation, x, s=sizes, axes=dims, norm=norm_name)
     return store_in_out(operation.name, result, out)
 
 
@@ -127,7 +127,7 @@ def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> S
         default_sizes[-1] = 2 * (default_sizes[-1] - 1)
     requested_sizes = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
     if len(requested_sizes) != len(dims):
-        counts_text = f"{arguments.shown(requested_sizes)} and {dims}"
+        counts_text = f"{arguments.format_argument(requested_sizes)} and {dims}"
         raise ValueError(f"s and axes must have equal lengths, got {counts_text}")
     sizes = tuple(m if n == -1 else n for n, m in zip(requested_sizes, default_sizes, strict=True))
     if any(n < 1 for n in sizes):
@@ -404,16 +404,18 @@ def rfftfreq(
 
 
 def _create_frequencies(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
-    size = arguments.integer("n", n)
-    spacing = arguments.real_float("d", d)
+    size = arguments.as_integer("n", n)
+    spacing = arguments.as_real_float("d", d)
     if size < 1:
-        raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
+        raise ValueError(f"n must be at least 1, got {arguments.format_argument(n)}")
     if spacing == 0:
         raise ValueError("d must not be 0")
-    kind = dtypes.float64 if dtype is None else arguments.dtype_in("real floating", dtype)
+    kind = (
+        dtypes.float64 if dtype is None else arguments.as_dtype_in_category("real floating", dtype)
+    )
     is_full_spectrum = operation is _FFTFREQ
     shape = (size if is_full_spectrum else size // 2 + 1,)
-    return created(operation, shape, kind, device, None, size, spacing, is_full_spectrum)
+    return create_tensor(operation, shape, kind, device, None, size, spacing, is_full_spectrum)
 
 
 def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
@@ -442,8 +444,8 @@ def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
 
 
 def _shift_frequencies(x: Any, axes: Any, sign: int) -> Tensor:
-    x = arguments.tensor(x)
-    dims = arguments.dims(axes, x.ndim, "axes")
+    x = arguments.as_tensor(x)
+    dims = arguments.normalize_axes(axes, x.ndim, "axes")
     if not x.ndim:
         return xp.astype(x, x.dtype)
     return xp.roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)

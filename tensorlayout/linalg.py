@@ -138,7 +138,7 @@ class SVDResult(NamedTuple):
 
 def _call_on_floats(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
     """Carry out a call, which gives one tensor or several; `a` may hold integers or bool."""
-    return dispatch.library(operation, integers_to_float(a), *others, **options)
+    return dispatch.call_library(operation, integers_to_float(a), *others, **options)
 
 
 # --- the functions -----------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
     Tensor([[2., 0.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _call_on_floats(_CHOLESKY, a, upper=arguments.truth("upper", upper))
+    return _call_on_floats(_CHOLESKY, a, upper=arguments.check_bool("upper", upper))
 
 
 def det(a: Tensor) -> Tensor:
@@ -244,8 +244,8 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
 
 def _with_lower_triangle(a: Any, UPLO: str) -> Tensor:  # noqa: N803
     """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
-    arguments.choice("UPLO", UPLO, ("L", "U", "l", "u"), "'L' or 'U'")
-    x = arguments.tensor(a)
+    arguments.check_choice("UPLO", UPLO, ("L", "U", "l", "u"), "'L' or 'U'")
+    x = arguments.as_tensor(a)
     if UPLO == "l":
         return x
     transposed = matrix_transpose(x)
@@ -281,8 +281,8 @@ def matrix_norm(
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
     Tensor(7.0, dtype=float64, device='cpu')
     """
-    keeps_dims = arguments.truth("keepdims", keepdims)
-    order = ord if ord is None or isinstance(ord, str) else arguments.real_float("ord", ord)
+    keeps_dims = arguments.check_bool("keepdims", keepdims)
+    order = ord if ord is None or isinstance(ord, str) else arguments.as_real_float("ord", ord)
     operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
     return _call_on_floats(operation, x, keepdims=keeps_dims, ord=order)
 
@@ -299,10 +299,10 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     Tensor([[ 1., 10.],
             [ 0.,  1.]], dtype=float64, device='cpu')
     """
-    x = a if type(a) is Tensor else arguments.tensor(a)
-    power = arguments.integer("n", n)
+    x = a if type(a) is Tensor else arguments.as_tensor(a)
+    power = arguments.as_integer("n", n)
     if abs(power) > MAX_SLOTS:
-        raise ValueError(f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
+        raise ValueError(f"n must lie within 2**63 - 1, got {arguments.format_argument(power)}")
     if power < 0 or x.spec.dtype.kind not in "biu":
         return _call_on_floats(_MATRIX_POWER, x, n=power)
     result = xp.astype(_call_on_floats(_MATRIX_POWER, _check_matrices(x), n=0), x.dtype)
@@ -347,7 +347,7 @@ def matrix_rank(
 
 def _check_matrices(x: Any) -> Tensor:
     """`x`, which must have two dimensions at least."""
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     if x.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
     return x
@@ -360,7 +360,7 @@ def _relative_tolerance(x: Tensor, rtol: Any) -> Tensor:
         return xp.astype(as_tensor_on_device_of(rtol, x), real, copy=False)
     if rtol is None:
         rtol = max(x.shape[-2:]) * xp.finfo(real).eps
-    number = arguments.real_float("rtol", rtol, "a real number or a tensor")
+    number = arguments.as_real_float("rtol", rtol, "a real number or a tensor")
     return xp.asarray(number, dtype=real, device=x.device)
 
 
@@ -409,7 +409,7 @@ def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRRe
             [4.]], dtype=float64, device='cpu')
     """
     modes = ("reduced", "complete", "r")
-    arguments.choice("mode", mode, modes, "'reduced', 'complete' or 'r'")
+    arguments.check_choice("mode", mode, modes, "'reduced', 'complete' or 'r'")
     factors = QRResult(*_call_on_floats(_QR, a, mode="reduced" if mode == "r" else mode))
     return factors.R if mode == "r" else factors
 
@@ -553,12 +553,12 @@ def vector_norm(
     >>> tl.linalg.vector_norm(tl.asarray([3.0, 4.0]))
     Tensor(5.0, dtype=float64, device='cpu')
     """
-    x = arguments.tensor(x)
-    order = arguments.real_float("ord", ord)
+    x = arguments.as_tensor(x)
+    order = arguments.as_real_float("ord", ord)
     if math.isnan(order):
         raise ValueError("ord must be a real number, got nan")
-    dims = arguments.dims(axis, x.ndim)
-    keeps_dims = arguments.truth("keepdims", keepdims)
+    dims = arguments.normalize_axes(axis, x.ndim)
+    keeps_dims = arguments.check_bool("keepdims", keepdims)
     return _call_on_floats(_VECTOR_NORM, x, axis=dims, keepdims=keeps_dims, ord=order)
 
 
@@ -579,12 +579,12 @@ def norm(
     >>> tl.linalg.norm(tl.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Tensor([ 5., 10.], dtype=float64, device='cpu')
     """
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     if axis is None and (
         ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
     ):
         return vector_norm(x, keepdims=keepdims)
-    dims = arguments.dims(axis, x.ndim)
+    dims = arguments.normalize_axes(axis, x.ndim)
     if len(dims) == 1:
         if isinstance(ord, str):
             raise ValueError(f"ord of vectors must be a number, got {ord!r}")

@@ -105,10 +105,10 @@ def compile_plan(plan: Plan) -> Any:
     name = PLAN_COMPILERS[plan.kind]
     function = _function(name)
     if ".plan_" in name:
-        found = writer(plan.result.device.number, functools.partial(function, plan))
+        executor = writer(plan.result.device.number, functools.partial(function, plan))
     else:
-        found = function(plan)
-    return keeping(found) if plan.destinations else found
+        executor = function(plan)
+    return keeping(executor) if plan.destinations else executor
 
 
 def compile_allocating(plan: Plan) -> Run | None:

@@ -204,7 +204,9 @@ def parse_enumeration(
         except (TypeError, ValueError):
             pass
     names = ", ".join(enumeration.__members__)
-    raise error_type(f"{member_name} must be one of {names}, got {arguments.shown(value)}")
+    raise error_type(
+        f"{member_name} must be one of {names}, got {arguments.format_argument(value)}"
+    )
 
 
 # A type of DirectML, its name or number, or a dtype.
@@ -236,5 +238,5 @@ def prefix_operator_name(operator: str, error: _Error) -> _Error:
 def check_range(member: str, number: int, low: int, high: int, reason: str = "") -> None:
     """Raise ValueError for a number that does not lie from `low` to `high`, for a reason."""
     if not low <= number <= high:
-        received = arguments.shown(number)
+        received = arguments.format_argument(number)
         raise ValueError(f"{member} must be {low} to {high}{reason}, got {received}")

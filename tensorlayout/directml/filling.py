@@ -262,8 +262,8 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
 
     @classmethod
     def _requested_outputs(cls, members_so_far: dict[str, Any], depth: Any) -> dict[str, Any]:
-        sizes, depth = members_so_far["indices"].sizes, arguments.integer("depth", depth)
-        axis = arguments.integer("Axis", members_so_far["axis"])
+        sizes, depth = members_so_far["indices"].sizes, arguments.as_integer("depth", depth)
+        axis = arguments.as_integer("Axis", members_so_far["axis"])
         check_range("Axis", axis, 0, len(sizes) - 1)
         sizes = replace_size(sizes, axis, depth)
         return super()._requested_outputs(

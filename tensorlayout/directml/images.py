@@ -226,7 +226,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
 
     def _output_sizes(self) -> tuple[int, ...]:
         if len(self.scale_size) != 2:
-            received = arguments.shown(self.scale_size)
+            received = arguments.format_argument(self.scale_size)
             raise ValueError(f"ScaleSize must be a width and a height, got {received}")
         *others, height, width = self.input.sizes
         scale = constants.Size2D(*self.scale_size)

@@ -61,35 +61,45 @@ def descriptor_members(desc: Any) -> Iterator[Member]:
 
 def _check_tensor_desc(member_name: str, value: Any) -> TensorDesc:
     if not isinstance(value, TensorDesc):
-        raise TypeError(f"{member_name} must be a TensorDesc, got {arguments.shown(value)}")
+        raise TypeError(
+            f"{member_name} must be a TensorDesc, got {arguments.format_argument(value)}"
+        )
     return value
 
 
 def _check_tensor_descs(member_name: str, value: Any) -> tuple[TensorDesc, ...]:
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{member_name} must be a list of TensorDesc, got {arguments.shown(value)}")
+        raise TypeError(
+            f"{member_name} must be a list of TensorDesc, got {arguments.format_argument(value)}"
+        )
     return tuple(_check_tensor_desc(f"{member_name}[{i}]", desc) for i, desc in enumerate(value))
 
 
 def _parse_number(member_name: str, value: Any) -> int | float:
     try:
-        number: int | float = arguments.real(member_name, value)
+        number: int | float = arguments.as_real_number(member_name, value)
         float(number)
     except OverflowError:
-        raise ValueError(f"{member_name} must fit FLOAT64, got {arguments.shown(value)}") from None
+        raise ValueError(
+            f"{member_name} must fit FLOAT64, got {arguments.format_argument(value)}"
+        ) from None
     return number
 
 
 def _parse_scale_bias(member_name: str, value: Any) -> ScaleBias:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise TypeError(f"{member_name} must be two numbers, got {arguments.shown(value)}")
+        raise TypeError(
+            f"{member_name} must be two numbers, got {arguments.format_argument(value)}"
+        )
     names = f"{member_name}: Scale", f"{member_name}: Bias"
-    numbers = map(arguments.real, names, value)
+    numbers = map(arguments.as_real_number, names, value)
     return ScaleBias(*map(round_to_data_type, names, numbers, (DataType.FLOAT32,) * 2))
 
 
 def _parse_duplicates(_: str, value: Any) -> str:
-    return arguments.choice("duplicates", value, get_args(_DuplicatePolicy), "'last' or 'error'")
+    return arguments.check_choice(
+        "duplicates", value, get_args(_DuplicatePolicy), "'last' or 'error'"
+    )
 
 
 def _enumeration_kind(enumeration: Any) -> Kind:
@@ -107,9 +117,9 @@ Integers = Annotated[Sequence[int], Kind(parse_integers)]
 Naturals = Annotated[Sequence[int], Kind(parse_integers, 0)]
 Positives = Annotated[Sequence[int], Kind(parse_integers, 1)]
 Steps = Annotated[Sequence[int], Kind(parse_integers, *_SIGNED)]
-Positive = Annotated[int, Kind(arguments.integer, 1)]
-Signed = Annotated[int, Kind(arguments.integer, *_SIGNED)]
-Axis = Annotated[int, Kind(arguments.integer)]
+Positive = Annotated[int, Kind(arguments.as_integer, 1)]
+Signed = Annotated[int, Kind(arguments.as_integer, *_SIGNED)]
+Axis = Annotated[int, Kind(arguments.as_integer)]
 Delta = Annotated[int | float, _NUMBER]  # between scalars: negative for unsigned types, too
 Float = Annotated[int | float, _NUMBER]  # FLOAT, whatever the tensors hold
 Scalar = Annotated[int | float, _NUMBER]  # of the data type of the tensors
@@ -129,8 +139,8 @@ Duplicates = Annotated[_DuplicatePolicy, Kind(_parse_duplicates)]
 
 KINDS: dict[str, Kind] = {
     "TensorDesc": Kind(_check_tensor_desc),
-    "int": Kind(arguments.integer),
-    "bool": Kind(arguments.truth),
+    "int": Kind(arguments.as_integer),
+    "bool": Kind(arguments.check_bool),
     **{name: get_args(x)[1] for name, x in globals().items() if hasattr(x, "__metadata__")},
 }
 
@@ -145,7 +155,9 @@ def round_to_data_type(member_name: str, number: float, data_type: DataType) -> 
     except OverflowError:
         rounded_number = math.inf
     if math.isinf(rounded_number) and number not in (math.inf, -math.inf):
-        raise ValueError(f"{member_name} must fit {data_type.name}, got {arguments.shown(number)}")
+        raise ValueError(
+            f"{member_name} must fit {data_type.name}, got {arguments.format_argument(number)}"
+        )
     return rounded_number
 
 

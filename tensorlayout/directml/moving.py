@@ -127,7 +127,9 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
         part_lengths = tuple(desc.sizes[self.axis] for desc in self.outputs)
         if sum(part_lengths) != sizes[self.axis]:
             rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
-            raise ValueError(f"OutputTensors: {rule}, got {arguments.shown(part_lengths)}")
+            raise ValueError(
+                f"OutputTensors: {rule}, got {arguments.format_argument(part_lengths)}"
+            )
         return [(self.input.data_type, desc.sizes) for desc in self.outputs]
 
     def _execute(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
@@ -136,7 +138,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
 
     @classmethod
     def _requested_outputs(cls, members_so_far: dict[str, Any], sizes: Any) -> dict[str, Any]:
-        source, axis = members_so_far["input"], arguments.integer("Axis", members_so_far["axis"])
+        source, axis = members_so_far["input"], arguments.as_integer("Axis", members_so_far["axis"])
         check_range("Axis", axis, 0, source.rank - 1)
         parts = [replace_size(source.sizes, axis, n) for n in parse_integers("sizes", sizes)]
         kind = source.data_type

@@ -124,7 +124,7 @@ class Operator:
             raise TypeError(f"{rule}, got {len(tensors)}")
         checked = []
         for x, slot in zip(tensors, slots, strict=True):
-            checked_tensor = arguments.tensor(x, slot.member_name)
+            checked_tensor = arguments.as_tensor(x, slot.member_name)
             checked.append(checked_tensor)
             depends_on_offset = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
             if (
@@ -170,7 +170,7 @@ class Operator:
     def _check_output_aliasing(self, inputs: Tensors, outputs: Tensors) -> None:
         """Outputs can be written, and share bytes with nothing but an input that is the same."""
         for slot, x in zip(self._output_slots, outputs, strict=True):
-            call_with_error_prefix(slot.member_name, arguments.writable, x)
+            call_with_error_prefix(slot.member_name, arguments.check_writable, x)
         slots, byte_ranges = (*self._input_slots, *self._output_slots), []
         for slot, x in zip(slots, (*inputs, *outputs), strict=True):
             byte_ranges.append((slot.member_name, _byte_range(x, slot.desc.declared)))
@@ -208,7 +208,7 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
     Tensor([[[[1., 2., 1., 2.]]]], dtype=float32, device='cpu')
     """
     if not isinstance(desc, OperatorDesc):
-        received = arguments.shown(desc)
+        received = arguments.format_argument(desc)
         raise_named_error(
             "compile", f"desc must be an operator descriptor, got {received}", TypeError
         )
@@ -376,7 +376,7 @@ def _build_operator(
         )
     if out is not None:
         outputs = desc._output_members
-        output_tensors = (out,) if len(outputs) == 1 else arguments.tensors(out, "out")
+        output_tensors = (out,) if len(outputs) == 1 else arguments.as_tensor_sequence(out, "out")
         if len(output_tensors) != len(outputs):
             raise ValueError(f"out must be {len(outputs)} tensors, got {len(output_tensors)}")
         for member, x in zip(outputs, output_tensors, strict=True):
@@ -404,14 +404,14 @@ def _describe_tensors(member: Member, value: Any, tensors: list[Tensor]) -> Any:
     """The descriptor of a tensor, or those of a sequence of tensors, at least one."""
     if member.kind == "TensorDesc":
         return _describe_tensor(member.spelling, value, tensors)
-    value = arguments.tensors(value, member.spelling)
+    value = arguments.as_tensor_sequence(value, member.spelling)
     return tuple(
         _describe_tensor(f"{member.spelling}[{i}]", x, tensors) for i, x in enumerate(value)
     )
 
 
 def _describe_tensor(member_name: str, x: Any, tensors: list[Tensor]) -> TensorDesc:
-    tensors.append(arguments.tensor(x, member_name))
+    tensors.append(arguments.as_tensor(x, member_name))
     return call_with_error_prefix(member_name, desc_from_spec, tensors[-1].spec)
 
 

@@ -182,7 +182,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
     def _requested_outputs(cls, members_so_far: dict[str, Any], columns: Any) -> dict[str, Any]:
         if columns is None:
             return {}
-        source, columns = members_so_far["input"], arguments.integer("columns", columns)
+        source, columns = members_so_far["input"], arguments.as_integer("columns", columns)
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
         table = constants.call_with_error_prefix(
             "OutputCoordinatesTensor", TensorDesc, DataType.UINT32, sizes

@@ -55,7 +55,7 @@ def parse_feature_level(feature_level: Any) -> str:
         if 0 < number < 2**16 and not number & 255:
             level = f"{number >> 12}_{number >> 8 & 15}"
     if not isinstance(level, str) or level not in LEVELS:
-        received = arguments.shown(feature_level)
+        received = arguments.format_argument(feature_level)
         raise ValueError(f"feature_level must be one of {', '.join(LEVELS)}, got {received}")
     return level
 
@@ -78,7 +78,7 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     name = operator.removeprefix("DML_OPERATOR_").upper() if isinstance(operator, str) else ""
     name = _ALIASES.get(name, name)
     if name not in OPERATORS:
-        received = arguments.shown(operator)
+        received = arguments.format_argument(operator)
         raise_named_error(
             "support", f"operator must be one of {', '.join(OPERATORS)}, got {received}"
         )

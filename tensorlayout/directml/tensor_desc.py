@@ -90,7 +90,9 @@ class TensorDesc:
         """
         if not isinstance(layout, Layout):
             raise_named_error(
-                _NAME, f"layout must be a Layout, got {arguments.shown(layout)}", TypeError
+                _NAME,
+                f"layout must be a Layout, got {arguments.format_argument(layout)}",
+                TypeError,
             )
         if layout.is_tiled:
             rule = f"layout {truncate(layout)} is tiled, DirectML has strides only"
@@ -109,7 +111,7 @@ class TensorDesc:
         >>> TensorDesc.of(tl.permute_dims(image, (2, 0, 1))).strides
         (1, 10, 2)
         """
-        x = call_with_error_name(_NAME, arguments.tensor, x)
+        x = call_with_error_name(_NAME, arguments.as_tensor, x)
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: DeviceLike | None = None) -> Tensor:
@@ -133,10 +135,12 @@ class TensorDesc:
         is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
         it than `total_tensor_size_in_bytes`.
         """
-        offset = call_with_error_name(_NAME, arguments.count, "Offset", offset_in_bytes)
+        offset = call_with_error_name(
+            _NAME, arguments.as_nonnegative_integer, "Offset", offset_in_bytes
+        )
         alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
         if offset % alignment:
-            received = arguments.shown(offset)
+            received = arguments.format_argument(offset)
             raise_named_error(
                 _NAME, f"Offset must be a multiple of {alignment} bytes, got {received}"
             )
@@ -147,7 +151,7 @@ class TensorDesc:
         available_bytes = home[0].nbytes - offset
         if available_bytes < self.total_tensor_size_in_bytes:
             needed = self.total_tensor_size_in_bytes
-            received = f"{arguments.shown(available_bytes)} bytes behind the offset"
+            received = f"{arguments.format_argument(available_bytes)} bytes behind the offset"
             raise_named_error(_NAME, f"TotalTensorSizeInBytes is {needed}, got {received}")
         dtype = self.data_type.dtype
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
@@ -157,7 +161,7 @@ class TensorDesc:
 
         ValueError where a size to be taken away is not 1.
         """
-        new_rank = call_with_error_name(_NAME, arguments.integer, "rank", rank)
+        new_rank = call_with_error_name(_NAME, arguments.as_integer, "rank", rank)
         call_with_error_name(_NAME, check_range, "DimensionCount", new_rank, 1, _MOST_DIMENSIONS)
         dropped_count = self.rank - new_rank
         if any(n != 1 for n in self.sizes[: max(dropped_count, 0)]):
@@ -232,7 +236,7 @@ def parse_integers(member_name: str, value: Any) -> tuple[int, ...]:
     """Integers from any sequence of them, or from one; TypeError for all else."""
     if type(value) is list and {*map(type, value)} == {int}:  # the usual case, in one step
         return tuple(value)
-    parsed = arguments.integers(value, member_name, none=False)
+    parsed = arguments.as_integers(value, member_name, none=False)
     return (parsed,) if isinstance(parsed, int) else tuple(parsed)
 
 
@@ -247,7 +251,7 @@ def _normalize_placement(
     check_range("DimensionCount", len(sizes), 1, _MOST_DIMENSIONS)
     if not 1 <= min(sizes) <= max(sizes) <= constants.UINT32_MAX:
         rule = "each of Sizes must be at least 1 and fit 32 bits"
-        raise ValueError(f"{rule}, got {arguments.shown(sizes)}")
+        raise ValueError(f"{rule}, got {arguments.format_argument(sizes)}")
     if given_strides is None:
         return type_of_data, sizes, None
     strides = parse_integers("Strides", given_strides)
@@ -256,11 +260,16 @@ def _normalize_placement(
     # Strides of dimensions of size 1 are never used; views may have any there.
     strides = tuple([max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True)])
     if min(strides) < 0:
-        rule = f"Strides are unsigned, so none can be negative, got {arguments.shown(strides)}"
+        rule = (
+            "Strides are unsigned, so none can be negative, got "
+            f"{arguments.format_argument(strides)}"
+        )
         fix = "copy the tensor first, or reverse by SLICE1 with a negative stride"
         raise ValueError(f"{rule}; {fix}")
     if max(strides) > constants.UINT32_MAX:
-        raise ValueError(f"each of Strides must fit 32 bits, got {arguments.shown(strides)}")
+        raise ValueError(
+            f"each of Strides must fit 32 bits, got {arguments.format_argument(strides)}"
+        )
     return type_of_data, sizes, strides
 
 
@@ -275,13 +284,13 @@ def _normalize_members(
             f"a tensor addresses at most 2**32 - 1 elements, got {count} by {received}"
         )
     min_bytes = _buffer_nbytes(type_of_data, sizes, strides)
-    total = min_bytes if total is None else arguments.integer("TotalTensorSizeInBytes", total)
+    total = min_bytes if total is None else arguments.as_integer("TotalTensorSizeInBytes", total)
     reason = ", from the minimum implied size on"
     check_range("TotalTensorSizeInBytes", total, min_bytes, 2**64 - 1, reason)
     name, element = "GuaranteedBaseOffsetAlignment", max(type_of_data.bits // 8, 1)
-    alignment = arguments.integer(name, alignment)
+    alignment = arguments.as_integer(name, alignment)
     if alignment and (alignment & (alignment - 1) or not element <= alignment < 2**32):
         rule = f"0 or a power of two that is at least {element}, the bytes of an element"
-        raise ValueError(f"{name} must be {rule}, got {arguments.shown(alignment)}")
+        raise ValueError(f"{name} must be {rule}, got {arguments.format_argument(alignment)}")
     flags = constants.parse_enumeration("Flags", TensorFlags, flags)
     return type_of_data, sizes, strides, flags, total, alignment

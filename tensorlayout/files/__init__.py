@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, Literal, cast
 
 from tensorlayout.errors import short_repr
-from tensorlayout.functions.arguments import tensor
+from tensorlayout.functions.arguments import as_tensor
 from tensorlayout.functions.interchange import to_device
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
@@ -59,11 +59,11 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
         for name in x:
             if not isinstance(name, str):
                 raise TypeError(f"names must be str, got {short_repr(name)}")
-        x = {name: tensor(value, f"x[{name!r}]") for name, value in x.items()}
+        x = {name: as_tensor(value, f"x[{name!r}]") for name, value in x.items()}
         if kind == "npy":
             raise ValueError(".npy holds one tensor; use .npz, .safetensors or .zarr for several")
     else:
-        x = tensor(x, "x")
+        x = as_tensor(x, "x")
         if kind == "npz":
             raise ValueError(".npz holds tensors by name; use .npy, or savez")
     _write_file(file, kind, x)
@@ -89,7 +89,7 @@ def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
     tensors = {f"arr_{i}": x for i, x in enumerate(args)}
     if repeated_names := tensors.keys() & kwargs.keys():
         raise ValueError(f"{min(repeated_names)} is the name of an argument by position, too")
-    tensors = {key: tensor(x, key) for key, x in (tensors | kwargs).items()}
+    tensors = {key: as_tensor(x, key) for key, x in (tensors | kwargs).items()}
     _write_file(file, "npz", tensors)
 
 

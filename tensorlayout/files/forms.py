@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorlayout.dtypes import is_numpy_dtype, widened_dtype
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.functions.arguments import tensor, writable
+from tensorlayout.functions.arguments import as_tensor, check_writable
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.interchange import to_device, to_numpy
 from tensorlayout.functions.layouts import to_layout
@@ -84,9 +84,9 @@ class Targets:
         self.mismatch_error: ValueError | None = None
         if isinstance(out, Mapping):
             for name, x in out.items():
-                writable(tensor(x, f"out[{name!r}]"))
+                check_writable(as_tensor(x, f"out[{name!r}]"))
         else:
-            writable(tensor(out, "out"))
+            check_writable(as_tensor(out, "out"))
 
     def match_destinations(
         self, stored_specs: Mapping[str, tuple[tuple[int, ...], Any]], is_single: bool

@@ -35,76 +35,80 @@ _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueE
 Arrived = tuple[Tensor, bool]
 
 
-def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
+def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
     """`obj` as a tensor over its memory, or over a copy where no tensor can have it; None if none.
 
     `device`: where it is to be.
     """
     if isinstance(obj, np.ndarray):
-        return over(obj, copy, obj)
+        return tensor_over_ndarray(obj, copy, obj)
     if isinstance(obj, Tensor):
         return obj, False
     if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
         return None
-    if _attribute(obj, "__dlpack__") is not None:
+    if _protocol_attribute(obj, "__dlpack__") is not None:
         asked = False if copy is False else None  # a copy of theirs may have another form
         return dlpack.import_tensor(obj, "asarray", copy=asked, to_host=device == CPU)
-    if _attribute(obj, "__cuda_array_interface__") is not None:
+    if _protocol_attribute(obj, "__cuda_array_interface__") is not None:
         return cuda_array.import_cuda_interface(obj), False
-    array = _array_of(obj)
-    return None if array is None else over(array, copy, obj)
+    array = _array_by_protocol(obj)
+    return None if array is None else tensor_over_ndarray(array, copy, obj)
 
 
-def _array_of(obj: Any) -> Array | None:
+def _array_by_protocol(obj: Any) -> Array | None:
     """Return an object as NumPy's array protocols give it; None if it has none of them."""
     for name, read in _PROTOCOLS.items():
-        given = _attribute(obj, name, _ABSENT)
-        if given is not _ABSENT:
-            return _asked(obj, name, read, obj, given)
+        attribute = _protocol_attribute(obj, name, _ABSENT)
+        if attribute is not _ABSENT:
+            return _call_foreign(obj, name, read, obj, attribute)
     try:
         view = exchanged.pin_buffer(obj)
     except ValueError as error:
-        raise _gone(obj, error) from error
-    return None if view is None else _asked(obj, "the buffer protocol", _seen, view)
+        raise _closed_memory_error(obj, error) from error
+    return (
+        None if view is None else _call_foreign(obj, "the buffer protocol", _array_of_buffer, view)
+    )
 
 
-def _seen(view: memoryview) -> Array:
+def _array_of_buffer(view: memoryview) -> Array:
     try:
         return np.asarray(view)
     except ValueError:
-        raise TypeError(f"no numbers have the format {arguments.shown(view.format)}") from None
+        raise TypeError(
+            f"no numbers have the format {arguments.format_argument(view.format)}"
+        ) from None
 
 
-def _gone(obj: Any, error: ValueError) -> ValueError:
+def _closed_memory_error(obj: Any, error: ValueError) -> ValueError:
     return ValueError(f"a {type(obj).__name__} {error}")
 
 
-def _made(_obj: Any, method: Callable[[], Any] | None) -> Array:
-    found = None if method is None else method()
-    if not isinstance(found, np.ndarray):
-        raise TypeError(f"it gave a {type(found).__name__}, no array of NumPy")
-    return found
+def _call_array_method(_obj: Any, method: Callable[[], Any] | None) -> Array:
+    result = None if method is None else method()
+    if not isinstance(result, np.ndarray):
+        raise TypeError(f"it gave a {type(result).__name__}, no array of NumPy")
+    return result
 
 
 _PROTOCOLS: dict[str, Callable[[Any, Any], Array]] = {
     "__array_interface__": exchanged.array_from_interface,
     "__array_struct__": exchanged.array_from_struct,
-    "__array__": _made,
+    "__array__": _call_array_method,
 }
 
 
 _ABSENT = object()
 
 
-def _attribute(obj: Any, name: str, absent: Any = None) -> Any:
+def _protocol_attribute(obj: Any, name: str, absent: Any = None) -> Any:
     """An attribute of a protocol; `absent` for none, and for classes, which are no arrays."""
-    return absent if isinstance(obj, type) else _asked(obj, name, getattr, obj, name, absent)
+    return absent if isinstance(obj, type) else _call_foreign(obj, name, getattr, obj, name, absent)
 
 
-def _asked(obj: Any, name: str, ask: Callable[..., Any], *given: Any) -> Any:
+def _call_foreign(obj: Any, name: str, ask: Callable[..., Any], *arguments: Any) -> Any:
     """Call another library's code; whatever it raises says which of its objects did."""
     try:
-        return ask(*given)
+        return ask(*arguments)
     except (MemoryError, CopyError):
         raise
     except Exception as error:
@@ -113,7 +117,7 @@ def _asked(obj: Any, name: str, ask: Callable[..., Any], *given: Any) -> Any:
         raise kind(f"{type(obj).__name__} gives no array by {name}: {said}") from error
 
 
-def over(array: Array, copy: bool | None, came: Any) -> Arrived:
+def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived:
     """A tensor over an array, or over its numbers in a copy; TypeError for what are no numbers."""
     if type(array) is not np.ndarray:
         # Another thread may just be importing it.
@@ -127,13 +131,15 @@ def over(array: Array, copy: bool | None, came: Any) -> Arrived:
     except TypeError:
         x, native = None, dtypes.native_order_dtype(dtype)
     except ValueError as error:
-        raise _gone(came, error) from error
+        raise _closed_memory_error(source, error) from error
     if native is None:
         as_dtype(dtype, "dtype")  # says what is wrong with it
     if x is not None:
         return x, False
     if copy is False:
-        raise ValueError(f"the memory of a {type(came).__name__} cannot be shared, and copy=False")
+        raise ValueError(
+            f"the memory of a {type(source).__name__} cannot be shared, and copy=False"
+        )
     order = spec_of_strides(dtypes.uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
     return dispatch.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
@@ -143,42 +149,48 @@ class NoNumbersError(TypeError):
     """An item of a sequence is nothing that NumPy sees, such as memory of a device, or bfloat16."""
 
 
-def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
+def tensor_from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers, for a function `name`; NumPy finds the shape."""
     try:
-        array = numbers_of(obj, dtype)
+        array = numbers_to_array(obj, dtype)
     except NoNumbersError as error:
-        devices = tuple(_devices_inside(obj))
+        devices = tuple(_devices_in_sequence(obj))
         if not devices:
             raise TypeError(str(error)) from error.__cause__
-        return _on_device(name, obj, dtype, devices)
+        return _tensor_on_device(name, obj, dtype, devices)
     if array.size == 0 and dtype is None and not holds_arrays(obj):
         dtype = dtypes.float64
-    given = as_dtype(array.dtype, "dtype")
-    kind = given if dtype is None else dtype
-    refuse_misfits(array, kind)
-    found = tensor_over_array(np.array(array, given, order="C", copy=None))
-    assert found is not None
+    array_dtype = as_dtype(array.dtype, "dtype")
+    kind = array_dtype if dtype is None else dtype
+    check_integers_fit(array, kind)
+    result = tensor_over_array(np.array(array, array_dtype, order="C", copy=None))
+    assert result is not None
     if watched and holds_arrays(obj):
-        notify_listeners(Event(name, found.spec, found.spec, "give one array, or stack() tensors"))
-    if found.dtype == kind:
-        return found
-    return dispatch.call(_numbers(name), (found.spec, None, kind), (found,))
+        notify_listeners(
+            Event(name, result.spec, result.spec, "give one array, or stack() tensors")
+        )
+    if result.dtype == kind:
+        return result
+    return dispatch.call(_numbers(name), (result.spec, None, kind), (result,))
 
 
-def _devices_inside(obj: Any) -> dict[Device, None]:
+def _devices_in_sequence(obj: Any) -> dict[Device, None]:
     """Return the device of the tensors in a nested sequence."""
     if isinstance(obj, (list, tuple)):
-        return {device: None for item in obj for device in _devices_inside(item)}
+        return {device: None for item in obj for device in _devices_in_sequence(item)}
     return {obj.device: None} if isinstance(obj, Tensor) else {}
 
 
-def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]) -> Tensor:
+def _tensor_on_device(
+    name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]
+) -> Tensor:
     """A row-major tensor of tensors and numbers, where the tensors are."""
     if len(devices) > 1:
-        found = " and ".join(map(str, devices))
-        raise ValueError(f"the tensors in a sequence live on {found}; move some with to_device()")
-    x = _put_together(obj, devices[0])
+        device_names = " and ".join(map(str, devices))
+        raise ValueError(
+            f"the tensors in a sequence live on {device_names}; move some with to_device()"
+        )
+    x = _stack_nested(obj, devices[0])
     kind = x.dtype if dtype is None else dtype
     layout = Layout.row_major(x.shape)
     if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
@@ -186,16 +198,16 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
     return copy_tensor(name, x, layout, kind)
 
 
-def _put_together(obj: Any, device: Device) -> Tensor:
+def _stack_nested(obj: Any, device: Device) -> Tensor:
     """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
-    if not _devices_inside(obj):
-        shared = arrived(obj, device, None)
+    if not _devices_in_sequence(obj):
+        shared = import_array(obj, device, None)
         return move_to_device(
-            from_sequence("asarray", obj, None) if shared is None else shared[0], device
+            tensor_from_sequence("asarray", obj, None) if shared is None else shared[0], device
         )
     if isinstance(obj, Tensor):
         return obj
-    parts = [_put_together(item, device) for item in obj]
+    parts = [_stack_nested(item, device) for item in obj]
     for part in parts:
         if part.shape != parts[0].shape:
             msg = "sequences inside one another must have equal lengths"
@@ -204,13 +216,13 @@ def _put_together(obj: Any, device: Device) -> Tensor:
     return dispatch.call(_JOIN, (0, *[x.spec for x in wide]), wide)
 
 
-def numbers_of(obj: Any, dtype: DType | None) -> Array:
+def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
     """The numbers of a nested sequence; integers beyond int64 as `dtype` needs them."""
-    obj = _with_an_end(obj)
+    obj = _materialise_sequences(obj)
     try:
         array: Array = call_quietly(np.array, obj)
     except (TypeError, ValueError) as error:
-        unequal = _unequal(obj) if isinstance(error, ValueError) else None
+        unequal = _describe_ragged_lengths(obj) if isinstance(error, ValueError) else None
         if unequal is None:  # an item said so
             msg = f"a {type(obj).__name__} gives no numbers: {truncate(error)}"
             raise (NoNumbersError if isinstance(error, TypeError) else ValueError)(msg) from error
@@ -220,13 +232,13 @@ def numbers_of(obj: Any, dtype: DType | None) -> Array:
         msg = f"the numbers of a {type(obj).__name__} cannot be held in memory"
         raise MemoryError(msg) from None
     if _may_hide_large_integers(array) and not holds_arrays(obj):
-        return _exact_numbers(np.array(obj, dtype=object), dtype)
+        return _exact_array(np.array(obj, dtype=object), dtype)
     if array.dtype.kind not in "biufcV":
-        _refuse_content({_CONTENTS.get(array.dtype.kind, array.dtype.name)})
+        _raise_not_numbers({_CONTENTS.get(array.dtype.kind, array.dtype.name)})
     return array
 
 
-def _with_an_end(obj: Any) -> Any:
+def _materialise_sequences(obj: Any) -> Any:
     """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
     kind = type(obj)
     is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
@@ -250,15 +262,17 @@ def _with_an_end(obj: Any) -> Any:
 _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 
-def _refuse_content(kinds: set[str]) -> NoReturn:
+def _raise_not_numbers(kinds: set[str]) -> NoReturn:
     raise NoNumbersError(f"a tensor holds numbers, got {truncate(', '.join(sorted(kinds)))}")
 
 
-def _unequal(obj: Any) -> str | None:
+def _describe_ragged_lengths(obj: Any) -> str | None:
     """Two lengths of sequences at one depth that differ, for an error; None if none do."""
     level = [obj]
     for _ in range(MAX_RANK):
-        lengths = [f"a sequence of {len(x)}" if _has_items(x) else "a number" for x in level]
+        lengths = [
+            f"a sequence of {len(x)}" if _is_nested_sequence(x) else "a number" for x in level
+        ]
         if len(set(lengths)) > 1:
             other = next(n for n in lengths if n != lengths[0])
             return f"{lengths[0]} beside {other}"
@@ -268,7 +282,7 @@ def _unequal(obj: Any) -> str | None:
     return f"more than {MAX_RANK} inside one another"
 
 
-def _has_items(item: Any) -> bool:
+def _is_nested_sequence(item: Any) -> bool:
     return hasattr(item, "__len__") and not isinstance(item, str) and getattr(item, "ndim", 1) > 0
 
 
@@ -281,15 +295,15 @@ def _may_hide_large_integers(array: Array) -> bool:
     return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
 
 
-def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
+def _exact_array(numbers: Array, dtype: DType | None) -> Array:
     """Python numbers, some of them integers that int64 does not hold, as an array."""
     kinds = {type(n) for n in numbers.flat}
     if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
-        _refuse_content({kind.__name__ for kind in kinds})
+        _raise_not_numbers({kind.__name__ for kind in kinds})
     wide, narrower = np.result_type(*kinds), False
     if wide.kind in "bi":
         kind = dtypes.int64 if dtype is None else dtype
-        refuse_misfits(numbers, kind)
+        check_integers_fit(numbers, kind)
         wide = kind if kind.kind in "biu" else dtypes.float64
         narrower = kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128)
     try:
@@ -303,15 +317,15 @@ def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
         ) from None
 
 
-def refuse_misfits(array: Array, kind: DType) -> None:
+def check_integers_fit(array: Array, kind: DType) -> None:
     """OverflowError for integers outside the range of an integer dtype."""
     if array.dtype == kind or not (array.size and dtypes.is_in_category(kind, "any integral")):
         return
     if array.dtype.kind in "iuO" or dtypes.is_in_category(array.dtype, "narrow integer"):
-        refuse_misfit(int(array.min()), int(array.max()), kind)
+        check_range_fits(int(array.min()), int(array.max()), kind)
 
 
-def refuse_misfit(least: int, most: int, kind: DType) -> None:
+def check_range_fits(least: int, most: int, kind: DType) -> None:
     """OverflowError where an integer dtype does not hold all from `least` to `most`."""
     lowest, highest = dtypes.integer_limits(kind)
     if least < lowest or most > highest:
@@ -322,4 +336,4 @@ def holds_arrays(obj: Any) -> bool:
     """Return whether a nested sequence holds arrays or tensors, whose dtypes count."""
     if isinstance(obj, (list, tuple)):
         return any(holds_arrays(item) for item in obj)
-    return arguments.is_array(obj)
+    return arguments.is_foreign_array(obj)

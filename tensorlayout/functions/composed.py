@@ -49,8 +49,8 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     x = bools_to_integers(z)
     if dtypes.is_in_category(x.dtype, "integral"):
         x = xp.astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
-    found = xp.atan2(xp.imag(x), xp.real(x)) if x.dtype.kind == "c" else xp.atan2(0.0, x)
-    return xp.multiply(found, 180 / math.pi) if deg else found
+    result = xp.atan2(xp.imag(x), xp.real(x)) if x.dtype.kind == "c" else xp.atan2(0.0, x)
+    return xp.multiply(result, 180 / math.pi) if deg else result
 
 
 def iscomplex(x: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def iscomplex(x: Tensor) -> Tensor:
     >>> tl.iscomplex(tl.asarray([1 + 1j, 2]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     return (
         xp.not_equal(xp.imag(x), 0) if x.dtype.kind == "c" else xp.zeros_like(x, dtype=dtypes.bool)
     )
@@ -77,7 +77,7 @@ def isreal(x: Tensor) -> Tensor:
     >>> tl.isreal(tl.asarray([1 + 1j, 2]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     return xp.equal(xp.imag(x), 0) if x.dtype.kind == "c" else xp.ones_like(x, dtype=dtypes.bool)
 
 
@@ -91,7 +91,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
     >>> tl.real_if_close(tl.asarray([2 + 1e-15j])).dtype
     dtype('float64')
     """
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     if x.dtype.kind != "c":
         return x
     bound = tol * xp.finfo(x.dtype).eps if tol > 1 else tol
@@ -109,7 +109,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    return store_in_out("isposinf", xp.equal(_signed(x), math.inf), out)
+    return store_in_out("isposinf", xp.equal(_unsigned_to_signed(x), math.inf), out)
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -122,14 +122,14 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    return store_in_out("isneginf", xp.equal(_signed(x), -math.inf), out)
+    return store_in_out("isneginf", xp.equal(_unsigned_to_signed(x), -math.inf), out)
 
 
-def _signed(x: Any) -> Tensor:
-    found = integers_to_float(x)
-    if found.dtype.kind == "c":
-        raise TypeError(f"complex numbers have no sign, got {found.dtype}; take real() first")
-    return found
+def _unsigned_to_signed(x: Any) -> Tensor:
+    result = integers_to_float(x)
+    if result.dtype.kind == "c":
+        raise TypeError(f"complex numbers have no sign, got {result.dtype}; take real() first")
+    return result
 
 
 def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -142,7 +142,7 @@ def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.fix(tl.asarray([1.5, -1.5]))
     Tensor([ 1., -1.], dtype=float64, device='cpu')
     """
-    whole = arguments.tensor(x)
+    whole = arguments.as_tensor(x)
     return store_in_out("fix", whole.copy() if whole.dtype == dtypes.bool else xp.trunc(whole), out)
 
 
@@ -178,25 +178,25 @@ def nan_to_num(
     >>> tl.nan_to_num(tl.asarray([1.0, tl.nan, tl.inf]), posinf=9.0)
     Tensor([1., 0., 9.], dtype=float64, device='cpu')
     """
-    found = arguments.tensor(x)
-    if found.dtype.kind == "c":
-        result = found.copy() if copy else arguments.writable(found)
+    numbers = arguments.as_tensor(x)
+    if numbers.dtype.kind == "c":
+        result = numbers.copy() if copy else arguments.check_writable(numbers)
         for part in (xp.real(result), xp.imag(result)):
             part[...] = nan_to_num(part, True, nan, posinf, neginf)
         return result
-    if not dtypes.is_in_category(found.dtype, "real floating"):
-        return found.copy() if copy else found
-    limits = xp.finfo(found.dtype)
+    if not dtypes.is_in_category(numbers.dtype, "real floating"):
+        return numbers.copy() if copy else numbers
+    limits = xp.finfo(numbers.dtype)
     most = limits.max if posinf is None else posinf
     least = limits.min if neginf is None else neginf
-    result = xp.where(xp.isnan(found), nan, found)
-    result = xp.where(xp.equal(found, math.inf), most, result)
-    result = xp.where(xp.equal(found, -math.inf), least, result)
-    result = xp.astype(result, found.dtype, copy=False)
+    result = xp.where(xp.isnan(numbers), nan, numbers)
+    result = xp.where(xp.equal(numbers, math.inf), most, result)
+    result = xp.where(xp.equal(numbers, -math.inf), least, result)
+    result = xp.astype(result, numbers.dtype, copy=False)
     if copy:
         return result
-    arguments.writable(found)[...] = result
-    return found
+    arguments.check_writable(numbers)[...] = result
+    return numbers
 
 
 def isclose(
@@ -211,13 +211,13 @@ def isclose(
     >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    x, y = (integers_to_float(each) for each in as_tensors(a, b))
+    x, y = (integers_to_float(operand) for operand in as_tensors(a, b))
     bound = xp.add(xp.multiply(xp.abs(y), rtol), atol)
     near = xp.logical_and(xp.less_equal(xp.abs(xp.subtract(x, y)), bound), xp.isfinite(y))
-    found = xp.logical_or(near, xp.equal(x, y))
-    if arguments.truth("equal_nan", equal_nan):
-        found = xp.logical_or(found, xp.logical_and(xp.isnan(x), xp.isnan(y)))
-    return found
+    result = xp.logical_or(near, xp.equal(x, y))
+    if arguments.check_bool("equal_nan", equal_nan):
+        result = xp.logical_or(result, xp.logical_and(xp.isnan(x), xp.isnan(y)))
+    return result
 
 
 def allclose(
@@ -248,10 +248,12 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     x, y = as_tensors(a1, a2)
     if x.shape != y.shape:
         return False
-    found = xp.equal(x, y)
-    if equal_nan and all(dtypes.is_in_category(each.dtype, "floating-point") for each in (x, y)):
-        found = xp.logical_or(found, xp.logical_and(xp.isnan(x), xp.isnan(y)))
-    return bool(xp.all(found))
+    result = xp.equal(x, y)
+    if equal_nan and all(
+        dtypes.is_in_category(operand.dtype, "floating-point") for operand in (x, y)
+    ):
+        result = xp.logical_or(result, xp.logical_and(xp.isnan(x), xp.isnan(y)))
+    return bool(xp.all(result))
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:

@@ -40,7 +40,7 @@ def cov(
             [-1.,  1.]], dtype=float64, device='cpu')
     """
     refuse_unsupported_arguments(fweights=fweights, aweights=aweights)
-    return _covariances(m, y, rowvar, bias, ddof, dtype)
+    return _covariance_matrix(m, y, rowvar, bias, ddof, dtype)
 
 
 def corrcoef(
@@ -56,31 +56,31 @@ def corrcoef(
     Tensor([[ 1., -1.],
             [-1.,  1.]], dtype=float64, device='cpu')
     """
-    found = _covariances(x, y, rowvar, False, None, dtype)
-    if not found.ndim:
-        return xp.divide(found, found)
-    deviations = xp.sqrt(xp.real(xp.diag(found)))
-    found = xp.divide(xp.divide(found, xp.expand_dims(deviations, axis=1)), deviations)
-    return found if found.dtype.kind == "c" else xp.clip(found, -1, 1)
+    result = _covariance_matrix(x, y, rowvar, False, None, dtype)
+    if not result.ndim:
+        return xp.divide(result, result)
+    deviations = xp.sqrt(xp.real(xp.diag(result)))
+    result = xp.divide(xp.divide(result, xp.expand_dims(deviations, axis=1)), deviations)
+    return result if result.dtype.kind == "c" else xp.clip(result, -1, 1)
 
 
-def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any) -> Tensor:
-    rowvar = arguments.truth("rowvar", rowvar)
-    less = 1 - arguments.truth("bias", bias)
+def _covariance_matrix(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any) -> Tensor:
+    rowvar = arguments.check_bool("rowvar", rowvar)
+    less = 1 - arguments.check_bool("bias", bias)
     if ddof is not None:
-        less = arguments.integer("ddof", ddof)
-    kind = None if dtype is None else arguments.dtype_in("floating-point", dtype)
+        less = arguments.as_integer("ddof", ddof)
+    kind = None if dtype is None else arguments.as_dtype_in_category("floating-point", dtype)
     both = as_tensors(m) if y is None else as_tensors(m, y, weak=False)
-    x = xp.concat([_variables(each, rowvar) for each in both])
+    x = xp.concat([_variables_in_rows(variables, rowvar) for variables in both])
     x = xp.astype(x, kind or dtypes.promote_dtypes(x.dtype, dtypes.float64), copy=False)
     distance = xp.subtract(x, xp.mean(x, axis=1, keepdims=True))
-    found = xp.matmul(distance, (xp.conj(distance) if x.dtype.kind == "c" else distance).mT)
+    result = xp.matmul(distance, (xp.conj(distance) if x.dtype.kind == "c" else distance).mT)
     divisor = max(x.shape[1] - less, 0)
-    found = xp.divide(found, float(divisor)) if divisor else xp.multiply(found, math.inf)
-    return found[0, 0] if found.shape == (1, 1) else found
+    result = xp.divide(result, float(divisor)) if divisor else xp.multiply(result, math.inf)
+    return result[0, 0] if result.shape == (1, 1) else result
 
 
-def _variables(x: Tensor, rowvar: bool) -> Tensor:
+def _variables_in_rows(x: Tensor, rowvar: bool) -> Tensor:
     """A matrix with a variable in each row."""
     if x.ndim > 2:
         raise ValueError(f"needs a rank of at most 2, got shape {x.shape}")

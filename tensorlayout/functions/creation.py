@@ -12,7 +12,12 @@ from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, prefix_operation_name
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.arrays import arrived, from_sequence, over, refuse_misfit
+from tensorlayout.functions.arrays import (
+    check_range_fits,
+    import_array,
+    tensor_from_sequence,
+    tensor_over_ndarray,
+)
 from tensorlayout.functions.transfers import copy_tensor, move_to_cpu, move_to_device
 from tensorlayout.layout import MAX_SLOTS, Layout
 from tensorlayout.plan import Create, Relayout, adapt_layout_to_dtype, resolve_layout
@@ -53,7 +58,7 @@ _ARANGE = Create("arange", "arange")
 _RELAYOUT = Relayout("asarray")
 
 
-def created(
+def create_tensor(
     operation: Create,
     shape: Any,
     dtype: Any,
@@ -66,15 +71,18 @@ def created(
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
             if type(dtype) is int:  # as in zeros(2, 3)
-                rule = f"dtype must be a dtype of this namespace, got {arguments.shown(dtype)}"
-                sizes = arguments.shown((shape, dtype))
+                rule = (
+                    "dtype must be a dtype of this namespace, got "
+                    f"{arguments.format_argument(dtype)}"
+                )
+                sizes = arguments.format_argument((shape, dtype))
                 raise TypeError(f"{rule}; several sizes are one argument, the tuple {sizes}")
-            shape = arguments.shape(shape)
+            shape = arguments.as_shape(shape)
             break
-    asked = None if layout is None else arguments.layout(layout)
+    asked = None if layout is None else arguments.as_layout_key(layout)
     if not (type(order) is str and order == "C"):
-        _check_not_both(order, layout)
-        arguments.by_columns(order, "CF")
+        _check_order_without_layout(order, layout)
+        arguments.is_column_major_order(order, "CF")
         asked = Layout.column_major(shape)
     kind = dtypes.float64 if dtype is None else dtype
     where: Any = default_device() if device is None else device  # the default is no part of a plan
@@ -83,9 +91,11 @@ def created(
     return dispatch.call(operation, (shape, kind, asked, where), values)
 
 
-def _check_not_both(order: Any, layout: Any) -> None:
+def _check_order_without_layout(order: Any, layout: Any) -> None:
     if layout is not None:
-        raise ValueError(f"give order or layout, got {arguments.shown(order)} and a layout")
+        raise ValueError(
+            f"give order or layout, got {arguments.format_argument(order)} and a layout"
+        )
 
 
 def asarray(
@@ -124,34 +134,34 @@ def asarray(
     try:
         usual = dtype is None and device is None and copy is None and layout is None
         if usual and order is None and type(a) is np.ndarray:
-            return over(a, None, a)[0]
+            return tensor_over_ndarray(a, None, a)[0]
         if order is not None:
             x = asarray(a, dtype, device=device, copy=copy, layout=layout)
-            wanted = arguments.in_order(order, x, x.shape)
+            wanted = arguments.layout_for_order(order, x, x.shape)
             if wanted is None:
                 return x
-            _check_not_both(order, layout)
-            return _placed(x, wanted, False if copy is False else None)
+            _check_order_without_layout(order, layout)
+            return _to_layout(x, wanted, False if copy is False else None)
         target = None if device is None else as_device(device, "device")
-        copy = None if copy is None else arguments.flag("copy", copy)
-        layout = None if layout is None else arguments.layout(layout)
+        copy = None if copy is None else arguments.check_flag("copy", copy)
+        layout = None if layout is None else arguments.as_layout_key(layout)
         asked = None if dtype is None else as_dtype(dtype, "dtype")
-        found = arrived(a, target, copy)
-        if found is None:
-            return _of_numbers(a, asked, target, copy, layout)
-        shared, copied = found
+        result = import_array(a, target, copy)
+        if result is None:
+            return _tensor_of_numbers(a, asked, target, copy, layout)
+        shared, copied = result
         if copied and not shared.readonly:
             copy = None
         if target is None or target == shared.device:
             if asked is None and copy is None and layout is None:
                 return shared
-            return _converted(shared, asked, copy, layout)
+            return _convert_shared(shared, asked, copy, layout)
         if copy is False:
             raise ValueError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
             shared = move_to_device(shared, target)
         return move_to_device(
-            _converted(shared, asked, None, layout), target, keep_layout=layout is not None
+            _convert_shared(shared, asked, None, layout), target, keep_layout=layout is not None
         )
     except REFUSALS as error:
         prefix_operation_name("asarray", error)
@@ -182,8 +192,8 @@ def array(
     """
     if ndmax:
         raise TypeError(f"takes no ndmax={ndmax} with tensors")
-    found = asarray(object, dtype, order, device=device, copy=copy)
-    return found if found.ndim >= ndmin else found[(None,) * (ndmin - found.ndim)]
+    result = asarray(object, dtype, order, device=device, copy=copy)
+    return result if result.ndim >= ndmin else result[(None,) * (ndmin - result.ndim)]
 
 
 def ascontiguousarray(
@@ -218,20 +228,20 @@ def asfortranarray(
 asanyarray = asarray
 
 
-def _of_numbers(
+def _tensor_of_numbers(
     obj: Any, dtype: DType | None, target: Device | None, copy: bool | None, layout: Any
 ) -> Tensor:
     """A tensor of what is no array: a new one, always."""
     if copy is False:
         raise ValueError(f"the memory of a {type(obj).__name__} cannot be shared, and copy=False")
-    x = from_sequence("asarray", obj, dtype)
-    x = x if layout is None else _placed(x, layout, None)
+    x = tensor_from_sequence("asarray", obj, dtype)
+    x = x if layout is None else _to_layout(x, layout, None)
     if target is None:
         target = default_device() if x.device == CPU else x.device
     return move_to_device(x, target, keep_layout=True)
 
 
-def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
+def _convert_shared(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
     """`shared` in a dtype and a layout, where it is, copied as `copy` says."""
     kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
@@ -240,10 +250,10 @@ def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: A
             raise ValueError(msg)
         form = None if layout is None else resolve_layout(shared.shape, layout)
         return copy_tensor("asarray", shared, form, kind)
-    return shared if layout is None else _placed(shared, layout, copy)
+    return shared if layout is None else _to_layout(shared, layout, copy)
 
 
-def _placed(x: Tensor, layout: Any, copy: bool | None) -> Tensor:
+def _to_layout(x: Tensor, layout: Any, copy: bool | None) -> Tensor:
     return dispatch.call(_RELAYOUT, (x.spec, layout, copy), (x,))
 
 
@@ -267,7 +277,7 @@ def empty(
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
     (1, 8, 2)
     """
-    return created(_EMPTY, shape, dtype, device, layout, order=order)
+    return create_tensor(_EMPTY, shape, dtype, device, layout, order=order)
 
 
 def full(
@@ -293,13 +303,13 @@ def full(
     asked = None if dtype is None else as_dtype(dtype, "dtype")
     if type(fill_value) is float or type(fill_value) is int:
         kind = asked or dtypes.default_scalar_dtype(type(fill_value))
-        if _is_plain(fill_value, kind):
-            return created(_FULL, shape, kind, device, layout, fill_value, order=order)
-    value = _value("full", fill_value, asked)
-    return created(_FULL, shape, value.dtype, device, layout, value.memory, order=order)
+        if _converts_with_one_rounding(fill_value, kind):
+            return create_tensor(_FULL, shape, kind, device, layout, fill_value, order=order)
+    value = _fill_value_tensor("full", fill_value, asked)
+    return create_tensor(_FULL, shape, value.dtype, device, layout, value.memory, order=order)
 
 
-def _is_plain(number: float, kind: DType) -> bool:
+def _converts_with_one_rounding(number: float, kind: DType) -> bool:
     """Return whether a Python number becomes one of `kind` by one rounding, whoever converts it."""
     if kind.kind == "f" and kind.itemsize >= 4:
         return -(2**53) <= number <= 2**53
@@ -307,16 +317,16 @@ def _is_plain(number: float, kind: DType) -> bool:
     return type(number) is int and least <= number <= most
 
 
-def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
-    if type(given) not in dtypes.SCALARS and not isinstance(given, Tensor):
-        if not isinstance(given, (int, float, complex, np.generic)):
-            raise TypeError(f"fill_value must be a number, got {arguments.shown(given)}")
-        given = arguments.operand(given)
-    if not isinstance(given, Tensor):
-        return from_sequence(name, given, dtype)
-    if given.ndim:
-        raise ValueError(f"fill_value must be a number, got a tensor of shape {given.shape}")
-    return copy_tensor(name, move_to_cpu(given), None, dtype)
+def _fill_value_tensor(name: str, value: Any, dtype: DType | None) -> Tensor:
+    if type(value) not in dtypes.SCALARS and not isinstance(value, Tensor):
+        if not isinstance(value, (int, float, complex, np.generic)):
+            raise TypeError(f"fill_value must be a number, got {arguments.format_argument(value)}")
+        value = arguments.as_operand(value)
+    if not isinstance(value, Tensor):
+        return tensor_from_sequence(name, value, dtype)
+    if value.ndim:
+        raise ValueError(f"fill_value must be a number, got a tensor of shape {value.shape}")
+    return copy_tensor(name, move_to_cpu(value), None, dtype)
 
 
 def zeros(
@@ -336,7 +346,7 @@ def zeros(
     Tensor([[0, 0, 0],
             [0, 0, 0]], dtype=int8, device='cpu', layout='(2,3):(1,2)')
     """
-    return created(_ZEROS, shape, dtype, device, layout, 0, order=order)
+    return create_tensor(_ZEROS, shape, dtype, device, layout, 0, order=order)
 
 
 def ones(
@@ -355,10 +365,10 @@ def ones(
     >>> tl.ones(3)
     Tensor([1., 1., 1.], dtype=float64, device='cpu')
     """
-    return created(_ONES, shape, dtype, device, layout, 1, order=order)
+    return create_tensor(_ONES, shape, dtype, device, layout, 1, order=order)
 
 
-def _like(
+def _create_like(
     operation: Create,
     a: Tensor,
     dtype: Any,
@@ -368,18 +378,20 @@ def _like(
     layout: Any,
     *values: Any,
 ) -> Tensor:
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
-    sizes = x.shape if shape is None else arguments.shape(shape)
+    sizes = x.shape if shape is None else arguments.as_shape(shape)
     if not (type(order) is str and order == "K"):
-        _check_not_both(order, layout)
-        layout = arguments.in_order(order, x, sizes)
+        _check_order_without_layout(order, layout)
+        layout = arguments.layout_for_order(order, x, sizes)
     elif layout is None:
         if sizes == x.shape:
             layout = adapt_layout_to_dtype(x.spec.layout.form, kind)
         elif len(sizes) == x.ndim:
             layout = x.spec.layout.minor_to_major
-    return created(operation, sizes, kind, x.device if device is None else device, layout, *values)
+    return create_tensor(
+        operation, sizes, kind, x.device if device is None else device, layout, *values
+    )
 
 
 def empty_like(
@@ -406,7 +418,7 @@ def empty_like(
     >>> tl.empty_like(tl.permute_dims(tl.zeros((2, 3)), (1, 0))).layout
     Layout.parse('(3,2):(1,3)')
     """
-    return _like(_EMPTY_LIKE, prototype, dtype, order, shape, device, layout)
+    return _create_like(_EMPTY_LIKE, prototype, dtype, order, shape, device, layout)
 
 
 def full_like(
@@ -432,15 +444,15 @@ def full_like(
     """
     if isinstance(fill_value, Tensor) and isinstance(a, (list, tuple)):
         a = asarray(a, device=fill_value.device)
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
     arrays = isinstance(fill_value, (Tensor, np.ndarray)) and fill_value.ndim
     if arrays or isinstance(fill_value, (list, tuple)):
-        found = _like(_EMPTY_LIKE, x, kind, order, shape, device, layout)
-        found[...] = fill_value
-        return found
-    value = _value("full_like", fill_value, kind)
-    return _like(_FULL_LIKE, x, kind, order, shape, device, layout, value.memory)
+        result = _create_like(_EMPTY_LIKE, x, kind, order, shape, device, layout)
+        result[...] = fill_value
+        return result
+    value = _fill_value_tensor("full_like", fill_value, kind)
+    return _create_like(_FULL_LIKE, x, kind, order, shape, device, layout, value.memory)
 
 
 def zeros_like(
@@ -462,7 +474,7 @@ def zeros_like(
     >>> tl.zeros_like(tl.asarray([1, 2]))
     Tensor([0, 0], dtype=int64, device='cpu')
     """
-    return _like(_ZEROS_LIKE, a, dtype, order, shape, device, layout, 0)
+    return _create_like(_ZEROS_LIKE, a, dtype, order, shape, device, layout, 0)
 
 
 def ones_like(
@@ -484,7 +496,7 @@ def ones_like(
     >>> tl.ones_like(tl.asarray([5, 6]), dtype=tl.float32)
     Tensor([1., 1.], dtype=float32, device='cpu')
     """
-    return _like(_ONES_LIKE, a, dtype, order, shape, device, layout, 1)
+    return _create_like(_ONES_LIKE, a, dtype, order, shape, device, layout, 1)
 
 
 _SAFE = 2**62  # int64 holds such an end and what is a step behind it
@@ -513,32 +525,32 @@ def arange(
     if type(begin) is type(end) is type(step) is int and step and dtype is None:
         count = max(0, -((begin - end) // step))
         if -_SAFE <= begin <= _SAFE and -_SAFE <= end <= _SAFE and count <= _SAFE:
-            return created(_ARANGE, (count,), dtypes.int64, device, None, begin, step)
-    first: Any = arguments.real("start", begin)
-    end = arguments.real("stop", end)
-    by: Any = arguments.real("step", step)
+            return create_tensor(_ARANGE, (count,), dtypes.int64, device, None, begin, step)
+    first: Any = arguments.as_real_number("start", begin)
+    end = arguments.as_real_number("stop", end)
+    by: Any = arguments.as_real_number("step", step)
     if by == 0:
         raise ValueError("step must not be 0")
     whole = type(first) is type(end) is type(by) is int
     default = dtypes.int64 if whole else dtypes.float64
-    kind = default if dtype is None else arguments.dtype_in("numeric", dtype)
-    count = _steps(first, end, by, whole)
+    kind = default if dtype is None else arguments.as_dtype_in_category("numeric", dtype)
+    count = _arange_length(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
-        refuse_misfit(min(first, last), max(first, last), kind)
+        check_range_fits(min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
         raise ValueError(f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
     if not whole and dtypes.is_in_category(kind, "integral"):
-        floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
+        floats = create_tensor(_ARANGE, count, dtypes.float64, device, None, first, by)
         return copy_tensor("arange", floats, None, kind)
-    return created(_ARANGE, count, kind, device, None, first, by)
+    return create_tensor(_ARANGE, count, kind, device, None, first, by)
 
 
-def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
+def _arange_length(first: Any, end: Any, by: Any, whole: bool) -> int:
     """Return how many numbers there are from `first` to before `end`, `by` apart."""
     if whole:
         return int(max(0, -((first - end) // by)))
-    start, stop, step = (arguments.as_float(n) for n in (first, end, by))
+    start, stop, step = (arguments.integer_or_float_to_float(n) for n in (first, end, by))
     length = (stop - start) / step
     if not math.isfinite(length):
         raise ValueError(f"from {first} to {end} by {by} is no finite number of steps")

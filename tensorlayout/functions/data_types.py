@@ -63,23 +63,23 @@ def astype(
     if type(x) is Tensor and usual and saturate is False:
         if copy is True and device is None:
             return dispatch.call(_ASTYPE, (x.spec, None, kind), (x,))
-        return _converted(x, kind, None, copy, device)
-    x = arguments.tensor(x)
+        return _convert_dtype(x, kind, None, copy, device)
+    x = arguments.as_tensor(x)
     arguments.check_casting(x.dtype, kind, casting)
-    layout = arguments.in_order(order, x, x.shape)
-    saturates = bool(arguments.flag("saturate", saturate)) and kind != x.dtype
+    layout = arguments.layout_for_order(order, x, x.shape)
+    saturates = bool(arguments.check_flag("saturate", saturate)) and kind != x.dtype
     if saturates and not dtypes.is_narrow_dtype(kind):
         raise ValueError(f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
-    return _converted(x, kind, layout, copy, device, saturates)
+    return _convert_dtype(x, kind, layout, copy, device, saturates)
 
 
-def _converted(
+def _convert_dtype(
     x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, saturate: bool = False
 ) -> Tensor:
     """`x` in a dtype, a layout (its form where that is None), on a device; `x` itself if it is."""
     spec = x.spec
     target = spec.device if device is None else as_device(device, "device")
-    copying = arguments.flag("copy", copy)
+    copying = arguments.check_flag("copy", copy)
     changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
     if not changes and (not copying or target != spec.device):
         return move_to_device(x, target)
@@ -98,7 +98,7 @@ def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
     (True, False)
     """
     target = as_dtype(to, "to")
-    return arguments.can_cast(_dtype_of(from_, "from_"), target, "safe")
+    return arguments.can_cast(_dtype_of_argument(from_, "from_"), target, "safe")
 
 
 def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
@@ -111,10 +111,12 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     >>> tl.result_type(tl.int8, tl.uint8) == tl.int16, tl.result_type(tl.float32, 1) == tl.float32
     (True, True)
     """
-    kinds = [a.spec if isinstance(a, arguments.Unknown) else type(a) for a in arrays_and_dtypes]
+    kinds = [
+        a.spec if isinstance(a, arguments.UnknownScalar) else type(a) for a in arrays_and_dtypes
+    ]
     scalars = [kind for kind in kinds if kind in dtypes.SCALARS]
     strong = [
-        _dtype_of(a, "each argument")
+        _dtype_of_argument(a, "each argument")
         for a, kind in zip(arrays_and_dtypes, kinds, strict=True)
         if kind not in dtypes.SCALARS
     ]
@@ -123,10 +125,10 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     return reduce(dtypes.promote_with_scalar, scalars, reduce(dtypes.promote_dtypes, strong))
 
 
-def _dtype_of(given: Any, argument: str) -> DType:
+def _dtype_of_argument(value: Any, argument: str) -> DType:
     """Return a dtype, or that of a tensor, a NumPy array or scalar."""
-    known = isinstance(given, (Tensor, np.generic, np.ndarray))
-    return as_dtype(given.dtype if known else given, argument)
+    known = isinstance(value, (Tensor, np.generic, np.ndarray))
+    return as_dtype(value.dtype if known else value, argument)
 
 
 def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:
@@ -143,13 +145,13 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
     """
     dtype = as_dtype(dtype, "dtype")
     if isinstance(kind, tuple):
-        found = [isdtype(dtype, k) for k in kind]  # all of them, so that all are checked
-        return any(found)
+        results = [isdtype(dtype, k) for k in kind]  # all of them, so that all are checked
+        return any(results)
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
             allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
             rule = f"kind must be a dtype or one of {allowed}"
-            raise ValueError(f"{rule}, got {arguments.shown(kind)}")
+            raise ValueError(f"{rule}, got {arguments.format_argument(kind)}")
         return bool(dtypes.is_in_category(dtype, kind))
     return bool(dtype == as_dtype(kind, "kind"))
 
@@ -186,7 +188,7 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     >>> tl.finfo(tl.float32).eps == 2**-23
     True
     """
-    dtype = dtypes.real_part_dtype(_dtype_of(type, "type"))
+    dtype = dtypes.real_part_dtype(_dtype_of_argument(type, "type"))
     if not dtypes.is_in_category(dtype, "any real floating"):
         raise TypeError(f"type must be a floating-point dtype, got {dtype}")
     info = (
@@ -208,7 +210,7 @@ def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
     >>> tl.iinfo(tl.int8).min, tl.iinfo(tl.int8).max
     (-128, 127)
     """
-    dtype = _dtype_of(type, "type")
+    dtype = _dtype_of_argument(type, "type")
     if not dtypes.is_in_category(dtype, "any integral"):
         raise TypeError(f"type must be an integer dtype, got {dtype}")
     least, most = dtypes.integer_limits(dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import created, ones
+from tensorlayout.functions.creation import create_tensor, ones
 from tensorlayout.functions.manipulation import broadcast_to, diagonal, reshape
 from tensorlayout.plan import Create, Triangle
 from tensorlayout.tensor import Tensor
@@ -39,10 +39,10 @@ def eye(
     Tensor([[0., 1., 0.],
             [0., 0., 1.]], dtype=float64, device='cpu')
     """
-    rows = arguments.count("N", N)
-    columns = rows if M is None else arguments.count("M", M)
-    k = arguments.integer("k", k)
-    return created(_EYE, (rows, columns), dtype, device, layout, k, order=order)
+    rows = arguments.as_nonnegative_integer("N", N)
+    columns = rows if M is None else arguments.as_nonnegative_integer("M", M)
+    k = arguments.as_integer("k", k)
+    return create_tensor(_EYE, (rows, columns), dtype, device, layout, k, order=order)
 
 
 def identity(
@@ -78,8 +78,8 @@ def tri(
     Tensor([[1., 0., 0.],
             [1., 1., 0.]], dtype=float64, device='cpu')
     """
-    rows = arguments.count("N", N)
-    columns = rows if M is None else arguments.count("M", M)
+    rows = arguments.as_nonnegative_integer("N", N)
+    columns = rows if M is None else arguments.as_nonnegative_integer("M", M)
     return tril(ones((rows, columns), dtype, device=device), k)
 
 
@@ -93,13 +93,13 @@ def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
     Tensor([2], dtype=int64, device='cpu')
     """
-    x, k = arguments.tensor(v), arguments.integer("k", k)
+    x, k = arguments.as_tensor(v), arguments.as_integer("k", k)
     if x.ndim not in (1, 2):
         raise ValueError(f"needs a rank of 1 or 2, got shape {x.shape}")
     if x.ndim == 2:
         return diagonal(x, k)
     n = x.shape[0] + abs(k)
-    matrix = created(_DIAG, (n, n), x.dtype, x.device, None, 0)
+    matrix = create_tensor(_DIAG, (n, n), x.dtype, x.device, None, 0)
     diagonal(matrix, k)[...] = x
     return matrix
 
@@ -117,13 +117,13 @@ def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
     return diag(reshape(v, (-1,)), k)
 
 
-def _triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
-    x = arguments.tensor(x)
+def _keep_triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
+    x = arguments.as_tensor(x)
     shape = x.spec.layout.shape
     if len(shape) == 1:
         shape *= 2
         x = broadcast_to(x, shape)
-    k = arguments.integer("k", k)
+    k = arguments.as_integer("k", k)
     rows, columns = shape[-2:] if shape else (0, 0)
     return dispatch.call(operation, (x.spec,), (x, max(-rows, min(k, columns))))
 
@@ -139,7 +139,7 @@ def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
     Tensor([[1, 0],
             [3, 4]], dtype=int64, device='cpu')
     """
-    return _triangle(_TRIL, m, k)
+    return _keep_triangle(_TRIL, m, k)
 
 
 def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
@@ -153,4 +153,4 @@ def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
     Tensor([[0, 2],
             [0, 0]], dtype=int64, device='cpu')
     """
-    return _triangle(_TRIU, m, k)
+    return _keep_triangle(_TRIU, m, k)

@@ -57,36 +57,38 @@ def gradient(
     >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
     Tensor([1. , 1.5, 2.5, 3. ], dtype=float64, device='cpu')
     """
-    x = arguments.tensor(f)
+    x = arguments.as_tensor(f)
     kind = mean_dtype(x, None)
     wide = basics.astype(x, kind, copy=False)
-    dims = arguments.dims(axis, x.ndim)
+    dims = arguments.normalize_axes(axis, x.ndim)
     if len(varargs) not in (0, 1, len(dims)):
         raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
-    coordinates = [asarray_on_device_of(d, x) for d in varargs if not _is_number(d)]
-    numbers = tuple(arguments.real_float("distances", d) for d in varargs if _is_number(d))
-    order = arguments.integer("edge_order", edge_order)
+    coordinates = [asarray_on_device_of(d, x) for d in varargs if not _is_uniform_spacing(d)]
+    numbers = tuple(
+        arguments.as_real_float("distances", d) for d in varargs if _is_uniform_spacing(d)
+    )
+    order = arguments.as_integer("edge_order", edge_order)
     if order not in (1, 2):
-        raise ValueError(f"edge_order must be 1 or 2, got {arguments.shown(order)}")
+        raise ValueError(f"edge_order must be 1 or 2, got {arguments.format_argument(order)}")
     if any(x.shape[dim] <= order for dim in dims):
         raise ValueError(f"needs {order + 1} elements along each axis, got shape {x.shape}")
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         spaces = [basics.arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
-            places * arguments.real_float("distances", d)
-            if _is_number(d)
+            places * arguments.as_real_float("distances", d)
+            if _is_uniform_spacing(d)
             else asarray_on_device_of(d, x)
             for d, places in zip(varargs, spaces, strict=True)
         ]
         numbers = ()
     options: Any = {"axes": dims, "spacings": numbers, "edge_order": order}
-    found = dispatch.library(_GRADIENT, wide, *coordinates, **options)
-    if isinstance(found, Tensor):
-        return basics.astype(found, kind, copy=False)
-    return tuple(basics.astype(part, kind, copy=False) for part in found)
+    result = dispatch.call_library(_GRADIENT, wide, *coordinates, **options)
+    if isinstance(result, Tensor):
+        return basics.astype(result, kind, copy=False)
+    return tuple(basics.astype(part, kind, copy=False) for part in result)
 
 
-def _is_number(distance: Any) -> bool:
+def _is_uniform_spacing(distance: Any) -> bool:
     """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
     return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
 
@@ -103,10 +105,10 @@ def ediff1d(
     >>> tl.ediff1d(tl.asarray([1, 4, 9]), to_begin=0)
     Tensor([0, 3, 5], dtype=int64, device='cpu')
     """
-    x = basics.reshape(arguments.tensor(ary), (-1,))
+    x = basics.reshape(arguments.as_tensor(ary), (-1,))
     parts = [to_begin, basics.diff(x), to_end]
-    found = [basics.reshape(as_tensor_on_device_of(p, x), (-1,)) for p in parts if p is not None]
-    return basics.concat(found, dtype=x.dtype, casting="unsafe")
+    results = [basics.reshape(as_tensor_on_device_of(p, x), (-1,)) for p in parts if p is not None]
+    return basics.concat(results, dtype=x.dtype, casting="unsafe")
 
 
 def trapezoid(
@@ -124,7 +126,7 @@ def trapezoid(
     Tensor(9.0, dtype=float64, device='cpu')
     """
     values = bools_to_integers(y)
-    dim = arguments.dim(axis, values.ndim)
+    dim = arguments.normalize_axis(axis, values.ndim)
     widths: Any = dx
     if x is not None:
         places = as_tensor_on_device_of(x, values)
@@ -156,21 +158,21 @@ def interp(
     >>> tl.interp(tl.asarray([0.5, 9.0]), [0, 1, 2], [10, 20, 40])
     Tensor([15., 40.], dtype=float64, device='cpu')
     """
-    at, points, values = (integers_to_float(each) for each in as_tensors(x, xp, fp))
+    at, points, values = (integers_to_float(operand) for operand in as_tensors(x, xp, fp))
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ValueError(f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
-    at, points = (basics.astype(each, dtypes.float64, copy=False) for each in (at, points))
+    at, points = (basics.astype(operand, dtypes.float64, copy=False) for operand in (at, points))
     if period is not None:
-        at, points, values = _around(at, points, values, period)
+        at, points, values = _wrap_period(at, points, values, period)
         left = right = None
-    inside = _on_lines(at, points, values)
+    inside = _interpolate_linearly(at, points, values)
     inside = basics.where(at < points[0], values[0] if left is None else left, inside)
     return basics.where(at > points[-1], values[-1] if right is None else right, inside)
 
 
-def _around(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
+def _wrap_period(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
     """Points of one period in order, and the last and the first one again outside of them."""
-    length = abs(arguments.real_float("period", period))
+    length = abs(arguments.as_real_float("period", period))
     if length == 0:
         raise ValueError("period must not be 0")
     at, points = at % length, points % length
@@ -180,7 +182,7 @@ def _around(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Te
     return at, points, basics.concat([values[-1:], values, values[:1]])
 
 
-def _on_lines(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
+def _interpolate_linearly(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
     """The values between two points each, and on the first or last line outside of all."""
     if points.size == 1:
         return basics.where(at != at, at, values[0])
@@ -209,7 +211,7 @@ def unwrap(
     Tensor([ 0., -1., -3.], dtype=float64, device='cpu')
     """
     x = integers_to_float(p)
-    dim = arguments.dim(axis, x.ndim)
+    dim = arguments.normalize_axis(axis, x.ndim)
     half = period / 2
     steps = basics.diff(x, axis=dim)
     folded = (steps + half) % period - half

@@ -18,7 +18,7 @@ from tensorlayout.dtypes import SCALARS, is_same_kind_cast, promote_dtypes
 from tensorlayout.errors import REFUSALS, prefix_operation_name, strip_package_frames
 from tensorlayout.exchange.numpy import describe_memory_error
 from tensorlayout.functions import arguments
-from tensorlayout.functions.arguments import writable
+from tensorlayout.functions.arguments import check_writable
 from tensorlayout.plan import compile_call
 from tensorlayout.plan import watched as watched
 from tensorlayout.tensor import Tensor
@@ -37,11 +37,13 @@ Observer = Callable[[plan.Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 observers: list[Observer] = []
 
 
-def _observed(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
+def _call_observer(
+    operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Any:
     for observer in observers:
-        found = observer(operation, key, operands)
-        if found is not None:
-            return found
+        result = observer(operation, key, operands)
+        if result is not None:
+            return result
     return compile_call(operation, *key)(*operands)
 
 
@@ -49,23 +51,23 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
     """Run the plan of `key` on `operands`."""
     try:
         if watched:
-            return _observed(operation, key, operands)
+            return _call_observer(operation, key, operands)
         return compile_call(operation, *key)(*operands)
     except TypeError as error:
-        raise refused(operation, _explained(operation, key, error)) from None
+        raise named_error(operation, _invalid_key_error(operation, key, error)) from None
     except (plan.CaptureError, *REFUSALS) as error:
-        raise refused(operation, error) from None
+        raise named_error(operation, error) from None
 
 
-def view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
+def call_view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
     """A view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
-            return _observed(operation, (x.spec, key), (x,) if at is None else (x, at))
+            return _call_observer(operation, (x.spec, key), (x,) if at is None else (x, at))
         run = compile_call(operation, x.spec, key)
         return run(x) if at is None else run(x, at)
     except REFUSALS as error:
-        raise refused(operation, error) from None
+        raise named_error(operation, error) from None
 
 
 _TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
@@ -80,7 +82,9 @@ def call_into(
     return call(plan.into_destination(operation), (out.spec, *key), (out, *operands))
 
 
-def _explained(operation: plan.Operation, key: tuple[Any, ...], error: TypeError) -> Exception:
+def _invalid_key_error(
+    operation: plan.Operation, key: tuple[Any, ...], error: TypeError
+) -> Exception:
     """Return the plan's error for an argument that is no key, such as a list."""
     try:
         plan.compile_call_uncached(operation, *key)
@@ -89,7 +93,7 @@ def _explained(operation: plan.Operation, key: tuple[Any, ...], error: TypeError
     return error
 
 
-def refused(operation: plan.Operation, error: Exception) -> Exception:
+def named_error(operation: plan.Operation, error: Exception) -> Exception:
     """Return the error to raise: under the operation's name; its own text if memory runs out."""
     if not hasattr(error, "said"):
         if str(error).startswith(_TOO_BIG):
@@ -99,11 +103,13 @@ def refused(operation: plan.Operation, error: Exception) -> Exception:
     return strip_package_frames(prefix_operation_name(operation.name, error))
 
 
-def elementwise(operation: plan.Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
+def call_elementwise(
+    operation: plan.Elementwise, *operands: Any, out: Tensor | None = None
+) -> Tensor:
     """Call an elementwise operation on tensors and scalars; an operand may be exactly in `out`."""
     for x in operands:
         if type(x) is not Tensor and type(x) not in SCALARS:
-            operands = _tensors_and_scalars(operands)
+            operands = _as_tensors_and_scalars(operands)
             break
     if Tensor not in map(type, operands):
         rule = "at least one operand must be a tensor or an array, got only Python scalars"
@@ -114,27 +120,27 @@ def elementwise(operation: plan.Elementwise, *operands: Any, out: Tensor | None 
     return call_into(out, operation, key, operands)
 
 
-def _tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _as_tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars by tensors; scalars are moved to the device of others."""
-    given = tuple([arguments.operand(x) for x in operands])
-    device = arguments.device_of(operands)
+    inputs = tuple([arguments.as_operand(x) for x in operands])
+    device = arguments.device_of_first_tensor(operands)
     if device == CPU:
-        return given
-    arguments.refuse_arrays(operands, device)
+        return inputs
+    arguments.check_no_arrays(operands, device)
     return tuple(
         call(_SCALAR, (y.spec, device), (y,)) if isinstance(x, np.generic) else y
-        for x, y in zip(operands, given, strict=True)
+        for x, y in zip(operands, inputs, strict=True)
     )
 
 
-def library(operation: plan.Library, *operands: Any, **options: Any) -> Any:
+def call_library(operation: plan.Library, *operands: Any, **options: Any) -> Any:
     """Call a library function, which gives one tensor or several, with hashable `options`."""
-    given = tuple([x if type(x) is Tensor else arguments.tensor(x) for x in operands])
-    arguments.refuse_arrays(operands, arguments.device_of(given))
-    return call(operation, (len(given), *[x.spec for x in given], *options.items()), given)
+    tensors = tuple([x if type(x) is Tensor else arguments.as_tensor(x) for x in operands])
+    arguments.check_no_arrays(operands, arguments.device_of_first_tensor(tensors))
+    return call(operation, (len(tensors), *[x.spec for x in tensors], *options.items()), tensors)
 
 
-def operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
+def make_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """Return the method for ``x + y`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
@@ -143,28 +149,36 @@ def operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
                 return compile_call(operation, self.spec, other.spec)(self, other)
             if type(other) in SCALARS and not watched:
                 return compile_call(operation, self.spec, type(other))(self, other)
-            return elementwise(operation, self, other) if takes(other) else NotImplemented
+            return (
+                call_elementwise(operation, self, other)
+                if is_supported_operand(other)
+                else NotImplemented
+            )
         except REFUSALS as error:
-            raise refused(operation, error) from None
+            raise named_error(operation, error) from None
 
     return method
 
 
-def reflected(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
+def make_reflected_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``1 + x`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
             if type(other) in SCALARS and not watched:
                 return compile_call(operation, type(other), self.spec)(other, self)
-            return elementwise(operation, other, self) if takes(other) else NotImplemented
+            return (
+                call_elementwise(operation, other, self)
+                if is_supported_operand(other)
+                else NotImplemented
+            )
         except REFUSALS as error:
-            raise refused(operation, error) from None
+            raise named_error(operation, error) from None
 
     return method
 
 
-def in_place(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
+def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding.
 
     A result of the same kind, as of int64 added to int32, is converted as `astype` does.
@@ -182,34 +196,38 @@ def in_place(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
                 else:
                     kind = None
                 if kind is not None:
-                    writable(self)
+                    check_writable(self)
                     return compile_call(writing, spec, spec, kind)(self, self, other)
-            if not takes(other):
+            if not is_supported_operand(other):
                 return NotImplemented
-            out, given = writable(self), arguments.operand(other)
+            out, operand = check_writable(self), arguments.as_operand(other)
             own = out.spec.dtype
-            wide = promote_dtypes(own, given.spec.dtype) if type(given) is Tensor else own
+            wide = promote_dtypes(own, operand.spec.dtype) if type(operand) is Tensor else own
             if wide != own and is_same_kind_cast(wide, own):
-                found = elementwise(operation, out, other)
-                if found.shape == out.shape and is_same_kind_cast(found.dtype, own):
-                    return call(assignment(operation.name), (out.spec, found.spec), (out, found))
-            return elementwise(operation, out, other, out=out)
+                result = call_elementwise(operation, out, other)
+                if result.shape == out.shape and is_same_kind_cast(result.dtype, own):
+                    return call(assignment(operation.name), (out.spec, result.spec), (out, result))
+            return call_elementwise(operation, out, other, out=out)
         except REFUSALS as error:
-            raise refused(operation, error) from None
+            raise named_error(operation, error) from None
 
     return method
 
 
-def takes(other: Any) -> bool:
+def is_supported_operand(other: Any) -> bool:
     """Return whether an operator answers for `other`: accepts it, or refuses it with a fix.
 
     Types with a ufunc protocol (pint, xarray, Dask) or a higher priority than ours come first.
     """
-    kinds = (Tensor, np.generic, int, float, complex, list, tuple, arguments.Unknown)
+    kinds = (Tensor, np.generic, int, float, complex, list, tuple, arguments.UnknownScalar)
     if type(other) is np.ndarray or isinstance(other, kinds):
         return True
     priority = getattr(other, "__array_priority__", 0)
-    return arguments.is_array(other) and not has_ufunc_protocol(other) and not priority > PRIORITY
+    return (
+        arguments.is_foreign_array(other)
+        and not has_ufunc_protocol(other)
+        and not priority > PRIORITY
+    )
 
 
 _NUMPY_UFUNC = np.ndarray.__array_ufunc__

@@ -308,32 +308,32 @@ def clip(
     plain = type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS
     if plain and type(x) is Tensor and x.spec.dtype.kind == "f":  # which no bound changes
         return dispatch.call(_CLIP, (x.spec, type(min), type(max)), (x, min, max))
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     if x.spec.dtype.kind not in "iuf" and not dtypes.is_in_category(x.dtype, "real numeric"):
         operands = [o for o in (x, min, max) if o is not None]
-        came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in operands)
-        error = dtype_category_error("real numeric", x.dtype, came)
-        raise dispatch.refused(_CLIP, error)
-    bounds = [_bound(x, bound) for bound in (min, max) if bound is not None]
-    return dispatch.elementwise(_CLIPS[min is not None, max is not None], x, *bounds)
+        dtype_names = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in operands)
+        error = dtype_category_error("real numeric", x.dtype, dtype_names)
+        raise dispatch.named_error(_CLIP, error)
+    bounds = [_clip_bound(x, bound) for bound in (min, max) if bound is not None]
+    return dispatch.call_elementwise(_CLIPS[min is not None, max is not None], x, *bounds)
 
 
-def _bound(x: Tensor, limit: Any) -> Any:
+def _clip_bound(x: Tensor, limit: Any) -> Any:
     """A bound that does not change the dtype of `x`; one made here is where `x` is."""
     if type(limit) is int:
         return limit
-    arguments.refuse_arrays((limit,), x.device)
-    bound = arguments.operand(limit)
+    arguments.check_no_arrays((limit,), x.device)
+    bound = arguments.as_operand(limit)
     if not isinstance(bound, Tensor):
-        kind = bound.spec if isinstance(bound, arguments.Unknown) else type(bound)
+        kind = bound.spec if isinstance(bound, arguments.UnknownScalar) else type(bound)
         if kind is not float or dtypes.promote_with_scalar(x.dtype, float) == x.dtype:
             return bound
-        bound = arguments.operand(np.float64(bound))
+        bound = arguments.as_operand(np.float64(bound))
     if dtypes.promote_dtypes(x.dtype, bound.dtype) != x.dtype:
         if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
             limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
             least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
-            bound = dispatch.elementwise(_CLIP, bound, least, most)
+            bound = dispatch.call_elementwise(_CLIP, bound, least, most)
         bound = copy_tensor("clip", bound, None, x.dtype)
     return bound if isinstance(limit, Tensor) else move_to_device(bound, x.device)
 
@@ -359,7 +359,7 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
     """
     if type(decimals) is int and decimals == 0 and out is None:
         return _round(a)
-    a, places = arguments.tensor(a), arguments.integer("decimals", decimals)
+    a, places = arguments.as_tensor(a), arguments.as_integer("decimals", decimals)
     if builtins.abs(places) > 308:  # the powers of ten that float64 has
         raise ValueError(f"decimals must be from -308 to 308, got {places}")
     if a.dtype == dtypes.bool:
@@ -369,8 +369,8 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
         return store_in_out("round", _round(a), out)
     power = 10.0 ** builtins.abs(places)
     there, back = (multiply, divide) if places > 0 else (divide, multiply)
-    found = back(_round(there(a, power)), power)
-    return store_in_out("round", astype(found, a.dtype, copy=False), out)
+    result = back(_round(there(a, power)), power)
+    return store_in_out("round", astype(result, a.dtype, copy=False), out)
 
 
 round.operation = _round.operation  # type: ignore[attr-defined]
@@ -391,8 +391,8 @@ def real(val: Tensor) -> Tensor:
     >>> z
     Tensor([0.+2.j, 0.+4.j], dtype=complex128, device='cpu')
     """
-    x = arguments.tensor(val)
-    return x if x.dtype == dtypes.bool else _part(_REAL_PART, _REAL, x)
+    x = arguments.as_tensor(val)
+    return x if x.dtype == dtypes.bool else _complex_part(_REAL_PART, _REAL, x)
 
 
 def imag(val: Tensor) -> Tensor:
@@ -409,13 +409,13 @@ def imag(val: Tensor) -> Tensor:
     >>> tl.imag(z)
     Tensor([2., 4.], dtype=float64, device='cpu', layout='(2,):(2,)+1')
     """
-    x = arguments.tensor(val)
+    x = arguments.as_tensor(val)
     if x.dtype == dtypes.bool:
         return logical_xor(x, x)
-    return _part(_IMAG_PART, _IMAG, x)
+    return _complex_part(_IMAG_PART, _IMAG, x)
 
 
-def _part(of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
+def _complex_part(of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
     check_category("numeric", x.dtype)
     is_complex = dtypes.is_in_category(x.dtype, "complex floating")
     return dispatch.call(of_complex if is_complex else of_others, (x.spec,), (x,))

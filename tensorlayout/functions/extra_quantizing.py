@@ -86,10 +86,10 @@ def quantize_blocks(
     >>> found.data.tolist(), found.scales.tolist()
     ([[0.0, -0.5, 4.0]], [[8.0]])
     """
-    x = arguments.tensor(x)
-    chosen = arguments.choice("format", format, plan.FORMATS)
-    way = arguments.choice("scaling", scaling, plan.SCALINGS)
-    dim = arguments.dim(axis, x.ndim)
+    x = arguments.as_tensor(x)
+    chosen = arguments.check_choice("format", format, plan.FORMATS)
+    way = arguments.check_choice("scaling", scaling, plan.SCALINGS)
+    dim = arguments.normalize_axis(axis, x.ndim)
     plan.check_category("real floating", x.dtype)
     form = plan.FORMATS[chosen]
     if form.has_power_of_two_scales and global_scale is not None:
@@ -97,7 +97,9 @@ def quantize_blocks(
     if not form.has_power_of_two_scales and way != "floor":
         raise ValueError(f"scaling is for scales that are powers of two, and {chosen} has others")
     whole = (
-        None if form.has_power_of_two_scales else _global_scale(x, form.max_element, global_scale)
+        None
+        if form.has_power_of_two_scales
+        else _scale_of_whole_tensor(x, form.max_element, global_scale)
     )
     element, scale = form.dtypes
     sizes = plan.block_scales_shape(x.shape, dim, form.block)
@@ -138,34 +140,34 @@ def dequantize_blocks(
     >>> tl.dequantize_blocks(*tl.quantize_blocks(x, "nvfp4")).round().tolist()
     [0.0, -20.0, 40.0]
     """
-    data = arguments.tensor(data, "data")
-    scales = arguments.tensor(scales, "scales")
+    data = arguments.as_tensor(data, "data")
+    scales = arguments.as_tensor(scales, "scales")
     kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
         raise TypeError(f"dtype must be float32, float16 or bfloat16, got {kind}")
     form = plan.find_block_format(data.dtype, scales.dtype)
     if form is None:
-        came = f"got {data.dtype} with {scales.dtype}"
+        received = f"got {data.dtype} with {scales.dtype}"
         pairs = ", ".join([f"{f.element} with {f.scale}" for f in plan.FORMATS.values()])
-        raise TypeError(f"data and scales must be of a format ({pairs}), {came}")
-    dim = arguments.dim(axis, data.ndim)
+        raise TypeError(f"data and scales must be of a format ({pairs}), {received}")
+    dim = arguments.normalize_axis(axis, data.ndim)
     sizes = plan.block_scales_shape(data.shape, dim, form.block)
     if scales.shape != sizes:
         rule = f"scales of blocks of {form.block} along axis {dim} of shape {data.shape}"
         raise ValueError(f"{rule} must have shape {sizes}, got {scales.shape}")
     if form.has_power_of_two_scales and global_scale is not None:
         raise ValueError(f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
-    whole = None if global_scale is None else _one(data, global_scale)
+    whole = None if global_scale is None else _as_scalar_tensor(data, global_scale)
     result: Tensor = xp.empty_like(data, dtype=kind, layout=layout)
     further = () if whole is None else (whole,)
     specs = (result.spec, data.spec, scales.spec, None if whole is None else whole.spec)
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
 
 
-def _global_scale(x: Tensor, largest: float, given: Tensor | Real | None) -> Tensor:
+def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | None) -> Tensor:
     """The scale of a whole tensor: what is given, or what the largest block scale is 448 for."""
-    if given is not None:
-        return _one(x, given)
+    if scale is not None:
+        return _as_scalar_tensor(x, scale)
     if not x.size:
         return xp.full((), _LEAST, dtype=dtypes.float32, device=x.device)
     most = xp.maximum(xp.max(x), xp.negative(xp.min(x)))
@@ -173,14 +175,14 @@ def _global_scale(x: Tensor, largest: float, given: Tensor | Real | None) -> Ten
     return xp.maximum(most / (448 * largest), _LEAST)
 
 
-def _one(beside: Tensor, given: Tensor | Real) -> Tensor:
+def _as_scalar_tensor(beside: Tensor, value: Tensor | Real) -> Tensor:
     """A number or a tensor of one element, as float32 of rank 0."""
-    if isinstance(given, Tensor):
-        plan.check_category("real floating", given.dtype)
-        if given.size != 1:
-            raise ValueError(f"global_scale must have one element, got shape {given.shape}")
-        return xp.astype(xp.reshape(given, ()), dtypes.float32, copy=False)
-    number = arguments.real_float("global_scale", given)
+    if isinstance(value, Tensor):
+        plan.check_category("real floating", value.dtype)
+        if value.size != 1:
+            raise ValueError(f"global_scale must have one element, got shape {value.shape}")
+        return xp.astype(xp.reshape(value, ()), dtypes.float32, copy=False)
+    number = arguments.as_real_float("global_scale", value)
     if not _LEAST <= number < 2.0**128:
         raise ValueError(f"global_scale must be finite and at least 2**-118, got {number}")
     return xp.full((), number, dtype=dtypes.float32, device=beside.device)

@@ -42,7 +42,7 @@ def scatter_add(
     >>> tl.scatter_add(tl.zeros(4, dtype=tl.int32), bins, 1)
     Tensor([1, 1, 3, 0], dtype=int32, device='cpu')
     """
-    return _combined(_ADD, x, indices, updates, axis)
+    return _scatter_reduce(_ADD, x, indices, updates, axis)
 
 
 def scatter_min(
@@ -59,7 +59,7 @@ def scatter_min(
     >>> tl.scatter_min(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
     Tensor([5, 3], dtype=int64, device='cpu')
     """
-    return _combined(_MIN, x, indices, updates, axis)
+    return _scatter_reduce(_MIN, x, indices, updates, axis)
 
 
 def scatter_max(
@@ -74,20 +74,20 @@ def scatter_max(
     >>> tl.scatter_max(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
     Tensor([5, 7], dtype=int64, device='cpu')
     """
-    return _combined(_MAX, x, indices, updates, axis)
+    return _scatter_reduce(_MAX, x, indices, updates, axis)
 
 
-def _combined(
+def _scatter_reduce(
     operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: SupportsIndex
 ) -> Tensor:
-    x, indices = arguments.tensor(x), arguments.indices(indices)
-    dim = arguments.dim(axis, x.ndim)
+    x, indices = arguments.as_tensor(x), arguments.as_indices(indices)
+    dim = arguments.normalize_axis(axis, x.ndim)
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
         raise ValueError(f"indices must have rank 1 or {x.ndim}, got shape {indices.shape}")
     kind = type(updates)
     if kind not in dtypes.SCALARS:
-        value = arguments.tensor(updates, "updates")
+        value = arguments.as_tensor(updates, "updates")
     elif dtypes.promote_with_scalar(x.dtype, kind) == x.dtype:
         value = xp.full((), updates, dtype=x.dtype, device=x.device)
     else:

@@ -21,7 +21,7 @@ import numpy as np
 from tensorlayout.dtypes import SCALARS
 from tensorlayout.errors import REFUSALS, finalize_public_error, prefix_operation_name, truncate
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.arguments import Unknown
+from tensorlayout.functions.arguments import UnknownScalar
 from tensorlayout.functions.transfers import copy_operation, move_to_device
 from tensorlayout.plan import (
     Assign,
@@ -67,20 +67,20 @@ class Symbol:
     def __init__(self, recording: _Recording, get: _Get | None, step: Any = None) -> None:
         self.recording, self.get, self.step = recording, get, step
 
-    def refuse(self, asked: str) -> NoReturn:
+    def raise_unknown_data(self, asked: str) -> NoReturn:
         """The error for a question about elements."""
         fix = "use where() to choose by elements, and call what needs them outside"
         text = f"the data of a tensor {_FLOW} ({asked}); {fix}"
         raise prefix_operation_name(self.recording.name, TypeError(text))
 
     def __getattr__(self, name: str) -> NoReturn:
-        self.refuse(name)
+        self.raise_unknown_data(name)
 
     def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> NoReturn:
-        self.refuse(ufunc.__name__)
+        self.raise_unknown_data(ufunc.__name__)
 
 
-class Number(Unknown):
+class TracedNumber(UnknownScalar):
     """A Python scalar among the arguments, or what Python's arithmetic makes of some."""
 
     __slots__ = ("get", "name")
@@ -95,58 +95,58 @@ class Number(Unknown):
         """The kind, which `isinstance` may ask for."""
         return self.spec
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _raise_unknown_value(self, *_: object) -> NoReturn:
         text = f"the value of a number {_FLOW}; name its argument in static=, or use where()"
         raise prefix_operation_name(self.name, TypeError(text))
 
-    def _compare(self, other: object) -> Any:
-        return NotImplemented if type(other) is Tensor else self._refuse()
+    def _refuse_comparison(self, other: object) -> Any:
+        return NotImplemented if type(other) is Tensor else self._raise_unknown_value()
 
-    __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare
-    __hash__ = __str__ = __format__ = _refuse
-    __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = _raise_unknown_value
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse_comparison
+    __hash__ = __str__ = __format__ = _raise_unknown_value
+    __round__ = __trunc__ = __floor__ = __ceil__ = _raise_unknown_value
 
 
-def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
+def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> Any:
     """The method of `Number` that does later what the function of Python's does."""
     function: Any = getattr(operator, f"__{name}__")
 
-    def method(self: Number, *others: Any) -> Any:
-        given = (*others, self) if reflected else (self, *others)
-        if len(given) != count or not all(type(x) in (*SCALARS, Number) for x in given):
+    def method(self: TracedNumber, *others: Any) -> Any:
+        operands = (*others, self) if reflected else (self, *others)
+        if len(operands) != count or not all(type(x) in (*SCALARS, TracedNumber) for x in operands):
             return NotImplemented
-        kind = type(function(*[x.spec(1) if type(x) is Number else x for x in given]))
+        kind = type(function(*[x.spec(1) if type(x) is TracedNumber else x for x in operands]))
 
         def get(args: tuple[Any, ...]) -> Any:
-            found = function(*[x.get(args) if type(x) is Number else x for x in given])
-            if type(found) is not kind:
-                came = f"gave {type(found).__name__} where it was traced as {kind.__name__}"
-                text = f"{name} of numbers {came}; work it out before"
+            result = function(*[x.get(args) if type(x) is TracedNumber else x for x in operands])
+            if type(result) is not kind:
+                change = f"gave {type(result).__name__} where it was traced as {kind.__name__}"
+                text = f"{name} of numbers {change}; work it out before"
                 raise prefix_operation_name(self.name, TypeError(text))
-            return found
+            return result
 
-        return Number(self.name, kind, get)
+        return TracedNumber(self.name, kind, get)
 
     return method
 
 
 for _name in ("neg", "pos", "abs", "invert"):
-    setattr(Number, f"__{_name}__", _arithmetic(_name, 1))
+    setattr(TracedNumber, f"__{_name}__", _make_arithmetic_method(_name, 1))
 _WHOLE = ("and", "or", "xor", "lshift", "rshift")
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *_WHOLE):
-    setattr(Number, f"__{_name}__", _arithmetic(_name, 2))
-    setattr(Number, f"__r{_name}__", _arithmetic(_name, 2, reflected=True))
+    setattr(TracedNumber, f"__{_name}__", _make_arithmetic_method(_name, 2))
+    setattr(TracedNumber, f"__r{_name}__", _make_arithmetic_method(_name, 2, reflected=True))
 
 
-def check_known(x: Tensor, asked: str) -> None:
+def check_not_symbolic(x: Tensor, asked: str) -> None:
     """Refuse to ask for the data of a symbol."""
     if type(x.memory) is Symbol:
-        x.memory.refuse(asked)
+        x.memory.raise_unknown_data(asked)
 
 
 def _is_symbol(x: Any) -> bool:
-    return type(x) is Number or (type(x) is Tensor and type(x.memory) is Symbol)
+    return type(x) is TracedNumber or (type(x) is Tensor and type(x.memory) is Symbol)
 
 
 # --- recording ---------------------------------------------------------------------------------
@@ -161,7 +161,9 @@ class _Recording:
         self.constants: list[Tensor] = []
         self.results: list[Symbol] = []
 
-    def observe(self, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
+    def record_call(
+        self, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+    ) -> Any:
         """Write a call of symbols down; None for any other."""
         if not any(map(_is_symbol, operands)):
             if not operands or not all(map(self._is_constant, operands)):
@@ -169,7 +171,7 @@ class _Recording:
             self.constants.append(compile_call(operation, *key)(*operands))
             return self.constants[-1]
         for x in operands:
-            if type(x) is Tensor and not (self._is_own(x) or self._is_constant(x)):
+            if type(x) is Tensor and not (self._is_symbol_of_this_trace(x) or self._is_constant(x)):
                 rule = f"cannot be fused: it reads a tensor that is no argument of {self.name}"
                 fix = "pass the tensor as an argument; if the call creates it, compute it outside"
                 raise TypeError(f"{rule}; {fix}")
@@ -177,7 +179,7 @@ class _Recording:
         converts = isinstance(operation, Assign) and operation.name != "__setitem__"
         if converts or isinstance(operation, IntoDestination):
             out = operands[0]
-            if not self._is_own(out) or out.memory.step is None:
+            if not self._is_symbol_of_this_trace(out) or out.memory.step is None:
                 msg = f"the fused function {self.name} writes into no argument; call it with out="
                 raise TypeError(msg)
         if converts:  # ``out += value`` of a wider dtype
@@ -188,22 +190,22 @@ class _Recording:
         if isinstance(operation, IntoDestination):
             plan.check_destination_fits(key[0])
         elif plan.kind == "transfer":
-            operands[0].memory.refuse(operation.name)
+            operands[0].memory.raise_unknown_data(operation.name)
         elif plan.result_kind == "view":
-            return self._view(compile_call(operation, *key), plan, operands)
-        found = Tensor._from_memory(self._called(plan, operation, key, operands), plan.result)
+            return self._record_view(compile_call(operation, *key), plan, operands)
+        result = Tensor._from_memory(self._record_step(plan, operation, key, operands), plan.result)
         if out is None:
-            return found
-        out.memory = found.memory
+            return result
+        out.memory = result.memory
         return out
 
-    def _is_own(self, x: Tensor) -> bool:
+    def _is_symbol_of_this_trace(self, x: Tensor) -> bool:
         return type(x.memory) is Symbol and x.memory.recording is self
 
     def _is_constant(self, x: Any) -> bool:
-        return any(x is each for each in self.constants)
+        return any(x is constant for constant in self.constants)
 
-    def _view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
+    def _record_view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
         source: Tensor
         source, *rest = operands
         get = source.memory.get
@@ -214,7 +216,7 @@ class _Recording:
             raise TypeError(f"cannot be part of the fused function {self.name}: {rule}")
         return Tensor._from_memory(Symbol(self, lambda args: run(get(args), *rest)), plan.result)
 
-    def _called(
+    def _record_step(
         self, plan: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
     ) -> Symbol:
         """The result of a call, which may be a part."""
@@ -222,7 +224,10 @@ class _Recording:
         if not same_shape and (plan.kind not in ("elementwise", "reduce") or plan.destinations):
             held = "elementwise functions, conversions, views of arguments and a last reduction"
             raise TypeError(f"cannot be part of the fused function {self.name}, which holds {held}")
-        reads: Any = [x.memory if type(x) is Tensor and self._is_own(x) else x for x in operands]
+        reads: Any = [
+            x.memory if type(x) is Tensor and self._is_symbol_of_this_trace(x) else x
+            for x in operands
+        ]
         for x in reads:
             if type(x) is Symbol and x.step and x.step.plan.kind == "reduce":
                 rule = f"a reduction must be the last step of the fused function {self.name}"
@@ -230,12 +235,12 @@ class _Recording:
         self.results.append(Symbol(self, None, Step(plan, reads, call=(operation, key))))
         return self.results[-1]
 
-    def traced(self, found: Any, count: int) -> _Trace:
+    def make_trace(self, returned: Any, count: int) -> _Trace:
         """What was written down, for the result `found` of the function of `count` arguments."""
-        if type(found) is not Tensor or not self._is_own(found):
+        if type(returned) is not Tensor or not self._is_symbol_of_this_trace(returned):
             rule = "the function must return one tensor, made of its arguments"
-            raise TypeError(f"{rule}, got {arguments.shown(found)}")
-        symbol: Symbol = found.memory
+            raise TypeError(f"{rule}, got {arguments.format_argument(returned)}")
+        symbol: Symbol = returned.memory
         if symbol.get is not None:
             return None, (), symbol.get
         needed, results = {symbol}, list[Symbol]()
@@ -249,50 +254,52 @@ class _Recording:
             for x, spec in zip(result.step.reads, result.step.call[1], strict=False)
             if not (type(x) is Symbol and x.step)
         }
-        rows = sorted(read.values(), key=lambda row: self._rank(row[0]))
-        operands = self._operands([x for x, _ in rows], count)
+        rows = sorted(read.values(), key=lambda row: self._operand_order(row[0]))
+        operands = self._make_operand_getter([x for x, _ in rows], count)
         if len(results) == 1 and symbol.step.plan.kind == "reduce":  # nothing to fuse
             operation, key = symbol.step.call
             return operation, key, operands
         numbers = {id(x): number for number, x in enumerate((*[x for x, _ in rows], *results))}
         parts = []
-        for _, given, _, (operation, key) in [result.step for result in results]:
-            reads = tuple([numbers[id(x)] for x in given])
+        for _, step_reads, _, (operation, key) in [result.step for result in results]:
+            reads = tuple([numbers[id(x)] for x in step_reads])
             parts.append(Part(operation, reads, key[len(reads) :]))
         return Fusion(self.name, tuple(parts)), tuple([spec for _, spec in rows]), operands
 
-    def _rank(self, x: Any) -> int:
+    def _operand_order(self, x: Any) -> int:
         """The order of operands: arguments, what is made of arguments, constants."""
-        return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, Number) else 2
+        return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, TracedNumber) else 2
 
-    def _operands(self, given: list[Any], count: int) -> _Get:
+    def _make_operand_getter(self, reads: list[Any], count: int) -> _Get:
         """All operands, in that order, from `count` arguments."""
-        numbers = [self.arguments[id(x)] for x in given if id(x) in self.arguments]
-        gets = [x.get for x in given[len(numbers) :] if type(x) in (Symbol, Number)]
+        numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]
+        gets = [x.get for x in reads[len(numbers) :] if type(x) in (Symbol, TracedNumber)]
         taken, constants = (
             make_items_getter(tuple(numbers)),
-            tuple(given[len(numbers) + len(gets) :]),
+            tuple(reads[len(numbers) + len(gets) :]),
         )
         if gets:
             return lambda args: (*taken(args), *[get(args) for get in gets], *constants)
         if constants:
             return lambda args: taken(args) + constants
-        return _same if numbers == list(range(count)) else taken
+        return _return_unchanged if numbers == list(range(count)) else taken
 
 
-def _same(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _return_unchanged(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
 
 
 _recordings: Scope[_Recording] = Scope("fuse", dispatch.watched)
 
 
-def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
+def _record_if_tracing(
+    operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Any:
     recording = _recordings.innermost_value()
-    return None if recording is None else recording.observe(operation, key, operands)
+    return None if recording is None else recording.record_call(operation, key, operands)
 
 
-dispatch.observers.insert(0, _observe)
+dispatch.observers.insert(0, _record_if_tracing)
 
 
 # --- calls -------------------------------------------------------------------------------------
@@ -327,25 +334,29 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     if function is None:
         return functools.partial(fuse, static=static)
     if not callable(function):
-        raise TypeError(f"must be called with a function, got {arguments.shown(function)}")
+        raise TypeError(
+            f"must be called with a function, got {arguments.format_argument(function)}"
+        )
     code = getattr(function, "__code__", None)
     if code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         raise ValueError("the function must not take out= itself: its result is written there")
-    return _fused(function, _static(function, static))
+    return _make_fused_function(function, _static_arguments(function, static))
 
 
-def _static(function: Any, given: Any) -> frozenset[int | str]:
+def _static_arguments(function: Any, static: Any) -> frozenset[int | str]:
     """Return the places and names of the arguments that are taken by value."""
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = (static,) if isinstance(static, str) else tuple(static)
     known = list(inspect.signature(function).parameters) if names else []
     for name in names:
         if name not in known:
-            came = ", ".join(known)
-            raise ValueError(f"static must name arguments of the function ({came}), got {name!r}")
+            parameter_names = ", ".join(known)
+            raise ValueError(
+                f"static must name arguments of the function ({parameter_names}), got {name!r}"
+            )
     return frozenset([*names, *map(known.index, names)])
 
 
-def _fused(function: Any, static: frozenset[int | str]) -> Any:
+def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
     name = truncate(getattr(function, "__name__", "fused"), 60)
     traces: dict[Any, _Trace] = {}
     runs: dict[Any, Callable[..., Any]] = {}  # the functions of the arguments
@@ -353,39 +364,39 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **keywords: Any) -> Any:
         if out is None and not dispatch.watched:
-            given = (*args, *keywords.values()) if keywords else args
-            kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in given])
+            call_operands = (*args, *keywords.values()) if keywords else args
+            kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in call_operands])
             run = runs.get((kinds, *keywords) if keywords else kinds)
             if run is not None:
                 try:
-                    return run(*given)
+                    return run(*call_operands)
                 except REFUSALS as error:
-                    raise dispatch.refused(Fusion(name, ()), error) from None
+                    raise dispatch.named_error(Fusion(name, ()), error) from None
         try:
-            return call(args, out, keywords)
+            return trace_and_call(args, out, keywords)
         except REFUSALS as error:
             raise finalize_public_error(error, name) from error.__cause__
 
-    def call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
-        given: tuple[Any, ...] = (*args, *keywords.values())
-        if any(map(_is_symbol, given)) and _recordings.innermost_value() is not None:
+    def trace_and_call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
+        call_operands: tuple[Any, ...] = (*args, *keywords.values())
+        if any(map(_is_symbol, call_operands)) and _recordings.innermost_value() is not None:
             if out is not None:
                 raise TypeError("takes no out= inside of a fused function")
             return function(*args, **keywords)
         if out is not None:
-            out = arguments.writable(arguments.tensor(out, "out"))
+            out = arguments.check_writable(arguments.as_tensor(out, "out"))
         by_value = [place in static for place in (*range(len(args)), *keywords)]
-        given = _arrays_replaced(given, by_value)
-        kinds = tuple(map(_kind, given, by_value))
+        call_operands = _replace_arrays(call_operands, by_value)
+        kinds = tuple(map(_trace_key, call_operands, by_value))
         key = (kinds, *keywords) if keywords else kinds
         if key not in traces:
-            trace = _traced(function, name, given, kinds, tuple(keywords))
+            trace = _trace_function(function, name, call_operands, kinds, tuple(keywords))
             if len(traces) >= _MOST:
                 traces.clear()
                 runs.clear()
             traces[key] = trace
         operation, planned_for, get = traces[key]
-        operands = get(given)
+        operands = get(call_operands)
         if operation is None:
             if out is None:
                 return operands
@@ -394,50 +405,50 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
             )
         if key not in runs:
             run = compile_call(operation, *planned_for)
-            runs[key] = run if get is _same else lambda *args: run(*get(args))
+            runs[key] = run if get is _return_unchanged else lambda *args: run(*get(args))
         return dispatch.call_into(out, operation, planned_for, operands)
 
     return fused
 
 
-def _arrays_replaced(given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
+def _replace_arrays(operands: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars, except `static` ones, by tensors; scalars are moved."""
-    device = arguments.device_of(given)
+    device = arguments.device_of_first_tensor(operands)
 
-    def replaced(x: Any, by_value: bool) -> Any:
+    def replace_argument(x: Any, by_value: bool) -> Any:
         if by_value or not isinstance(x, (np.generic, np.ndarray)):
             return x
-        arguments.refuse_arrays((x,), device)
-        return move_to_device(arguments.operand(x), device)
+        arguments.check_no_arrays((x,), device)
+        return move_to_device(arguments.as_operand(x), device)
 
-    return tuple(map(replaced, given, static))
+    return tuple(map(replace_argument, operands, static))
 
 
 _NUMBERS = (int, float, complex)
 
 
-def _kind(x: Any, static: bool) -> Any:
+def _trace_key(x: Any, static: bool) -> Any:
     """What a trace depends on: the spec of a tensor, the kind of a number, or a value."""
     if type(x) is Tensor:
         return x.spec
     if type(x) in _NUMBERS and not static:
         return type(x)
-    if arguments.is_array(x) and not isinstance(x, type) and not static:
-        arguments.tensor(x)
+    if arguments.is_foreign_array(x) and not isinstance(x, type) and not static:
+        arguments.as_tensor(x)
     try:
         hash(x)
     except TypeError:
         rule = "arguments must be tensors, numbers or values that can be hashed"
-        raise TypeError(f"{rule}, got {arguments.shown(x)}") from None
-    return _by_value(x)
+        raise TypeError(f"{rule}, got {arguments.format_argument(x)}") from None
+    return _value_key(x)
 
 
-def _same_object(x: object) -> MethodType:
+def _identity_key(x: object) -> MethodType:
     """Return a key that equals only keys of the same object, which it keeps alive."""
-    return MethodType(_same_object, x)
+    return MethodType(_identity_key, x)
 
 
-def _by_value(x: Any, outer: tuple[int, ...] = ()) -> Any:
+def _value_key(x: Any, outer: tuple[int, ...] = ()) -> Any:
     """Return a key of `x` by type, bits and fields, so that 2 differs from 2.0 and 0.0 from -0.0.
 
     What has neither bits nor fields is compared by identity. `outer`: ids of what `x` is part of.
@@ -454,53 +465,57 @@ def _by_value(x: Any, outer: tuple[int, ...] = ()) -> Any:
     if kind is slice or kind is range:
         parts: Any = (x.start, x.stop, x.step)
     elif kind is MethodType:
-        return kind, _same_object(x.__self__), _same_object(x.__func__)
+        return kind, _identity_key(x.__self__), _identity_key(x.__func__)
     elif kind in (tuple, list) or (isinstance(x, tuple) and hasattr(x, "_fields")):
-        parts = (*x, *_fields(x))
+        parts = (*x, *_attributes_of(x))
     elif kind in (set, frozenset):
         parts = x
     elif kind is dict:
         parts = [part for item in x.items() for part in item]
     elif is_dataclass(x) and not isinstance(x, type):
-        parts = [part for item in _fields(x) for part in item]
+        parts = [part for item in _attributes_of(x) for part in item]
     else:
-        return _same_object(x)
+        return _identity_key(x)
     if id(x) in outer:
         return kind, outer.index(id(x))
-    keys = [_by_value(part, (*outer, id(x))) for part in parts]
+    keys = [_value_key(part, (*outer, id(x))) for part in parts]
     return kind, (frozenset if kind in (set, frozenset) else tuple)(keys)
 
 
 _EXACT = frozenset([int, bool, str, bytes, type(None), type(Ellipsis)])
 
 
-def _fields(x: Any) -> list[tuple[str, Any]]:
+def _attributes_of(x: Any) -> list[tuple[str, Any]]:
     """Return the fields of a dataclass, and all other attributes of an object, by name."""
     names = [field.name for field in fields(x)] if is_dataclass(x) else []
     names += [name for name in getattr(x, "__dict__", ()) if name not in names]
     return [(name, getattr(x, name)) for name in names if hasattr(x, name)]
 
 
-def _traced(
-    function: Any, name: str, given: tuple[Any, ...], kinds: tuple[Any, ...], names: tuple[str, ...]
+def _trace_function(
+    function: Any,
+    name: str,
+    call_arguments: tuple[Any, ...],
+    kinds: tuple[Any, ...],
+    names: tuple[str, ...],
 ) -> _Trace:
     """Trace the function for arguments of these kinds, of which the last have `names`."""
     recording, symbols = _Recording(name), list[Any]()
-    for i, (x, kind) in enumerate(zip(given, kinds, strict=True)):
+    for i, (x, kind) in enumerate(zip(call_arguments, kinds, strict=True)):
         if type(x) is Tensor:
             symbol: Any = Symbol(recording, operator.itemgetter(i))
             x = Tensor._from_memory(symbol, kind)
         elif type(kind) is type:
-            x = symbol = Number(name, kind, operator.itemgetter(i))
+            x = symbol = TracedNumber(name, kind, operator.itemgetter(i))
         else:
             symbol = x
         recording.arguments[id(symbol)] = i
         symbols.append(x)
-    first = len(given) - len(names)
+    first = len(call_arguments) - len(names)
     named = dict(zip(names, symbols[first:], strict=True))
     with (
         _recordings.scope_with_value(recording),
         arguments.constants.scope_with_value(recording.constants),
     ):
-        found = function(*symbols[:first], **named)
-    return recording.traced(found, len(given))
+        returned = function(*symbols[:first], **named)
+    return recording.make_trace(returned, len(call_arguments))

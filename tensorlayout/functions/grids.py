@@ -14,7 +14,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.creation import created
+from tensorlayout.functions.creation import create_tensor
 from tensorlayout.functions.operands import (
     as_tensor_sequence,
     as_tensors,
@@ -82,30 +82,30 @@ def linspace(
     >>> tl.linspace(0, 1, 4, endpoint=False)
     Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float64, device='cpu')
     """
-    length = arguments.count("num", num)
-    closed = arguments.truth("endpoint", endpoint)
+    length = arguments.as_nonnegative_integer("num", num)
+    closed = arguments.check_bool("endpoint", endpoint)
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
         first, last = as_tensors(start, stop)
-        found, step = _from_each(first, last, length, closed, dtype)
-        found = xp.moveaxis(found, 0, axis).astype(found.dtype, copy=False, device=device)
-        return (found, step) if retstep else found
-    begin = arguments.number("start", start)
-    end = arguments.number("stop", stop)
+        result, step = _linspace_from_ends(first, last, length, closed, dtype)
+        result = xp.moveaxis(result, 0, axis).astype(result.dtype, copy=False, device=device)
+        return (result, step) if retstep else result
+    begin = arguments.as_number("start", start)
+    end = arguments.as_number("stop", stop)
     either = isinstance(begin, complex) or isinstance(end, complex)
     default = dtypes.complex128 if either else dtypes.float64
-    kind = default if dtype is None else arguments.dtype_in("numeric", dtype)
+    kind = default if dtype is None else arguments.as_dtype_in_category("numeric", dtype)
     if either and not dtypes.is_in_category(kind, "complex floating"):
         raise TypeError(f"complex numbers cannot become {kind}")
     if type(axis) is not int or axis:
-        arguments.dim(axis, 1)
-    found = created(_LINSPACE, length, kind, device, None, begin, end, closed)
+        arguments.normalize_axis(axis, 1)
+    result = create_tensor(_LINSPACE, length, kind, device, None, begin, end, closed)
     if not retstep:
-        return found
+        return result
     steps = length - 1 if closed else length
-    return found, xp.asarray((end - begin) / steps if steps > 0 else math.nan, device=device)
+    return result, xp.asarray((end - begin) / steps if steps > 0 else math.nan, device=device)
 
 
-def _from_each(
+def _linspace_from_ends(
     start: Tensor, stop: Tensor, length: int, closed: bool, dtype: Any
 ) -> tuple[Tensor, Tensor]:
     """Numbers from each element of `start`, along the first dimension, and their distances."""
@@ -116,13 +116,13 @@ def _from_each(
     step = width / steps if steps > 0 else nothing
     places = xp.arange(length, device=first.device).astype(width.dtype)
     places = xp.reshape(places, (length, *(1,) * width.ndim))
-    found = places * (step if steps > 0 else width) + first
+    result = places * (step if steps > 0 else width) + first
     if closed and length > 1:
-        found[-1, ...] = last
+        result[-1, ...] = last
     if dtype is None:
-        return found, step
+        return result, step
     whole = dtypes.is_in_category(dtypes.as_dtype(dtype, "dtype"), "integral")
-    return (xp.floor(found) if whole else found).astype(dtype, copy=False), step
+    return (xp.floor(result) if whole else result).astype(dtype, copy=False), step
 
 
 def logspace(
@@ -150,9 +150,9 @@ def logspace(
         start, stop, factor = xp.broadcast_arrays(*as_tensors(start, stop, base))
         factor = xp.expand_dims(factor, axis)
     else:
-        factor = arguments.number("base", base)
-    found: Tensor = factor ** linspace(start, stop, num, endpoint, axis=axis, device=device)
-    return found if dtype is None else found.astype(dtype, copy=False)
+        factor = arguments.as_number("base", base)
+    result: Tensor = factor ** linspace(start, stop, num, endpoint, axis=axis, device=device)
+    return result if dtype is None else result.astype(dtype, copy=False)
 
 
 def geomspace(
@@ -178,22 +178,22 @@ def geomspace(
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
         ends = as_tensors(start, stop, weak=False)
     else:
-        ends = [xp.asarray(each, device=device) for each in (start, stop)]
-    first, last = promote_tensors([integers_to_float(each) for each in ends])
+        ends = [xp.asarray(end, device=device) for end in (start, stop)]
+    first, last = promote_tensors([integers_to_float(end) for end in ends])
     if not (all_true(first) and all_true(last)):
         raise ValueError("start and stop must not be 0")
     ratio = last / first
     if ratio.dtype.kind == "f":  # by decimal logarithms, of which whole numbers are exact
         decades = linspace(xp.log10(abs(first)), xp.log10(last * xp.sign(first)), num, endpoint)
-        found = xp.copysign(xp.pow(10.0, decades), first)
+        result = xp.copysign(xp.pow(10.0, decades), first)
     else:
-        found = first * ratio ** linspace(ratio * 0, ratio * 0 + 1, num, endpoint)
-    if found.shape[0]:
-        found[0, ...] = first
-    if endpoint and found.shape[0] > 1:
-        found[-1, ...] = last
-    kind = found.dtype if dtype is None else dtype
-    return xp.moveaxis(found, 0, axis).astype(kind, copy=False, device=device)
+        result = first * ratio ** linspace(ratio * 0, ratio * 0 + 1, num, endpoint)
+    if result.shape[0]:
+        result[0, ...] = first
+    if endpoint and result.shape[0] > 1:
+        result[-1, ...] = last
+    kind = result.dtype if dtype is None else dtype
+    return xp.moveaxis(result, 0, axis).astype(kind, copy=False, device=device)
 
 
 def meshgrid(
@@ -218,22 +218,22 @@ def meshgrid(
     Tensor([[8, 8, 8],
             [9, 9, 9]], dtype=int64, device='cpu')
     """
-    arguments.choice("indexing", indexing, ("xy", "ij"), "'xy' or 'ij'")
+    arguments.check_choice("indexing", indexing, ("xy", "ij"), "'xy' or 'ij'")
     lines = as_tensors(*xi) if xi else []
     dims = list(range(len(lines)))
     if indexing == "xy" and len(dims) > 1:
         dims[:2] = [1, 0]
     whole = [1] * len(lines)
-    found = []
+    results = []
     for x, d in zip(lines, dims, strict=True):
         alone = [1] * len(lines)
         alone[d] = whole[d] = x.size
-        found.append(xp.reshape(x, tuple(alone)))
+        results.append(xp.reshape(x, tuple(alone)))
     if not sparse:
-        found = [xp.broadcast_to(x, tuple(whole)) for x in found]
+        results = [xp.broadcast_to(x, tuple(whole)) for x in results]
     if not copy:
-        return tuple(found)
-    return tuple([copy_tensor("meshgrid", x, Layout.row_major(x.shape)) for x in found])
+        return tuple(results)
+    return tuple([copy_tensor("meshgrid", x, Layout.row_major(x.shape)) for x in results])
 
 
 def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
@@ -250,7 +250,7 @@ def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
     """
     lines = as_tensor_sequence(args, "args")
     if any(x.ndim != 1 for x in lines):
-        came = arguments.shown([x.shape for x in lines])
-        raise ValueError(f"positions must be of rank 1, got shapes {came}")
-    found = [x.nonzero()[0] if x.dtype == dtypes.bool else x for x in lines]
-    return meshgrid(*found, copy=False, sparse=True, indexing="ij")
+        shapes = arguments.format_argument([x.shape for x in lines])
+        raise ValueError(f"positions must be of rank 1, got shapes {shapes}")
+    results = [x.nonzero()[0] if x.dtype == dtypes.bool else x for x in lines]
+    return meshgrid(*results, copy=False, sparse=True, indexing="ij")

@@ -37,9 +37,11 @@ def bincount(
     """
     x = bools_to_integers(x)
     check_category("integral", x.dtype)
-    least = arguments.count("minlength", minlength)
+    least = arguments.as_nonnegative_integer("minlength", minlength)
     if least > MAX_SLOTS:
-        raise ValueError(f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
+        raise ValueError(
+            f"minlength must be at most 2**63 - 1, got {arguments.format_argument(least)}"
+        )
     if x.ndim != 1:
         raise ValueError(f"needs rank 1, got shape {x.shape}")
     if weights is not None:
@@ -51,9 +53,9 @@ def bincount(
     if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
         raise ValueError("the integers must be below 2**63 - 1")
     if weights is None:
-        return dispatch.library(_BINCOUNT, x, minlength=least)
+        return dispatch.call_library(_BINCOUNT, x, minlength=least)
     weights = xp.astype(weights, dtypes.float64, copy=False)
-    return dispatch.library(_BINCOUNT_WEIGHTED, x, weights, minlength=least)
+    return dispatch.call_library(_BINCOUNT_WEIGHTED, x, weights, minlength=least)
 
 
 def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
@@ -67,7 +69,7 @@ def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
     >>> tl.digitize(tl.asarray([0.5, 2.0]), [0.0, 1.0, 2.0])
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    values, edges = (bools_to_integers(each, dtypes.uint8) for each in as_tensors(x, bins))
+    values, edges = (bools_to_integers(operand, dtypes.uint8) for operand in as_tensors(x, bins))
     if edges.ndim != 1:
         raise ValueError(f"bins must be of rank 1, got shape {edges.shape}")
     falls = bool(xp.any(xp.less(edges[1:], edges[:-1])))
@@ -94,7 +96,7 @@ def histogram_bin_edges(
     >>> tl.histogram_bin_edges(tl.asarray([0.0, 4.0]), bins=2)
     Tensor([0., 2., 4.], dtype=float64, device='cpu')
     """
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     if isinstance(bins, str):
         raise TypeError(f"bins must be a number or edges, got {bins!r}")
     if not isinstance(bins, int):
@@ -105,7 +107,7 @@ def histogram_bin_edges(
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     if range is not None:
-        first, last = (float(each) for each in range)
+        first, last = (float(bound) for bound in range)
     elif not x.size:
         first, last = 0.0, 1.0
     else:
@@ -131,7 +133,7 @@ def histogram(
     >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]
     Tensor([2, 1], dtype=int64, device='cpu')
     """
-    x = bools_to_integers(xp.reshape(arguments.tensor(a), (-1,)), dtypes.uint8)
+    x = bools_to_integers(xp.reshape(arguments.as_tensor(a), (-1,)), dtypes.uint8)
     edges = histogram_bin_edges(x, bins, range)
     number = edges.size - 1
     if number < 1:

@@ -12,19 +12,19 @@ from tensorlayout import dtypes, plan
 from tensorlayout.errors import REFUSALS, finalize_public_error, prefix_operation_name
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.arrays import arrived, from_sequence
+from tensorlayout.functions.arrays import import_array, tensor_from_sequence
 from tensorlayout.functions.transfers import ensure_strided, move_to_device
 from tensorlayout.layout import MOST_ENTRIES, Layout
 from tensorlayout.tensor import Tensor
 
 
-def _cut(layout: Layout, key: tuple[Any, ...]) -> Layout | None:
+def _view_layout_of_tiled(layout: Layout, key: tuple[Any, ...]) -> Layout | None:
     """A basic index into a tiled layout, which has a view of some of them; slices are tuples."""
     return layout.slice(tuple(slice(*e) if isinstance(e, tuple) else e for e in key))
 
 
 _INDEX = {name: plan.Index(name) for name in ("__getitem__", "__setitem__")}
-_CUT = {name: plan.View(name, _cut) for name in _INDEX}
+_CUT = {name: plan.View(name, _view_layout_of_tiled) for name in _INDEX}
 _ROW = plan.Row()
 _ROW_TO_WRITE = plan.Row("__setitem__")
 _GATHER = plan.Gather()
@@ -42,24 +42,24 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     name = "__getitem__"
     try:
         if type(key) is int:
-            return dispatch.view(_ROW, x, None, key)
+            return dispatch.call_view(_ROW, x, None, key)
         if type(key) is Tensor and key.spec.layout.shape and x.spec.layout.shape:
             if key.spec.dtype.kind in "iu":
                 return dispatch.call(_GATHER, (x.spec, (0,), False, key.spec), (x, key))
             if key.spec.dtype.kind == "b":
                 return dispatch.call(_SELECT, (x.spec, 0, False, key.spec), (x, key))
-        found = _basic(name, x, key if type(key) is tuple else (key,))
-        if found is not None:
-            return found
-        items = _items(name, x, key)
-        found = _basic(name, x, items)
-        if found is not None:
-            return found
-        view, data, dims, front = _split(name, x, items)
-        if _is_mask(data):
+        result = _basic_view_or_none(name, x, key if type(key) is tuple else (key,))
+        if result is not None:
+            return result
+        items = _normalize_key(name, x, key)
+        result = _basic_view_or_none(name, x, items)
+        if result is not None:
+            return result
+        view, data, dims, front = _split_data_key(name, x, items)
+        if _has_single_mask(data):
             of = (view.spec, dims[0], front, data[0].spec)
             return dispatch.call(_SELECT, of, (view, *data))
-        data, dims = _positions(view, data, dims)
+        data, dims = _masks_to_positions(view, data, dims)
         specs = (p.spec for p in data)
         return dispatch.call(_GATHER, (view.spec, dims, front, *specs), (view, *data))
     except REFUSALS as error:
@@ -73,107 +73,110 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     converted. Of positions that occur twice the last one wins. IndexError as for ``x[key]``.
     """
     try:
-        write_at(_SCATTER, x, key, value)
+        write_at_key(_SCATTER, x, key, value)
     except REFUSALS as error:
         raise finalize_public_error(error, "__setitem__") from error.__cause__
 
 
-def write_at(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None:
+def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None:
     """`setitem` in the name of another function, that of `scatter`."""
     name = scatter.name
-    arguments.writable(x)
+    arguments.check_writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
-        value = _value(name, x, value)
-    if not x.spec.layout.is_strided and not _is_in_place(name, x, key):
+        value = _as_value(name, x, value)
+    if not x.spec.layout.is_strided and not _is_view_or_whole(name, x, key):
         whole = ensure_strided("__setitem__", x)
-        write_at(scatter, whole, key, value)
+        write_at_key(scatter, whole, key, value)
         key, value = ..., whole
     items: tuple[Any, ...] = ()
     if key is ...:
         part: Tensor | None = x
     elif type(key) is int:
-        part = dispatch.view(_ROW_TO_WRITE, x, None, key)
+        part = dispatch.call_view(_ROW_TO_WRITE, x, None, key)
     else:
-        part = _basic(name, x, key if type(key) is tuple else (key,))
+        part = _basic_view_or_none(name, x, key if type(key) is tuple else (key,))
         if part is None:
-            items = _items(name, x, key)
-            part = _basic(name, x, items)
+            items = _normalize_key(name, x, key)
+            part = _basic_view_or_none(name, x, items)
     if part is not None:
         kind: Any = type(value)
         if kind is Tensor:
             surplus = value.ndim - part.ndim  # dimensions of size 1 in front are dropped
             if surplus > 0 and set(value.shape[:surplus]) == {1}:
-                value = _view(name, value, (0,) * surplus)
+                value = _basic_view(name, value, (0,) * surplus)
             kind = value.spec
         dispatch.call(_ASSIGN, (part.spec, kind), (part, value))
         return
     kind = value.spec if type(value) is Tensor else type(value)
-    view, data, dims, front = _split(name, x, items)
-    if _is_mask(data):
+    view, data, dims, front = _split_data_key(name, x, items)
+    if _has_single_mask(data):
         key = (view.spec, kind, dims[0], front, data[0].spec)
         dispatch.call(_MASKED, key, (view, value, *data))
         return
-    data, dims = _positions(view, data, dims)
+    data, dims = _masks_to_positions(view, data, dims)
     key = (view.spec, kind, dims, front, *(p.spec for p in data))
     dispatch.call(scatter, key, (view, value, *data))
 
 
-def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
+def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
     """Whether what a key cuts out of a tensor without strides is a view of it, or the whole."""
     if key is ...:
         return True
-    layout, items = x.spec.layout, _items(name, x, key)
-    if _cuts(layout, items) is None:
+    layout, items = x.spec.layout, _normalize_key(name, x, key)
+    if _basic_cuts(layout, items) is None:
         return len(items) == 1
     view = layout.slice(items)
     return view is not None and (view.slot_bits is None or view.lowest * view.slot_bits % 8 == 0)
 
 
-def _value(name: str, x: Tensor, value: Any) -> Any:
+def _as_value(name: str, x: Tensor, value: Any) -> Any:
     """An array of any library as a tensor where `x` is; a number as a Python scalar."""
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.is_in_category(x.dtype, "integral")
-        found = from_sequence(name, value, x.dtype if whole else None)
+        result = tensor_from_sequence(name, value, x.dtype if whole else None)
     elif isinstance(value, (np.generic, int, float, complex)):
-        found = arguments.operand(value)
+        result = arguments.as_operand(value)
     else:
         try:
-            shared = None if isinstance(value, bytes) else arrived(value, None, None)
+            shared = None if isinstance(value, bytes) else import_array(value, None, None)
         except TypeError:
             if not isinstance(value, np.ndarray):
                 raise
             raise TypeError(f"value must be an array of numbers, got {value.dtype}") from None
         if shared is None:
-            msg = f"value must be a tensor, an array or numbers, got {arguments.shown(value)}"
+            msg = (
+                "value must be a tensor, an array or numbers, got "
+                f"{arguments.format_argument(value)}"
+            )
             raise TypeError(msg)
-        found = shared[0]
-    return move_to_device(found, x.device) if isinstance(found, Tensor) else found
+        result = shared[0]
+    return move_to_device(result, x.device) if isinstance(result, Tensor) else result
 
 
-def _is_mask(data: tuple[Tensor, ...]) -> bool:
+def _has_single_mask(data: tuple[Tensor, ...]) -> bool:
     return len(data) == 1 and data[0].dtype == dtypes.bool
 
 
-def _positions(
+def _masks_to_positions(
     view: Tensor, data: tuple[Tensor, ...], dims: tuple[int, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
     """Tensors of positions, one for each dimension: masks become those where they are true."""
-    found: list[Tensor] = []
+    results: list[Tensor] = []
     reached: list[int] = []
     for item, first in zip(data, dims, strict=True):
-        each: tuple[Tensor, ...] = (item,)
+        item_positions: tuple[Tensor, ...] = (item,)
         if item.dtype == dtypes.bool:
             plan.check_mask_shape(item.shape, view.shape[first : first + item.ndim])
-            each = xp.nonzero(item)
-        found += each
-        reached += range(first, first + len(each))
-    if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
-        spread = plan.positions_broadcast_shape([p.spec for p in found])
-        found = [xp.broadcast_to(p, spread) for p in found]
-    return tuple(found), tuple(reached)
+            item_positions = xp.nonzero(item)
+        results += item_positions
+        reached += range(first, first + len(item_positions))
+    if len(results) > 1 and any(p.size == 0 for p in results):  # none is read, nor is it checked
+        spread = plan.positions_broadcast_shape([p.spec for p in results])
+        results = [xp.broadcast_to(p, spread) for p in results]
+    return tuple(results), tuple(reached)
 
 
-def _split(
+def _split_data_key(
     name: str, x: Tensor, items: tuple[Any, ...]
 ) -> tuple[Tensor, tuple[Tensor, ...], tuple[int, ...], bool]:
     """A key with data in it, as NumPy means it: a view, tensors, and what these index there.
@@ -189,7 +192,7 @@ def _split(
     data: list[Tensor] = []
     dims: list[int] = []
     dim = 0  # of the view
-    for item in _filled(x, items):
+    for item in _fill_ellipsis(x, items):
         kind: list[Any]
         if isinstance(item, bool):  # a new dimension of size 1, selected or not
             item, kind = xp.asarray([item], device=x.device), [None]
@@ -204,13 +207,13 @@ def _split(
             dims.append(dim)
         basic += kind
         dim += sum(k is None or isinstance(k, slice) for k in kind)
-    view = x if all(k == slice(None) for k in basic) else _view(name, x, tuple(basic))
+    view = x if all(k == slice(None) for k in basic) else _basic_view(name, x, tuple(basic))
     advanced = [isinstance(item, (int, Tensor)) for item in items]
     starts = [a and not b for a, b in zip(advanced, [False, *advanced], strict=False)]
     return view, tuple(data), tuple(dims), sum(starts) > 1
 
 
-def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
+def _fill_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key with an entry for every dimension of `x`, in place of an Ellipsis or at its end."""
     used, at, ellipses = 0, len(items), 0  # dimensions, the place of an Ellipsis
     for i, item in enumerate(items):
@@ -228,20 +231,20 @@ def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
 
 
-def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
+def _normalize_key(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
         if len(key) > MOST_ENTRIES:
             raise plan.too_many_indices_error(len(key), x.shape)
-        return tuple([_item(name, x, item) for item in key])
-    return (_item(name, x, key),)
+        return tuple([_normalize_key_entry(name, x, item) for item in key])
+    return (_normalize_key_entry(name, x, key),)
 
 
-def _item(name: str, x: Tensor, item: Any) -> Any:
+def _normalize_key_entry(name: str, x: Tensor, item: Any) -> Any:
     """One entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
     if type(item) is int or item is None or item is ... or isinstance(item, (bool, slice)):
         return item
     if isinstance(item, (np.ndarray, list)):
-        item = _array(name, item)
+        item = _index_array_to_tensor(name, item)
         if item.size == 0 and item.dtype == dtypes.float64:
             item = xp.asarray(np.empty(item.shape, np.int64))
         is_integer = item.ndim == 0 and item.dtype != dtypes.bool
@@ -255,24 +258,28 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
     if hasattr(item, "__index__"):
         return item.__index__()
     rule = "an index must be an integer, a slice, None, Ellipsis, or an integer or boolean tensor"
-    raise IndexError(f"{rule}, got {arguments.shown(item)}")
+    raise IndexError(f"{rule}, got {arguments.format_argument(item)}")
 
 
-def _array(name: str, item: Any) -> Tensor:
+def _index_array_to_tensor(name: str, item: Any) -> Tensor:
     """Positions in an array or a list."""
     try:
-        return xp.asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
+        return (
+            xp.asarray(item)
+            if isinstance(item, np.ndarray)
+            else tensor_from_sequence(name, item, None)
+        )
     except (TypeError, OverflowError):
-        msg = f"positions must be integers or booleans, got {arguments.shown(item)}"
+        msg = f"positions must be integers or booleans, got {arguments.format_argument(item)}"
         raise IndexError(msg) from None
 
 
-def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """The view that a key without data cuts out; None for one with other entries in it."""
-    found = _cuts(x.spec.layout, items)
-    if found is None:
+    key_cuts = _basic_cuts(x.spec.layout, items)
+    if key_cuts is None:
         return None
-    cuts, first = found
+    cuts, first = key_cuts
     if x.spec.layout.is_tiled:
         key = list(items)
         for at, item in enumerate(items):
@@ -280,17 +287,17 @@ def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
                 bounds = (item.start, item.stop, item.step)
                 key[at] = tuple([None if bound is None else index(bound) for bound in bounds])
         return dispatch.call(_CUT[name], (x.spec, tuple(key)), (x,))
-    return dispatch.view(_INDEX[name], x, tuple(cuts), first)
+    return dispatch.call_view(_INDEX[name], x, tuple(cuts), first)
 
 
-def _view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
+def _basic_view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
     """The view that a key of integers, slices and None cuts out."""
-    found = _basic(name, x, items)
-    assert found is not None
-    return found
+    result = _basic_view_or_none(name, x, items)
+    assert result is not None
+    return result
 
 
-def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
+def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
     """A basic key, checked and with an entry for every dimension, and the slot where it begins.
 
     The entries are `Cut`s; of a tiled layout, they and the slot say nothing. None for a key with
@@ -304,7 +311,7 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
         kind = type(item)
         if kind is int or kind is slice:
             if dim == ndim:
-                _refuse_if_basic(items, shape)
+                _check_basic_key_length(items, shape)
                 return None
             size, stride = shape[dim], strides[dim]
             dim += 1
@@ -317,10 +324,10 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
             try:
                 start, stop, step = item.indices(size)
             except ValueError:
-                msg = f"the step of a slice must not be 0, got {arguments.shown(item)}"
+                msg = f"the step of a slice must not be 0, got {arguments.format_argument(item)}"
                 raise ValueError(msg) from None
             except TypeError:
-                msg = f"a slice must be of integers or None, got {arguments.shown(item)}"
+                msg = f"a slice must be of integers or None, got {arguments.format_argument(item)}"
                 raise TypeError(msg) from None
             count = (stop - start + step - (1 if step > 0 else -1)) // step
             if count > 0:
@@ -334,7 +341,7 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
             kinds = [*map(type, items)]
             rest = ndim - len(items) + kinds.count(type(None)) + 1
             if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
-                _refuse_if_basic(items, shape)
+                _check_basic_key_length(items, shape)
                 return None
             cuts += [(n, 1) for n in shape[dim : dim + rest]]
             dim += rest
@@ -343,7 +350,7 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
     if dim < ndim:
         cuts += [(n, 1) for n in shape[dim:]]
     if len(items) > MOST_ENTRIES:
-        _refuse_if_basic(items, shape)
+        _check_basic_key_length(items, shape)
         return None
     return cuts, first
 
@@ -351,16 +358,16 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
 _BASIC = {int, slice, type(None), type(...)}
 
 
-def _refuse_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _check_basic_key_length(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """The error for too many entries; a key that may have data in it is judged elsewhere."""
     if {*map(type, items)} <= _BASIC:
         raise plan.too_many_indices_error(len(items), shape)
 
 
-def iterate(x: Tensor) -> Iterator[Tensor]:
+def iterate_slices(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     layout = x.spec.layout
     if not layout.shape:
         raise prefix_operation_name("iter", TypeError("a tensor of rank 0 cannot be iterated over"))
-    view = dispatch.view
+    view = dispatch.call_view
     return (view(_ROW, x, None, at) for at in range(layout.shape[0]))

@@ -48,14 +48,14 @@ _KEEP = Assign("__reduce__")
 _PLACED = Relayout("from_dlpack")
 
 
-class _Unsaid:
+class _NotGiven:
     """The default of what a consumer may also give as None: reads as None."""
 
     def __repr__(self) -> str:
         return "None"
 
 
-_UNSAID: Any = _Unsaid()
+_UNSAID: Any = _NotGiven()
 
 
 def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array:
@@ -68,7 +68,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
         raise TypeError(msg)
-    copy = call_with_error_name("__array__", arguments.flag, "copy", copy)
+    copy = call_with_error_name("__array__", arguments.check_flag, "copy", copy)
     if not x.spec.layout.is_strided:
         if copy is False:
             what = "tiles" if x.spec.layout.is_tiled else "elements below a byte"
@@ -76,7 +76,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
             raise ValueError(msg)
         return to_numpy(ensure_strided("__array__", x), dtype)
     array: Array = x.memory
-    kind = array.dtype if dtype is None else _of_numpy(dtype)
+    kind = array.dtype if dtype is None else _numpy_dtype(dtype)
     if watched and (copy or kind != array.dtype) and copy is not False:
         layout = Layout.packed(x.shape, x.spec.layout.minor_to_major)
         instead = "" if kind != array.dtype else "leave out copy=True, and share the memory"
@@ -99,24 +99,24 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if watched:
         notify_export("__array__", x.spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return _read_only(array) if x.spec.layout.is_overlapping else array.view()
+    return _read_only_if_shared(array) if x.spec.layout.is_overlapping else array.view()
 
 
-def _read_only(array: Array) -> Array:
+def _read_only_if_shared(array: Array) -> Array:
     """Return a view for elements that share slots: others may not write what we may not."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-def handed_over(name: str, x: Tensor, array: Array) -> Array:
+def note_export(name: str, x: Tensor, array: Array) -> Array:
     """Return `array`, which a function called `name` made of `x`; note an export of its memory."""
     if watched and np.may_share_memory(array, x.memory):
         notify_export(name, x.spec, always=True)
     return array
 
 
-def _plain_memory(name: str, x: Tensor, refusal: type[Exception]) -> Array:
+def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     """Return the memory of `x` if NumPy may read it without asking `to_numpy`; else refuse."""
     spec = x.spec
     kind, octets = spec.dtype.kind, spec.dtype.itemsize
@@ -127,40 +127,40 @@ def _plain_memory(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     if not (on_host and known and spec.layout.is_strided):
         msg = f"{name}: not for {x.dtype} on the {x.device} in layout {truncate(x.layout)}"
         raise refusal(f"{msg}; use DLPack, or numpy.asarray()")
-    return _read_only(x.memory) if spec.layout.is_overlapping else x.memory
+    return _read_only_if_shared(x.memory) if spec.layout.is_overlapping else x.memory
 
 
-def array_interface(x: Tensor) -> dict[str, Any]:
+def array_interface_dict(x: Tensor) -> dict[str, Any]:
     """What NumPy's ``__array_interface__`` says of the memory on the CPU; strides in **bytes**.
 
     AttributeError on CUDA, of tiles, and of bfloat16, narrow types and complex numbers, for which
     NumPy asks `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
     """
-    memory = _plain_memory("__array_interface__", x, AttributeError)
+    memory = _memory_for_numpy("__array_interface__", x, AttributeError)
     if watched:
         notify_export("__array_interface__", x.spec)
     # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
     return {**memory.__array_interface__, "strides": memory.strides}
 
 
-def buffer(x: Tensor, _flags: int, /) -> memoryview:
+def memory_buffer(x: Tensor, _flags: int, /) -> memoryview:
     """The memory on the CPU for Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
 
     Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
     tensor is, or if its elements share slots. BufferError on CUDA, for tiles, and for bfloat16,
     narrow types and complex numbers.
     """
-    memory: Any = _plain_memory("__buffer__", x, BufferError)
+    memory: Any = _memory_for_numpy("__buffer__", x, BufferError)
     if watched:
         notify_export("__buffer__", x.spec)
     return memoryview(memory)
 
 
-def _of_numpy(dtype: Any) -> Any:
+def _numpy_dtype(dtype: Any) -> Any:
     try:
         return np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError, RecursionError):
-        msg = f"__array__: dtype must be one of NumPy's, got {arguments.shown(dtype)}"
+        msg = f"__array__: dtype must be one of NumPy's, got {arguments.format_argument(dtype)}"
         raise TypeError(msg) from None
 
 
@@ -173,11 +173,11 @@ def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Ten
     if device is None:
         raise_named_error("to_device", "device must be a device or its name, got None", TypeError)
     target = as_device(device, "to_device: device")
-    found = move_to_device(self, target)
+    result = move_to_device(self, target)
     if stream is not None:
         where = self.device if target == CPU else target
         backend_of(where).make_stream_wait("to_device", stream, where)
-    return found
+    return result
 
 
 def to_dlpack(
@@ -215,12 +215,12 @@ def to_dlpack(
     dl_device = None if dl_device is _UNSAID else dl_device
     copy = None if copy is _UNSAID else copy
     here = dlpack.dlpack_device(x)
-    wanted = here if dl_device is None else _pair("dl_device", dl_device)
+    wanted = here if dl_device is None else _as_integer_pair("dl_device", dl_device)
     if wanted not in (here, dlpack.HOST):
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
         raise BufferError(msg)
-    version = (0, 0) if max_version is None else _pair("max_version", max_version)
-    copy = call_with_error_name("__dlpack__", arguments.flag, "copy", copy)
+    version = (0, 0) if max_version is None else _as_integer_pair("max_version", max_version)
+    copy = call_with_error_name("__dlpack__", arguments.check_flag, "copy", copy)
     if wanted != here:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
@@ -256,10 +256,13 @@ def allow_negative_strides() -> ScopeContext[bool, bool]:
     return dlpack.NEGATIVE_STRIDES_SCOPE.scope_with_value(True)
 
 
-def _pair(argument: str, given: Any) -> tuple[int, int]:
-    pair = call_with_error_name("__dlpack__", arguments.integers, given, argument, none=False)
+def _as_integer_pair(argument: str, value: Any) -> tuple[int, int]:
+    pair = call_with_error_name("__dlpack__", arguments.as_integers, value, argument, none=False)
     if not isinstance(pair, tuple) or len(pair) != 2:
-        msg = f"__dlpack__: {argument} must be a pair of integers, got {arguments.shown(given)}"
+        msg = (
+            f"__dlpack__: {argument} must be a pair of integers, got "
+            f"{arguments.format_argument(value)}"
+        )
         raise TypeError(msg)
     return pair
 
@@ -306,18 +309,18 @@ def from_dlpack(
         except ValueError:  # memory that is closed
             shared = None
     if shared is None:
-        shared = _received(x, device, copy)
+        shared = _import_dlpack(x, device, copy)
     if layout is None:
         return shared
-    asked = arguments.layout(layout)
+    asked = arguments.as_layout_key(layout)
     copying = False if copy is False else None
     return dispatch.call(_PLACED, (shared.spec, asked, copying), (shared,))
 
 
-def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
+def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
     """What `from_dlpack` gives in the layout that comes."""
     target = None if device is None else as_device(device, "device")
-    copy = arguments.flag("copy", copy)
+    copy = arguments.check_flag("copy", copy)
     # Others' copies may have another form; ours has the same, where DLPack can say it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
     shared, is_copy = dlpack.import_tensor(x, copy=asked, to_host=target == CPU)
@@ -330,20 +333,23 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     return shared
 
 
-def _rebuilt(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tensor:
+def _unpickle_tensor(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tensor:
     """A tensor from what `reduced` gave, checked against its bytes: used by pickle."""
     x = call_with_error_name("from_storage", from_storage, octets, layout, dtype=dtype)
     if device == "cpu":
         return x
-    return next((move_to_device(x, found) for found in available_devices() if found == device), x)
+    return next(
+        (move_to_device(x, available) for available in available_devices() if available == device),
+        x,
+    )
 
 
-def _copied(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tensor:
+def _unpickle_tensor_copy(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tensor:
     """The same in memory that may be written to."""
-    return _rebuilt(dtype, layout, bytearray(octets), device)
+    return _unpickle_tensor(dtype, layout, bytearray(octets), device)
 
 
-def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
+def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     """What pickle keeps of a tensor: dtype, the text of its layout, and its bytes.
 
     From protocol 5 on the bytes are a buffer, which may go out of band: the memory of the tensor
@@ -368,11 +374,11 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
         octets.flags.writeable = x.spec.layout.is_overlapping or not is_readonly(x)
     said = (x.dtype.name, str(layout))
     if not late:
-        return _copied, (*said, octets.tobytes(), *device)
+        return _unpickle_tensor_copy, (*said, octets.tobytes(), *device)
     # joblib maps arrays of NumPy, and nothing else, into the memory of its processes. Otherwise
     # they are avoided: a wrong byte in what NumPy says of one may end the process that reads it.
     buffer = octets if "joblib" in sys.modules else import_lazily("pickle").PickleBuffer(octets)
-    return _rebuilt, (*said, buffer, *device)
+    return _unpickle_tensor, (*said, buffer, *device)
 
 
 _OUT_OF_BAND = 5
@@ -380,12 +386,12 @@ _OUT_OF_BAND = 5
 
 def dask_token(x: Tensor) -> tuple[Any, ...]:
     """Return what Dask tells tensors apart by, the same in each process: what pickles hold."""
-    _, (dtype, layout, octets, *device) = reduced(x, _OUT_OF_BAND)
+    _, (dtype, layout, octets, *device) = pickle_parts(x, _OUT_OF_BAND)
     summed = import_lazily("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
     return "tensorlayout", dtype, layout, summed, *device
 
 
-def size_in_memory(x: Tensor) -> int:
+def object_nbytes(x: Tensor) -> int:
     """The **bytes** of the object, and of its storage where it is no part of a larger one."""
     octets = x.spec.layout.nbytes(x.dtype)
     whole = x.home is None or x.home[0].nbytes == octets

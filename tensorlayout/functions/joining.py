@@ -88,7 +88,7 @@ def concat(
     parts = _tensors_to_join(arrays, dtype, casting)
     if axis is None:
         parts, axis = tuple(reshape(x, (-1,)) for x in parts), 0
-    dim = axis if type(axis) is int else arguments.integer("axis", axis)
+    dim = axis if type(axis) is int else arguments.as_integer("axis", axis)
     result = dispatch.call(_CONCAT, (dim, *map(_SPEC, parts)), parts)
     return result if out is None else store_in_out("concat", result, out)
 
@@ -118,12 +118,14 @@ def stack(
     """
     parts = _tensors_to_join(arrays, dtype, casting)
     if len({*map(_SPEC, parts)}) > 1 and any(x.shape != parts[0].shape for x in parts):
-        raise ValueError(f"shapes must be equal, got {arguments.shown([x.shape for x in parts])}")
-    dim = arguments.dim(axis, parts[0].ndim + 1)
+        raise ValueError(
+            f"shapes must be equal, got {arguments.format_argument([x.shape for x in parts])}"
+        )
+    dim = arguments.normalize_axis(axis, parts[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
     lead_shape = (1, *parts[0].spec.layout.shape)
-    parts = tuple([dispatch.view(_LEAD, x, lead_shape) for x in parts])
+    parts = tuple([dispatch.call_view(_LEAD, x, lead_shape) for x in parts])
     joined = dispatch.call(_STACK, (0, *map(_SPEC, parts)), parts)
     result = moveaxis(joined, 0, dim) if dim else joined
     return result if out is None else store_in_out("stack", result, out)
@@ -212,7 +214,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...
     """
     parts = as_tensors(*args, weak=False) if args else []
     shape = broadcast_shapes(*[x.shape for x in parts])
-    return tuple([dispatch.view(_BROADCAST, x, shape) for x in parts])
+    return tuple([dispatch.call_view(_BROADCAST, x, shape) for x in parts])
 
 
 def _map_tensors(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> Any:
@@ -327,8 +329,8 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> right
     Tensor([2, 4], dtype=int64, device='cpu', layout='(2,):(2,)+1')
     """
-    x = arguments.tensor(x)
-    dim = arguments.dim(axis, x.ndim)
+    x = arguments.as_tensor(x)
+    dim = arguments.normalize_axis(axis, x.ndim)
     if x.shape[dim] > _MOST_VIEWS:
         raise ValueError(f"at most {_MOST_VIEWS} tensors are made, got shape {x.shape}")
     return tuple(dispatch.call(_SELECT, (x.spec, dim, i), (x,)) for i in range(x.shape[dim]))
@@ -365,11 +367,11 @@ def array_split(
 
 
 def _split_along_axis(ary: Any, sections: Any, axis: Any, *, equal: bool) -> list[Tensor]:
-    x = arguments.tensor(ary)
-    dim = arguments.dim(axis, x.ndim)
+    x = arguments.as_tensor(ary)
+    dim = arguments.normalize_axis(axis, x.ndim)
     size, outer_slices = x.shape[dim], (slice(None),) * dim
     plain_sections = sections.tolist() if hasattr(sections, "tolist") else sections
-    bounds = arguments.integers(plain_sections, "indices_or_sections", none=False)
+    bounds = arguments.as_integers(plain_sections, "indices_or_sections", none=False)
     if isinstance(bounds, int):
         if bounds < 1:
             raise ValueError(f"the number of parts must be at least 1, got {bounds}")
@@ -421,7 +423,7 @@ def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
 
 
 def _split_with_min_rank(ary: Any, sections: Any, axis: int, min_rank: int) -> list[Tensor]:
-    x = arguments.tensor(ary)
+    x = arguments.as_tensor(ary)
     if x.ndim < min_rank:
         raise ValueError(f"needs a rank of at least {min_rank}, got shape {x.shape}")
     return _split_along_axis(x, sections, min(axis, x.ndim - 1), equal=True)

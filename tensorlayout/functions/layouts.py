@@ -42,10 +42,10 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
     >>> tl.to_layout(x, "{1,0:T(2,2)}").layout.required_size
     8
     """
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     if layout is None:
         raise TypeError("layout must say which, got None")
-    target_layout, copying = arguments.layout(layout), arguments.flag("copy", copy)
+    target_layout, copying = arguments.as_layout_key(layout), arguments.check_flag("copy", copy)
     return dispatch.call(_RELAYOUT, (x.spec, target_layout, copying), (x,))
 
 
@@ -61,10 +61,12 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
     Layout.parse('(2,2):(2,1)')
     """
     if type(a) is not Tensor:
-        a = arguments.tensor(a)
+        a = arguments.as_tensor(a)
     layout = None
     if not (type(order) is str and order == "K"):
-        layout = call_with_error_name("copy", arguments.in_order, order, a, a.spec.layout.shape)
+        layout = call_with_error_name(
+            "copy", arguments.layout_for_order, order, a, a.spec.layout.shape
+        )
     return dispatch.call(_COPY, (a.spec, layout, None), (a,))
 
 
@@ -96,9 +98,9 @@ def from_storage(
     parsed_layout = Layout.parse(layout) if isinstance(layout, str) else layout
     if not isinstance(parsed_layout, Layout):  # there is no shape yet for labels or an order
         rule = "layout must be a Layout or its text, which have a shape"
-        raise TypeError(f"{rule}, got {arguments.shown(layout)}")
+        raise TypeError(f"{rule}, got {arguments.format_argument(layout)}")
     spec = cpu_spec(kind, parsed_layout)
-    if arguments.truth("fill_padding", fill_padding):
+    if arguments.check_bool("fill_padding", fill_padding):
         check_padding_for_dtype(parsed_layout, kind)
     octets = bytes_of_buffer("storage", storage)
     required = parsed_layout.nbytes(kind)
@@ -108,7 +110,7 @@ def from_storage(
         raise ValueError(f"layout {parsed_layout} of {kind} {required_text}, {available_text}")
     tensor = tensor_over_buffer(octets, spec, parsed_layout)
     if fill_padding:
-        write_padding(arguments.writable(tensor))
+        write_padding(arguments.check_writable(tensor))
     return tensor
 
 
@@ -127,10 +129,12 @@ def tensor_over_buffer(octets: Array, spec: TensorSpec, layout: Layout) -> Tenso
 def bytes_of_buffer(argument: str, buffer: Any) -> Array:
     """The bytes of a buffer, which cannot be resized, closed or freed while they are in use."""
     if isinstance(buffer, Tensor):  # a buffer only from Python 3.12 on
-        raise TypeError(f"{argument} must be a buffer or an array, got {arguments.shown(buffer)}")
+        raise TypeError(
+            f"{argument} must be a buffer or an array, got {arguments.format_argument(buffer)}"
+        )
     try:
         return buffer_as_bytes(buffer)
     except TypeError as error:
-        raise TypeError(f"{argument} {error}, got {arguments.shown(buffer)}") from None
+        raise TypeError(f"{argument} {error}, got {arguments.format_argument(buffer)}") from None
     except ValueError as error:
         raise ValueError(f"the {argument} {error}") from None

@@ -54,7 +54,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     >>> tl.matrix_transpose(tl.zeros((5, 2, 3))).layout
     Layout.parse('(5,3,2):(6,1,3)')
     """
-    return dispatch.view(_TRANSPOSE, arguments.tensor(x), None)
+    return dispatch.call_view(_TRANSPOSE, arguments.as_tensor(x), None)
 
 
 def transpose_matrix_layout(layout: Layout, _: None) -> Layout:
@@ -93,18 +93,18 @@ def _contracted_axes(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes of operands of two ranks, counted from the front."""
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
-        count = arguments.integer("axes", axes)
+        count = arguments.as_integer("axes", axes)
         if not 0 <= count <= min(first_rank, second_rank):
             rule = f"must be from 0 to {min(first_rank, second_rank)} (the ranks)"
-            raise ValueError(f"axes {rule}, got {arguments.shown(count)}")
+            raise ValueError(f"axes {rule}, got {arguments.format_argument(count)}")
         return tuple(range(first_rank - count, first_rank)), tuple(range(count))
     try:
-        left_axes, right_axes = (arguments.integers(n, "axes", none=False) for n in axes)
+        left_axes, right_axes = (arguments.as_integers(n, "axes", none=False) for n in axes)
     except (TypeError, ValueError):
         rule = "axes must be an integer or two sequences of integers"
-        raise TypeError(f"{rule}, got {arguments.shown(axes)}") from None
-    left_dims = arguments.dims(left_axes, first_rank, "axes")
-    right_dims = arguments.dims(right_axes, second_rank, "axes")
+        raise TypeError(f"{rule}, got {arguments.format_argument(axes)}") from None
+    left_dims = arguments.normalize_axes(left_axes, first_rank, "axes")
+    right_dims = arguments.normalize_axes(right_axes, second_rank, "axes")
     if len(left_dims) != len(right_dims):
         raise ValueError(
             f"axes must have equal lengths for both operands, got {left_dims} and {right_dims}"
@@ -122,12 +122,12 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return sum_of_products(_VECDOT, x1, x2, axis=arguments.integer("axis", axis))
+    return sum_of_products(_VECDOT, x1, x2, axis=arguments.as_integer("axis", axis))
 
 
 def sum_of_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
     """Carry out a product of tensors, or of a tensor and what stands for one."""
     if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
         return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))
-    call = partial(dispatch.library, operation, **options)
+    call = partial(dispatch.call_library, operation, **options)
     return call_product_allowing_bools(call, *as_tensors(a, b))

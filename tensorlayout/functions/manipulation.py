@@ -36,7 +36,7 @@ def _permute_layout(layout: Layout, axes: tuple[int, ...] | None) -> Layout:
         return layout.permute(range(layout.ndim)[::-1])
     if len(axes) != layout.ndim:
         rule = f"must be a permutation of {layout.ndim} dimensions"
-        raise ValueError(f"axes {rule}, got {arguments.shown(axes)}")
+        raise ValueError(f"axes {rule}, got {arguments.format_argument(axes)}")
     return layout.permute(normalize_dims(axes, layout.ndim, "axes"))
 
 
@@ -73,7 +73,7 @@ def _squeeze_layout(layout: Layout, axis: int | tuple[int, ...] | None) -> Layou
 def _broadcast_layout(layout: Layout, shape: tuple[int, ...]) -> Layout:
     added_dims = len(shape) - layout.ndim
     sizes = zip(layout.shape, shape[added_dims:], strict=True) if added_dims >= 0 else [(0, -1)]
-    shape_text = arguments.shown(shape)
+    shape_text = arguments.format_argument(shape)
     if min(shape, default=0) < 0:
         raise ValueError(f"shape must hold no negative sizes, got {shape_text}")
     if any(n not in (1, m) for n, m in sizes):
@@ -86,7 +86,7 @@ def _sliding_window_layout(layout: Layout, window_and_axis: tuple[Any, Any]) -> 
     sizes = (window,) if isinstance(window, int) else window
     dims = normalize_dims(axis, layout.ndim)
     if len(sizes) != len(dims):
-        sizes_text = f"window_shape {arguments.shown(sizes)} and axis {dims}"
+        sizes_text = f"window_shape {arguments.format_argument(sizes)} and axis {dims}"
         raise ValueError(f"{sizes_text} must have equal lengths")
     return layout.sliding_window(sizes, dims)
 
@@ -118,8 +118,8 @@ _RESHAPE = Reshape()
 
 def _call_view(operation: Operation, x: Any, static: Any) -> Tensor:
     if type(x) is not Tensor:
-        x = arguments.tensor(x)
-    return dispatch.view(operation, x, static)
+        x = arguments.as_tensor(x)
+    return dispatch.call_view(operation, x, static)
 
 
 # --- orders of dimensions ----------------------------------------------------------------------
@@ -137,7 +137,7 @@ def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.transpose(tl.zeros((2, 3, 4))).layout
     Layout.parse('(4,3,2):(1,4,12)')
     """
-    dims = arguments.integers(axes, "axes")
+    dims = arguments.as_integers(axes, "axes")
     return _call_view(_PERMUTE, a, (dims,) if isinstance(dims, int) else dims)
 
 
@@ -154,8 +154,8 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
     >>> tl.moveaxis(tl.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    sources = arguments.integers(source, "source", none=False)
-    destinations = arguments.integers(destination, "destination", none=False)
+    sources = arguments.as_integers(source, "source", none=False)
+    destinations = arguments.as_integers(destination, "destination", none=False)
     return _call_view(_MOVE, a, (sources, destinations))
 
 
@@ -169,9 +169,9 @@ def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor
     >>> tl.rollaxis(tl.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
-    a = arguments.tensor(a)
-    dim = arguments.dim(axis, a.ndim)
-    target = arguments.integer("start", start)
+    a = arguments.as_tensor(a)
+    dim = arguments.normalize_axis(axis, a.ndim)
+    target = arguments.as_integer("start", start)
     if not -a.ndim <= target <= a.ndim:
         raise ValueError(f"start must be from {-a.ndim} to {a.ndim}, got {target}")
     target += a.ndim if target < 0 else 0
@@ -188,9 +188,9 @@ def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
     >>> tl.swapaxes(tl.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    a = arguments.tensor(a)
-    first = arguments.dim(axis1, a.ndim, "axis1")
-    second = arguments.dim(axis2, a.ndim, "axis2")
+    a = arguments.as_tensor(a)
+    first = arguments.normalize_axis(axis1, a.ndim, "axis1")
+    second = arguments.normalize_axis(axis2, a.ndim, "axis2")
     order = [*range(a.ndim)]
     order[first], order[second] = second, first
     return permute_dims(a, order)
@@ -206,7 +206,7 @@ def flip(m: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.flip(tl.asarray([1, 2, 3]))
     Tensor([3, 2, 1], dtype=int64, device='cpu', layout='(3,):(-1,)+2')
     """
-    return _call_view(_FLIP, m, arguments.integers(axis))
+    return _call_view(_FLIP, m, arguments.as_integers(axis))
 
 
 def flipud(m: Tensor) -> Tensor:
@@ -243,11 +243,11 @@ def rot90(m: Tensor, k: SupportsIndex = 1, axes: Integers = (0, 1)) -> Tensor:
     Tensor([[2, 4],
             [1, 3]], dtype=int64, device='cpu', layout='(2,2):(-1,2)+1')
     """
-    m = arguments.tensor(m)
-    plane = arguments.dims(axes, m.ndim, "axes")
+    m = arguments.as_tensor(m)
+    plane = arguments.normalize_axes(axes, m.ndim, "axes")
     if len(plane) != 2:
-        raise ValueError(f"axes must be two, got {arguments.shown(axes)}")
-    turns = arguments.integer("k", k) % 4
+        raise ValueError(f"axes must be two, got {arguments.format_argument(axes)}")
+    turns = arguments.as_integer("k", k) % 4
     if turns % 2 == 0:
         return flip(m, plane if turns else ())
     if turns == 1:
@@ -268,7 +268,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
     Layout.parse('(3,2):(0,1)')
     """
-    return _call_view(_BROADCAST, array, arguments.shape(shape))
+    return _call_view(_BROADCAST, array, arguments.as_shape(shape))
 
 
 def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
@@ -280,9 +280,11 @@ def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
     >>> tl.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    shapes = [arguments.shape(shape) for shape in args]
+    shapes = [arguments.as_shape(shape) for shape in args]
     if any(n < 0 for shape in shapes for n in shape):
-        raise ValueError(f"shape must hold no negative sizes, got {arguments.shown(shapes)}")
+        raise ValueError(
+            f"shape must hold no negative sizes, got {arguments.format_argument(shapes)}"
+        )
     return broadcast_shape(shapes)
 
 
@@ -296,7 +298,7 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    return _call_view(_EXPAND, a, arguments.integers(axis, none=False))
+    return _call_view(_EXPAND, a, arguments.as_integers(axis, none=False))
 
 
 def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
@@ -309,7 +311,7 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
     (3,)
     """
-    return _call_view(_SQUEEZE, a, arguments.integers(axis))
+    return _call_view(_SQUEEZE, a, arguments.as_integers(axis))
 
 
 def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> Tensor:
@@ -324,8 +326,8 @@ def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> T
     Tensor([[0, 1, 2],
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
-    sizes = arguments.integers(window_shape, "window_shape", none=False)
-    return _call_view(_WINDOW, x, (sizes, arguments.integers(axis)))
+    sizes = arguments.as_integers(window_shape, "window_shape", none=False)
+    return _call_view(_WINDOW, x, (sizes, arguments.as_integers(axis)))
 
 
 def diagonal(
@@ -342,9 +344,9 @@ def diagonal(
     Layout.parse('(2,):(3,)')
     """
     if not (type(offset) is type(axis1) is type(axis2) is int):
-        offset = arguments.integer("offset", offset)
-        axis1 = arguments.integer("axis1", axis1)
-        axis2 = arguments.integer("axis2", axis2)
+        offset = arguments.as_integer("offset", offset)
+        axis1 = arguments.as_integer("axis1", axis1)
+        axis2 = arguments.as_integer("axis2", axis2)
     return _call_view(_DIAGONAL, a, (offset, axis1, axis2))
 
 
@@ -365,10 +367,10 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
             [3, 4, 5]], dtype=int64, device='cpu')
     """
     if type(a) is not Tensor:
-        a = arguments.tensor(a)
-    sizes = arguments.integers(shape, "shape", none=False)
-    copying = arguments.flag("copy", copy)
-    if not arguments.by_columns(order, "CFA", a):
+        a = arguments.as_tensor(a)
+    sizes = arguments.as_integers(shape, "shape", none=False)
+    copying = arguments.check_flag("copy", copy)
+    if not arguments.is_column_major_order(order, "CFA", a):
         return dispatch.call(_RESHAPE, (a.spec, sizes, copying), (a,))
     transposed = permute_dims(a)
     reversed_shape = sizes if isinstance(sizes, int) else sizes[::-1]
@@ -393,8 +395,8 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
 
 def flatten_in_order(a: Tensor, order: str, copy: bool | None) -> Tensor:
     """The elements of `a` in one row, for `ravel` and ``x.flatten()``."""
-    a = arguments.tensor(a)
-    if arguments.by_columns(order, "CFAK", a):
+    a = arguments.as_tensor(a)
+    if arguments.is_column_major_order(order, "CFAK", a):
         a = permute_dims(a)
     elif order == "K":
         a = permute_dims(a, a.spec.layout.minor_to_major[::-1])

@@ -28,8 +28,8 @@ def apply_along_axis(
     Tensor([3, 7], dtype=int64, device='cpu')
     """
     arguments.check_callable(func1d, "func1d")
-    x = arguments.tensor(arr)
-    dim = arguments.dim(axis, x.ndim)
+    x = arguments.as_tensor(arr)
+    dim = arguments.normalize_axis(axis, x.ndim)
     outer_shape = (*x.shape[:dim], *x.shape[dim + 1 :])
     lines = xp.reshape(xp.moveaxis(x, dim, -1), (-1, x.shape[dim]))
     if not lines.shape[0]:
@@ -55,8 +55,8 @@ def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Inte
              [8.]]], dtype=float64, device='cpu')
     """
     arguments.check_callable(func, "func")
-    x = arguments.tensor(a)
-    for axis in arguments.dims(axes, x.ndim, "axes"):
+    x = arguments.as_tensor(a)
+    for axis in arguments.normalize_axes(axes, x.ndim, "axes"):
         result = func(x, axis)
         x = result if result.ndim == x.ndim else xp.expand_dims(result, axis)
     return x

@@ -30,7 +30,7 @@ from tensorlayout.functions import (
     sorting,
 )
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.fuse import check_known
+from tensorlayout.functions.fuse import check_not_symbolic
 from tensorlayout.functions.linear_algebra import transpose_matrix_layout
 from tensorlayout.functions.transfers import move_to_cpu, move_to_device
 from tensorlayout.layout import Layout
@@ -114,7 +114,9 @@ _METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # which type checkers take 
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
-    if type(other) is not Tensor and not (isinstance(other, np.ndarray) and dispatch.takes(other)):
+    if type(other) is not Tensor and not (
+        isinstance(other, np.ndarray) and dispatch.is_supported_operand(other)
+    ):
         return NotImplemented
     try:
         return xp.matmul(self, other)
@@ -133,7 +135,7 @@ def _imatmul(self: Tensor, other: Any, /) -> Any:
             f"{self.shape}"
         )
         raise (TypeError if product.dtype != self.dtype else ValueError)(msg)
-    arguments.writable(self)[...] = product
+    arguments.check_writable(self)[...] = product
     return self
 
 
@@ -149,22 +151,22 @@ _MATRIX_TRANSPOSE = View("mT", transpose_matrix_layout)
 
 def _transpose(self: Tensor) -> Tensor:
     """The transpose of a matrix: a view. ValueError at any other rank."""
-    return dispatch.view(_TRANSPOSE, self, None)
+    return dispatch.call_view(_TRANSPOSE, self, None)
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
     """The last two dimensions exchanged: a view. ValueError below rank 2."""
-    return dispatch.view(_MATRIX_TRANSPOSE, self, None)
+    return dispatch.call_view(_MATRIX_TRANSPOSE, self, None)
 
 
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None:
-        arguments.choice("api_version", api_version, API_VERSIONS)
+        arguments.check_choice("api_version", api_version, API_VERSIONS)
     return sys.modules["tensorlayout"]
 
 
 def _to_python_scalar(self: Tensor, python_type: type) -> Any:
-    check_known(self, python_type.__name__)
+    check_not_symbolic(self, python_type.__name__)
     if self.size != 1 or self.ndim != 0:
         raise TypeError(f"{python_type.__name__}: needs a tensor of rank 0, got shape {self.shape}")
     if dtypes.is_in_category(self.dtype, "complex floating") and python_type in (int, float):
@@ -175,7 +177,7 @@ def _to_python_scalar(self: Tensor, python_type: type) -> Any:
 
 
 def _bool(self: Tensor) -> bool:
-    check_known(self, "bool")
+    check_not_symbolic(self, "bool")
     if self.size != 1:
         count_text = "several elements is" if self.size else "no elements is"
         msg = (
@@ -215,7 +217,7 @@ def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
 
 
 def _divmod(self: Tensor, other: Any, /) -> Any:
-    if not dispatch.takes(other):
+    if not dispatch.is_supported_operand(other):
         return NotImplemented
     return self // other, self % other
 
@@ -225,7 +227,7 @@ def _rdivmod(self: Tensor, other: Any, /) -> Any:
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
-    item = arguments.operand(value)
+    item = arguments.as_operand(value)
     if isinstance(item, Tensor) and item.device != self.device:
         item = move_to_device(item, self.device)
     return bool(xp.any(xp.equal(self, item)))
@@ -236,7 +238,7 @@ class SpecialMethods(Methods):
 
     __array__ = interchange.to_numpy
     __bool__ = _bool
-    __buffer__ = interchange.buffer
+    __buffer__ = interchange.memory_buffer
     __bytes__ = methods_of_arrays.tobytes
     __complex__ = _complex
     __dask_tokenize__ = interchange.dask_token
@@ -245,7 +247,7 @@ class SpecialMethods(Methods):
     __float__ = _float
     __index__ = _index
     __int__ = _int
-    __iter__ = indexing.iterate
+    __iter__ = indexing.iterate_slices
     __round__ = _round
     _repr_html_ = printing.format_html
     to_device = interchange.to_device
@@ -255,10 +257,10 @@ def bind_tensor_methods() -> None:
     """Give `Tensor` its computing methods."""
     methods_by_name: dict[str, Any] = {}
     for name, function in (_OPERATORS | _COMPARISONS).items():
-        methods_by_name[f"__{name}__"] = dispatch.operator(function.operation)
+        methods_by_name[f"__{name}__"] = dispatch.make_operator(function.operation)
     for name, function in _OPERATORS.items():
-        methods_by_name[f"__r{name}__"] = dispatch.reflected(function.operation)
-        methods_by_name[f"__i{name}__"] = dispatch.in_place(function.operation)
+        methods_by_name[f"__r{name}__"] = dispatch.make_reflected_operator(function.operation)
+        methods_by_name[f"__i{name}__"] = dispatch.make_in_place_operator(function.operation)
     for name, method in methods_by_name.items():
         method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     methods_by_name |= {
@@ -272,11 +274,11 @@ def bind_tensor_methods() -> None:
         "__imatmul__": _imatmul,
         "__getitem__": indexing.getitem,
         "__setitem__": indexing.setitem,
-        "__reduce__": interchange.reduced,
-        "__reduce_ex__": interchange.reduced,
-        "__array_interface__": property(interchange.array_interface),
+        "__reduce__": interchange.pickle_parts,
+        "__reduce_ex__": interchange.pickle_parts,
+        "__array_interface__": property(interchange.array_interface_dict),
         "__cuda_array_interface__": property(cuda_array.export_cuda_interface),
-        "__sizeof__": interchange.size_in_memory,
+        "__sizeof__": interchange.object_nbytes,
         "__repr__": printing.format_repr,
         "__str__": printing.format_str,
         "__format__": printing.format_with_spec,

@@ -86,20 +86,20 @@ def view(a: Tensor, dtype: Any = None) -> Any:
     if isinstance(dtype, (int, tuple, list)):
         raise TypeError("takes a dtype; for another shape use reshape(…, copy=False)")
     if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
-        return interchange.handed_over("view", a, interchange.to_numpy(a).view(dtype))
-    a = arguments.tensor(a)
+        return interchange.note_export("view", a, interchange.to_numpy(a).view(dtype))
+    a = arguments.as_tensor(a)
     kind = a.dtype if dtype is None else dtypes.as_dtype(dtype, "dtype")
     return dispatch.call(_VIEW, (a.spec, kind), (a,))
 
 
 def fill(a: Tensor, value: ArrayLike) -> None:
     """Each element made `value`, a number or a tensor of rank 0, in place."""
-    number = arguments.operand(value)
+    number = arguments.as_operand(value)
     if isinstance(number, Tensor):
         if number.ndim:
             raise ValueError(f"value must be one number, got shape {number.shape}; use x[...] = y")
         number = move_to_device(number, a.device)
-    arguments.writable(a)
+    arguments.check_writable(a)
     kind = number.spec if isinstance(number, Tensor) else type(number)
     dispatch.call(_FILL, (a.spec, kind), (a, number))
 
@@ -117,13 +117,15 @@ def item(a: Tensor, *index: Integers) -> Any:
             raise ValueError(f"needs an index unless there is one element, got shape {a.shape}")
         element = xp.reshape(a, ())
     else:
-        indices = tuple([arguments.integer("index", i) for i in key])
+        indices = tuple([arguments.as_integer("index", i) for i in key])
         if len(indices) == 1 and a.ndim != 1:
             if not -a.size <= indices[0] < a.size:
                 raise IndexError(f"index {indices[0]} is out of bounds for {a.size} elements")
             indices = tuple(map(int, np.unravel_index(indices[0] % a.size, a.shape)))
         if len(indices) != a.ndim:
-            raise ValueError(f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
+            raise ValueError(
+                f"needs {a.ndim} integers, or one, got {arguments.format_argument(index)}"
+            )
         source = ensure_strided("__array__", a) if a.spec.layout.slot_bits is not None else a
         element = indexing.getitem(source, indices)
     return tolist(element)
@@ -158,7 +160,7 @@ def clip(
 
     `min`, `max`: other names of `a_min`, `a_max`.
     """
-    a = arguments.tensor(a)
+    a = arguments.as_tensor(a)
     least, most = (
         _choose_argument_alias(a, "a_min", a_min, "min", min),
         _choose_argument_alias(a, "a_max", a_max, "max", max),
@@ -180,7 +182,7 @@ def _choose_argument_alias(
     if first_value is not None and second_value is not None:
         raise ValueError(f"{first_name} and {second_name} are two names of one argument, got both")
     bound = second_value if first_value is None else first_value
-    is_sequence = arguments.is_array(bound) or isinstance(bound, (list, tuple))
+    is_sequence = arguments.is_foreign_array(bound) or isinstance(bound, (list, tuple))
     return as_tensor_on_device_of(bound, a) if is_sequence else bound
 
 
@@ -195,7 +197,7 @@ def sort(
 ) -> None:
     """The elements of `a` put in order along `axis`, in place: `tl.sort` gives a new tensor."""
     result = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
-    arguments.writable(a)
+    arguments.check_writable(a)
     dispatch.call(_SORT, (a.spec, result.spec), (a, result))
 
 

@@ -43,7 +43,7 @@ _NANCUMPROD = Scan("nancumprod", "numeric", "prod", "sum")
 
 def _replace_nan(a: Any, value: int) -> Tensor:
     """Return `a` with `value` in place of NaN."""
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     return xp.where(xp.isnan(x), value, x) if _may_hold_nan(x) else x
 
 
@@ -159,7 +159,7 @@ def _nan_extreme(
     where: Any,
 ) -> Tensor:
     """Carry out a minimum or maximum; an `initial` of NaN counts as none."""
-    name, x = operation.name, arguments.tensor(a)
+    name, x = operation.name, arguments.as_tensor(a)
     if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
     if initial is None and (where is None or where is True) and x.dtype != dtypes.bool:
@@ -213,7 +213,7 @@ def _nan_extreme_position(
 ) -> Tensor:
     """Return the position of the first element that equals the extreme."""
     x = bools_to_integers(a, dtypes.uint8)
-    keeps_dims = arguments.truth("keepdims", keepdims)
+    keeps_dims = arguments.check_bool("keepdims", keepdims)
     extreme = call_reduction(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and xp.any(xp.isnan(extreme)):
         raise ValueError(f"all elements along axis {axis} are NaN")

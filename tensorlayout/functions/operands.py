@@ -24,7 +24,7 @@ def refuse_unsupported_arguments(**options: Any) -> None:
     """Raise TypeError that names the first argument that is not left out."""
     for argument, value in options.items():
         if value is not None and not (value is False and argument in _FLAGS):
-            raise TypeError(f"takes no {argument}={arguments.shown(value)} with tensors")
+            raise TypeError(f"takes no {argument}={arguments.format_argument(value)} with tensors")
 
 
 def check_finite(number: Any, kind: dtypes.DType) -> None:
@@ -40,7 +40,7 @@ def as_tensors(*operands: Any, weak: bool = True) -> list[Tensor]:
     first = next((x for x in operands if isinstance(x, Tensor)), None)
     if first is None:
         arrays = (x for x in operands if isinstance(x, (np.ndarray, np.generic)))
-        first = arguments.tensor(next(arrays, operands[0] if operands else None))
+        first = arguments.as_tensor(next(arrays, operands[0] if operands else None))
     return [
         x if isinstance(x, Tensor) else as_tensor_on_device_of(x, first, weak=weak)
         for x in operands
@@ -50,7 +50,7 @@ def as_tensors(*operands: Any, weak: bool = True) -> list[Tensor]:
 def as_tensor_sequence(value: Any, argument: str = "arrays") -> list[Tensor]:
     """A sequence of tensors (such as a tensor), or of what stands for some; at least one."""
     if not isinstance(value, Iterable):
-        raise TypeError(f"{argument} must be a sequence, got {arguments.shown(value)}")
+        raise TypeError(f"{argument} must be a sequence, got {arguments.format_argument(value)}")
     items = list(value)
     if not items:
         raise ValueError(f"{argument} must hold at least one tensor, got none")
@@ -59,11 +59,11 @@ def as_tensor_sequence(value: Any, argument: str = "arrays") -> list[Tensor]:
 
 def operand_and_dim(x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
     """Return a tensor and the dimension `axis` of it; for None its elements in index order."""
-    operand: Tensor = x if type(x) is Tensor else arguments.tensor(x)
+    operand: Tensor = x if type(x) is Tensor else arguments.as_tensor(x)
     rank = len(operand.spec.layout.shape)
     if axis is None:
         return operand if rank == 1 else reshape(operand, (-1,)), 0
-    return operand, arguments.dim(axis, rank)
+    return operand, arguments.normalize_axis(axis, rank)
 
 
 def flatten_operands(*operands: Any, weak: bool = True) -> list[Tensor]:
@@ -73,7 +73,7 @@ def flatten_operands(*operands: Any, weak: bool = True) -> list[Tensor]:
 
 def integers_to_float(x: Any) -> Tensor:
     """`x`, integers and bool as float64."""
-    operand = arguments.tensor(x)
+    operand = arguments.as_tensor(x)
     if dtypes.is_in_category(operand.dtype, "integer or boolean"):
         return astype(operand, dtypes.float64)
     return operand
@@ -81,7 +81,7 @@ def integers_to_float(x: Any) -> Tensor:
 
 def bools_to_integers(x: Any, kind: dtypes.DType = dtypes.int64) -> Tensor:
     """`x`, bool as integers, which can be added and have an order."""
-    operand = arguments.tensor(x)
+    operand = arguments.as_tensor(x)
     return astype(operand, kind) if operand.dtype == dtypes.bool else operand
 
 
@@ -107,7 +107,7 @@ def mean_dtype(x: Tensor, dtype: Any) -> dtypes.DType:
     """The dtype of a mean: the one asked for, that of `x`, or float64."""
     if dtype is None:
         return x.dtype if dtypes.is_in_category(x.dtype, "floating-point") else dtypes.float64
-    kind = arguments.dtype_in("floating-point", dtype)
+    kind = arguments.as_dtype_in_category("floating-point", dtype)
     if x.dtype.kind == "c" and dtypes.is_in_category(kind, "real floating"):
         raise TypeError(f"{x.dtype} cannot become {kind}; take real() or abs() first")
     return kind
@@ -123,9 +123,9 @@ def as_tensor_on_device_of(x: Any, other: Tensor, *, weak: bool = True) -> Tenso
         x = x[()]
     if isinstance(x, (list, tuple)) or (type(x) in dtypes.SCALARS and not weak):
         return asarray(x, device=other.device)
-    operand = arguments.operand(x)
+    operand = arguments.as_operand(x)
     if isinstance(operand, Tensor):
-        arguments.refuse_arrays((x,), other.device)
+        arguments.check_no_arrays((x,), other.device)
         return move_to_device(operand, other.device) if isinstance(x, np.generic) else operand
     kind = dtypes.promote_with_scalar(other.dtype, type(operand))
     try:

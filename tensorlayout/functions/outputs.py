@@ -25,7 +25,7 @@ def _convert_to_requested_kind(
     """The dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
-    kind = arguments.dtype_in("numeric", dtype)
+    kind = arguments.as_dtype_in_category("numeric", dtype)
     if dtypes.dtype_kind(kind) != dtypes.dtype_kind(dtypes.promote_dtypes(x.dtype, kind)):
         x = copy_tensor(function_name, x, None, kind)
     return x, kind
@@ -43,13 +43,13 @@ def call_reduction(
         try:
             return compile_call(operation, x.spec, axis, keepdims, None, *static)(x)
         except REFUSALS as error:
-            raise dispatch.refused(operation, error) from None
-    x, kind = _convert_to_requested_kind(operation.name, arguments.tensor(x), dtype)
+            raise dispatch.named_error(operation, error) from None
+    x, kind = _convert_to_requested_kind(operation.name, arguments.as_tensor(x), dtype)
     if not operation.single:
-        axis = arguments.integers(axis)
+        axis = arguments.as_integers(axis)
     elif axis is not None:
-        axis = arguments.integer("axis", axis)
-    keeps_dims = arguments.truth("keepdims", keepdims)
+        axis = arguments.as_integer("axis", axis)
+    keeps_dims = arguments.check_bool("keepdims", keepdims)
     return dispatch.call(operation, (x.spec, axis, keeps_dims, kind, *static), (x,))
 
 
@@ -62,16 +62,16 @@ def call_scan(
     ):
         key = (x.spec, axis, include_initial, include_initial, None)
         return dispatch.call(operation, key, (x,))
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     if x.dtype == dtypes.bool:
         x = astype(x, dtypes.int64)
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"axis must be given for a tensor of rank {x.ndim}")
         axis = 0
-    dim = arguments.integer("axis", axis)
+    dim = arguments.as_integer("axis", axis)
     x, kind = _convert_to_requested_kind(operation.name, x, dtype)
-    initial = arguments.truth("include_initial", include_initial)
+    initial = arguments.check_bool("include_initial", include_initial)
     return dispatch.call(operation, (x.spec, dim, initial, initial, kind), (x,))
 
 
@@ -87,7 +87,7 @@ def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
     """Return `out` with the `found` of a function `name` in it; `found` itself for None."""
     if out is None:
         return result
-    destination = arguments.tensor(out, "out")
+    destination = arguments.as_tensor(out, "out")
     if destination.shape != result.shape:
         raise ValueError(
             f"out must have the shape of the result, {result.shape}, got {destination.shape}"
@@ -101,16 +101,16 @@ def store_in_out_where(
     function_name: str, result: Tensor, out: Any, casting: str, where: Any
 ) -> Tensor:
     """Return `out` with `found` written into it where `where` is true; else new, 0 elsewhere."""
-    destination = None if out is None else arguments.tensor(out, "out")
+    destination = None if out is None else arguments.as_tensor(out, "out")
     kind = result.dtype if destination is None else destination.dtype
     check_cast(result.dtype, kind, casting)
     if where is not True:
         condition = where if type(where) is Tensor else np.asarray(where)
-        mask = arguments.tensor(condition, "where")
+        mask = arguments.as_tensor(condition, "where")
         if mask.dtype != dtypes.bool:
             raise TypeError(f"where must be of bool, got {mask.dtype}")
         unselected = (False if kind == dtypes.bool else 0) if destination is None else destination
-        result = dispatch.elementwise(
+        result = dispatch.call_elementwise(
             WHERE, move_to_device(mask, result.device), astype(result, kind, copy=False), unselected
         )
     if destination is None:
@@ -131,5 +131,5 @@ def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None
 
 
 def _assign_result(function_name: str, result: Tensor, out: Tensor) -> None:
-    arguments.writable(out)
+    arguments.check_writable(out)
     dispatch.call(dispatch.assignment(function_name), (out.spec, result.spec), (out, result))

@@ -42,8 +42,8 @@ def pad(
     >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")
     Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(array)
-    arguments.choice("mode", mode, _PAD_MODES)
+    x = arguments.as_tensor(array)
+    arguments.check_choice("mode", mode, _PAD_MODES)
     widths = _normalize_pad_widths(pad_width, x.ndim)
     if mode == "constant":
         return _pad_with_constants(x, widths, 0 if constant_values is None else constant_values)
@@ -63,7 +63,9 @@ def _pad_with_constants(
     fillers = _broadcast_per_side("constant_values", constant_values, x.ndim)
     large = fillers.dtype == object and {int} == {type(n) for n in fillers.flat}
     if fillers.dtype.kind not in "biufcV" and not large:
-        raise TypeError(f"constant_values must be numbers, got {arguments.shown(constant_values)}")
+        raise TypeError(
+            f"constant_values must be numbers, got {arguments.format_argument(constant_values)}"
+        )
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
     values = [fillers.item(dim_and_side) for dim_and_side in sides]
     for value in values:
@@ -86,7 +88,7 @@ def _pad_with_constants(
 def _normalize_pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     if isinstance(pad_width, Mapping):
         widths_by_dim = {
-            arguments.dim(arguments.integer("pad_width", d), ndim): pair
+            arguments.normalize_axis(arguments.as_integer("pad_width", d), ndim): pair
             for d, pair in pad_width.items()
         }
         pad_width = [
@@ -94,9 +96,11 @@ def _normalize_pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], .
         ]
     widths = _broadcast_per_side("pad_width", pad_width, ndim)
     if widths.dtype.kind not in "iu":
-        raise TypeError(f"pad_width must be integers, got {arguments.shown(pad_width)}")
+        raise TypeError(f"pad_width must be integers, got {arguments.format_argument(pad_width)}")
     if (widths < 0).any():
-        raise ValueError(f"pad_width must not be negative, got {arguments.shown(pad_width)}")
+        raise ValueError(
+            f"pad_width must not be negative, got {arguments.format_argument(pad_width)}"
+        )
     return tuple([(int(before), int(after)) for before, after in widths])
 
 
@@ -108,4 +112,4 @@ def _broadcast_per_side(argument: str, value: Any, ndim: int) -> Any:
         return np.broadcast_to(np.asarray(value if ndim else 0), (ndim, 2))
     except ValueError:
         rule = f"must be a number, a pair or {ndim} pairs"
-        raise ValueError(f"{argument} {rule}, got {arguments.shown(value)}") from None
+        raise ValueError(f"{argument} {rule}, got {arguments.format_argument(value)}") from None

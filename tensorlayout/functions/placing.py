@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.indexing import write_at
+from tensorlayout.functions.indexing import write_at_key
 from tensorlayout.functions.operands import (
     as_bool_tensor,
     as_tensor_on_device_of,
@@ -50,7 +50,7 @@ def put_along_axis(
     >>> x
     Tensor([[30, 99, 20]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(arr)
+    x = arguments.as_tensor(arr)
     places = indices if type(indices) is Tensor else as_tensor_on_device_of(indices, x)
     check_finite(values, x.dtype)
     value = as_tensor_on_device_of(values, x) if isinstance(values, list) else values
@@ -60,8 +60,8 @@ def put_along_axis(
         places = wrap_positions(places, x.size, "raise")
         _write_flat_positions(x, _normalize_flat_positions(places, x), value)
         return
-    arguments.indices(places)
-    dim = arguments.dim(axis, x.ndim)
+    arguments.as_indices(places)
+    dim = arguments.normalize_axis(axis, x.ndim)
     fits = places.ndim == x.ndim and all(
         n in (1, m) or d == dim for d, (n, m) in enumerate(zip(places.shape, x.shape, strict=True))
     )
@@ -69,7 +69,7 @@ def put_along_axis(
         msg = f"indices of shape {places.shape} do not fit a tensor of shape {x.shape}"
         raise ValueError(f"{msg} along axis {dim}")
     key = tuple(places if d == dim else _arange_along_dim(x, d, n) for d, n in enumerate(x.shape))
-    write_at(_PUT, x, key, value)
+    write_at_key(_PUT, x, key, value)
 
 
 def _arange_along_dim(x: Tensor, dim: int, size: int) -> Tensor:
@@ -92,7 +92,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
     Tensor([[7, 2],
             [3, 8]], dtype=int64, device='cpu')
     """
-    x = arguments.writable(arguments.tensor(a))
+    x = arguments.check_writable(arguments.as_tensor(a))
     places = xp.reshape(as_tensor_on_device_of(ind, x), (-1,))
     if places.size and not x.size:
         raise IndexError("index is out of bounds for a tensor without elements")
@@ -152,7 +152,7 @@ def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
     >>> x
     Tensor([1, 7, 8], dtype=int64, device='cpu')
     """
-    x = arguments.writable(arguments.tensor(arr))
+    x = arguments.check_writable(arguments.as_tensor(arr))
     places = xp.flatnonzero(xp.reshape(as_bool_tensor(mask, x), x.shape))
     values = _flat_values(vals, x, "safe")
     if not places.size:
@@ -174,7 +174,7 @@ def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
     >>> x
     Tensor([1, 8, 9], dtype=int64, device='cpu')
     """
-    x = arguments.writable(arguments.tensor(a))
+    x = arguments.check_writable(arguments.as_tensor(a))
     mask_tensor = as_bool_tensor(mask, x)
     if mask_tensor.size != x.size:
         raise ValueError(f"mask must have {x.size} elements, as a has, got {mask_tensor.size}")
@@ -201,12 +201,12 @@ def copyto(
     >>> x
     Tensor([7., 0., 7.], dtype=float64, device='cpu')
     """
-    x = arguments.writable(arguments.tensor(dst))
+    x = arguments.check_writable(arguments.as_tensor(dst))
     if isinstance(src, np.ndarray):  # as in x[...] = src
         src = xp.asarray(src, device=x.device)
     weak = type(src) is not bool  # whose dtype no operation changes
     value = as_tensor_on_device_of(src, x, weak=weak)
-    if not arguments.can_cast(value.dtype, x.dtype, arguments.casting_rule(casting)):
+    if not arguments.can_cast(value.dtype, x.dtype, arguments.check_casting_rule(casting)):
         _refuse_cast(value, x, casting)
     if where is not True:
         value = xp.where(as_bool_tensor(where, x), xp.astype(value, x.dtype, copy=False), x)
@@ -231,7 +231,7 @@ def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
             [0., 5.]], dtype=float64, device='cpu')
     """
     refuse_unsupported_arguments(wrap=wrap)
-    x = arguments.writable(arguments.tensor(a))
+    x = arguments.check_writable(arguments.as_tensor(a))
     if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) != 1):
         raise ValueError(f"needs a matrix, or equal sizes, got shape {x.shape}")
     diagonal_index = xp.arange(min(x.shape), device=x.device)

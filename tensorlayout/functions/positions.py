@@ -28,7 +28,7 @@ Mode = Literal["raise", "wrap", "clip"]
 
 def as_integer_tensor(x: Any) -> Tensor:
     """Return positions, which must be a tensor of integers."""
-    positions = x if type(x) is Tensor else arguments.tensor(x, "indices")
+    positions = x if type(x) is Tensor else arguments.as_tensor(x, "indices")
     if (dtype := positions.spec.dtype).kind not in "iu":
         raise TypeError(f"indices must be of an integer dtype, got {dtype}")
     return positions
@@ -36,7 +36,7 @@ def as_integer_tensor(x: Any) -> Tensor:
 
 def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
     """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
-    arguments.choice("mode", mode, ("raise", "wrap", "clip"), "'raise', 'wrap' or 'clip'")
+    arguments.check_choice("mode", mode, ("raise", "wrap", "clip"), "'raise', 'wrap' or 'clip'")
     if positions.dtype.kind not in "biu" and positions.size:  # an empty list has another dtype
         raise TypeError(f"positions must be integers, got {positions.dtype}")
     wraps = mode == "wrap" and size > 0
@@ -67,8 +67,8 @@ def unravel_index(
     Tensor([0, 1], dtype=int64, device='cpu')
     """
     refuse_unsupported_arguments(order=None if order == "C" else order)
-    places = xp.astype(arguments.indices(indices), dtypes.int64, copy=False)
-    sizes = arguments.shape(shape)
+    places = xp.astype(arguments.as_indices(indices), dtypes.int64, copy=False)
+    sizes = arguments.as_shape(shape)
     total = math.prod(sizes)
     if total > MAX_SLOTS:
         raise ValueError(f"shape {sizes} has more than 2**63 - 1 elements")
@@ -99,7 +99,7 @@ def ravel_multi_index(
     Tensor([1, 5], dtype=int64, device='cpu')
     """
     refuse_unsupported_arguments(order=None if order == "C" else order)
-    sizes = arguments.shape(dims)
+    sizes = arguments.as_shape(dims)
     parts = as_tensor_sequence(multi_index, "multi_index")
     if len(parts) != len(sizes):
         raise ValueError(f"{len(parts)} indices for {len(sizes)} dimensions")
@@ -140,7 +140,7 @@ def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
 def _triangle_indices(
     triangle_function: Callable[..., Tensor], arr: Any, k: SupportsIndex
 ) -> tuple[Tensor, ...]:
-    x = arguments.tensor(arr)
+    x = arguments.as_tensor(arr)
     if x.ndim != 2:
         raise ValueError(f"needs a rank of 2, got shape {x.shape}")
     return xp.nonzero(triangle_function(xp.ones(x.shape, dtype=dtypes.bool, device=x.device), k=k))
@@ -155,7 +155,7 @@ def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
     >>> tl.diag_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 1], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(arr)
+    x = arguments.as_tensor(arr)
     if x.ndim < 2 or len({*x.shape}) != 1:
         raise ValueError(f"sizes must be equal, and two at least, got {x.shape}")
     return (xp.arange(x.shape[0], device=x.device),) * x.ndim
@@ -171,7 +171,7 @@ def argwhere(a: Tensor) -> Tensor:
     >>> tl.argwhere(tl.asarray([[0, 7], [8, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     if not x.ndim:
         return xp.zeros((int(xp.count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
     return xp.stack(xp.nonzero(x), axis=1)

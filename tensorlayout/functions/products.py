@@ -158,9 +158,9 @@ def cross(
     """
     x, y = as_tensors(a, b)
     if axis is not None:
-        axisa = axisb = axisc = arguments.integer("axis", axis)
-    if axisa == axisb == axisc and arguments.integer("axisa", axisa) < 0:
-        return dispatch.library(_CROSS, x, y, axis=axisa)
+        axisa = axisb = axisc = arguments.as_integer("axis", axis)
+    if axisa == axisb == axisc and arguments.as_integer("axisa", axisa) < 0:
+        return dispatch.call_library(_CROSS, x, y, axis=axisa)
     return xp.moveaxis(cross(xp.moveaxis(x, axisa, -1), xp.moveaxis(y, axisb, -1)), -1, axisc)
 
 
@@ -179,10 +179,10 @@ def einsum(
     Tensor([21, 43], dtype=int64, device='cpu')
     """
     for name, value in kwargs.items():
-        raise TypeError(f"takes no {name}={arguments.shown(value)} with tensors")
+        raise TypeError(f"takes no {name}={arguments.format_argument(value)} with tensors")
     subscripts = operands[0] if operands else None
     if not isinstance(subscripts, str):
-        subscripts_text = arguments.shown(subscripts)
+        subscripts_text = arguments.format_argument(subscripts)
         raise TypeError(f"the first argument must be the subscripts, got {subscripts_text}")
     if len(operands) == 1:
         raise ValueError("operands must hold at least one tensor, got none")
@@ -198,13 +198,13 @@ def einsum(
     except ValueError as error:
         raise _subscripts_error(subscripts, parts, str(error)) from None
     return store_in_out(
-        "einsum", dispatch.library(_EINSUM, *parts, subscripts=explicit_subscripts), out
+        "einsum", dispatch.call_library(_EINSUM, *parts, subscripts=explicit_subscripts), out
     )
 
 
 def _subscripts_error(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:
     shapes = errors.truncate(", ".join(str(x.shape) for x in parts))
-    mismatch = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
+    mismatch = f"{arguments.format_argument(subscripts)} does not fit shapes {shapes}"
     return ValueError(f"{mismatch}: {errors.truncate(reason)}")
 
 
@@ -254,7 +254,7 @@ def _check_nonempty_vectors(x: Tensor, y: Tensor) -> None:
 
 def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """The sums of products of `y` with each window of `x`, which is the longer one."""
-    arguments.choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
+    arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     return xp.matmul(xp.sliding_window(pad(x, widths), n), y)
@@ -294,7 +294,7 @@ def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) 
     vector = bools_to_integers(x)
     if vector.ndim != 1:
         raise ValueError(f"needs a rank of 1, got shape {vector.shape}")
-    column_count = vector.size if N is None else arguments.count("N", N)
+    column_count = vector.size if N is None else arguments.as_nonnegative_integer("N", N)
     powers = xp.arange(column_count, device=vector.device)
     powers = powers if increasing else powers[::-1]
     kind = dtypes.promote_dtypes(vector.dtype, dtypes.int64)

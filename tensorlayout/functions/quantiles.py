@@ -189,7 +189,7 @@ def _call_quantile_function(
 ) -> Tensor:
     """Carry out a call whose `q` counts from 0 to `whole`."""
     refuse_unsupported_arguments(weights=weights)
-    x, numbers = arguments.tensor(a), _as_real_array(q)
+    x, numbers = arguments.as_tensor(a), _as_real_array(q)
     floats = dtypes.is_in_category(x.dtype, "real floating")
     if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
         kind = np.true_divide(numbers[:0], full_scale).dtype if full_scale != 1 else numbers.dtype
@@ -199,7 +199,7 @@ def _call_quantile_function(
     except MemoryError as error:
         raise MemoryError(describe_memory_error(error)) from None
     if not ((fractions >= 0) & (fractions <= 1)).all():
-        raise ValueError(f"q must be from 0 to {full_scale}, got {arguments.shown(q)}")
+        raise ValueError(f"q must be from 0 to {full_scale}, got {arguments.format_argument(q)}")
     return store_in_out(
         function_name,
         _quantiles_along_axes(function_name, x, fractions, axis, method, keepdims),
@@ -210,9 +210,9 @@ def _call_quantile_function(
 def _quantiles_along_axes(
     function_name: str, x: Tensor, fractions: Array, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
-    arguments.choice("method", method, QUANTILE_METHODS)
-    dims = arguments.dims(axis, x.ndim)
-    keeps_dims = arguments.truth("keepdims", keepdims)
+    arguments.check_choice("method", method, QUANTILE_METHODS)
+    dims = arguments.normalize_axes(axis, x.ndim)
+    keeps_dims = arguments.check_bool("keepdims", keepdims)
     exact = method in DISCRETE
     has_nan = dtypes.is_in_category(x.dtype, "floating-point")
     if exact and not has_nan and any(x.shape[d] == 0 for d in dims):
@@ -266,5 +266,5 @@ def _as_real_array(q: Any) -> Array:
     if numbers.dtype.kind == "V":  # bfloat16
         numbers = numbers.astype(np.float64)
     if numbers.dtype.kind not in "biuf":
-        raise TypeError(f"q must be a real number, or several, got {arguments.shown(q)}")
+        raise TypeError(f"q must be a real number, or several, got {arguments.format_argument(q)}")
     return numbers

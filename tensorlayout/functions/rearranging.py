@@ -44,9 +44,9 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     >>> tl.roll(tl.asarray([1, 2, 3, 4]), 1)
     Tensor([4, 1, 2, 3], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(a)
-    steps = arguments.integers(shift, "shift", none=False)
-    axes = arguments.integers(axis)
+    x = arguments.as_tensor(a)
+    steps = arguments.as_integers(shift, "shift", none=False)
+    axes = arguments.as_integers(axis)
     order = x.layout.minor_to_major
     if axes is None:
         distance = sum(steps) if isinstance(steps, tuple) else steps
@@ -56,12 +56,14 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     shifts = shifts * len(roll_axes) if len(shifts) == 1 else shifts
     roll_axes = roll_axes * len(shifts) if len(roll_axes) == 1 else roll_axes
     if len(shifts) != len(roll_axes):
-        arguments_text = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
+        arguments_text = (
+            f"shift {arguments.format_argument(shift)} and axis {arguments.format_argument(axis)}"
+        )
         raise ValueError(f"{arguments_text} must have equal lengths")
     if x.layout.slot_bits is not None:  # whose parts may begin no byte
         x = copy_tensor("roll", x, Layout.packed(x.shape, order))
     # All of them before anything moves; one may occur twice.
-    dims = [arguments.dim(d, x.ndim) for d in roll_axes]
+    dims = [arguments.normalize_axis(d, x.ndim) for d in roll_axes]
     for dim, distance in zip(dims, shifts, strict=True):
         split_point = -distance % max(x.shape[dim], 1)
         outer_slices = [slice(None)] * dim
@@ -106,13 +108,13 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     Tensor([2, 3, 3], dtype=int64, device='cpu')
     """
     x, dim = operand_and_dim(a, axis)
-    if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
+    if isinstance(repeats, (list, tuple)) or arguments.is_foreign_array(repeats):
         repeats = asarray_on_device_of(repeats, x)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _check_repeat_counts(repeats, x.shape[dim])
-        positions = dispatch.library(_POSITIONS, counts)
+        positions = dispatch.call_library(_POSITIONS, counts)
         return dispatch.call(_REPEAT, (x.spec, (dim,), False, positions.spec), (x, positions))
-    times = arguments.count("repeats", repeats)
+    times = arguments.as_nonnegative_integer("repeats", repeats)
     return _copy_repeated(
         "repeat", x, [times if d == dim else 1 for d in range(x.ndim)], per_slice=True
     )
@@ -145,11 +147,11 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
     Tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(A)
-    repetitions = arguments.integers(reps, "reps", none=False)
+    x = arguments.as_tensor(A)
+    repetitions = arguments.as_integers(reps, "reps", none=False)
     times = (repetitions,) if isinstance(repetitions, int) else repetitions
     if any(n < 0 for n in times):
-        raise ValueError(f"reps must not be negative, got {arguments.shown(times)}")
+        raise ValueError(f"reps must not be negative, got {arguments.format_argument(times)}")
     added_dims = max(len(times) - x.ndim, 0)
     if (
         added_dims
@@ -194,9 +196,9 @@ def resize(a: Tensor, new_shape: Integers) -> Tensor:
             [3, 1]], dtype=int64, device='cpu')
     """
     flat = xp.reshape(a, (-1,))
-    shape = arguments.shape(new_shape)
+    shape = arguments.as_shape(new_shape)
     if any(n < 0 for n in shape):
-        raise ValueError(f"sizes must not be negative, got {arguments.shown(shape)}")
+        raise ValueError(f"sizes must not be negative, got {arguments.format_argument(shape)}")
     if not flat.size:
         return xp.zeros(shape, flat.dtype, device=flat.device)
     size = math.prod(shape)

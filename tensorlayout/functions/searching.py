@@ -57,10 +57,10 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         raise TypeError("needs both x and y, or neither of them, got NoneType")
     if not is_mask or type(x) is list or type(y) is list:
         first_tensor = next((item for item in (condition, x, y) if isinstance(item, Tensor)), None)
-        first = arguments.tensor(condition) if first_tensor is None else first_tensor
+        first = arguments.as_tensor(condition) if first_tensor is None else first_tensor
         condition = as_bool_tensor(condition, first)
         x, y = (as_tensor_on_device_of(v, first) if type(v) is list else v for v in (x, y))
-    return dispatch.elementwise(WHERE, condition, x, y)
+    return dispatch.call_elementwise(WHERE, condition, x, y)
 
 
 def _searchsorted_results(shapes: Sequence[Shape], dtype: dtypes.DType, *, side: str) -> Results:
@@ -147,7 +147,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    x = a if type(a) is Tensor else arguments.tensor(a)
+    x = a if type(a) is Tensor else arguments.as_tensor(a)
     return dispatch.call(_NONZERO, (x.spec,), (x,))  # type: ignore[return-value]
 
 
@@ -160,7 +160,7 @@ def flatnonzero(a: Tensor) -> Tensor:
     >>> tl.flatnonzero(tl.asarray([[0, 7], [8, 0]]))
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    return nonzero(reshape(arguments.tensor(a), (-1,)))[0]
+    return nonzero(reshape(arguments.as_tensor(a), (-1,)))[0]
 
 
 def searchsorted(
@@ -181,12 +181,12 @@ def searchsorted(
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    arguments.choice("side", side, ("left", "right"), "'left' or 'right'")
-    line = arguments.tensor(a)
+    arguments.check_choice("side", side, ("left", "right"), "'left' or 'right'")
+    line = arguments.as_tensor(a)
     values = v if type(v) is Tensor else _search_values(v, line)
     if sorter is not None:
-        line = _apply_sorter(line, arguments.tensor(sorter, "sorter"))
-    return dispatch.library(_SEARCH, line, values, side=side)
+        line = _apply_sorter(line, arguments.as_tensor(sorter, "sorter"))
+    return dispatch.call_library(_SEARCH, line, values, side=side)
 
 
 def _search_values(v: Any, sorted_values: Tensor) -> Tensor:

@@ -71,7 +71,7 @@ def take(
     else:
         a, dim = operand_and_dim(a, axis)
     if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
-        msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
+        msg = f"index {arguments.format_argument(indices)} is out of bounds for size {a.shape[dim]}"
         raise IndexError(msg)
     positions = indices if type(indices) is Tensor else xp.asarray(indices, device=a.device)
     if type(indices) in (list, tuple) and positions.size == 0:  # of no dtype
@@ -126,7 +126,7 @@ def compress(
     Tensor([[1],
             [3]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     mask = as_bool_tensor(condition, x)
     if mask.ndim != 1:
         raise ValueError(f"the condition must be of rank 1, got shape {mask.shape}")
@@ -144,7 +144,7 @@ def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
     >>> tl.extract(x > 2, x)
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(arr)
+    x = arguments.as_tensor(arr)
     return take(x, xp.flatnonzero(as_bool_tensor(condition, x)))
 
 
@@ -172,9 +172,8 @@ def select(
     arrays = [
         as_tensor_on_device_of(x, reference) for x in choices if type(x) not in dtypes.SCALARS
     ]
-    reference = (
-        promote_tensors(arrays)[0] if arrays else reference
-    )  # numbers take the dtype of all others
+    if arrays:  # Python numbers take the dtype of all others
+        reference = promote_tensors(arrays)[0]
     parts = promote_tensors([as_tensor_on_device_of(x, reference) for x in choices])
     conditions = [as_bool_tensor(x, reference) for x in condlist]
     result = parts.pop()
@@ -233,7 +232,7 @@ def piecewise(
     >>> tl.piecewise(x, [x < 0], [tl.negative, 5])
     Tensor([2., 5.], dtype=float64, device='cpu')
     """
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     conditions = [as_bool_tensor(item, x) for item in _condition_list(condlist, x)]
     if len(funclist) == len(conditions) + 1:
         conditions.append(xp.logical_not(functools.reduce(xp.logical_or, conditions)))

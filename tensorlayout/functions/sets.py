@@ -80,7 +80,7 @@ def unique_all(x: Tensor) -> UniqueAll:
     >>> found.indices, found.inverse_indices
     (Tensor([1, 0], dtype=int64, device='cpu'), Tensor([1, 0, 1], dtype=int64, device='cpu'))
     """
-    return UniqueAll(*dispatch.library(_ALL, x))
+    return UniqueAll(*dispatch.call_library(_ALL, x))
 
 
 def unique_counts(x: Tensor) -> UniqueCounts:
@@ -93,7 +93,7 @@ def unique_counts(x: Tensor) -> UniqueCounts:
     >>> tl.unique_counts(tl.asarray([3, 1, 3])).counts
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    return UniqueCounts(*dispatch.library(_COUNTS, x))
+    return UniqueCounts(*dispatch.call_library(_COUNTS, x))
 
 
 def unique_inverse(x: Tensor) -> UniqueInverse:
@@ -107,7 +107,7 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
     Tensor([[1],
             [0]], dtype=int64, device='cpu')
     """
-    return UniqueInverse(*dispatch.library(_INVERSE, x))
+    return UniqueInverse(*dispatch.call_library(_INVERSE, x))
 
 
 def unique_values(x: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def unique_values(x: Tensor) -> Tensor:
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    return dispatch.library(_VALUES, x)
+    return dispatch.call_library(_VALUES, x)
 
 
 def unique(
@@ -144,7 +144,7 @@ def unique(
     >>> tl.unique(tl.asarray([tl.nan, 1.0, tl.nan]), return_counts=True)[1]
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(ar)
+    x = arguments.as_tensor(ar)
     if axis is not None and x.ndim != 1:
         refuse_unsupported_arguments(axis=axis)
     if not (return_index or return_inverse or return_counts):
@@ -190,14 +190,14 @@ def isin(
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
     a, b = as_tensors(element, test_elements)
-    inverted = arguments.truth("invert", invert)
+    inverted = arguments.check_bool("invert", invert)
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote_dtypes(a.dtype, b.dtype) != dtypes.float64:
-        return dispatch.library(_ISIN, a, b, invert=inverted)
+        return dispatch.call_library(_ISIN, a, b, invert=inverted)
     # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
     # than 0, and occur nowhere.
     a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))
-    result = dispatch.library(_ISIN, a, b, invert=inverted)
+    result = dispatch.call_library(_ISIN, a, b, invert=inverted)
     if inverted:
         return xp.logical_or(result, xp.less(a, 0))
     return xp.logical_and(result, xp.greater_equal(a, 0))

@@ -92,12 +92,12 @@ def _call_sort(
         return dispatch.call(operation, (x.spec, axis, descending, stable is not False), (x,))
     refuse_unsupported_arguments(order=order)
     if kind is not None:
-        arguments.choice("kind", kind, _KINDS)
+        arguments.check_choice("kind", kind, _KINDS)
         if stable is not None:
             raise ValueError("kind and stable say one thing, got both")
     x, dim = operand_and_dim(x, axis)
-    is_descending = arguments.truth("descending", descending)
-    is_stable = arguments.flag("stable", stable) is not False
+    is_descending = arguments.check_bool("descending", descending)
+    is_stable = arguments.check_flag("stable", stable) is not False
     if dtypes.is_narrow_dtype(
         x.dtype
     ):  # by their values; the elements stay as they are, bit for bit
@@ -156,9 +156,9 @@ def argpartition(
 
 def _check_kth(a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> None:
     refuse_unsupported_arguments(order=order)
-    x = arguments.tensor(a)
-    size = x.size if axis is None else x.shape[arguments.dim(axis, x.ndim)]
-    places = arguments.integers(kth, "kth", none=False)
+    x = arguments.as_tensor(a)
+    size = x.size if axis is None else x.shape[arguments.normalize_axis(axis, x.ndim)]
+    places = arguments.as_integers(kth, "kth", none=False)
     for place in (places,) if isinstance(places, int) else places:
         if not -size <= place < size:
             raise ValueError(f"kth must lie within the {size} elements of a line, got {place}")
@@ -176,7 +176,7 @@ def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Ten
     >>> tl.lexsort([tl.asarray([2, 1, 1]), tl.asarray([0, 1, 0])])
     Tensor([2, 0, 1], dtype=int64, device='cpu')
     """
-    parts, dim = as_tensor_sequence(keys, "keys"), arguments.integer("axis", axis)
+    parts, dim = as_tensor_sequence(keys, "keys"), arguments.as_integer("axis", axis)
     if len(shapes := {x.shape for x in parts}) > 1:
         raise ValueError(f"keys must have one shape, got {' and '.join(map(str, sorted(shapes)))}")
     positions = argsort(parts[0], dim)

@@ -131,7 +131,7 @@ def broadcast_mask(a: Tensor, where: Any) -> Tensor:
 
 def replace_unselected(a: Any, where: Any, fill_value: Any) -> Tensor:
     """Return `a` with `nothing` in place of the elements that `where` leaves out; None is all."""
-    a = arguments.tensor(a)
+    a = arguments.as_tensor(a)
     if where is None:
         return a
     if a.dtype == dtypes.bool:
@@ -205,7 +205,7 @@ def _call_extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    name, a = operation.name, arguments.tensor(a)
+    name, a = operation.name, arguments.as_tensor(a)
     kind, where = a.dtype, None if where is True else where
     if kind == dtypes.bool:
         a = xp.astype(a, dtypes.uint8)
@@ -217,9 +217,9 @@ def _call_extreme(
     else:
         start = _initial_as_tensor(initial, a)
         a = replace_unselected(a, where, start)
-        dims = arguments.dims(axis, a.ndim)
+        dims = arguments.normalize_axes(axis, a.ndim)
         if 0 in [a.shape[d] for d in dims]:
-            keeps_dims = arguments.truth("keepdims", keepdims)
+            keeps_dims = arguments.check_bool("keepdims", keepdims)
             shape = packed_reduced_layout(a.spec.layout, dims, keeps_dims).shape
             result = xp.full(shape, start.item(), dtype=a.dtype, device=a.device)
         else:
@@ -258,7 +258,7 @@ def mean(
         a.spec.dtype.kind in "fc"
     ):
         return call_reduction(_MEAN, a, axis, keepdims)
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     kind = _mean_dtype_with_out(x, dtype, out)
     if where is None:
         return store_in_out("mean", call_reduction(_MEAN, x, axis, keepdims, kind), out)
@@ -356,7 +356,7 @@ def _variance_or_deviation(
     out: Any,
 ) -> Tensor:
     name, dof_correction = operation.name, ddof if correction is None else correction
-    dof_correction = arguments.real_float(
+    dof_correction = arguments.as_real_float(
         "ddof" if correction is None else "correction", dof_correction
     )
     if correction is not None and ddof != 0:
@@ -364,14 +364,14 @@ def _variance_or_deviation(
     is_float = type(a) is Tensor and a.spec.dtype.kind == "f"
     if is_float and dtype is None and where is None and mean is None and out is None:
         return call_reduction(operation, a, axis, keepdims, None, dof_correction)
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     a = xp.astype(x, _mean_dtype_with_out(x, dtype, out), copy=False)
     if where is None and mean is None and a.spec.dtype.kind != "c":
         return store_in_out(
             name, call_reduction(operation, a, axis, keepdims, None, dof_correction), out
         )
-    dims = arguments.dims(axis, a.ndim)
-    keeps_dims = arguments.truth("keepdims", keepdims)
+    dims = arguments.normalize_axes(axis, a.ndim)
+    keeps_dims = arguments.check_bool("keepdims", keepdims)
     mask = broadcast_mask(a, True if where is None else where)
     center = _masked_mean(a, dims, True, mask) if mean is None else mean
     distance = xp.where(mask, xp.subtract(xp.astype(a, _wide_dtype(a), copy=False), center), 0)
@@ -529,7 +529,7 @@ def average(
     >>> tl.average(tl.asarray([1.0, 4.0]), weights=[2, 1])
     Tensor(2.0, dtype=float64, device='cpu')
     """
-    x = arguments.tensor(a)
+    x = arguments.as_tensor(a)
     if weights is None:
         result = mean(x, axis, None, None, keepdims)
         if not result.size:
@@ -543,7 +543,7 @@ def average(
     if given_weights.shape != x.shape:
         if axis is None:
             raise TypeError("axis must be given where shapes of a and weights differ")
-        dims = arguments.dims(axis, x.ndim)
+        dims = arguments.normalize_axes(axis, x.ndim)
         if given_weights.shape != tuple(x.shape[d] for d in dims):
             raise ValueError(f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))

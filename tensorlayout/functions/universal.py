@@ -163,10 +163,10 @@ def unary(name: str, category: str, summary: str, result: str = "same") -> Unary
                 raise call_mismatch_error(apply_unary, (), {})
             elif not (out is where is casting is dtype is None):
                 return call_with_ufunc_keywords(operation, (x,), out, where, casting, dtype)
-            x = arguments.tensor(x)
+            x = arguments.as_tensor(x)
             return dispatch.call(operation, (x.spec,), (x,))
         except REFUSALS as error:
-            raise dispatch.refused(operation, error) from None
+            raise dispatch.named_error(operation, error) from None
 
     shapes = "`x`: a tensor of any shape."
     return _document_function(apply_unary, operation, summary, _unary_signature, shapes)
@@ -211,9 +211,9 @@ def binary(name: str, category: str, summary: str, result: str = "same", of_bool
                 raise call_mismatch_error(apply_binary, () if x1 is _NOTHING else (x1,), {})
             elif not (out is where is casting is dtype is None):
                 return call_with_ufunc_keywords(operation, (x1, x2), out, where, casting, dtype)
-            return dispatch.elementwise(operation, x1, x2)
+            return dispatch.call_elementwise(operation, x1, x2)
         except REFUSALS as error:
-            raise dispatch.refused(operation, error) from None
+            raise dispatch.named_error(operation, error) from None
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
     return _document_function(apply_binary, operation, summary, _binary_signature, shapes)
@@ -223,11 +223,11 @@ def call_with_ufunc_keywords(
     operation: Elementwise, operands: Sequence[Any], out: Any, where: Any, casting: Any, dtype: Any
 ) -> Tensor:
     """Return the result of an elementwise operation in `out`, where `where` is true."""
-    rule = "same_kind" if casting is None else arguments.casting_rule(casting)
+    rule = "same_kind" if casting is None else arguments.check_casting_rule(casting)
     where = True if where is None else where
     if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
         (out,) = out
-    destination = None if out is None else arguments.tensor(out, "out")
+    destination = None if out is None else arguments.as_tensor(out, "out")
     inputs = list(operands)
     kind = None if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if kind is not None and operation.result == "bool":
@@ -244,10 +244,10 @@ def call_with_ufunc_keywords(
         and where is True
         and _can_write_directly(operation, inputs, destination)
     ):
-        dispatch.elementwise(operation, *inputs, out=arguments.writable(destination))
+        dispatch.call_elementwise(operation, *inputs, out=arguments.check_writable(destination))
         return out
     return store_in_out_where(
-        operation.name, dispatch.elementwise(operation, *inputs), out, rule, where
+        operation.name, dispatch.call_elementwise(operation, *inputs), out, rule, where
     )
 
 
@@ -263,7 +263,7 @@ def _can_write_directly(
     operation: Elementwise, operands: Sequence[Any], destination: Tensor
 ) -> bool:
     """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
-    inputs = [arguments.operand(x) for x in operands]
+    inputs = [arguments.as_operand(x) for x in operands]
     key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in inputs])
     # Numbers of NumPy may stand beside tensors elsewhere.
     is_same_device = {x.device for x in inputs if type(x) is Tensor} == {destination.device}

@@ -84,9 +84,9 @@ def diff(
     >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)
     Tensor([2, 2], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(a)
-    times = arguments.count("n", n)
-    dim = arguments.dim(axis, x.ndim)
+    x = arguments.as_tensor(a)
+    times = arguments.as_nonnegative_integer("n", n)
+    dim = arguments.normalize_axis(axis, x.ndim)
     prepended = [] if prepend is None else [_edge_to_join(x, prepend, dim, "prepend")]
     appended = [] if append is None else [_edge_to_join(x, append, dim, "append")]
     # A part of nothing would keep its padding, one of whole tiles would keep those.

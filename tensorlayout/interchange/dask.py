@@ -71,7 +71,7 @@ def _to_host_array(x: Tensor, **options: Any) -> Any:
 def to_numpy(x: Tensor, **options: Any) -> Any:
     """Return the elements as an array of NumPy's, handed to another library."""
     x = transfers.move_to_cpu(x)
-    return interchange.handed_over("to_numpy", x, _to_host_array(x, **options))
+    return interchange.note_export("to_numpy", x, _to_host_array(x, **options))
 
 
 def _sizeof(x: Tensor) -> int:

@@ -37,7 +37,7 @@ _PACKAGE = sys.modules["tensorlayout"]
 
 
 def _size_along_axes(a: Tensor, axis: Any = None) -> int:
-    dims = () if axis == () else arguments.dims(axis, a.ndim)
+    dims = () if axis == () else arguments.normalize_axes(axis, a.ndim)
     return math.prod(a.shape[d] for d in dims)
 
 

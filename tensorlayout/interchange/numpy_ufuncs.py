@@ -160,8 +160,10 @@ def _call_ufunc_method(
 
 def _wrap_numpy_arrays(operands: Sequence[Any]) -> list[Any]:
     """Replace NumPy arrays by tensors over the same memory."""
-    wrapped_operands = [arguments.operand(x) if isinstance(x, np.ndarray) else x for x in operands]
-    arguments.refuse_arrays(operands, arguments.device_of(operands))
+    wrapped_operands = [
+        arguments.as_operand(x) if isinstance(x, np.ndarray) else x for x in operands
+    ]
+    arguments.check_no_arrays(operands, arguments.device_of_first_tensor(operands))
     return wrapped_operands
 
 
@@ -176,13 +178,13 @@ def _call_ufunc(
     **options: Any,
 ) -> Any:
     name = f"numpy.{ufunc.__name__}"
-    arguments.casting_rule(casting)
+    arguments.check_casting_rule(casting)
     if ufunc.signature is not None:
         result = _call_matrix_product(ufunc, inputs, dtype, casting, options)
     elif options:
         raise TypeError(f"takes no {'=, '.join(options)}= with tensors")
     elif ufunc in _OURS or ufunc in _COMPOSED:
-        operands = [x if type(x) is Tensor else arguments.operand(x) for x in inputs]
+        operands = [x if type(x) is Tensor else arguments.as_operand(x) for x in inputs]
         kinds = tuple(map(_dtype_or_scalar_type, operands))
         requested_dtype = None if dtype is None else as_dtype(dtype, "dtype")
         if ufunc in _COMPOSED:
@@ -320,7 +322,7 @@ def _operands_in_loop_dtypes(
 
 def _call_on_cpu_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Call a ufunc of another library on the memory of tensors."""
-    operands = [arguments.operand(x) for x in inputs]
+    operands = [arguments.as_operand(x) for x in inputs]
     for x in operands:
         if isinstance(x, Tensor) and x.device != "cpu":
             raise TypeError(f"not on {x.device}; use to_device('cpu') first")
@@ -359,7 +361,7 @@ def _call_matrix_product(
     if options:
         raise TypeError(f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
     if axis != -1:
-        operands = [xp.moveaxis(x, arguments.integer("axis", axis), -1) for x in operands]
+        operands = [xp.moveaxis(x, arguments.as_integer("axis", axis), -1) for x in operands]
     return _PRODUCTS[ufunc](*operands)
 
 
@@ -385,7 +387,7 @@ def _reduce_ufunc(
 ) -> Tensor:
     """Our reduction where there is one, else a left fold."""
     name = f"numpy.{ufunc.__name__}.reduce"
-    x = arguments.tensor(x)
+    x = arguments.as_tensor(x)
     options = {"axis": axis, "out": out, "keepdims": keepdims}
     options |= {"initial": initial} if initial is not None else {}
     options |= {"where": where} if where is not True else {}
@@ -397,7 +399,7 @@ def _reduce_ufunc(
         return _REDUCTIONS[ufunc](x, **options)
     if where is not True:
         raise TypeError("takes no tensors with where=; use where() first")
-    dims = arguments.dims(axis, x.ndim)
+    dims = arguments.normalize_axes(axis, x.ndim)
     x = _cast_for_fold(ufunc.reduce, x, dims, dtype, out)
     kept_shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
     first = xp.moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
@@ -444,8 +446,8 @@ def _accumulate_ufunc(
     ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None
 ) -> Tensor:
     name = f"numpy.{ufunc.__name__}.accumulate"
-    x = arguments.tensor(x)
-    dim = arguments.dim(axis, x.ndim)
+    x = arguments.as_tensor(x)
+    dim = arguments.normalize_axis(axis, x.ndim)
     if ufunc in _RUNNING:
         kind = accumulation_dtype(x, out, dtype)
         operand = xp.astype(x, dtypes.int64) if x.dtype == dtypes.bool and kind is None else x
@@ -480,7 +482,7 @@ def _scatter_ufunc(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> No
         supported_names = ", ".join(item.__name__ for item in _SCATTERING)
         advice = "where no position is named twice, write x[indices] = ..."
         raise TypeError(f"of tensors there are those of {supported_names}; {advice}")
-    x = arguments.writable(arguments.tensor(x))
+    x = arguments.check_writable(arguments.as_tensor(x))
     places = xp.reshape(xp.arange(x.size, device=x.device), x.shape)[indices]
     value = as_tensor_on_device_of(values, x)
     (*_, kind) = numpy_loop_dtypes(ufunc, (x.dtype, value.dtype), None, "same_kind")

@@ -150,7 +150,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int4), "s4[2,3]{0,1:E(4)}")
     b'ARc'
     """
-    x = call_with_error_name("to_buffer", arguments.tensor, x)
+    x = call_with_error_name("to_buffer", arguments.as_tensor, x)
     description = _describe_buffer(shape)
     sizes = description.shape.dimensions
     require(

@@ -233,7 +233,7 @@ class XlaLayout:
                 yield f"the split points {short_repr(points)} do not increase from 1 to {size - 1}"
 
 
-_DEFAULTS = {each.name: each.default for each in fields(XlaLayout)}
+_DEFAULTS = {field.name: field.default for field in fields(XlaLayout)}
 
 
 def normalize_ignored_names(ignore: Collection[str], allowed_names: Set[str]) -> Set[str]:

@@ -105,7 +105,7 @@ class Rebuilt:
         self.arguments = arguments
 
     def __reduce__(self):
-        return interchange._rebuilt, self.arguments
+        return interchange._unpickle_tensor, self.arguments
 
 
 LINE = "(2,):(1,)"

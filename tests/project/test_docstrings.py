@@ -81,9 +81,7 @@ def missing_of_function(said, function, errors):
     if not callable(function):  # a property
         return
     signature = inspect.signature(function)
-    parameters = [
-        p for p in signature.parameters.values() if p.name not in ("self", "cls")
-    ]
+    parameters = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
     for p in parameters:
         positional = p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
         operand = p is parameters[0] and "Tensor" in str(p.annotation)

@@ -1180,7 +1180,7 @@ def test_a_fault_inside_keeps_its_frames(monkeypatch):
     def faulty(*_):
         raise KeyError("a fault of ours")
 
-    monkeypatch.setattr("tensorlayout.functions.arguments.shape", faulty)
+    monkeypatch.setattr("tensorlayout.functions.arguments.as_shape", faulty)
     with pytest.raises(KeyError) as caught:
         tl.zeros([2, 3])
     assert len(frames_of(caught.value)) > 2

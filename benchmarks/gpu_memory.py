@@ -37,7 +37,7 @@ class Gpu:
             f"{self.name}: {properties['multiProcessorCount']} multiprocessors,"
             f" {properties['totalGlobalMem'] / 2**30:.0f} GB, L2 {self.l2 / 2**20:.0f} MB",
             f"CUDA driver {runtime.driverGetVersion()}, runtime {runtime.runtimeGetVersion()},"
-            f" NVRTC {nvrtc.version()}",
+            f" NVRTC {nvrtc.nvrtc_version()}",
         ]
 
     def free(self) -> int:

@@ -18,7 +18,7 @@ from benchmarks.measure import Call
 from tensorlayout.cuda.engine import driver as seam
 from tensorlayout.cuda.engine.driver import Buffer, Bytes, Driver, Kernel, Launcher
 from tensorlayout.cuda.engine.launch_log import launch_log
-from tensorlayout.cuda.engine.ranges import Ranges
+from tensorlayout.cuda.engine.ranges import LiveRanges
 from tensorlayout.cuda.engine.simulator import SimulatorDriver
 
 
@@ -100,7 +100,7 @@ class NoDriver(SimulatorDriver):
 
     def __init__(self) -> None:
         Driver.__init__(self, device_count=1)
-        self.ranges = (Ranges(),)
+        self.ranges = (LiveRanges(),)
         self._next = 1 << 40
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
@@ -108,14 +108,14 @@ class NoDriver(SimulatorDriver):
         pointer, self._next = self._next, self._next + -(-nbytes // 512) * 512
         return Buffer(pointer, nbytes, device, None)
 
-    def to_device(self, pointer: int, source: Bytes) -> None:
+    def copy_to_device(self, pointer: int, source: Bytes) -> None:
         """Nothing is copied."""
 
-    def to_host(self, destination: Bytes, pointer: int) -> None:
+    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
         """Zeros."""
         destination.fill(0)
 
-    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
         """Nothing is copied."""
 
     def launcher(self, kernel: Kernel) -> Launcher:

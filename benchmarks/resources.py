@@ -18,8 +18,8 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import nvrtc, warm_up
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
-from tensorlayout.cuda.engine.warm_up import with_progress
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in_file
+from tensorlayout.cuda.engine.warm_up import show_progress
 from tensorlayout.cuda.fuse import plan_fuse
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
@@ -96,7 +96,7 @@ class Compiled:
 
 def compiled(kernel: Kernel, architecture: int) -> Compiled:
     """Compile a kernel with NVRTC and return its resources."""
-    cubin, log = nvrtc.compiled(kernel, architecture)
+    cubin, log = nvrtc.compile_cubin(kernel, architecture)
     lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
     return Compiled(cubin, _resources_in(log), "\n".join(lines).strip("\n\0 "))
 
@@ -113,10 +113,10 @@ Found = dict[tuple[str, str, int], list[Resources]]
 
 def known() -> Iterator[Kernel]:
     """Return the kernels that are measured."""
-    yield from warm_up.known()
+    yield from warm_up.kernels_of_any_dtype()
     for name, functors in _REDUCTIONS.items():
         for functor in functors:
-            for kernel in warm_up.reductions(np.dtype(name), functor):
+            for kernel in warm_up.reduction_kernels(np.dtype(name), functor):
                 shape = dict(kernel.shape)
                 if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
                     yield kernel
@@ -124,14 +124,14 @@ def known() -> Iterator[Kernel]:
         yield from fused_sums(np.dtype(name), count)
     for dtype in _SCANNED:
         types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)), ("SCALED", "1"))
-        yield from kernels_in("scan.cu", types, "multiply")
+        yield from kernels_in_file("scan.cu", types, "multiply")
     for dtype in _SORTED:
-        yield from warm_up.of_sorted(dtype)
+        yield from warm_up.sorting_kernels(dtype)
     for to, source in _QUANTIZED.items():
         narrow = (("ELEMENT", "float8_e4m3fn"), ("SCALE", "float8_e8m0fnu"))
         for name, dtype in (("SOURCE", source), ("RESULT", to)):
             memory = (("BITS", "8"), ("TILED", "0"), ("LONGEST", str(16 // dtype.itemsize)))
-            yield from kernels_in("quantize.cu", (*narrow, (name, c_type(dtype)), *memory))
+            yield from kernels_in_file("quantize.cu", (*narrow, (name, c_type(dtype)), *memory))
 
 
 def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:
@@ -141,14 +141,14 @@ def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:
     spec = TensorSpec(dtype, Layout.row_major((64, 64)), Device("cuda", 0))
     plan = Fusion("sum", tuple(parts)).plan(*[spec] * count)
     launches, _ = plan_fuse(plan, (256,) * (count + 1))
-    return kernels_in("fuse.cu", launches.launches[0].kernel.types)
+    return kernels_in_file("fuse.cu", launches.launches[0].kernel.types)
 
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
     """The resources of each shape, by kernel's name, file and architecture."""
     those = [(kernel, arch) for kernel in kernels for arch in architectures]
     by_kernel: Found = {}
-    for kernel, architecture in with_progress(those, "compiling kernels"):
+    for kernel, architecture in show_progress(those, "compiling kernels"):
         file = Path(kernel.file)
         key = kernel.name, file.name if file.is_absolute() else kernel.file, architecture
         resources = compiled(kernel, architecture).resources[kernel.name]
@@ -159,7 +159,7 @@ def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
 def table(by_kernel: Found) -> str:
     """The page."""
     rows = (_row(*key, resources) for key, resources in sorted(by_kernel.items()))
-    return HEAD.format(threads=256, version=nvrtc.version()) + "".join(rows)
+    return HEAD.format(threads=256, version=nvrtc.nvrtc_version()) + "".join(rows)
 
 
 def _row(name: str, file: str, architecture: int, resources: list[Resources]) -> str:

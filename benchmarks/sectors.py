@@ -22,7 +22,7 @@ import tensorlayout as tl
 from benchmarks import roofline
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.launch_log import Counts, Tally, checking
-from tensorlayout.cuda.engine.simulator import compiler
+from tensorlayout.cuda.engine.simulator import find_compiler
 
 Shape = tuple[int, ...]
 
@@ -160,7 +160,7 @@ def run(only: str) -> str:
 
 def markdown(results: Sequence[Counted]) -> str:
     """A table for each file of kernels, those that miss a target first of all."""
-    _, version = compiler()
+    _, version = find_compiler()
     held = [result for result in results if result.met is not None]
     missed = [row for row in held if not row.met]
     lines = [

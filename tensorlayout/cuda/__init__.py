@@ -15,18 +15,18 @@ from typing import Any
 
 from tensorlayout.cuda.engine import (
     current_stream,
-    device_at,
+    device_of_address,
     export_info,
-    exported_stream,
-    keeping,
+    keep_capture_memory,
     make_stream_wait,
+    make_writer,
     overlap_test,
     read_bytes,
+    stream_for_consumer,
     tensor_allocator,
-    wait_for,
+    wait_for_stream,
     wrap_external,
     wrap_external_slots,
-    writer,
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.warm_up import warmup
@@ -39,17 +39,17 @@ __all__ = [
     "wrap_external_slots",
     "compile_plan",
     "current_stream",
-    "device_at",
+    "device_of_address",
     "compile_allocating",
     "overlap_test",
-    "exported_stream",
+    "stream_for_consumer",
     "export_info",
     "tensor_allocator",
     "read_bytes",
     "make_stream_wait",
     "set_strict_indexing",
     "strict_indexing",
-    "wait_for",
+    "wait_for_stream",
     "warmup",
 ]
 
@@ -105,10 +105,10 @@ def compile_plan(plan: Plan) -> Any:
     name = PLAN_COMPILERS[plan.kind]
     function = _function(name)
     if ".plan_" in name:
-        executor = writer(plan.result.device.number, functools.partial(function, plan))
+        executor = make_writer(plan.result.device.number, functools.partial(function, plan))
     else:
         executor = function(plan)
-    return keeping(executor) if plan.destinations else executor
+    return keep_capture_memory(executor) if plan.destinations else executor
 
 
 def compile_allocating(plan: Plan) -> Run | None:

@@ -22,22 +22,22 @@ from tensorlayout.cuda.engine import (
     Launches,
     SharedTile,
     TileProblem,
+    bounded_walk_struct,
     c_type,
     choose_tile,
-    constant,
-    divisor,
-    fits_a_walk,
-    in_order_cost,
-    kernel,
-    mixed_writer,
-    narrowness,
-    octets_of_numbers,
-    pack_axes,
-    padding_of,
-    parameters,
+    constant_value,
+    divisor_struct,
+    fill_walk,
+    fits_bounded_walk,
+    kernel_with_shape,
+    make_numbers_packer,
+    make_writer,
+    make_writer_with_numbers,
+    narrow_access_cost,
+    padding_element_bytes,
+    parameter_struct,
+    sector_overfetch,
     shared_tiles,
-    walk_struct,
-    writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import (
@@ -61,8 +61,10 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
         partial(plan_elementwise, plan, padding=padding),
     )
     if pack_scalars is None:
-        return writer(number, plan_launches)
-    return mixed_writer(number, lambda alignments: (plan_launches(alignments), pack_scalars))
+        return make_writer(number, plan_launches)
+    return make_writer_with_numbers(
+        number, lambda alignments: (plan_launches(alignments), pack_scalars)
+    )
 
 
 def make_scalar_packer(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
@@ -71,7 +73,7 @@ def make_scalar_packer(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
     if not any(kind is not None for kind in kinds):
         return None
-    return octets_of_numbers(plan.operation.name, list(enumerate(kinds, 1)))
+    return make_numbers_packer(plan.operation.name, list(enumerate(kinds, 1)))
 
 
 def plan_elementwise(
@@ -183,7 +185,7 @@ def accepts_tiles(plan: ElementwisePlan) -> bool:
 
 
 def _padding_to_write(plan: ElementwisePlan) -> bytes | None:
-    return None if plan.destinations else padding_of(plan.result)
+    return None if plan.destinations else padding_element_bytes(plan.result)
 
 
 def can_launch_on_tiles(
@@ -200,7 +202,7 @@ def can_launch_on_tiles(
 def reads_tiles_efficiently(loop: TiledLoop) -> bool:
     """Return whether one launch reads operands in tiles with tails well enough."""
     return all(
-        loop.count * width < SMALL_BYTES or in_order_cost(loop, memory) <= _COSTLY
+        loop.count * width < SMALL_BYTES or sector_overfetch(loop, memory) <= _COSTLY
         for memory, width in enumerate(loop.widths[1:], 1)
     )
 
@@ -214,7 +216,7 @@ def _common_tiled_loop(
     """The digits of the result and of the operands; None where no kernel walks them together."""
     assert layouts[0] is not None, "the result is no scalar"
     loop = make_tiled_loop(layouts, widths, alignments, sizes_to_write(layouts[0], padding))
-    return None if loop is None or (loop.bounds and not fits_a_walk(loop)) else loop
+    return None if loop is None or (loop.bounds and not fits_bounded_walk(loop)) else loop
 
 
 def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, Launch]:
@@ -296,10 +298,10 @@ class KernelOperands:
         """A kernel, its struct, and how many blocks it takes; `steps`: of operands along a pack."""
         kernels, types, functor, _ = self.computation
         types = (*types, ("WIDEST", str(self.widest_itemsize)))
-        selected_kernel = kernel(
+        selected_kernel = kernel_with_shape(
             f"{kernels}.cu", f"{kernels}_{kernel_name}", types, functor, **shape
         )
-        params = parameters(selected_kernel, **self.struct_counts)()
+        params = parameter_struct(selected_kernel, **self.struct_counts)()
         params.memories.padding, more = padding_struct_and_blocks(
             self.padding_write, blocks, self.alignment
         )
@@ -312,7 +314,7 @@ class KernelOperands:
 
     def kernel_constant(self, name: str) -> int:
         """One of kernels/include/elementwise.cuh, for so many operands."""
-        return constant("include/elementwise.cuh", name, **self.struct_counts)
+        return constant_value("include/elementwise.cuh", name, **self.struct_counts)
 
 
 def flat_launch(
@@ -346,8 +348,8 @@ def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int
     shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack_length} if pack_length > 1 else {})
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(name, blocks, steps, **shape)
     params.threads, params.pack_threads, params.packs = count, rows * packs, packs
-    params.rest = divisor(index, rest or 1)
-    pack_axes(params.walk, [*slower, last])
+    params.rest = divisor_struct(index, rest or 1)
+    fill_walk(params.walk, [*slower, last])
     return Launch(selected_kernel, blocks, bytes(params), loop.firsts)
 
 
@@ -368,7 +370,7 @@ def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launc
         "bounded", blocks, steps, **shape
     )
     params.threads, params.bits[:] = threads, pattern_bits(kernel_operands.padding_write[1])
-    params.walk = walk_struct(loop, (), pack)
+    params.walk = bounded_walk_struct(loop, (), pack)
     return Launch(selected_kernel, blocks, bytes(params), loop.firsts)
 
 
@@ -391,7 +393,7 @@ def choose_staging_tile(
     if loop.count * max(widths) < shared_tiles.SMALL_BYTES:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
-    sectors = {memory: in_order_cost(loop, memory, pack) for memory in tensors}
+    sectors = {memory: sector_overfetch(loop, memory, pack) for memory in tensors}
     staged = tuple([m for m in tensors if m and _is_worth_staging(loop, m, sectors[m])])
     if not staged:
         return None
@@ -400,18 +402,20 @@ def choose_staging_tile(
         1, 4 // kernel_operands.widest_itemsize
     )  # as `tiles_in` of kernels/include/elementwise.cuh
     followers = tuple(sorted((*staged, *unstaged)))
-    problem = TileProblem.over(loop, staged, unstaged, pack_in_box, followers)
+    problem = TileProblem.for_loop(loop, staged, unstaged, pack_in_box, followers)
     box = choose_tile(problem, _AXES)
     if box is None or len(loop.axes) > kernel_operands.kernel_constant("MOST_OUTER") + len(
         box.axes
     ):
         return None
-    before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
-    unit = box.sides[WRITE].unit // widths[WRITE]
+    before = sum([widths[m] * (sectors[m] + narrow_access_cost(widths[m] * pack)) for m in tensors])
+    unit = box.accesses[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * shared_tiles.THROUGH_TILE for m in staged])
     for m in tensors:
-        is_unstaged = m not in box.sides
-        cost = sectors[m] + narrowness(widths[m] * unit) if is_unstaged else box.side_cost(m)
+        is_unstaged = m not in box.accesses
+        cost = (
+            sectors[m] + narrow_access_cost(widths[m] * unit) if is_unstaged else box.side_cost(m)
+        )
         after += widths[m] * cost
     return box if after < before else None
 
@@ -421,7 +425,7 @@ def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
     if strides == loop.strides[WRITE]:
         return False
     if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
-        return sector_cost + narrowness(width) > shared_tiles.STAGED_FROM
+        return sector_cost + narrow_access_cost(width) > shared_tiles.STAGED_FROM
     # One row for all, say, stays in the caches.
     distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
     return distinct * width >= shared_tiles.SMALL_BYTES and sector_cost > shared_tiles.STAGED_FROM
@@ -429,29 +433,29 @@ def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
 
 def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:
     """One block for each box."""
-    side = box.sides[WRITE]
+    side = box.accesses[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
-    shape = {"PACKED": int(packed), "ROOM": box.room}
+    shape = {"PACKED": int(packed), "ROOM": box.shared_bytes}
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
-        "tiles", box.blocks, steps, **shape
+        "tiles", box.block_count, steps, **shape
     )
-    box.pack_boxes(params.boxes)
+    box.fill_boxes_struct(params.boxes)
     params.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
-    begins, period = box.places.tiles, box.period(WRITE)
+    begins, period = box.memory_offsets.tiles, box.pattern_period(WRITE)
     last = side.order[side.run - 1]
-    periods = max(1, period // box.inner(side.order, side.run))
+    periods = max(1, period // box.inner_run_elements(side.order, side.run))
     for n in range(kernel_operands.operand_count):
         memory, follower = n + 1, params.followers[n]
         params.tile[n] = begins.get(memory, -1)
         strides: Sequence[int] = params.boxes.stride[memory]
         if memory in begins:
-            strides = box.pitches[memory]
+            strides = box.tile_strides[memory]
             params.read[n] = box.side_struct(memory, strides, _AXES)
-            params.narrow[n] = box.sides[memory].unit < 4
-        if memory in box.places.followers:
+            params.narrow[n] = box.accesses[memory].unit < 4
+        if memory in box.memory_offsets.followers:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]
             follower.step = strides[last] * periods
-            follower.rows, follower.places = box.places.followers[memory]
+            follower.rows, follower.places = box.memory_offsets.followers[memory]
     return Launch(selected_kernel, blocks, bytes(params), loop.firsts)

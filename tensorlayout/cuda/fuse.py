@@ -26,9 +26,9 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     c_type,
-    mixed_writer,
-    octets_of_numbers,
-    padding_of,
+    make_numbers_packer,
+    make_writer_with_numbers,
+    padding_element_bytes,
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, Loop
@@ -143,8 +143,10 @@ def compile_fuse(plan: FusePlan) -> Write:
         return compile_call_by_call(plan)
     if plan.reduction is not None:
         return _compile_fused_reduction(plan, plan.reduction)
-    padding = None if plan.destinations else padding_of(plan.result)
-    return mixed_writer(plan.result.device.number, partial(plan_fuse, plan, padding=padding))
+    padding = None if plan.destinations else padding_element_bytes(plan.result)
+    return make_writer_with_numbers(
+        plan.result.device.number, partial(plan_fuse, plan, padding=padding)
+    )
 
 
 def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
@@ -163,7 +165,9 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
         _plan_fused_reduction(plan, reduction, chain, reads),
         _make_scalar_packer(plan, chain.numbers),
     )
-    write_in_one_launch = mixed_writer(plan.result.device.number, lambda alignments: planned)
+    write_in_one_launch = make_writer_with_numbers(
+        plan.result.device.number, lambda alignments: planned
+    )
     longest = WIDEST // values.result.dtype.itemsize
     aligned = [
         (value, min(WIDEST, longest * o.dtype.itemsize))
@@ -179,14 +183,16 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
 
 
 def _make_scalar_packer(plan: FusePlan, numbers: Sequence[TypedScalar]) -> ScalarPacker:
-    return octets_of_numbers(plan.operation.name, [(value + 1, dtype) for value, dtype in numbers])
+    return make_numbers_packer(
+        plan.operation.name, [(value + 1, dtype) for value, dtype in numbers]
+    )
 
 
 def accepts_tiles(plan: FusePlan) -> bool:
     """Return whether a plan of tiled tensors is carried out without copies out of their tiles."""
     if plan.reduction is not None:
         return False
-    padding = None if plan.destinations else padding_of(plan.result)
+    padding = None if plan.destinations else padding_element_bytes(plan.result)
     return all(
         can_launch_on_tiles(chain.result, chain.read_specs, padding)
         for max_tensors in MOST_TENSORS
@@ -244,7 +250,7 @@ def _plan_chains(
             chain.read_specs
         )  # behind the pointers, and what may stand for each
         for launch in chain_launches.launches:
-            placed_launch = launch.placed(memories)
+            placed_launch = launch.with_memories(memories)
             if launch.takes[1] is None:  # no launch for padding alone
                 placed_launch = replace(placed_launch, scalars_at=scalar_offset, takes=scalar_range)
             launches.append(placed_launch)
@@ -310,8 +316,8 @@ def _plan_fused_reduction(
     scratch = len(plan.operands) + 1
     read, *join = reduction_launches.launches
     memories = [0, *[value + 1 for value in chain.tensors], scratch]
-    launches = [read.placed(memories[: len(read.firsts)])]
-    launches += [replace(launch.placed([0, 0, scratch]), takes=(0, 0)) for launch in join]
+    launches = [read.with_memories(memories[: len(read.firsts)])]
+    launches += [replace(launch.with_memories([0, 0, scratch]), takes=(0, 0)) for launch in join]
     return replace(reduction_launches, launches=tuple(launches))
 
 

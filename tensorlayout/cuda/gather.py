@@ -20,15 +20,15 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    arguments,
     blocks_for,
-    constant,
-    divisor,
-    kernel,
-    writer,
+    constant_value,
+    divisor_struct,
+    fill_parameter_struct,
+    kernel_with_shape,
+    make_writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.faults import MAX_POSITIONS, owner_of
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS, new_launch_number
 from tensorlayout.layout import (
     Axis,
     Layout,
@@ -47,7 +47,7 @@ RESULT, READ, POSITIONS = range(3)
 
 def compile_gather(plan: GatherPlan) -> Write:
     """The function of the result, the tensor and the positions."""
-    return writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
+    return make_writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
 
 
 def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
@@ -85,7 +85,7 @@ def plan_gather_launch(
     full_loop = make_index_loop(index_map, layout.shape, strides, positions, itemsize, firsts)
     index_loop = widen_index_loop(full_loop, alignments)
     rank, width = len(index_loop.loop.axes), index_loop.loop.width
-    chosen = kernel(
+    chosen = kernel_with_shape(
         "gather.cu", "gather_elements", RANK=rank, INDEX=index_loop.index_c_type, WIDTH=width
     )
     memories = list(enumerate(index_loop.loop.firsts[:2]))
@@ -147,7 +147,7 @@ def make_position_tensor(
 ) -> PositionTensor:
     """The positions in a memory of a call, broadcast to the shape of all."""
     layout = spec.layout.broadcast_to(positions_shape)
-    kind = constant("include/reach.cuh", spec.dtype.name.upper())
+    kind = constant_value("include/reach.cuh", spec.dtype.name.upper())
     return PositionTensor(
         memory_number, kind, layout.offset * spec.dtype.itemsize, extent, steps, layout
     )
@@ -158,7 +158,7 @@ def computed_positions(
 ) -> PositionTensor:
     """Positions that a launch has made: int64, from 0 up, -1 where one was outside."""
     return PositionTensor(
-        memory_number, constant("include/reach.cuh", "PLACED"), 0, extent, steps, layout
+        memory_number, constant_value("include/reach.cuh", "PLACED"), 0, extent, steps, layout
     )
 
 
@@ -267,12 +267,12 @@ def make_index_launch(
     no scalars.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
-    params, rank = arguments(chosen, **members), len(loop.axes)
+    params, rank = fill_parameter_struct(chosen, **members), len(loop.axes)
     reach, index = params.reach, shape["INDEX"]
-    reach.owner = owner_of(operation_name) if positions else 0
+    reach.owner = new_launch_number(operation_name) if positions else 0
     reach.count, reach.rank, reach.clamps = loop.count, rank, clamps
     for d, axis in enumerate(loop.axes):
-        reach.size[d] = divisor(index, axis.size)
+        reach.size[d] = divisor_struct(index, axis.size)
     for into, strides in zip([*reach.stride, *reach.across], loop.strides, strict=False):
         into[:rank] = strides
     reach.positions = len(positions)
@@ -360,7 +360,7 @@ def _merge_positions(
         replace(p, steps=(0, step)) for p, step in zip(position_group, own, strict=True)
     ]
     loop = make_positions_loop(spread, [packed.strides, [0] * len(spread)], scaled_positions)
-    chosen = kernel(
+    chosen = kernel_with_shape(
         "gather.cu", "place_positions", RANK=len(loop.loop.axes), INDEX=loop.index_c_type
     )
     p = next((p for p in position_group if p.steps[main]), None)

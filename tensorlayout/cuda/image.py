@@ -12,12 +12,12 @@ from tensorlayout.cuda.engine import (
     THREADS,
     WIDEST,
     Launch,
-    arguments,
-    blocks_of_walk,
+    blocks_for_walk,
     c_type,
     c_type_of_bits,
-    divisor,
-    kernel,
+    divisor_struct,
+    fill_parameter_struct,
+    kernel_with_shape,
 )
 from tensorlayout.layout import Layout, Loop, narrowest_index_type
 from tensorlayout.plan import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
@@ -41,25 +41,25 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
     index = narrowest_index_type(
         result.size, max(furthest, spread, taps, reach + max(result.shape))
     )
-    chosen = kernel(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
+    chosen = kernel_with_shape(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
     # For each dimension of the image the strides of windows' elements and of windows.
     batch, column, block = source.strides[-3:]
     strides = [(0, batch), (0, column * taps)]
     for d in range(1, len(plan.windows) + 1):
         after = plan.windows[d:]
         strides.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
-    params = arguments(chosen, count=result.size, taps=taps)
+    params = fill_parameter_struct(chosen, count=result.size, taps=taps)
     order = list(result.minor_to_major)
     for d in range(rank):
         dim, exists = params.dims[d], d < result.ndim
         w = windows[d] if exists else _UNIT_WINDOW
         n = result.shape[d] if exists else 1
-        dim.step, dim.turn = divisor(index, w.step), order.index(d) if exists else d
+        dim.step, dim.turn = divisor_struct(index, w.step), order.index(d) if exists else d
         dim.stride = result.strides[d] if exists else 0
         dim.tap, dim.block = strides[d] if exists else (0, 0)
         dim.before, dim.dilation, dim.window = w.before, w.dilation, w.size
         dim.blocks = n if d < 2 else w.count
-        params.turns[dim.turn] = divisor(index, n)
+        params.turns[dim.turn] = divisor_struct(index, n)
     firsts = (result.offset * dtype.itemsize, source.offset * dtype.itemsize)
     return Launch(chosen, -(-result.size // THREADS), bytes(params), firsts)
 
@@ -78,14 +78,14 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
         loop.count, max(loop.max_offset, sum(source_reach), 4 * max(shape))
     )
     rank, kind = len(loop.sizes), c_type(plan.result.dtype)
-    chosen = kernel(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
-    params = arguments(chosen, count=loop.count, walk=loop.axes)
+    chosen = kernel_with_shape(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
+    params = fill_parameter_struct(chosen, count=loop.count, walk=loop.axes)
     for k, scale in enumerate(plan.scales):
         dim = params.dims[k]
         dim.first, dim.size = loop.firsts[2 + k], source.shape[k - 2]
-        dim.step, dim.scale = source.strides[k - 2], divisor(index, scale)
+        dim.step, dim.scale = source.strides[k - 2], divisor_struct(index, scale)
     firsts = (loop.firsts[0], loop.firsts[1] * itemsize)
-    return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(params), firsts)
+    return Launch(chosen, blocks_for_walk(loop.count, rank, RANKS), bytes(params), firsts)
 
 
 def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch:
@@ -101,9 +101,11 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
         (result, source), tables, itemsize, alignments[:2]
     ).with_wider_elements(WIDEST)
     index, rank = narrowest_index_type(loop.count, max(loop.max_offset, 2 * size)), len(loop.sizes)
-    chosen = kernel(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
+    chosen = kernel_with_shape(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
     step = source.strides[plan.dim] * itemsize // loop.width
     to, from_, lengths, first = loop.firsts
-    octets, grid = plan.lengths.dtype.itemsize, blocks_of_walk(loop.count, rank, RANKS)
+    octets, grid = plan.lengths.dtype.itemsize, blocks_for_walk(loop.count, rank, RANKS)
     members = {"walk": loop.axes, "count": loop.count, "size": size, "step": step, "first": first}
-    return Launch.of(chosen, grid, (to, from_, lengths * octets), wide=octets == 8, **members)
+    return Launch.with_members(
+        chosen, grid, (to, from_, lengths * octets), wide=octets == 8, **members
+    )

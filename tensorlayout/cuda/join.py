@@ -14,12 +14,12 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    arguments,
-    blocks_of_walk,
-    constant,
-    divisor,
-    kernel,
-    writer,
+    blocks_for_walk,
+    constant_value,
+    divisor_struct,
+    fill_parameter_struct,
+    kernel_with_shape,
+    make_writer,
 )
 from tensorlayout.layout import (
     Axis,
@@ -105,7 +105,7 @@ def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) ->
     )
     (to, from_), alignments, numbers, shifts = zip(*ends, strict=True)
     copy = plan_copy(to, from_, whole_tensor.itemsize, alignments)
-    return copy.launches[0].placed(numbers, *shifts) if copy.case == "tiles" else None
+    return copy.launches[0].with_memories(numbers, *shifts) if copy.case == "tiles" else None
 
 
 def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[list[_JoinInput]]:
@@ -123,7 +123,7 @@ def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list
             len(axes),
         )
         # How many the parameters of a launch hold.
-        most = constant(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
+        most = constant_value(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
         groups += [members[k : k + most] for k in range(0, len(members), most)]
     return groups
 
@@ -207,8 +207,8 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
         [] if splits else _row_thread_counts(axes, whole_tensor, inputs, width)
     )  # which only join
     shape = {"INDEX": index, "WIDTH": width} | ({} if threads else {"RANK": rank})
-    chosen = kernel(FILE, "join_rows" if threads else "join_parts", **shape)
-    params = arguments(chosen)
+    chosen = kernel_with_shape(FILE, "join_rows" if threads else "join_parts", **shape)
+    params = fill_parameter_struct(chosen)
     shared, end, count = params.shared, 0, 1 + len(inputs)
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, splits
     loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
@@ -218,7 +218,7 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
         if item.tag is not None:
             shared.axis = d
         else:
-            shared.size[d] = divisor(index, item.size)
+            shared.size[d] = divisor_struct(index, item.size)
     for k, join_input in enumerate(inputs, 1):
         part, sizes = params.parts[k - 1], [item.window.counts[k] for item in packs]
         part.count = prod(sizes)
@@ -226,11 +226,11 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
         for d, item in enumerate(packs):
             part.stride[d] = item.strides[k] if sizes[d] > 1 else 0
             if item.tag is not None:
-                part.size = divisor(index, sizes[d])
+                part.size = divisor_struct(index, sizes[d])
         if threads:
-            part.count, part.size = sizes[0] * threads[k - 1], divisor(index, threads[k - 1])
+            part.count, part.size = sizes[0] * threads[k - 1], divisor_struct(index, threads[k - 1])
             part.stride[0] = sizes[1]
-        end += blocks_of_walk(part.count, rank, RANKS)
+        end += blocks_for_walk(part.count, rank, RANKS)
         part.end_block = end
     firsts = tuple([item.offset * itemsize for item in (result, *[i.layout for i in inputs])])
     memories = (whole_tensor.memory_number, *[item.memory_number for item in inputs])
@@ -288,4 +288,4 @@ def _make_join_writer(
         )
 
     alike = part_slice if len(layouts) > 4 else None  # alignments of few are told apart
-    return writer(spec.device.number, plan_launches, alike=alike)
+    return make_writer(spec.device.number, plan_launches, alike=alike)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import tensor_allocator, wrap_external
-from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
+from tensorlayout.cuda.engine.driver import StridedMemory, driver, import_cupy_module
 from tensorlayout.cuda.matmul import compile_library_product
 from tensorlayout.cuda.sort import SEARCH_OPERATIONS, compile_search
 from tensorlayout.devices import CPU, Device
@@ -70,7 +70,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     if (
         name in _GEEV
         and not simulated
-        and not cupy_part("cupyx.cusolver").check_availability("geev")
+        and not import_cupy_module("cupyx.cusolver").check_availability("geev")
     ):
         return _compile_on_host(plan)
     work = compute_dtype(plan.dtype)
@@ -80,7 +80,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     waits = (name in WAITING_CALLS) + plan.operation.finite
 
     def run(*inputs: Tensor) -> Any:
-        with driver().using(number):
+        with driver().using_device(number):
             tensors = [convert(x) for convert, x in zip(operands, inputs, strict=True)]
             driver().counters.synchronisations += waits
             outputs = call(*tensors)
@@ -116,11 +116,11 @@ def _make_array_call(plan: LibraryPlan, simulated: bool) -> Call:
     errstate: Callable[..., AbstractContextManager[None]] = (
         partial(np.errstate, all="ignore")
         if simulated
-        else partial(cupy_part("cupyx").errstate, linalg="raise")
+        else partial(import_cupy_module("cupyx").errstate, linalg="raise")
     )
 
     def call_array_function(*tensors: Tensor) -> Any:
-        array_module = driver().library(operation.name)
+        array_module = driver().array_module(operation.name)
         arrays = map(tensor_to_array, tensors)
         with errstate():
             results = operation.call_library(
@@ -166,8 +166,8 @@ def tensor_to_array(x: Tensor) -> Any:
     first = x.memory.address + layout.offset * itemsize
     steps = tuple(stride * itemsize for stride in layout.strides)
     assert x.home is not None
-    strided_memory = Strided(first, layout.shape, steps, x.dtype, x.device.number)
-    array = driver().array(strided_memory, x.home[0])
+    strided_memory = StridedMemory(first, layout.shape, steps, x.dtype, x.device.number)
+    array = driver().array_over_memory(strided_memory, x.home[0])
     return array.view(np.uint8) != 0 if x.dtype == dtypes.bool else array
 
 

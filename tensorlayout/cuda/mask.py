@@ -19,13 +19,13 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    constant,
+    constant_value,
     faults,
-    kernel,
-    octets,
-    pattern,
+    kernel_with_shape,
+    make_writer,
+    repeat_to_16_bytes,
+    scalar_bytes,
     tensor_allocator,
-    writer,
 )
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.gather import (
@@ -55,7 +55,7 @@ from tensorlayout.plan import (
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "mask.cu"
-CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
+CHUNK = constant_value(FILE, "CHUNK")  # elements of the mask that a block has
 
 # Numbers of elements of which a plan keeps its launches.
 _CACHED_COUNTS = 16
@@ -74,14 +74,14 @@ def compile_select(plan: SelectPlan) -> Run:
         spec = selected_spec(seen, index_map, count)
         gather_plan = GatherPlan(plan.name, seen, (), spec, index_map)
         index_positions = (selection.selected_positions(2, count, (0, 1)),)
-        return writer(
+        return make_writer(
             number,
             partial(plan_gather_launch, gather_plan, index_positions, shift=selection.shift),
             aligned=2,
         )
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
-        with driver().using(number):
+        with driver().using_device(number):
             count, counts = selection.count_true(mask)
             result = tensor_allocator(selected_spec(seen, index_map, count))()
             if not result.size:
@@ -107,7 +107,9 @@ def compile_masked(plan: MaskedPlan) -> Write:
             if plan.spread is not None
             else _compile_counted_write(plan)
         )
-        return lambda out, value, mask: write_number(out, mask, pattern(octets(name, value, dtype)))
+        return lambda out, value, mask: write_number(
+            out, mask, repeat_to_16_bytes(scalar_bytes(name, value, dtype))
+        )
     spec, convert = compile_dtype_cast(plan.value, plan.result.dtype)
     plan = replace(plan, value=spec)
     write = (
@@ -133,7 +135,7 @@ def _compile_uniform_store(plan: MaskedPlan) -> Write:
     """``write(out, value, mask)``, or of a number ``write(out, mask, octets)``."""
     has_values, number = isinstance(plan.value, TensorSpec), plan.result.device.number
     pack_scalars = None if has_values else bytes
-    return writer(
+    return make_writer(
         number,
         partial(plan_masked_store, plan),
         2 + has_values,
@@ -157,7 +159,9 @@ def _compile_counted_write(plan: MaskedPlan) -> Write:
         plan_launches = partial(
             plan_scatter_launch, scatter_plan, index_positions, shift=selection.shift
         )
-        return writer(number, plan_launches, 2 + has_values, pack_scalars, aligned=1 + has_values)
+        return make_writer(
+            number, plan_launches, 2 + has_values, pack_scalars, aligned=1 + has_values
+        )
 
     def write_masked_values(out: Tensor, *operands: Any) -> None:
         values, mask, scalars = (
@@ -165,7 +169,7 @@ def _compile_counted_write(plan: MaskedPlan) -> Write:
             operands[has_values],
             operands[1 + has_values :],
         )
-        with driver().using(number):
+        with driver().using_device(number):
             count, counts = selection.count_true(mask)
             shape = index_map.result_shape(layout, (count,))
             check_value_broadcasts(plan.value, shape)
@@ -204,7 +208,9 @@ def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch |
         loop_over_axes(axes, 3, (), itemsize, firsts), (*alignments, WIDEST)[:2]
     )
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel(FILE, "store_masked", RANK=rank, INDEX=loop.index_c_type, STORE=width)
+    chosen = kernel_with_shape(
+        FILE, "store_masked", RANK=rank, INDEX=loop.index_c_type, STORE=width
+    )
     memories = [
         (0, firsts[0]),
         (1, firsts[1]) if has_values else (NOTHING, 0),
@@ -223,7 +229,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         mask = x if convert is None else convert(x)
-        with driver().using(number):
+        with driver().using_device(number):
             count, counts = counter(mask)
             allocate = tensor_allocator(_int64_vector_spec(count, spec.device))
             results = tuple([allocate() for _ in range(rank)])
@@ -285,8 +291,8 @@ def _make_mask_counter(
     chunks = -(-mask.layout.size // CHUNK)
     if not chunks:
         return lambda mask_tensor: (0, None)
-    chosen = kernel(FILE, "scan_counts")
-    scan = Launch.of(chosen, 1, (0,), (COUNTS,), blocks=chunks)
+    chosen = kernel_with_shape(FILE, "scan_counts")
+    scan = Launch.with_members(chosen, 1, (0,), (COUNTS,), blocks=chunks)
     count = _make_mask_writer(
         mask, "count_true", steps, memories=(NOTHING, MASK, COUNTS), following_launches=(scan,)
     )
@@ -295,8 +301,8 @@ def _make_mask_counter(
     def count_true_elements(mask_tensor: Tensor) -> tuple[int, Any]:
         counts, octets = allocate(), np.empty(8, np.uint8)
         count(mask_tensor, counts)
-        driver().to_host(octets, counts.memory.address + 8 * chunks)
-        faults.check()
+        driver().copy_to_host(octets, counts.memory.address + 8 * chunks)
+        faults.raise_pending_errors()
         return int(octets.view(np.int64)[0]), counts
 
     return count_true_elements
@@ -323,7 +329,7 @@ def _make_mask_writer(
         dims = zip(layout.shape, layout.strides, steps, strict=True)
         axes = merge_axes(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
         index = narrowest_index_type(layout.size + CHUNK, max_offset_of_axes(axes))
-        chosen = kernel(FILE, kernel_name, RANK=len(axes), INDEX=index, **shape)
+        chosen = kernel_with_shape(FILE, kernel_name, RANK=len(axes), INDEX=index, **shape)
         packed = layout.is_row_major and alignments[0] >= WIDEST
         firsts, chunks = (
             (0, layout.offset, 0, source_byte_offset)[: len(memories)],
@@ -331,7 +337,7 @@ def _make_mask_writer(
         )
         members = {"base": position_base, "packed": packed, "count": layout.size, "walk": axes}
         return Launches(
-            (Launch.of(chosen, chunks, firsts, memories, **members), *following_launches)
+            (Launch.with_members(chosen, chunks, firsts, memories, **members), *following_launches)
         )
 
-    return writer(mask.device.number, plan_mask_launches, aligned=1)
+    return make_writer(mask.device.number, plan_mask_launches, aligned=1)

@@ -17,8 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine import Launch, arguments, constant, kernel, writer
-from tensorlayout.cuda.engine.driver import Driver, Strided, cupy_part, driver
+from tensorlayout.cuda.engine import (
+    Launch,
+    constant_value,
+    fill_parameter_struct,
+    kernel_with_shape,
+    make_writer,
+)
+from tensorlayout.cuda.engine.driver import Driver, StridedMemory, driver, import_cupy_module
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import MAX_RANK, Axis, Layout, merge_axes
 from tensorlayout.plan import (
@@ -76,7 +82,7 @@ def compile_matrix_product(
         write = compile_gemm(gemm_calls, (a.offset, b.offset), result)
     else:
         launch = plan_integer_matmul(a, b, result.dtype.itemsize)
-        write = writer(result.device.number, lambda _: launch)
+        write = make_writer(result.device.number, lambda _: launch)
     return lambda out, x, y: write(out, convert_a(x), convert_b(y))
 
 
@@ -300,7 +306,7 @@ def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: Tenso
 
     def write(out: Tensor, x: Tensor, y: Tensor) -> None:
         operands = [t.memory.address + skip for t, skip in zip((x, y, out), skips, strict=True)]
-        with gpu.using(number):
+        with gpu.using_device(number):
             for start in starts:
                 call(*map(add, operands, start))
 
@@ -314,7 +320,7 @@ GemmCall = Callable[[int, int, int], None]
 
 
 def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
-    cuda = cupy_part("cupy").cuda
+    cuda = import_cupy_module("cupy").cuda
     cublas, handle_of = cuda.cublas, cuda.get_cublas_handle
     kind, precision, scalar = _TYPES[result.dtype.name]
     code, compute = getattr(cuda.runtime, kind), getattr(cublas, precision)
@@ -329,7 +335,7 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
     count, (far_x, far_y, far_out) = gemm.batch_axis.size, gemm.batch_axis.strides
 
     def call(x: int, y: int, out: int) -> None:
-        driver.library("gemm")
+        driver.array_module("gemm")
         handle = handle_of()
         common_arguments = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
         mode = cublas.getMathMode(handle) if short else 0
@@ -362,8 +368,8 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         address: int, rows: int, columns: int, leading: int, matrix_stride: int, is_output: bool
     ) -> Any:
         steps = (matrix_stride * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
-        view = Strided(address, (count, rows, columns), steps, dtype, result.device.number)
-        return driver.array(view, None, written=is_output)
+        view = StridedMemory(address, (count, rows, columns), steps, dtype, result.device.number)
+        return driver.array_over_memory(view, None, written=is_output)
 
     def as_operand(
         matrix: BlasMatrix, address: int, rows: int, columns: int, operand_stride: int
@@ -375,7 +381,7 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         return values.swapaxes(-1, -2) if matrix.transposed else values
 
     def call(x: int, y: int, out: int) -> None:
-        numpy = driver.library("gemm")
+        numpy = driver.array_module("gemm")
         a = as_operand(gemm.second, y, gemm.n, gemm.k, far_y)
         b = as_operand(gemm.first, x, gemm.k, gemm.m, far_x)
         c = as_array(out, gemm.n, gemm.m, gemm.n, far_out, True)
@@ -395,17 +401,17 @@ _MOST_BLOCKS = 2**31 - 1
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     """The launch for two stacks of matrices, no one of them empty; memories: result, operands."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
-    chosen = kernel(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
+    chosen = kernel_with_shape(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
     stack = batch_axes(first, second)
-    params = arguments(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
+    params = fill_parameter_struct(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
     params.first_down, params.first_right = first.strides[-2:]
     params.second_down, params.second_right = second.strides[-2:]
     params.first_runs_right, params.second_runs_right = (
         _is_row_fastest(first),
         _is_row_fastest(second),
     )
-    params.tiles_down = -(-rows // constant(FILE, "ROWS"))
-    params.tiles_right = -(-columns // constant(FILE, "COLUMNS"))
+    params.tiles_down = -(-rows // constant_value(FILE, "ROWS"))
+    params.tiles_right = -(-columns // constant_value(FILE, "COLUMNS"))
     params.tiles = params.tiles_down * params.tiles_right * prod([axis.size for axis in stack])
     firsts = (0, first.offset * itemsize, second.offset * itemsize)
     return Launch(chosen, min(params.tiles, _MOST_BLOCKS), bytes(params), firsts)

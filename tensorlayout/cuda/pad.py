@@ -9,14 +9,14 @@ from tensorlayout.cuda.engine import (
     RANKS,
     WIDEST,
     Launch,
-    arguments,
-    blocks_of_walk,
-    constant,
-    divisor,
-    kernel,
-    octets,
-    pattern,
-    writer,
+    blocks_for_walk,
+    constant_value,
+    divisor_struct,
+    fill_parameter_struct,
+    kernel_with_shape,
+    make_writer,
+    repeat_to_16_bytes,
+    scalar_bytes,
 )
 from tensorlayout.layout import Axis, Loop, Window, merge_axes, narrowest_index_type
 from tensorlayout.plan import PadPlan, SliceGradPlan, Write
@@ -53,17 +53,19 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     rows, singles = prod(slower), row - packs * times
     count, index = rows * (packs + singles), narrowest_index_type(rows * row, max(reach))
     width = WIDEST if packs else loop.width
-    chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
+    chosen = kernel_with_shape(
+        FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width
+    )
     walk = [*axes[:-1], Axis(max(singles, 1), axes[-1].strides)]
-    params = arguments(chosen, walk=walk, count=count, packed=rows * packs, head=head)
-    params.packs_end, params.packs = head + packs * times, divisor(index, max(packs, 1))
+    params = fill_parameter_struct(chosen, walk=walk, count=count, packed=rows * packs, head=head)
+    params.packs_end, params.packs = head + packs * times, divisor_struct(index, max(packs, 1))
     border = params.border
-    border.mode = constant(FILE, _MODES.get(plan.mode, "REPEATED"))
+    border.mode = constant_value(FILE, _MODES.get(plan.mode, "REPEATED"))
     border.twice = plan.mode == "symmetric"
     border.before[:rank], border.inside[:rank], border.lift[:rank] = befores, insides, lifts
     for d, period in enumerate(periods):
-        border.period[d] = divisor(index, period)
-    return Launch(chosen, blocks_of_walk(count, rank, RANKS), bytes(params), loop.firsts)
+        border.period[d] = divisor_struct(index, period)
+    return Launch(chosen, blocks_for_walk(count, rank, RANKS), bytes(params), loop.firsts)
 
 
 def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
@@ -133,14 +135,17 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
         loop = loop.with_wider_elements(WIDEST)
     count, rank = loop.count, len(loop.axes)
     index = narrowest_index_type(count, max(loop.max_offset, *loop.sizes))
-    chosen = kernel(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
-    params = arguments(chosen, count=count, rank=rank)
+    chosen = kernel_with_shape(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
+    params = fill_parameter_struct(chosen, count=count, rank=rank)
     for memory, strides in enumerate(loop.strides):
         params.stride[memory][:rank] = strides
     for d, axis in enumerate(loop.axes):
         (_, params.taken[d]), params.first[d], step = axis.window
-        params.size[d], params.step[d] = divisor(index, axis.size), divisor(index, step)
-    blocks = blocks_of_walk(count, rank, (1, 2, 3))  # whose loops have a known length
+        params.size[d], params.step[d] = (
+            divisor_struct(index, axis.size),
+            divisor_struct(index, step),
+        )
+    blocks = blocks_for_walk(count, rank, (1, 2, 3))  # whose loops have a known length
     return Launch(chosen, blocks, bytes(params), loop.firsts)
 
 
@@ -149,9 +154,9 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
 
 def compile_pad(plan: PadPlan) -> Write:
     """The function of the result, the tensor, and the value of a constant."""
-    return writer(
+    return make_writer(
         plan.result.device.number,
         partial(plan_pad, plan),
         tensors=2,
-        content=lambda value: pattern(octets(plan.name, value, plan.result.dtype)),
+        content=lambda value: repeat_to_16_bytes(scalar_bytes(plan.name, value, plan.result.dtype)),
     )

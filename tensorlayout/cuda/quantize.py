@@ -16,12 +16,12 @@ from tensorlayout.cuda.engine import (
     THREADS,
     WIDEST,
     Launch,
-    arguments,
-    blocks_of_walk,
+    blocks_for_walk,
     c_type,
-    constant,
-    kernel,
-    pack_axes,
+    constant_value,
+    fill_parameter_struct,
+    fill_walk,
+    kernel_with_shape,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.layout import (
@@ -42,7 +42,7 @@ FILE = "quantize.cu"
 _RANKS = (2, 4)
 
 # Digits of the number of a scale in tiles, at most.
-_DIGITS = constant(FILE, "DIGITS")
+_DIGITS = constant_value(FILE, "DIGITS")
 
 
 def accepts_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
@@ -91,11 +91,13 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     types = (("SOURCE", c_type(source.dtype)), *_kernel_type_macros(data, plan.scales, max_pack))
     shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack} if rows else {})
     name = "quantize_rows" if rows else "quantize_columns"
-    chosen = kernel(FILE, name, types, "", **shape)
-    params = arguments(chosen, walk=axes, count=count, size=size, largest_element=form.max_element)
+    chosen = kernel_with_shape(FILE, name, types, "", **shape)
+    params = fill_parameter_struct(
+        chosen, walk=axes, count=count, size=size, largest_element=form.max_element
+    )
     params.data_step, params.step = steps
     params.powers = form.max_exponent, form.round_up_threshold(plan.scaling)
-    blocks = blocks_of_walk(count, rank, _RANKS) if rows else -(-count // THREADS)
+    blocks = blocks_for_walk(count, rank, _RANKS) if rows else -(-count // THREADS)
     return _block_scale_launch(
         plan, (data, plan.scales, source), source.layout, chosen, blocks, params
     )
@@ -116,9 +118,9 @@ def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch
     ends = (max_offset_of_axes(axes) + first, size + form.block, plan.scales.layout.required_size)
     index = narrowest_index_type(count + BLOCK, max(ends))
     types = (("RESULT", c_type(result.dtype)), *_kernel_type_macros(data, plan.scales, max_pack))
-    chosen = kernel(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
-    params = arguments(chosen, walk=axes, count=count, size=size, first=first)
-    blocks = blocks_of_walk(count, rank, _RANKS)
+    chosen = kernel_with_shape(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
+    params = fill_parameter_struct(chosen, walk=axes, count=count, size=size, first=first)
+    blocks = blocks_for_walk(count, rank, _RANKS)
     return _block_scale_launch(
         plan, (result, data, plan.scales), result.layout, chosen, blocks, params
     )
@@ -132,7 +134,7 @@ def _block_scale_launch(
     blocks: int,
     params: Any,
 ) -> Launch:
-    pack_axes(params.tiles, _scale_digits(plan.scales.layout, order_layout))
+    fill_walk(params.tiles, _scale_digits(plan.scales.layout, order_layout))
     params.has_whole = plan.whole is not None
     aligned_slots = [
         spec.layout.offset

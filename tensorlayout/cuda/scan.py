@@ -12,8 +12,8 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     c_type,
-    divisor32,
-    kernel,
+    divisor32_struct,
+    kernel_with_shape,
 )
 from tensorlayout.layout import Axis, merge_axes, narrowest_index_type
 from tensorlayout.plan import ScanPlan
@@ -105,12 +105,12 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     reach = max(read + abs(lines.source_step), written) + _BEYOND
     index = narrowest_index_type(result.layout.size + _BEYOND, reach)
     shape = {"RANK": max(len(members["walk"]), 1), "INDEX": index}
-    members["chunks"] = divisor32(chunks)
+    members["chunks"] = divisor32_struct(chunks)
     launches = []
     for task in ("totals", "results") if has_chunks else ("results",):
         shape[case.upper()] = task
-        chosen = kernel(FILE, f"scan_{case}", types, functor, **shape)
-        launches.append(Launch.of(chosen, groups * chunks, tuple(firsts), **members))
+        chosen = kernel_with_shape(FILE, f"scan_{case}", types, functor, **shape)
+        launches.append(Launch.with_members(chosen, groups * chunks, tuple(firsts), **members))
     totals = lines.outer_count * lines.inner_count * chunks * total_bytes
     return Launches(tuple(launches), scratch=(totals,) if has_chunks else ())
 
@@ -166,7 +166,7 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
         "lines": lines.outer_count,
         "length": length,
         "chunk": tiles * tile_elements,
-        "period": divisor32(min(length, 2**31 - 1)),
+        "period": divisor32_struct(min(length, 2**31 - 1)),
         "outers": outers,
     }
     return members, groups, chunks
@@ -203,9 +203,9 @@ def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
         "group": outers * period,
         "chunk": per_chunk * tile,
         "back": lines.initial_positions * lines.source_step,
-        "period": divisor32(min(period, 2**31 - 1)),
-        "inner": divisor32(inner),
-        "pitch": divisor32(pitch),
+        "period": divisor32_struct(min(period, 2**31 - 1)),
+        "inner": divisor32_struct(inner),
+        "pitch": divisor32_struct(pitch),
         "tile": tile,
         "outers": outers,
         "initial": lines.initial_positions,

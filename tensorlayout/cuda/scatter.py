@@ -26,11 +26,11 @@ from tensorlayout.cuda.engine import (
     Launches,
     blocks_for,
     c_type,
-    divisor,
-    kernel,
-    octets,
-    pattern,
-    writer,
+    divisor_struct,
+    kernel_with_shape,
+    make_writer,
+    repeat_to_16_bytes,
+    scalar_bytes,
 )
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS
 from tensorlayout.cuda.fill import bind_fill_value, plan_fill
@@ -77,16 +77,16 @@ def compile_scatter(plan: ScatterPlan) -> Write:
     """Write; value and positions lie apart from what is written."""
     number, name, dtype = plan.result.device.number, plan.name, plan.result.dtype
     if not isinstance(plan.value, TensorSpec):
-        write_number = writer(
+        write_number = make_writer(
             number,
             partial(plan_scatter, plan),
             1 + len(plan.positions),
-            lambda value: pattern(octets(name, value, dtype)),
+            lambda value: repeat_to_16_bytes(scalar_bytes(name, value, dtype)),
             aligned=1,
         )
         return lambda out, value, *positions: write_number(out, *positions, value)
     spec, convert = compile_dtype_cast(plan.value, dtype)
-    write = writer(number, partial(plan_scatter, replace(plan, value=spec)), aligned=2)
+    write = make_writer(number, partial(plan_scatter, replace(plan, value=spec)), aligned=2)
     if convert is None:
         return write
     return lambda out, value, *positions: write(out, convert(value), *positions)
@@ -96,7 +96,7 @@ def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
     """One launch for few positions; else a copy, and what writes at them."""
     widest = (plan.result.dtype.itemsize,) * 3
     if plan_copy_scatter(plan, widest) is not None:
-        return writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
+        return make_writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
     return compile_copy_then_write(plan, compile_scatter(plan.scatter))
 
 
@@ -154,7 +154,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     itemsize = 4 if index == "int32_t" else 8
     number = first + len(plan.positions) + len(linear_positions.launches.scratch)
     winners = number, (table.first_entry + linear_positions.memory_shifts[WINNERS]) * itemsize
-    mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
+    mark = kernel_with_shape(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
     mark_launches = [
         make_index_launch(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)
     ]
@@ -192,15 +192,15 @@ def plan_scatter_launch(
     loop = widen_index_loop(full_loop, (*alignments, WIDEST)[:2])
     index, nothing, begins = max(index, loop.index_c_type), (NOTHING, 0), loop.loop.firsts
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel_with_shape(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
     value = nothing if values is None else (VALUES, begins[VALUES])
     return make_index_launch(
         chosen,
         loop,
         [(DESTINATION, begins[DESTINATION]), value, winners or nothing],
         plan.name,
-        inner=divisor(index, 1 if plan.index_map.per_line else loop.inner_count),
-        span=divisor(index, prod(plan.index_map.positions_shape(plan.shape))),
+        inner=divisor_struct(index, 1 if plan.index_map.per_line else loop.inner_count),
+        span=divisor_struct(index, prod(plan.index_map.positions_shape(plan.shape))),
         values_are=values is not None,
         ordered=winners is not None,
         fills=values is None,
@@ -297,7 +297,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     index = narrowest_index_type(elements, furthest)
     rank, width = len(loop.loop.axes), loop.loop.width
     file = "scatter/copy_scatter.cu"
-    chosen = kernel(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel_with_shape(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
     grid = blocks_for(elements * PER_THREAD)
     return make_index_launch(
@@ -336,7 +336,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
 def compile_combine(plan: ScatterReducePlan) -> Write:
     """``combine(out, value, *positions)`` of values and positions that lie apart from `out`."""
     number, (scatter, take) = plan.result.device.number, _normalize_values(plan.scatter)
-    combine = writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
+    combine = make_writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
     return lambda out, value, *positions: combine(out, take(value), *positions)
 
 
@@ -385,7 +385,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     )
     count, size = prod(index_map.positions_shape(plan.shape)), table.entry_count
     if combination.value_step == 0 and plan.result.dtype.kind in "iu":
-        chosen = kernel(
+        chosen = kernel_with_shape(
             COMBINE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index_c_type
         )
         tally = make_index_launch(
@@ -403,7 +403,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         *[index_loop.index_c_type for index_loop in loops],
     )
     octets = 4 if index == "int32_t" else 8
-    chosen = kernel(COMBINE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
+    chosen = kernel_with_shape(COMBINE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
     listing = make_index_launch(
         chosen, marks, [(scratch_memories.keys, 0)], plan.name, first=first, places=size
     )
@@ -418,9 +418,11 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         pairs,
         scratch_memories.runs + 1,
     )
-    find = kernel(COMBINE, "find_segments", INDEX=index)
+    find = kernel_with_shape(COMBINE, "find_segments", INDEX=index)
     memories = (scratch_memories.segments, scratch_memories.ordered)
-    finding = Launch.of(find, -(-count // THREADS), (0, 0), memories, count=count, places=size)
+    finding = Launch.with_members(
+        find, -(-count // THREADS), (0, 0), memories, count=count, places=size
+    )
     folds, byte_offset = [], 0
     for level, loop in enumerate(elements, 1):
         folds.append(combination.fold_runs_launch(loop, index, count, level, byte_offset))
@@ -507,7 +509,7 @@ class _CombineLaunches:
         fill = bind_fill_value(
             plan_fill(Layout.row_major((count,)), segment_bytes), bytes(segment_bytes)
         )
-        return fill.launches[0].placed([self.scratch.segments])
+        return fill.launches[0].with_memories([self.scratch.segments])
 
     def fold_runs_launch(
         self, loop: IndexLoop, index: str, count: int, level: int, byte_offset: int
@@ -518,7 +520,7 @@ class _CombineLaunches:
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value
         memories = self.scratch.segments, self.scratch.ordered, self.scratch.numbers
         return make_index_launch(
-            kernel(COMBINE, "fold_runs", *self.kernel_types, INDEX=index),
+            kernel_with_shape(COMBINE, "fold_runs", *self.kernel_types, INDEX=index),
             loop,
             [(self.scratch.runs, byte_offset), source, *((m, 0) for m in memories)],
             step=self.value_step,
@@ -534,7 +536,9 @@ class _CombineLaunches:
         runs = self.scratch.runs if levels else NOTHING
         memories = self.scratch.segments, self.scratch.numbers if count else NOTHING, runs
         return make_index_launch(
-            kernel(COMBINE, "combine_elements", *self.kernel_types, RANK=rank, INDEX=index),
+            kernel_with_shape(
+                COMBINE, "combine_elements", *self.kernel_types, RANK=rank, INDEX=index
+            ),
             loop,
             [(DESTINATION, scratch), self.first_value, *((m, 0) for m in memories)],
             step=self.value_step,

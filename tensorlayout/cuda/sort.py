@@ -13,12 +13,12 @@ from tensorlayout.cuda.engine import (
     THREADS,
     Launch,
     Launches,
-    arguments,
     c_type,
-    constant,
-    divisor32,
-    kernel,
-    writer,
+    constant_value,
+    divisor32_struct,
+    fill_parameter_struct,
+    kernel_with_shape,
+    make_writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.dtypes import DType, int64
@@ -44,8 +44,8 @@ from tensorlayout.tensor import TensorSpec
 FILE = "sort/sort.cu"
 
 # Elements that a block sorts at once; of several lines, so many that threads can be shifted.
-TILE = constant(FILE, "TILE")
-CAPACITY = TILE - constant(FILE, "SECTOR")
+TILE = constant_value(FILE, "TILE")
+CAPACITY = TILE - constant_value(FILE, "SECTOR")
 
 # Room for what an index may go beyond the last element.
 BEYOND = 2**16
@@ -86,7 +86,9 @@ class SortLines:
     def sort_kernel(self, file: str, name: str, **shape: Any) -> Kernel:
         """A kernel for these elements and indices."""
         gives = "positions" if self.sorts_positions else "values"
-        return kernel(file, name, self.type_macros, INDEX=self.index, GIVES=gives, **shape)
+        return kernel_with_shape(
+            file, name, self.type_macros, INDEX=self.index, GIVES=gives, **shape
+        )
 
 
 def merged_line_axes(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
@@ -197,9 +199,12 @@ def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
         "elements": lines.element_count,
         "group": lines_per_tile * length,
     }
-    members |= {"tiles": divisor32(tiles_per_line), "line": divisor32(min(length, TILE))}
+    members |= {
+        "tiles": divisor32_struct(tiles_per_line),
+        "line": divisor32_struct(min(length, TILE)),
+    }
     passes: list[LaunchPass] = [
-        (Launch.of(sort, tiles, (), descending=lines.descending, **members),)
+        (Launch.with_members(sort, tiles, (), descending=lines.descending, **members),)
     ]
     split, merge = (lines.sort_kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
     run = TILE
@@ -207,11 +212,11 @@ def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
         sizes = {
             "length": length,
             "run": run,
-            "tiles": divisor32(tiles_per_line),
+            "tiles": divisor32_struct(tiles_per_line),
             "descending": lines.descending,
         }
-        first = Launch.of(split, -(-tiles // THREADS), (), count=tiles, **sizes)
-        passes.append((first, Launch.of(merge, tiles, (), **sizes)))
+        first = Launch.with_members(split, -(-tiles // THREADS), (), count=tiles, **sizes)
+        passes.append((first, Launch.with_members(merge, tiles, (), **sizes)))
         run *= 2
     return tuple(passes), tiles * lines.index_bytes if len(passes) > 1 else 0
 
@@ -273,18 +278,19 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
         first, last = (lines.sort_kernel(RADIX_FILE, name, RANK=len(read)) for name in names)
         members = {"walk": read, "length": length, "chunk": min(chunk, length), "shift": lowest_bit}
         members |= {
-            "chunks": divisor32(chunks),
+            "chunks": divisor32_struct(chunks),
             "first": lowest_bit == 0,
             "descending": lines.descending,
         }
         ends = [
-            Launch.of(pass_kernel, count * chunks, (), **members) for pass_kernel in (first, last)
+            Launch.with_members(pass_kernel, count * chunks, (), **members)
+            for pass_kernel in (first, last)
         ]
         if chunks == 1:
             return tuple(ends)
         shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
-        scan = kernel(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
-        sums = Launch.of(scan, count << shift, (), chunks=chunks, shift=shift)
+        scan = kernel_with_shape(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
+        sums = Launch.with_members(scan, count << shift, (), chunks=chunks, shift=shift)
         return ends[0], sums, ends[1]
 
     passes = tuple(plan_digit_pass(bit) for bit in range(0, lines.key_bits, DIGIT))
@@ -318,11 +324,11 @@ def plan_top_k(plan: TopKPlan) -> Launch:
     reach = max_offset_of_axes((*walked, Axis(length, steps)))
     index = narrowest_index_type(lines + BEYOND, reach + BEYOND)
     types = (("ELEMENT", c_type(source.dtype)),)
-    chosen = kernel(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
-    params = arguments(
+    chosen = kernel_with_shape(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
+    params = fill_parameter_struct(
         chosen, walk=walked, lines=lines, step=steps, together=lines_per_tile, leading=count
     )
-    params.line, params.descending = divisor32(length), plan.descending
+    params.line, params.descending = divisor32_struct(length), plan.descending
     params.wide = positions.dtype.itemsize == 8
     params.read = _tile_numbering(layout, dim, length, lines_per_tile)
     params.written = _tile_numbering(values.layout, dim, count, lines_per_tile)
@@ -345,7 +351,7 @@ def _lines_per_tile(source: TensorSpec, positions: TensorSpec, dim: int, lines: 
 
 def _tile_numbering(layout: Layout, dim: int, length: int, lines_per_tile: int) -> tuple[Any, int]:
     across = lines_per_tile > 1 and not is_fastest_dim(layout, dim)
-    return divisor32(lines_per_tile if across else length), across
+    return divisor32_struct(lines_per_tile if across else length), across
 
 
 # ---- Searches
@@ -381,10 +387,10 @@ def plan_sorted_search(
         ("LINE", "VALUES", "COMPARE"), (sorted_line.dtype, values.dtype, dtype), strict=True
     )
     types = tuple((name, c_type(kind)) for name, kind in kinds)
-    chosen = kernel(
+    chosen = kernel_with_shape(
         "sort/search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives
     )
-    params = arguments(chosen, walk=walked, count=count, length=length, step=step)
+    params = fill_parameter_struct(chosen, walk=walked, count=count, length=length, step=step)
     params.right, params.invert = right, invert
     firsts = (0, *[spec.layout.offset * spec.dtype.itemsize for spec in (sorted_line, values)])
     return Launch(chosen, -(-count // THREADS), bytes(params), firsts)
@@ -400,13 +406,13 @@ def compile_search(plan: LibraryPlan) -> Write:
     if plan.operation.name == "searchsorted":
         line, values = plan.operands
         launch = plan_sorted_search(line, values, plan.dtype, right=options["side"] == "right")
-        return writer(number, lambda _: launch, aligned=0)
+        return make_writer(number, lambda _: launch, aligned=0)
     values, others = plan.operands
     line = TensorSpec(plan.dtype, Layout.row_major((others.layout.size,)), others.device)
     members = plan_sorted_search(
         line, values, plan.dtype, tests_membership=True, invert=options["invert"]
     )
-    search = writer(number, lambda _: members, aligned=0)
+    search = make_writer(number, lambda _: members, aligned=0)
     placed = TensorSpec(plan.dtype, Layout.row_major(others.layout.shape), others.device)
     gather, sort = compile_traced_tensor_copy("isin", others, placed), compile_row_sort(line)
     return lambda out, x, elements: search(out, sort(gather(elements)), x)
@@ -423,7 +429,7 @@ def compile_sort(plan: SortPlan) -> Write:
     source, result, dim = plan.source, plan.result, plan.dim
     if result.layout.is_packed and is_fastest_dim(result.layout, dim):
         launches = plan_sort(plan)
-        return writer(result.device.number, lambda _: launches, aligned=0)
+        return make_writer(result.device.number, lambda _: launches, aligned=0)
     order = (dim, *[d for d in source.layout.minor_to_major if d != dim])
     layout = Layout.packed(result.layout.shape, order)
     lines = TensorSpec(result.dtype, layout, result.device)
@@ -453,7 +459,7 @@ def compile_top_k(plan: TopKPlan) -> Write:
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
         launch = plan_top_k(plan)
-        return writer(result.device.number, lambda _: launch, aligned=0)
+        return make_writer(result.device.number, lambda _: launch, aligned=0)
     packed = Layout.packed(source.layout.shape, source.layout.minor_to_major)
     every = TensorSpec(int64, packed, source.device)
     steps = SortPlan(plan.name, "positions", source, every, dim, plan.descending, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorlayout.cuda.engine import moved_slots
+from tensorlayout.cuda.engine import view_moved_by_slots
 from tensorlayout.plan import (
     PartPlan,
     ReinterpretPlan,
@@ -20,8 +20,8 @@ def compile_view(plan: ViewPlan) -> Run:
     """A view in another layout: arithmetic on the address."""
     spec, shift, lowest = plan.result, plan.shift, plan.result.layout.offset
     if not spec.layout.size:
-        return lambda x, first=0: moved_slots(x, spec, 0)
-    return lambda x, first=shift + lowest: moved_slots(x, spec, first - lowest)
+        return lambda x, first=0: view_moved_by_slots(x, spec, 0)
+    return lambda x, first=shift + lowest: view_moved_by_slots(x, spec, first - lowest)
 
 
 def compile_part(plan: PartPlan) -> Run:
@@ -29,7 +29,7 @@ def compile_part(plan: PartPlan) -> Run:
     spec, which = plan.result, plan.which
 
     def half_view(x: Tensor) -> Tensor:
-        result = moved_slots(x, spec, which)
+        result = view_moved_by_slots(x, spec, which)
         assert x.home is not None
         result.home = (x.home[0], 2 * x.home[1] + which)
         return result
@@ -46,7 +46,7 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
     )
 
     def reinterpret(x: Tensor) -> Tensor:
-        result = moved_slots(x, spec, 0)
+        result = view_moved_by_slots(x, spec, 0)
         assert x.home is not None
         byte_item_offset(x.memory.address, result_itemsize)
         slot = byte_item_offset(x.home[1] * source_itemsize, result_itemsize)

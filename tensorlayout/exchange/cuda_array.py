@@ -35,7 +35,7 @@ def export_cuda_interface(x: Tensor) -> dict[str, Any]:
         "typestr": x.dtype.str,
         "data": (memory.address if x.size else 0, memory.readonly),
         "strides": None if layout.is_row_major else byte_strides(layout, x.itemsize),
-        "stream": cuda_backend.exported_stream(x),
+        "stream": cuda_backend.stream_for_consumer(x),
     }
 
 
@@ -58,14 +58,14 @@ def import_cuda_interface(obj: Any) -> Tensor:
     except (TypeError, ValueError, BufferError) as error:
         raise type(error)(f"__cuda_array_interface__ of {type(obj).__name__}: {error}") from None
     cuda_backend: Any = backend_of(as_device("cuda", "the array's device"))
-    device = cuda_backend.device_at(first_address)
+    device = cuda_backend.device_of_address(first_address)
     if device is None or (
-        end_address > first_address and cuda_backend.device_at(end_address - 1) != device
+        end_address > first_address and cuda_backend.device_of_address(end_address - 1) != device
     ):
         raise BufferError(
             f"the memory at {first_address:#x} is not of a CUDA device, or not all of it"
         )
-    cuda_backend.wait_for("asarray", interface.get("stream"), device)
+    cuda_backend.wait_for_stream("asarray", interface.get("stream"), device)
     memory = description.address, dtype, description.shape, description.steps, device, obj
     x: Tensor | None = cuda_backend.wrap_external(*memory, readonly=description.readonly)
     if x is None:

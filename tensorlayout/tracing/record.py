@@ -87,7 +87,7 @@ def record_device_work(
     if device is None or not moves_elements:
         return nullcontext()
     log = import_lazily("tensorlayout.cuda.engine.launch_log")  # only where there is one
-    return log.device_work(device.number)
+    return log.observe_device_work(device.number)
 
 
 @frozen_dataclass

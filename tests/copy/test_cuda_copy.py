@@ -26,9 +26,9 @@ from simulated import needs_compiler, simulator
 from tensorlayout.cuda.copy import plan_copy
 from tensorlayout.cuda.engine import structs
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.launch import bind_launches
 from tensorlayout.cuda.engine.shared_tiles import tile as tiles
-from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
+from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile_of_copy
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.loop import Loop
@@ -62,7 +62,7 @@ def run(driver, destination, source, itemsize, *, shifts=(0, 0), padding=None, t
     content = numbered(source.required_size * itemsize)
     to = Storage(driver, slots * itemsize, shifts[0])
     from_ = Storage(driver, len(content), shifts[1], content)
-    bind(plan, 0)([to.pointer, from_.pointer])
+    bind_launches(plan, 0)([to.pointer, from_.pointer])
     expected = np.full((slots, itemsize), UNTOUCHED, np.uint8)
     if padding is not None:
         expected[padding_slots(destination)] = np.frombuffer(padding, np.uint8)
@@ -145,7 +145,7 @@ def test_the_case_of_each_layout(driver, case, destination, source, itemsize, al
 def depth(destination, source, itemsize):
     """Return the number of dimensions of a box."""
     loop = Loop.over_layouts((destination.at_origin, source.at_origin), (itemsize,) * 2, (32, 32))
-    return len(tile_of_copy(loop.with_widest_elements(16)).axes)
+    return len(choose_tile_of_copy(loop.with_widest_elements(16)).axes)
 
 
 def test_boxes_are_deep_where_three_dimensions_have_no_long_runs():
@@ -342,7 +342,7 @@ def test_offsets_beyond_32_bits(driver):
         to, from_ = (driver.allocate(x.required_size, 0) for x in (destination, source))
         content = numbered(destination.size)
         view(source, from_.pointer)[...] = content.reshape(source.shape)
-        bind(plan, 0)([to.pointer, from_.pointer])
+        bind_launches(plan, 0)([to.pointer, from_.pointer])
         np.testing.assert_array_equal(
             view(destination, to.pointer), content.reshape(destination.shape)
         )
@@ -431,7 +431,7 @@ def test_division_by_multiplication(driver):
     numbers = np.array(
         sorted({n for n in [*range(300), *edges, *draws, 2**31 - 1] if 0 <= n < 2**31}), np.uint32
     )
-    constants = b"".join([bytes(structs.divisor32(d)) for d in divisors])
+    constants = b"".join([bytes(structs.divisor32_struct(d)) for d in divisors])
     quotients = Storage(driver, 4 * len(divisors) * len(numbers))
     given_divisors = Storage(driver, len(constants), 0, np.frombuffer(constants, np.uint8))
     given_numbers = Storage(driver, numbers.nbytes, 0, numbers.view(np.uint8))
@@ -448,7 +448,7 @@ def test_division_by_one_multiplication():
     """As far as threads of a box are numbered."""
     edges = [2**k + d for k in range(1, 17) for d in (-1, 0, 1)]
     for divisor in sorted({d for d in [*range(2, 300), *edges] if 1 < d < 2**16}):
-        result = tiles.small_divisor(divisor)
+        result = tiles.small_divisor_struct(divisor)
         assert 2**32 - result.minus == divisor
         most = min(2**32 // divisor, 80000)
         numbers = np.arange(max(most, divisor), dtype=np.uint64)

@@ -19,9 +19,9 @@ from test_cuda_copy import ITEMSIZES, column_major, row_major, run, slot_numbers
 import tensorlayout as tl
 from tensorlayout.cuda.copy import intermediate_spec, plan_copy
 from tensorlayout.cuda.elementwise import accepts_tiles
-from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.launch import bind_launches
 from tensorlayout.cuda.engine.memory import read_bytes
-from tensorlayout.cuda.engine.scalars import pattern
+from tensorlayout.cuda.engine.scalars import repeat_to_16_bytes
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill import plan_fill, plan_padding
 from tensorlayout.devices import Device
@@ -207,7 +207,7 @@ def check_fill(driver, layout, itemsize, padding):
     plan = plan_fill(layout, itemsize, 32, padding)
     slots, value = layout.required_size, numbered(itemsize).tobytes()
     to = Storage(driver, slots * itemsize)
-    bind(plan, 0)([to.pointer], pattern(value))
+    bind_launches(plan, 0)([to.pointer], repeat_to_16_bytes(value))
     result = elements(to.get(), itemsize)
     places = [] if layout.size == 0 else slot_numbers(layout)
     assert (result[places] == np.frombuffer(value, np.uint8)).all()
@@ -247,7 +247,7 @@ def test_padding_alone(driver):
     for layout in (tails((13, 21), (4, 8)), blocked((2, 5, 3, 3), 4, PaddingValue.ONE)):
         plan = plan_padding(layout, 4, 32, b"\1\2\3\4")
         to = Storage(driver, 4 * layout.required_size)
-        bind(plan, 0)([to.pointer])
+        bind_launches(plan, 0)([to.pointer])
         result = elements(to.get(), 4)
         assert (result[slot_numbers(layout)] == UNTOUCHED).all()
         assert (result[padding_slots(layout)] == [1, 2, 3, 4]).all()
@@ -373,7 +373,7 @@ def run_counted(driver, destination, source, itemsize, padding):
     to = Storage(driver, destination.required_size * itemsize)
     from_ = Storage(driver, source.required_size * itemsize)
     with checking("bounds", "count") as record:
-        bind(plan, 0)([to.pointer, from_.pointer])
+        bind_launches(plan, 0)([to.pointer, from_.pointer])
     (counts,) = record.counts.values()
     return counts
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tensorlayout.cuda.engine.shared_tiles import ROOMS, TileProblem
-from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, tile_of_copy
+from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, choose_tile_of_copy
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop
 
@@ -69,7 +69,7 @@ def all_boxes(loop):
 @pytest.mark.parametrize(("destination", "source"), LAYOUTS)
 def test_hardly_any_box_moves_fewer_sectors(destination, source, width):
     loop = loop_of(destination, source, width)
-    box = choose_tile(TileProblem.over(loop, (1,), (), max(1, 4 // width)))
+    box = choose_tile(TileProblem.for_loop(loop, (1,), (), max(1, 4 // width)))
     extents = [1] * len(loop.axes)
     for k, extent in zip(box.axes, box.extents, strict=True):
         extents[k] = extent
@@ -82,8 +82,8 @@ def test_hardly_any_box_moves_fewer_sectors(destination, source, width):
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(("destination", "source"), LAYOUTS)
 def test_each_element_of_a_box_has_a_place_of_its_own(destination, source, width):
-    box = tile_of_copy(loop_of(destination, source, width))
-    (pitches,) = box.pitches.values()
+    box = choose_tile_of_copy(loop_of(destination, source, width))
+    (pitches,) = box.tile_strides.values()
     index = np.indices(box.extents).reshape(len(box.extents), -1)
     places = np.array(pitches) @ index
     assert len(np.unique(places)) == box.elements

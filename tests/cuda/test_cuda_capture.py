@@ -240,7 +240,7 @@ def test_the_first_read_at_positions_is_refused(recorder, stream):
 def leave(report, lowest, highest, size, name="take"):
     """Write the record that a kernel leaves for out-of-bounds positions."""
     result = faults._Record.from_address(report.pointer)
-    result.owner = faults.owner_of(name)
+    result.owner = faults.new_launch_number(name)
     result.lowest[0], result.highest[0], result.size[0] = lowest, highest, size
 
 
@@ -251,7 +251,7 @@ def test_positions_outside_in_a_graph_are_told_after_each_replay(recorder, strea
     with Stream(recorder, 9) as capturing, faults.strict_indexing(strict):
         capturing.begin_capture()
         result = tl.take(x, i)
-        report, _ = faults.reports(0).current(driver())
+        report, _ = faults.fault_records(0).record_of_current_stream(driver())
         x.__dlpack__(stream=9)  # no time to look
         capturing.end_capture()
     for replay in range(2):

@@ -38,9 +38,9 @@ class Copies:
     def __init__(self, gpu, patch):
         self.moved, self.allocated = [], []
         for record, name, nbytes in (
-            (self.moved, "to_device", lambda pointer, source: source.nbytes),
-            (self.moved, "to_host", lambda destination, pointer: destination.nbytes),
-            (self.moved, "on_device", lambda destination, source, nbytes: nbytes),
+            (self.moved, "copy_to_device", lambda pointer, source: source.nbytes),
+            (self.moved, "copy_to_host", lambda destination, pointer: destination.nbytes),
+            (self.moved, "copy_on_device", lambda destination, source, nbytes: nbytes),
             (self.allocated, "allocate", lambda nbytes, device: nbytes),
         ):
             patch.setattr(gpu, name, self.noting(record, name, nbytes, getattr(gpu, name)))
@@ -56,7 +56,7 @@ class Copies:
 
 @pytest.fixture
 def copies(gpu, monkeypatch):
-    faults.check()  # which else would happen in the midst of what is recorded
+    faults.raise_pending_errors()  # which else would happen in the midst of what is recorded
     return Copies(gpu, monkeypatch)
 
 
@@ -205,12 +205,12 @@ def test_between_devices():
 def test_one_copy_and_one_allocation(copies):
     x = tl.reshape(tl.arange(6, dtype=tl.int32), (2, 3))
     y = x.to_device("cuda")
-    assert (copies.moved, copies.allocated) == ([("to_device", 24)], [("allocate", 24)])
+    assert (copies.moved, copies.allocated) == ([("copy_to_device", 24)], [("allocate", 24)])
     y.to_device("cuda:1")
-    assert copies.moved[1:] == [("on_device", 24)]
+    assert copies.moved[1:] == [("copy_on_device", 24)]
     assert copies.allocated[1:] == [("allocate", 24)]
     y.to_device("cpu")
-    assert copies.moved[2:] == [("to_host", 24)]
+    assert copies.moved[2:] == [("copy_to_host", 24)]
     assert y.to_device("cuda") is y
     assert (len(copies.moved), len(copies.allocated)) == (3, 2)
 
@@ -258,7 +258,7 @@ def test_the_text_of_a_large_tensor_moves_its_edges_only(copies):
     x = tl.zeros((100_000,), dtype="int8", device="cuda")
     del copies.moved[:]
     assert str(x) == "[0, 0, 0, ..., 0, 0, 0]"
-    assert copies.moved == [("to_host", 3), ("to_host", 3)]
+    assert copies.moved == [("copy_to_host", 3), ("copy_to_host", 3)]
 
 
 def test_pickles_come_back_where_they_were():
@@ -349,15 +349,15 @@ def test_dlpack_shares_the_memory(copies):
 
 def test_the_memory_is_kept_until_the_last_view_tensor_or_capsule(gpu):
     gc.collect()
-    before = gpu.ranges[0].total()
+    before = gpu.ranges[0].total_bytes()
     users = [tl.empty((512,), dtype="int8", device="cuda")]
     users += [users[0][10:20], tl.from_dlpack(users[0]), users[0].__dlpack__()]
     while users:
         gc.collect()
-        assert gpu.ranges[0].total() >= before + 512
+        assert gpu.ranges[0].total_bytes() >= before + 512
         del users[0]
     gc.collect()
-    assert gpu.ranges[0].total() == before
+    assert gpu.ranges[0].total_bytes() == before
 
 
 def test_dlpack_to_the_host_copies():

@@ -10,7 +10,7 @@ from simulated import GPUS, needs_compiler, opened, stand_in
 import tensorlayout as tl
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import alignment_of, low_bits
-from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.scalars import scalar_bytes
 
 
 def add_in_place(x, y):
@@ -67,7 +67,7 @@ def test_another_device_is_made_current_for_the_call():
         calls = ["device", "alloc", "device", "launch"]
         assert [call[0] for call in recorder.calls] == calls
         recorder.calls.clear()
-        with driver().using(1):
+        with driver().using_device(1):
             x + y
         assert [call[0] for call in recorder.calls] == ["device", "alloc", "launch"]
 
@@ -93,9 +93,9 @@ def test_python_numbers_become_bytes_as_numpy_has_it(name, values):
                 expected = np.asarray(value, name).tobytes()
         except OverflowError:
             with pytest.raises(OverflowError, match=r"^the Python integer -?\d+ does not fit"):
-                octets("add", value, np.dtype(name))
+                scalar_bytes("add", value, np.dtype(name))
         else:
-            assert octets("add", value, np.dtype(name)) == expected, value
+            assert scalar_bytes("add", value, np.dtype(name)) == expected, value
 
 
 def test_alignments():

@@ -76,7 +76,7 @@ def test_too_much_on_the_simulator(name):
         for _ in range(3):
             with expected_error(name):
                 TOO_MUCH[name](x, y)
-        assert gpu.ranges[0].total() == 3200
+        assert gpu.ranges[0].total_bytes() == 3200
         same(x.to_device("cpu"), a)
         same(y.to_device("cpu"), b)
         assert tl.ones((900,), dtype="float32", device="cuda:1").device == "cuda:1"
@@ -233,7 +233,7 @@ def test_threads_compute_what_one_does(devices):
             device = number % devices
             x = shared[device]
             together.wait()
-            with gpu.on_stream(100 + number, device):
+            with gpu.using_stream(100 + number, device):
                 for _ in range(30):
                     y = x + number
                     y += x

@@ -12,7 +12,7 @@ from tensors import host
 import tensorlayout as tl
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
 from tensorlayout.cuda.engine.launch_log import launch_log
-from tensorlayout.cuda.engine.warm_up import common
+from tensorlayout.cuda.engine.warm_up import common_kernels
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 
@@ -100,7 +100,7 @@ def kernels():
         yield plan_conversion(*arguments, saturate=saturate).launches[0].kernel
     plan = tl.equal.operation.plan(spec(rows, "float8_e3m4"), spec(turned, "float8_e3m4"))
     yield plan_elementwise(plan, [256] * 3).launches[0].kernel
-    yield from common("float8_e4m3fn")
+    yield from common_kernels("float8_e4m3fn")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ def is_before(log, first, then):
         earlier = [n for n in over if n < number]
         streams = {log[n].stream for n in earlier}
         waited = any(
-            log[n].what in ("synchronize", "to_host") and n in over for n in range(first, number)
+            log[n].what in ("synchronize", "copy_to_host") and n in over
+            for n in range(first, number)
         )
         if event.stream in streams or event.after in streams or waited:
             over.add(number)
@@ -61,9 +62,9 @@ def at(log, what):
 
 
 def test_streams_are_chosen_for_a_block_a_device_and_a_thread(gpu):
-    with gpu.on_stream(7) as outer:
+    with gpu.using_stream(7) as outer:
         assert gpu.current_stream(0) == outer == Stream(0, 7)
-        with gpu.on_stream(8), gpu.on_stream(9, device=1):
+        with gpu.using_stream(8), gpu.using_stream(9, device=1):
             assert (gpu.current_stream(0), gpu.current_stream(1)) == (Stream(0, 8), Stream(1, 9))
         assert (gpu.current_stream(0), gpu.current_stream(1)) == (Stream(0, 7), Stream(1, 1))
         results = []
@@ -76,12 +77,12 @@ def test_streams_are_chosen_for_a_block_a_device_and_a_thread(gpu):
 
 def test_work_goes_to_the_current_stream(gpu):
     x, y = ones(), ones("cuda:1")
-    with enqueued() as log, gpu.on_stream(7), gpu.on_stream(8, device=1):
+    with enqueued() as log, gpu.using_stream(7), gpu.using_stream(8, device=1):
         x + x
         y.to_device("cpu")
         x[...] = 2
     assert [event.stream for event in log] == [Stream(0, 7), Stream(1, 8), Stream(0, 7)]
-    assert [event.what.partition("_")[0] for event in log] == ["elementwise", "to", "fill"]
+    assert [event.what.partition("_")[0] for event in log] == ["elementwise", "copy", "fill"]
 
 
 # ---- Exports
@@ -93,28 +94,28 @@ def test_work_goes_to_the_current_stream(gpu):
 def test_the_consumers_stream_waits_for_ours(gpu, stream, number, place):
     x = ones(f"cuda:{place}")
     before = gpu.counters.synchronisations
-    with gpu.on_stream(5, place), enqueued() as log:
+    with gpu.using_stream(5, place), enqueued() as log:
         x.__dlpack__(stream=stream)
         x.__dlpack__(stream=stream, max_version=(1, 0))
-    assert log == [Enqueued(Stream(place, number), "order", Stream(place, 5))] * 2
+    assert log == [Enqueued(Stream(place, number), "make_stream_wait", Stream(place, 5))] * 2
     assert gpu.counters.synchronisations == before
 
 
 @pytest.mark.parametrize(("current", "stream"), [(1, None), (1, 1), (2, 2), (7, 7), (7, -1)])
 def test_nobody_waits_on_one_stream_nor_unasked(gpu, current, stream):
     x = ones()
-    with gpu.on_stream(current), enqueued() as log:
+    with gpu.using_stream(current), enqueued() as log:
         x.__dlpack__(stream=stream)
     assert log == []
 
 
 def test_a_copy_for_the_consumer_is_waited_for(gpu):
     x = ones()
-    with gpu.on_stream(5), enqueued() as log:
+    with gpu.using_stream(5), enqueued() as log:
         x.__dlpack__(stream=9, copy=True)
-        with gpu.on_stream(9):
+        with gpu.using_stream(9):
             x + 1
-    assert is_before(log, at(log, "on_device"), at(log, "elementwise"))
+    assert is_before(log, at(log, "copy_on_device"), at(log, "elementwise"))
 
 
 def test_the_interface_names_our_stream(gpu):
@@ -122,9 +123,9 @@ def test_the_interface_names_our_stream(gpu):
         x = ones(f"cuda:{device}")
         with enqueued() as log:
             assert x.__cuda_array_interface__["stream"] == 1
-            with gpu.on_stream(7, device):
+            with gpu.using_stream(7, device):
                 assert x.__cuda_array_interface__["stream"] == 7
-            with gpu.on_stream(7, 1 - device):
+            with gpu.using_stream(7, 1 - device):
                 assert x.__cuda_array_interface__["stream"] == 1
         assert log == []
 
@@ -158,7 +159,7 @@ def test_exporters_are_told_our_stream(gpu):
     here, there = Exporter(ones()), Exporter(ones("cuda:1"))
     for exporter in (here, there):
         tl.from_dlpack(exporter)
-    with gpu.on_stream(7), gpu.on_stream(8, device=1):
+    with gpu.using_stream(7), gpu.using_stream(8, device=1):
         for exporter in (here, there):
             tl.from_dlpack(exporter)
             tl.asarray(exporter)
@@ -168,14 +169,14 @@ def test_exporters_are_told_our_stream(gpu):
 @pytest.mark.parametrize(("stream", "place"), [(1, 0), (2, 1), (9, 0)])
 def test_our_stream_waits_for_the_one_described(gpu, stream, place):
     x = Described(ones(f"cuda:{place}"), stream=stream)
-    with gpu.on_stream(7, place), enqueued() as log:
+    with gpu.using_stream(7, place), enqueued() as log:
         tl.asarray(x)
-    assert log == [Enqueued(Stream(place, 7), "order", Stream(place, stream))]
+    assert log == [Enqueued(Stream(place, 7), "make_stream_wait", Stream(place, stream))]
 
 
 def test_nothing_to_wait_for(gpu):
     x = ones()
-    with gpu.on_stream(7), enqueued() as log:
+    with gpu.using_stream(7), enqueued() as log:
         tl.asarray(Described(x, stream=None))
         tl.asarray(Described(x, stream=7))
         tl.asarray(Described(x))
@@ -212,12 +213,12 @@ def test_the_cpu_has_no_streams():
 
 def test_a_copy_between_devices_waits_for_both(gpu):
     x = ones()
-    with gpu.on_stream(5), gpu.on_stream(6, device=1), enqueued() as log:
+    with gpu.using_stream(5), gpu.using_stream(6, device=1), enqueued() as log:
         y = x + x
         z = y.to_device("cuda:1")
         y[...] = 7
     same(z.to_device("cpu"), np.full(8, 2, "float32"))
-    copied = at(log, "on_device")
+    copied = at(log, "copy_on_device")
     assert is_before(log, at(log, "elementwise"), copied)
     assert is_before(log, copied, at(log, "fill"))
 
@@ -225,9 +226,9 @@ def test_a_copy_between_devices_waits_for_both(gpu):
 @pytest.mark.parametrize(("source", "there"), [("cpu", 1), ("cuda:0", 1), ("cuda:1", 0)])
 def test_to_device_makes_the_result_ready_for_a_stream(gpu, source, there):
     x = ones(source)
-    with gpu.on_stream(5, there), enqueued() as log:
+    with gpu.using_stream(5, there), enqueued() as log:
         x.to_device(f"cuda:{there}", stream=9)
-    assert log[-1] == Enqueued(Stream(there, 9), "order", Stream(there, 5))
+    assert log[-1] == Enqueued(Stream(there, 9), "make_stream_wait", Stream(there, 5))
 
 
 # ---- CuPy, as a stand-in has it
@@ -247,13 +248,13 @@ def test_cupys_current_stream_is_ours(recorder):
         assert device.current_stream(0) == Stream(0, 2)
     with FakeStream(recorder, 7):
         assert (device.current_stream(0), device.current_stream(1)) == (Stream(0, 7), Stream(1, 1))
-    with device.using(1), FakeStream(recorder, 7):
+    with device.using_device(1), FakeStream(recorder, 7):
         assert (device.current_stream(0), device.current_stream(1)) == (Stream(0, 1), Stream(1, 7))
 
 
 def test_an_event_makes_cupys_streams_wait(recorder):
     device = open_driver()
-    device.order(Stream(0, 5), Stream(0, 1))
+    device.make_stream_wait(Stream(0, 5), Stream(0, 1))
     (event, stream, on), (waiting, seen, there) = (
         recorder.named("eventRecord")[0],
         recorder.named("streamWaitEvent")[0],
@@ -262,11 +263,11 @@ def test_an_event_makes_cupys_streams_wait(recorder):
     assert [call[0] for call in recorder.calls] == ["event", "eventRecord", "streamWaitEvent"]
     assert device.counters.synchronisations == 0
     recorder.calls.clear()
-    device.order(Stream(1, 5), Stream(0, 5))
+    device.make_stream_wait(Stream(1, 5), Stream(0, 5))
     assert [call[1:] for call in recorder.calls if call[0] == "event"] == [(1,)]
     assert [call[-1] for call in recorder.calls if "vent" in call[0]] == [1, 1, 0]
     recorder.calls.clear()
-    device.order(Stream(0, 5), Stream(0, 5))
+    device.make_stream_wait(Stream(0, 5), Stream(0, 5))
     assert recorder.calls == []
 
 
@@ -302,11 +303,11 @@ def take_outside(stream):
     """A read at positions enqueued on a stream; what its kernel leaves when it comes to run."""
     with stream:
         tl.take(tl.zeros(3, device="cuda"), tl.asarray([9], device="cuda"))
-        report, _ = faults.reports(0).current(driver())
+        report, _ = faults.fault_records(0).record_of_current_stream(driver())
 
     def run():
         result = faults._Record.from_address(report.pointer)
-        result.owner = faults.owner_of("take")
+        result.owner = faults.new_launch_number("take")
         result.lowest[0] = result.highest[0] = 9
         result.size[0] = 3
 
@@ -359,14 +360,14 @@ def test_a_launch_while_another_thread_looks_is_not_taken_for_seen(monkeypatch):
         stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
         take_outside(stream)
         gpu, later = driver(), []
-        to_host = gpu.to_host
+        to_host = gpu.copy_to_host
 
         def read(destination, pointer):
             to_host(destination, pointer)
             if not later and destination.nbytes == ctypes.sizeof(faults._Record):
                 later.append(take_outside(stream))
 
-        monkeypatch.setattr(gpu, "to_host", read)
+        monkeypatch.setattr(gpu, "copy_to_host", read)
         with stream:
             x.to_device("cpu")
             later[0]()

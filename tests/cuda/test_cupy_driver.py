@@ -33,7 +33,7 @@ def recorder(monkeypatch):
         recorder.calls.append(("compile", kernel.name, architecture))
         return kernel.name.encode()
 
-    monkeypatch.setattr(nvrtc, "cubin", cubin)
+    monkeypatch.setattr(nvrtc, "read_cubin", cubin)
     return recorder
 
 
@@ -44,11 +44,11 @@ def opened(recorder):
 
 def test_devices(opened, recorder):
     assert (opened.name, opened.device_count(), opened.current_device()) == ("cupy", 2, 0)
-    with opened.using(1):
+    with opened.using_device(1):
         assert opened.current_device() == 1
     assert opened.current_device() == 0
     with pytest.raises(ValueError, match="cuda: there is no device 2; there are 2"):
-        opened.using(2)
+        opened.using_device(2)
 
 
 def test_memory(opened, recorder):
@@ -66,8 +66,8 @@ def test_small_copies(opened, recorder):
     n = 1000
     values, back, buffer = numbers(n), np.zeros(n, np.uint8), opened.allocate(n, 0)
     with Stream(recorder, 7):
-        opened.to_device(buffer.pointer, values)
-        opened.to_host(back, buffer.pointer)
+        opened.copy_to_device(buffer.pointer, values)
+        opened.copy_to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, values)
     there, back_again = recorder.named("memcpy")
     assert (there[0], *there[2:]) == (buffer.pointer, n, 1, 7)
@@ -81,7 +81,7 @@ def test_what_cuda_reads_later_is_pinned(opened, recorder, n):
     """CUDA does not say when it has read pageable memory, so it only gets pinned memory."""
     buffer, values = opened.allocate(n, 0), numbers(n)
     for _ in range(3):
-        opened.to_device(buffer.pointer, values)
+        opened.copy_to_device(buffer.pointer, values)
     assert recorder.named("pinned") == [(1 << 16 if n <= 1 << 16 else 4 << 20,)]
     sources = {source for _, source, *_ in recorder.named("memcpy")}
     assert not sources & set(range(values.ctypes.data, values.ctypes.data + n))
@@ -91,7 +91,7 @@ def test_what_cuda_reads_later_is_pinned(opened, recorder, n):
 def test_small_copies_wait_for_the_oldest_of_sixteen(opened, recorder):
     buffer, recorder.busy = opened.allocate(8, 0), True
     for number in range(35):
-        opened.to_device(buffer.pointer, numbers(8, number))
+        opened.copy_to_device(buffer.pointer, numbers(8, number))
     done = [call[0] for call in recorder.calls if call[0] in ("wait", "memcpy")]
     assert done == ["memcpy"] * 16 + ["wait", "memcpy"] * 19
     sources = [source for _, source, *_ in recorder.named("memcpy")]
@@ -99,7 +99,7 @@ def test_small_copies_wait_for_the_oldest_of_sixteen(opened, recorder):
     assert len(set(sources)) == 16
     recorder.busy = False
     recorder.calls.clear()
-    opened.to_device(buffer.pointer, numbers(8))
+    opened.copy_to_device(buffer.pointer, numbers(8))
     assert [call[0] for call in recorder.calls] == ["memcpy", "record"]
 
 
@@ -109,14 +109,14 @@ def test_a_finalizer_in_the_midst_of_a_copy_has_a_buffer_of_its_own(opened, reco
 
     def finalize(self, *arguments):
         monkeypatch.setattr(runtime, "memcpyAsync", copy)
-        opened.to_device(y.pointer, values[1])
+        opened.copy_to_device(y.pointer, values[1])
         copy(self, *arguments)
 
     monkeypatch.setattr(runtime, "memcpyAsync", finalize)
-    opened.to_device(x.pointer, values[0])
+    opened.copy_to_device(x.pointer, values[0])
     back = np.zeros(8, np.uint8)
     for buffer, expected in zip((x, y), values, strict=True):
-        opened.to_host(back, buffer.pointer)
+        opened.copy_to_host(back, buffer.pointer)
         np.testing.assert_array_equal(back, expected)
 
 
@@ -132,8 +132,8 @@ def test_an_interrupt_in_a_copy_leaves_its_buffer_until_it_has_been_read(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runtime, "memcpyAsync", interrupted)
-    calls = [lambda: opened.to_device(buffer.pointer, numbers(n))]
-    calls += [lambda: opened.to_host(back, buffer.pointer)] * (n > 1 << 20)
+    calls = [lambda: opened.copy_to_device(buffer.pointer, numbers(n))]
+    calls += [lambda: opened.copy_to_host(back, buffer.pointer)] * (n > 1 << 20)
     for call in calls:
         recorder.calls.clear()
         with pytest.raises(KeyboardInterrupt):
@@ -142,7 +142,7 @@ def test_an_interrupt_in_a_copy_leaves_its_buffer_until_it_has_been_read(
     monkeypatch.setattr(runtime, "memcpyAsync", copy)
     recorder.busy = True
     recorder.calls.clear()
-    opened.to_device(buffer.pointer, numbers(n))
+    opened.copy_to_device(buffer.pointer, numbers(n))
     assert len(recorder.named("pinned")) == 1  # the first is still on its way
 
 
@@ -155,8 +155,8 @@ def test_large_copies_are_staged(opened, recorder, monkeypatch, n):
     recorder.busy = True
     values, back, buffer = numbers(n), np.zeros(n, np.uint8), opened.allocate(n, 0)
     with Stream(recorder, 7):
-        opened.to_device(buffer.pointer, values)
-        opened.to_host(back, buffer.pointer)
+        opened.copy_to_device(buffer.pointer, values)
+        opened.copy_to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, values)
     assert recorder.named("pinned") == [(HALF,), (HALF,)]
     sizes = [min(HALF, n - first) for first in range(0, n, HALF)]
@@ -174,9 +174,9 @@ def test_a_half_is_waited_for_before_it_is_used_again(opened, recorder, monkeypa
     n, copy = 3 * HALF, ["memcpy", "record"]
     buffer = opened.allocate(n, 0)
     for call, order in (
-        (lambda: opened.to_device(buffer.pointer, numbers(n)), [*copy, *copy, "wait", *copy]),
+        (lambda: opened.copy_to_device(buffer.pointer, numbers(n)), [*copy, *copy, "wait", *copy]),
         (
-            lambda: opened.to_host(np.zeros(n, np.uint8), buffer.pointer),
+            lambda: opened.copy_to_host(np.zeros(n, np.uint8), buffer.pointer),
             ["wait", *copy, "wait", *copy, "wait", "wait", *copy, "wait", "wait"],
         ),
     ):
@@ -190,9 +190,9 @@ def test_a_half_is_waited_for_before_it_is_used_again(opened, recorder, monkeypa
 def test_pinned_memory_is_copied_at_once_and_waited_for(opened, recorder, n):
     values, back, buffer = numbers(n), np.zeros(n, np.uint8), opened.allocate(n, 0)
     recorder.pinned |= {values.ctypes.data, back.ctypes.data}
-    opened.to_device(buffer.pointer, values)
+    opened.copy_to_device(buffer.pointer, values)
     assert [call[0] for call in recorder.calls] == ["alloc", "memcpy", "synchronize"]
-    opened.to_host(back, buffer.pointer)
+    opened.copy_to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, values)
     assert opened.counters.synchronisations == 2
     assert recorder.named("pinned") == []
@@ -201,7 +201,7 @@ def test_pinned_memory_is_copied_at_once_and_waited_for(opened, recorder, n):
 def test_copies_on_the_device(opened, recorder):
     with Stream(recorder, 9):
         x, y = opened.allocate(100, 0), opened.allocate(100, 1)
-        opened.on_device(y.pointer, x.pointer, 100)
+        opened.copy_on_device(y.pointer, x.pointer, 100)
     assert recorder.named("memcpy") == [(y.pointer, x.pointer, 100, 4, 9)]
     assert opened.counters.synchronisations == 0
 
@@ -228,7 +228,7 @@ def test_a_kernel_is_loaded_once_on_each_device(recorder):
     launch = opened.launcher(right("increment"))
     assert opened.launcher(right("increment")) is launch
     for number in (0, 1, 1, 0):
-        with opened.using(number):
+        with opened.using_device(number):
             launch(1, words(1, 2, 3))
     assert [device for _, device in recorder.named("load")] == [0, 1]
     assert [address for address, *_ in recorder.named("launch")] == [1000, 1001, 1001, 1000]
@@ -295,9 +295,9 @@ def test_gpu_copies(gpu, n):
     values, back = numbers(n), np.zeros(n, np.uint8)
     x, y = gpu.allocate(n, 0), gpu.allocate(n, 0)
     assert x.pointer % 256 == y.pointer % 256 == 0
-    gpu.to_device(x.pointer, values)
-    gpu.on_device(y.pointer, x.pointer, n)
-    gpu.to_host(back, y.pointer)
+    gpu.copy_to_device(x.pointer, values)
+    gpu.copy_on_device(y.pointer, x.pointer, n)
+    gpu.copy_to_host(back, y.pointer)
     np.testing.assert_array_equal(back, values)
 
 
@@ -308,9 +308,9 @@ def test_gpu_the_source_may_change_after_a_copy(gpu, n):
     for values in (np.ones(n, np.uint8), np.frombuffer(memory, np.uint8, n)):
         buffer, back = gpu.allocate(n, 0), np.zeros(n, np.uint8)
         values[:] = 1
-        gpu.to_device(buffer.pointer, values)
+        gpu.copy_to_device(buffer.pointer, values)
         values[:] = 2
-        gpu.to_host(back, buffer.pointer)
+        gpu.copy_to_host(back, buffer.pointer)
         assert (back == 1).all()
 
 

@@ -16,7 +16,7 @@ import pytest
 from simulated import needs_compiler
 
 from tensorlayout.cuda.engine import disk_cache, simulator
-from tensorlayout.cuda.engine.disk_cache import content
+from tensorlayout.cuda.engine.disk_cache import read_entry
 from tensorlayout.cuda.engine.driver import Counters
 
 OTHER = 12345  # the number of a user who is somebody else
@@ -32,9 +32,9 @@ def elsewhere(tmp_path, monkeypatch):
     """The folder that takes the place of one that is no good."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path / "temporary"))
-    disk_cache.temporary.cache_clear()
+    disk_cache.temporary_folder.cache_clear()
     yield tmp_path / "temporary" / f"tensorlayout-{os.geteuid()}"
-    disk_cache.temporary.cache_clear()
+    disk_cache.temporary_folder.cache_clear()
 
 
 WAYS = ["TENSORLAYOUT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"]
@@ -59,7 +59,7 @@ def place(tmp_path, monkeypatch, elsewhere):
 
 
 def entry(content=b"one", key="key", counters=None):
-    return disk_cache.cached(key, ".so", write(content), counters or Counters())
+    return disk_cache.cached_file(key, ".so", write(content), counters or Counters())
 
 
 def planted(place, content=b"planted", key="key"):
@@ -73,7 +73,7 @@ def planted(place, content=b"planted", key="key"):
 def test_the_folder_of_each_variable_is_used(asked):
     assert entry().parent == asked
     planted(asked, key="other")
-    assert content(entry(b"ours", "other")) == b"planted"
+    assert read_entry(entry(b"ours", "other")) == b"planted"
 
 
 def given_away(path):
@@ -91,7 +91,7 @@ def test_a_folder_of_others_or_that_others_can_write_to_is_not_trusted(asked, el
     planted(asked)
     spoil(asked)
     result = entry()
-    assert (result.parent, content(result)) == (elsewhere, b"one")
+    assert (result.parent, read_entry(result)) == (elsewhere, b"one")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_folder_of_others_or_that_others_can_write_to_is_not_trusted(asked, el
 def test_an_entry_of_others_or_that_others_can_write_to_is_made_again(asked, spoil):
     file = planted(asked)
     spoil(file)
-    assert content(entry()) == b"one"
+    assert read_entry(entry()) == b"one"
     assert file.stat().st_uid == os.geteuid()
 
 
@@ -156,14 +156,14 @@ def test_what_is_in_the_place_of_an_entry_is_replaced(asked, kind, soon):
     file.unlink()
     IN_PLACE[kind](file)
     result = entry()
-    assert (result, content(result)) == (file, b"one")
+    assert (result, read_entry(result)) == (file, b"one")
     assert stat.S_ISREG(result.lstat().st_mode)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link to itself"])
 def test_what_is_in_the_place_of_the_lock_does_no_harm(asked, kind, soon):
     IN_PLACE[kind](asked / "turns")
-    assert content(entry()) == b"one"
+    assert read_entry(entry()) == b"one"
 
 
 def test_a_process_that_holds_the_lock_for_ever_is_not_waited_for_for_ever(
@@ -183,7 +183,7 @@ def test_a_process_that_holds_the_lock_for_ever_is_not_waited_for_for_ever(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         try:
             assert other.stdout.readline() == "held\n"
-            assert content(entry()) == b"one"
+            assert read_entry(entry()) == b"one"
         finally:
             other.kill()
 
@@ -199,7 +199,7 @@ def test_the_others_wait_for_the_one_that_makes_an_entry(place):
             time.sleep(0.3)
             path.write_bytes(b"one")
         counters = Counters()
-        disk_cache.cached("key", ".so", make, counters)
+        disk_cache.cached_file("key", ".so", make, counters)
         print(counters.compiles)
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
@@ -216,21 +216,21 @@ def test_an_entry_is_made_once(place):
     again = entry(b"two", counters=counters)
     other = entry(b"three", "other", counters)
     assert first == again
-    assert content(first) == b"one"
-    assert content(other) == b"three"
+    assert read_entry(first) == b"one"
+    assert read_entry(other) == b"three"
     assert (counters.compiles, counters.cache_hits) == (2, 1)
     assert sorted(place.glob("*.*")) == sorted([first, other])
 
 
 def test_entries_not_used_for_long_are_removed(place):
-    used, unused, new = (f"copy-{disk_cache.key_of(name)}" for name in ("used", "unused", "new"))
+    used, unused, new = (f"copy-{disk_cache.cache_key(name)}" for name in ("used", "unused", "new"))
     kept = entry(b"", used)
     entry(b"", unused)
     (place / f"{unused}-h4lf_m4d").mkdir()  # by a process that was killed
     (place / "letters.so").touch()
     for path in place.iterdir():
         os.utime(path, (0, 0))
-    disk_cache._remove_unused.cache_clear()  # as in another process
+    disk_cache._remove_unused_entries.cache_clear()  # as in another process
     assert entry(b"", used) == kept
     result = entry(b"", new)
     assert set(place.glob("*.*")) == {kept, result, place / "letters.so"}
@@ -245,7 +245,7 @@ def test_an_entry_that_does_not_compile_is_tried_once_and_leaves_nothing(place):
         raise RuntimeError("error: expected ';'")
 
     with pytest.raises(RuntimeError, match="expected ';'"):
-        disk_cache.cached("key", ".so", fail, Counters())
+        disk_cache.cached_file("key", ".so", fail, Counters())
     assert len(tried) == 1
     assert list(place.glob("*.*")) == []
 
@@ -254,11 +254,11 @@ def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(place, elsew
     place.touch()
     elsewhere.mkdir()
     elsewhere.chmod(0o777)
-    assert disk_cache.folder() not in (place, elsewhere)
+    assert disk_cache.cache_folder() not in (place, elsewhere)
 
 
 def test_keys_tell_parts_apart():
-    assert disk_cache.key_of("a", "bc") != disk_cache.key_of("ab", "c")
+    assert disk_cache.cache_key("a", "bc") != disk_cache.cache_key("ab", "c")
 
 
 def test_sources_follow_includes(tmp_path):
@@ -267,7 +267,7 @@ def test_sources_follow_includes(tmp_path):
     (tmp_path / "a.cu").write_text('#include "b.cuh"\n  #  include "far.cuh"\n#include <vector>\n')
     (tmp_path / "b.cuh").write_text('#include "a.cu"\n#include "missing.cuh"\n// #include "c"\n')
     (headers / "far.cuh").write_text("")
-    result = disk_cache.sources(tmp_path / "a.cu", headers)
+    result = disk_cache.read_with_includes(tmp_path / "a.cu", headers)
     assert list(result) == ["a.cu", "b.cuh", "far.cuh"]
     assert result["far.cuh"] == b""
 
@@ -279,16 +279,16 @@ def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
     header = '#include "memory.cuh"\nstruct Nothing { int64_t unused; };\n'
     counters = Counters()
     (tmp_path / "header.cuh").write_text(header)
-    first = simulator.shared_object(str(file), (), counters)
-    assert simulator.shared_object(str(file), (), counters) == first
+    first = simulator.compile_shared_object(str(file), (), counters)
+    assert simulator.compile_shared_object(str(file), (), counters) == first
     (tmp_path / "header.cuh").write_text(header + "// changed\n")
-    changed = simulator.shared_object(str(file), (), counters)
-    typed = simulator.shared_object(str(file), (("ELEMENT", "float"),), counters)
+    changed = simulator.compile_shared_object(str(file), (), counters)
+    typed = simulator.compile_shared_object(str(file), (("ELEMENT", "float"),), counters)
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-O1")
-    flagged = simulator.shared_object(str(file), (), counters)
+    flagged = simulator.compile_shared_object(str(file), (), counters)
     unit = f'#include "{file}"\nKERNEL(two, Nothing) {{}}\n'
-    monkeypatch.setattr(simulator.kernel_shapes, "unit", lambda *_: unit)
-    instantiated = simulator.shared_object(str(file), (), counters)
+    monkeypatch.setattr(simulator.kernel_shapes, "simulator_source", lambda *_: unit)
+    instantiated = simulator.compile_shared_object(str(file), (), counters)
     assert len({first, changed, typed, flagged, instantiated}) == 5
     assert (counters.compiles, counters.cache_hits) == (5, 1)
 
@@ -312,8 +312,8 @@ def full(place, error=NO_ROOM):
 
 def test_a_full_disk_is_passed_over(asked, elsewhere):
     counters = Counters()
-    result = disk_cache.cached("key", ".so", full(asked), counters)
-    assert (result.parent, content(result)) == (elsewhere, b"one")
+    result = disk_cache.cached_file("key", ".so", full(asked), counters)
+    assert (result.parent, read_entry(result)) == (elsewhere, b"one")
     assert counters.compiles == 1
     assert list(asked.glob("key*")) == []
 
@@ -322,13 +322,13 @@ def test_a_compiler_without_room_is_started_elsewhere(place, elsewhere, monkeypa
     no_room = RuntimeError("cuda: could not compile: No space left on device")
     usage = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(disk_cache.shutil, "disk_usage", lambda _: usage)
-    result = disk_cache.cached("key", ".so", full(place, no_room), Counters())
+    result = disk_cache.cached_file("key", ".so", full(place, no_room), Counters())
     assert result.parent == elsewhere
 
 
 def test_no_room_anywhere_names_both_folders_and_the_fix(place, elsewhere):
     with pytest.raises(RuntimeError) as refused:
-        disk_cache.cached("key", ".so", full(place.parent), Counters())
+        disk_cache.cached_file("key", ".so", full(place.parent), Counters())
     text = str(refused.value)
     assert str(place) in text
     assert str(elsewhere) in text
@@ -370,7 +370,7 @@ def test_a_compiler_that_does_not_end_is_ended_with_all_it_started(tmp_path, mon
     command = f"exec 5>{pipe}; sleep 100 & kill -STOP $$"
     begin = time.monotonic()
     with pytest.raises(RuntimeError, match=r"^cuda: sh was given 0.5 seconds and has not ended"):
-        simulator.run(["sh", "-c", command])
+        simulator.run_command(["sh", "-c", command])
     os.set_blocking(reading, True)
     assert os.read(reading, 1) == b""
     os.close(reading)
@@ -380,4 +380,4 @@ def test_a_compiler_that_does_not_end_is_ended_with_all_it_started(tmp_path, mon
 def test_a_file_that_cannot_be_loaded_has_words(tmp_path):
     (tmp_path / "no.so").write_bytes(b"no library")
     with pytest.raises(RuntimeError, match=r"cannot be loaded: .*; set TENSORLAYOUT_CACHE_DIR to"):
-        simulator._loaded(tmp_path / "no.so")
+        simulator._load_library(tmp_path / "no.so")

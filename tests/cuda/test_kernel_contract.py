@@ -10,7 +10,12 @@ import subprocess
 import pytest
 
 from tensorlayout.cuda.engine import simulator, structs
-from tensorlayout.cuda.engine.kernel_shapes import kernel, kernels_in, parameters, unit
+from tensorlayout.cuda.engine.kernel_shapes import (
+    kernel_with_shape,
+    kernels_in_file,
+    parameter_struct,
+    simulator_source,
+)
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 FILES = sorted(
@@ -84,7 +89,7 @@ def check(wanted, flags=()):
                 lines.append(f"static_assert(__builtin_offsetof({name}, {member}) == {at});")
         lines += ["}"] if len(wanted) > 1 else []
     done = subprocess.run(
-        [*simulator.compiler()[0], "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR",
+        [*simulator.find_compiler()[0], "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR",
          "-w", *flags, f"-I{kernel_directory()}", f"-I{header_directory()}", "-x", "c++", "-"],
         input="\n".join(lines), capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -96,7 +101,7 @@ def structures_of(file, types):
     operands = sum(name in ("FIRST", "SECOND", "THIRD") for name, _ in types)
     constants = {"OPERANDS": operands} if operands else {}
     constants |= {name: int(value) for name, value in types if name in ("OPERANDS", "NUMBERS")}
-    structures = [parameters(item, **constants) for item in kernels_in(file, types)]
+    structures = [parameter_struct(item, **constants) for item in kernels_in_file(file, types)]
     results = {structure.__name__: structure for structure in structures}
     assert results
     assert max(map(ctypes.sizeof, results.values())) <= 4096  # what a launch takes
@@ -111,7 +116,7 @@ def test_parameters_are_laid_out_as_by_the_compiler(files):
 
 def test_faults_are_laid_out_as_by_the_compiler():
     header = "include/faults.cuh"
-    check({header: {"Faults": structs.struct(header, "Faults")}})
+    check({header: {"Faults": structs.struct_type(header, "Faults")}})
 
 
 TEXT = """
@@ -142,15 +147,17 @@ struct Mixed {
 def test_what_can_be_declared(tmp_path):
     file = tmp_path / "made.cu"
     file.write_text(TEXT)
-    mixed = structs.struct(str(file), "Mixed", LENGTH=3)
-    row = structs.struct(str(file), "Row<3>")
+    mixed = structs.struct_type(str(file), "Mixed", LENGTH=3)
+    row = structs.struct_type(str(file), "Row<3>")
     assert [name for name, _ in row._fields_] == ["numbers", "from_", "walk"]
     # Pairs of 16 bytes; four numbers, one more, and 4 bytes to align 64-bit sizes and strides.
     assert (mixed.at.offset, mixed.kind.offset, mixed.row.offset) == (12 * 16, 200, 208)
     assert (row.walk.offset, row.walk.size) == (24, 3 * 8 + 3 * 3 * 8)
-    assert structs.struct(str(file), "Row<5>").numbers.size == 6 * 4
-    assert structs.struct(str(file), "Row<1 + 2>") is row
-    values = [structs.constant(str(file), name) for name in ("MANY", "NEAR", "FAR", "FEW + FAR")]
+    assert structs.struct_type(str(file), "Row<5>").numbers.size == 6 * 4
+    assert structs.struct_type(str(file), "Row<1 + 2>") is row
+    values = [
+        structs.constant_value(str(file), name) for name in ("MANY", "NEAR", "FAR", "FEW + FAR")
+    ]
     assert values == [6, 1, 2, 4]
     check({str(file): {"Mixed": mixed, "Row<3>": row}}, ["-DLENGTH=3"])
 
@@ -159,12 +166,12 @@ def test_what_can_be_declared(tmp_path):
 def test_what_is_not_defined_is_refused(tmp_path, name):
     (tmp_path / "made.cu").write_text(TEXT)
     with pytest.raises(ValueError, match=rf"cuda: .*made\.cu: {name} is not defined"):
-        structs.struct(str(tmp_path / "made.cu"), name)
+        structs.struct_type(str(tmp_path / "made.cu"), name)
 
 
 def test_constants_that_the_caller_gives():
     one, three = (
-        structs.struct("elementwise.cu", "Memories", OPERANDS=n, NUMBERS=0) for n in (1, 3)
+        structs.struct_type("elementwise.cu", "Memories", OPERANDS=n, NUMBERS=0) for n in (1, 3)
     )
     assert (one.from_.size, three.from_.size) == (8, 24)
 
@@ -190,27 +197,29 @@ KERNEL(do_one, Some<1>) { work<1>(p, 0); }
 def test_shapes_are_those_declared(tmp_path):
     file = tmp_path / "shapes.cu"
     file.write_text(SHAPES)
-    symbols = [item.symbol for item in kernels_in(str(file), (("BYTES", "4"),))]
+    symbols = [item.symbol for item in kernels_in_file(str(file), (("BYTES", "4"),))]
     some = [
         *["1_int32_t_8", "1_int64_t_8", "2_int32_t_2", "2_int32_t_8", "2_int64_t_2"],
         *["2_int64_t_8", "4_int32_t_4", "4_int32_t_8", "4_int64_t_4", "4_int64_t_8"],
         "3_int8_t_1",
     ]
     assert symbols == [*(f"{name}_{x}" for name in ("do_some", "do_same") for x in some), "do_one"]
-    text = unit(str(file), (("BYTES", "4"),), "int64_t").splitlines()
+    text = simulator_source(str(file), (("BYTES", "4"),), "int64_t").splitlines()
     assert "BLOCK_KERNEL(do_same_2_int64_t_8, Some<2>) { work<2>(p, 8); }" in text
     assert not any("int32_t" in line for line in text)
     assert text[0] == f'#include "{file}"'
     assert text[-1] == "KERNEL(do_one, Some<1>) { work<1>(p, 0); }"
-    other = kernels_in(str(file), (("BYTES", "2"), ("OTHER", "float")))
+    other = kernels_in_file(str(file), (("BYTES", "2"), ("OTHER", "float")))
     assert [item.symbol for item in other if item.name == "do_some"] == [
         *["do_some_1_int32_t_8", "do_some_1_int64_t_8", "do_some_4_int32_t_4"],
         *["do_some_4_int32_t_8", "do_some_4_int64_t_4", "do_some_4_int64_t_8"],
         *["do_some_2_int32_t_2", "do_some_2_int32_t_8", "do_some_2_int64_t_2"],
         *["do_some_2_int64_t_8", "do_some_3_int16_t_1"],
     ]
-    chosen = kernel(str(file), "do_some", (("BYTES", "4"),), PACK=8, SIZE=4, INDEX="int32_t")
-    assert ctypes.sizeof(parameters(chosen)) == 16
+    chosen = kernel_with_shape(
+        str(file), "do_some", (("BYTES", "4"),), PACK=8, SIZE=4, INDEX="int32_t"
+    )
+    assert ctypes.sizeof(parameter_struct(chosen)) == 16
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -226,6 +235,6 @@ def test_a_kernel_that_is_not_declared():
     with pytest.raises(
         ValueError, match=r"join.cu declares no kernel join_rows of .*'WIDTH': '16'"
     ):
-        kernel("join.cu", "join_rows", WIDTH=16, INDEX="int32_t")
+        kernel_with_shape("join.cu", "join_rows", WIDTH=16, INDEX="int32_t")
     with pytest.raises(ValueError, match=r"join.cu declares no kernel join_columns"):
-        kernel("join.cu", "join_columns")
+        kernel_with_shape("join.cu", "join_columns")

@@ -17,10 +17,10 @@ from benchmarks import resources
 from benchmarks.resources import Resources
 from tensorlayout.cuda import warmup
 from tensorlayout.cuda.engine import nvrtc, simulator, warm_up
-from tensorlayout.cuda.engine.disk_cache import content
+from tensorlayout.cuda.engine.disk_cache import read_entry
 from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.launch_log import launch_log
-from tensorlayout.cuda.engine.warm_up import common, known
+from tensorlayout.cuda.engine.warm_up import common_kernels, kernels_of_any_dtype
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -80,12 +80,12 @@ def test_kernels_of_a_file(compiler, architecture):
 def test_what_is_kept_is_a_whole_elf_file(compiler, cache, small):
     """By the tables that the header names, read here; for all architectures that kernels run on."""
     for architecture in [n for n in compiler.getSupportedArchs() if n >= 75]:
-        kept = content(nvrtc.cubin_file(small, architecture, Counters()))
+        kept = read_entry(nvrtc.cubin_file(small, architecture, Counters()))
         segments, sections = struct.unpack_from("<QQ", kept, 32)
         size, count, other, number = struct.unpack_from("<HHHH", kept, 54)
         assert len(kept) == max(segments + size * count, sections + other * number)
         assert kept[-8:] in (b"\x08" + bytes(7), bytes(8))  # an alignment, or no entries
-        assert nvrtc.cubin(small, architecture, Counters()) == kept
+        assert nvrtc.read_cubin(small, architecture, Counters()) == kept
 
 
 def test_options():
@@ -159,7 +159,7 @@ def _fake_nvrtc(monkeypatch, architectures):
 
 def test_without_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs.nvrtc", None)
-    for call in (nvrtc.version, lambda: nvrtc.compiled(right(), 90)):
+    for call in (nvrtc.nvrtc_version, lambda: nvrtc.compile_cubin(right(), 90)):
         with pytest.raises(RuntimeError, match=r"^cuda: CuPy .*'tensorlayout\[cuda12\]'"):
             call()
 
@@ -176,7 +176,7 @@ def small(tmp_path):
 def test_a_file_is_compiled_once(compiler, cache):
     counters = Counters()
     path = nvrtc.cubin_file(right(), 90, counters)
-    assert content(path) == resources.compiled(right(), 90).cubin
+    assert read_entry(path) == resources.compiled(right(), 90).cubin
     assert path.parent == cache
     assert path.name.startswith("right-sm_90-")
     assert nvrtc.cubin_file(right("agree"), 90, counters) == path
@@ -196,7 +196,7 @@ def test_what_tells_entries_apart(compiler, cache, tmp_path, monkeypatch):
     ]
     (tmp_path / "plus.cuh").write_text("#define PLUS 8\n")
     paths.append(nvrtc.cubin_file(kernel, 90, counters))
-    monkeypatch.setattr(nvrtc, "version", lambda: "1.0")
+    monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: "1.0")
     paths.append(nvrtc.cubin_file(kernel, 90, counters))
     assert len(set(paths)) == counters.compiles == 6
 
@@ -224,9 +224,9 @@ def test_warmup_on_the_driver_of_this_process(cache, monkeypatch, capsys):
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex64"])
 def test_kernels_common_to_a_dtype(dtype):
-    kernels = list(common(dtype))
+    kernels = list(common_kernels(dtype))
     assert len(set(kernels)) == len(kernels)
-    assert set(kernels).isdisjoint(known())
+    assert set(kernels).isdisjoint(kernels_of_any_dtype())
     operations = {kernel.operation for kernel in kernels}
     assert "equal" in operations
     assert ("add" in operations) == (dtype not in ("bool", "complex64"))
@@ -235,7 +235,7 @@ def test_kernels_common_to_a_dtype(dtype):
 
 @needs_compiler
 def test_common_calls_ask_for_nothing_else():
-    there = {*known(), *common("float32")}
+    there = {*kernels_of_any_dtype(), *common_kernels("float32")}
     with simulated(1):
         x = tl.ones((64, 64), dtype=tl.float32, device="cuda")
         with launch_log() as seen:
@@ -257,7 +257,8 @@ def test_common_calls_ask_for_nothing_else():
 
 @needs_compiler
 @pytest.mark.parametrize(
-    "kernels", [known, pytest.param(lambda: common("float32"), marks=pytest.mark.long)]
+    "kernels",
+    [kernels_of_any_dtype, pytest.param(lambda: common_kernels("float32"), marks=pytest.mark.long)],
 )
 def test_the_simulator_has_every_kernel(kernels):
     driver, expected = simulator.open_driver(), list(kernels())
@@ -266,7 +267,9 @@ def test_the_simulator_has_every_kernel(kernels):
         driver.launcher(kernel)
 
 
-@pytest.mark.parametrize("kernels", [known, lambda: resources.fused_sums(tl.float32, 3)])
+@pytest.mark.parametrize(
+    "kernels", [kernels_of_any_dtype, lambda: resources.fused_sums(tl.float32, 3)]
+)
 def test_kernels_compile_without_spills(compiler, kernels):
     """One shape of each; all of the known ones below."""
     assert_no_spills({kernel.name: kernel for kernel in kernels()}.values(), 90)
@@ -275,14 +278,14 @@ def test_kernels_compile_without_spills(compiler, kernels):
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
 def test_all_known_kernels_compile_without_spills(compiler, architecture):
-    assert_no_spills(known(), architecture)
+    assert_no_spills(kernels_of_any_dtype(), architecture)
 
 
 # ---- The table
 
 
 def test_the_table_has_the_most_over_all_shapes(monkeypatch):
-    monkeypatch.setattr(nvrtc, "version", lambda: "12.9")
+    monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: "12.9")
     results = {
         ("copy_flat", "copy/copy.cu", 90): [Resources(10, 0, 0, 16), Resources(8, 8, 0, 32)],
         ("copy_flat", "copy/copy.cu", 75): [Resources(12, 0, 4, 0)],
@@ -296,7 +299,7 @@ def test_the_table_has_the_most_over_all_shapes(monkeypatch):
 
 def test_the_command_fails_at_a_spill(monkeypatch, capsys):
     spilled = resources.Compiled(b"", {"increment": Resources(32, 8, 8, 0)}, "")
-    monkeypatch.setattr(nvrtc, "version", lambda: "12.9")
+    monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: "12.9")
     monkeypatch.setattr(resources, "known", lambda: [right()])
     monkeypatch.setattr(resources, "compiled", lambda kernel, architecture: spilled)
     assert resources.main(["--architecture", "90"]) == 1

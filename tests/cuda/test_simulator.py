@@ -12,7 +12,7 @@ from simulated import needs_compiler
 from tensorlayout.cuda.engine import disk_cache, driver, launch_log, simulator
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch_log import Counts, Tally
-from tensorlayout.cuda.engine.ranges import Ranges
+from tensorlayout.cuda.engine.ranges import LiveRanges
 from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
@@ -122,9 +122,9 @@ def test_memory_never_written(simulated):
     """Neither a host's copy, nor a kernel, nor a copy on the device has written all of it."""
     with checking("initialized"):
         x, y, z = (simulated.allocate(400, 0) for _ in range(3))
-        simulated.to_device(x.pointer, np.zeros(200, np.uint8))
+        simulated.copy_to_device(x.pointer, np.zeros(200, np.uint8))
         run(simulated, right("increment"), 1, y.pointer, x.pointer, 50)
-        simulated.on_device(z.pointer, y.pointer, 400)
+        simulated.copy_on_device(z.pointer, y.pointer, 400)
         result = floats(simulated, 100)
         for memory in (x, y, z):
             run(simulated, right("increment"), 1, result, memory.pointer, 50)
@@ -221,7 +221,7 @@ def test_a_launch_after_a_failed_one(simulated, name):
         run(simulated, faulty(name), 1, y, x, 200)
     with checking("bounds", "barriers", "count") as record:
         run(simulated, faulty("forget_the_second_barrier"), 1, y, x, 1)
-    assert record.of("forget_the_second_barrier").stores == Tally(8, 256, 1024, 32, 32)
+    assert record.total_of_kernel("forget_the_second_barrier").stores == Tally(8, 256, 1024, 32, 32)
 
 
 # ---- Counting
@@ -230,7 +230,7 @@ def test_a_launch_after_a_failed_one(simulated, name):
 def run_counted(simulated, name, grid, *parameters):
     with checking("bounds", "count") as record:
         run(simulated, right(name), grid, *parameters)
-    return record.of(name)
+    return record.total_of_kernel(name)
 
 
 def test_counts_of_a_coalesced_kernel_and_of_a_misaligned_start(simulated):
@@ -273,11 +273,11 @@ def test_counts_add_up_over_launches(simulated):
         for _ in range(3):
             run(simulated, right("increment"), 1, y, x, 256)
         run(simulated, right("nothing"), 1, 0)
-        assert simulator.mode().record is record
-    assert record.of("increment").launches == 3
-    assert record.of("increment").loads.units == 3 * 32
-    assert record.of("nothing").launches == 1
-    assert record.of("increment_packs") == Counts("increment_packs")
+        assert simulator.current_mode().record is record
+    assert record.total_of_kernel("increment").launches == 3
+    assert record.total_of_kernel("increment").loads.units == 3 * 32
+    assert record.total_of_kernel("nothing").launches == 1
+    assert record.total_of_kernel("increment_packs") == Counts("increment_packs")
 
 
 # ---- Memory
@@ -290,20 +290,32 @@ def test_allocations(simulated, nbytes):
     assert simulated.counters.allocations == before + 1
     assert (buffer.nbytes, buffer.device, buffer.pointer % 256) == (nbytes, 1, 0)
     source = np.arange(nbytes, dtype=np.uint8)
-    simulated.to_device(buffer.pointer, source)
+    simulated.copy_to_device(buffer.pointer, source)
     back = np.zeros(nbytes, np.uint8)
-    simulated.to_host(back, buffer.pointer)
+    simulated.copy_to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, source)
 
 
 def test_copies_that_are_refused(simulated):
     x, data = floats(simulated, 100), np.zeros(401, np.uint8)
     end = x.pointer + 400
-    simulated.on_device(x.pointer, x.pointer + 40, 40)
+    simulated.copy_on_device(x.pointer, x.pointer + 40, 40)
     for method, arguments, message in (
-        ("to_device", (x.pointer, data), "to_device of 401 bytes at 0x.*, which are not all all"),
-        ("to_host", (data, x.pointer), "to_host of 401 bytes at 0x.*, which are not all alloc"),
-        ("on_device", (end, x.pointer, 400), "on_device of 400 bytes at 0x.*, which are not all"),
+        (
+            "copy_to_device",
+            (x.pointer, data),
+            "copy_to_device of 401 bytes at 0x.*, which are not all all",
+        ),
+        (
+            "copy_to_host",
+            (data, x.pointer),
+            "copy_to_host of 401 bytes at 0x.*, which are not all alloc",
+        ),
+        (
+            "copy_on_device",
+            (end, x.pointer, 400),
+            "copy_on_device of 400 bytes at 0x.*, which are not all",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             getattr(simulated, method)(*arguments)
@@ -312,8 +324,8 @@ def test_copies_that_are_refused(simulated):
 def test_wrapped_memory_can_be_used_while_its_owner_lives(simulated):
     memory = np.zeros(100, np.float32)
     x = floats(simulated, 100)
-    buffer = simulated.wrap(memory.ctypes.data, memory.nbytes, 0, memory)
-    part = simulated.wrap(memory.ctypes.data + 40, 40, 0, memory)
+    buffer = simulated.wrap_memory(memory.ctypes.data, memory.nbytes, 0, memory)
+    part = simulated.wrap_memory(memory.ctypes.data + 40, 40, 0, memory)
     run(simulated, right("increment"), 1, buffer.pointer, x, 100)
     np.testing.assert_array_equal(memory, np.arange(1, 101))
     del buffer
@@ -325,13 +337,13 @@ def test_wrapped_memory_can_be_used_while_its_owner_lives(simulated):
 def test_an_unknown_device(simulated):
     with pytest.raises(ValueError, match="there is no device 2; the simulator has 2"):
         simulated.allocate(1, 2)
-    with pytest.raises(ValueError, match="there is no device -1"), simulated.using(-1):
+    with pytest.raises(ValueError, match="there is no device -1"), simulated.using_device(-1):
         pass
 
 
 def test_ranges_against_brute_force():
     rng = np.random.default_rng(5)
-    ranges, live = Ranges(), []
+    ranges, live = LiveRanges(), []
     for _ in range(300):
         if live and rng.random() < 0.45:
             ranges.remove_later(*live.pop(rng.integers(len(live))))
@@ -339,7 +351,7 @@ def test_ranges_against_brute_force():
             live.append((int(rng.integers(1, 400)), int(rng.integers(0, 30))))
             ranges.add(*live[-1])
         covered = {at for begin, nbytes in live for at in range(begin, begin + nbytes)}
-        table, count = ranges.table()
+        table, count = ranges.sorted_table()
         begins, sizes = table[::3], table[1::3]
         assert len(begins) == count
         assert all(a + n <= b for a, n, b in zip(begins, sizes, begins[1:], strict=False))
@@ -370,9 +382,9 @@ def test_an_error_of_the_compiler(simulated):
 
 @pytest.fixture
 def found_again():
-    simulator.compiler.cache_clear()
+    simulator.find_compiler.cache_clear()
     yield
-    simulator.compiler.cache_clear()
+    simulator.find_compiler.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -395,7 +407,7 @@ def test_no_compiler(monkeypatch, found_again, command, message):
 
 def test_the_compiler_of_the_environment(monkeypatch, found_again):
     monkeypatch.setenv("CXX", f"{shutil.which('g++') or shutil.which('clang++')} -Wall")
-    command, version = simulator.compiler()
+    command, version = simulator.find_compiler()
     assert command[1:] == ("-Wall",)
     assert version
 
@@ -422,17 +434,17 @@ def test_choices_that_do_not_exist(monkeypatch, call, message):
 def test_checks_of_a_whole_process(monkeypatch, simulated):
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_CHECKS", "count, bounds")
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_ORDER", "random:7")
-    launch_log._mode_of_the_process.cache_clear()
+    launch_log._mode_from_environment.cache_clear()
     x = floats(simulated, 1)
     run(simulated, right("increment"), 1, x, x, 1)
-    mode = launch_log.mode()
-    launch_log._mode_of_the_process.cache_clear()
+    mode = launch_log.current_mode()
+    launch_log._mode_from_environment.cache_clear()
     assert (mode.checks, mode.order, mode.seed) == (("count", "bounds"), "random", 7)
-    assert mode.record.of("increment").loads.units == 1
+    assert mode.record.total_of_kernel("increment").loads.units == 1
 
 
 def test_every_header_of_the_simulator_is_followed():
-    result = disk_cache.sources(KERNELS / "right.cu", header_directory())
+    result = disk_cache.read_with_includes(KERNELS / "right.cu", header_directory())
     headers = {path.name for path in (kernel_directory() / "simulator").iterdir()}
     assert {name.removeprefix("../simulator/") for name in result} == headers | {
         "right.cu",

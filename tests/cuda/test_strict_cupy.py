@@ -58,7 +58,7 @@ def launch_nothing(cuda, gpu, grid=(1, 1, 1), block=(256, 1, 1), shared=0, strea
     """Launch the kernel `nothing` by CuPy's own names."""
     gpu.launcher(kernel("nothing"))  # which tells the stand-in about the kernel
     module = cuda.function.Module()
-    module.load(nvrtc.cubin(kernel("nothing"), 90, Counters()))
+    module.load(nvrtc.read_cubin(kernel("nothing"), 90, Counters()))
     function = module.get_function("nothing")
     parameters = ctypes.c_int64(0)
     pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameters))
@@ -88,7 +88,7 @@ def test_limits_of_a_launch(cuda, gpu):
 
 def test_an_image_that_lacks_a_byte_is_refused(cuda, gpu):
     gpu.launcher(kernel("nothing"))
-    whole = nvrtc.cubin(kernel("nothing"), 90, Counters())
+    whole = nvrtc.read_cubin(kernel("nothing"), 90, Counters())
     cuda.function.Module().load(whole)
     compiler = importlib.import_module("cupy_backends.cuda.libs.nvrtc")
     program = compiler.createProgram("", "own.cu", [], [])
@@ -226,7 +226,7 @@ def exchanged(seed):
 
 def test_a_missing_wait_is_found(monkeypatch):
     assert all((exchanged(seed) == 1).all() for seed in SEEDS)
-    monkeypatch.setattr(CupyDriver, "order", lambda *_: None)
+    monkeypatch.setattr(CupyDriver, "make_stream_wait", lambda *_: None)
     wrong = [seed for seed in SEEDS if not (exchanged(seed) == 1).all()]
     assert len(wrong) >= len(SEEDS) // 3
     assert [seed for seed in SEEDS if not (exchanged(seed) == 1).all()] == wrong
@@ -247,7 +247,7 @@ def filled_and_used(seed, before, between, after):
         with streams["legacy"]:
             x, y = gpu.allocate(400, 0), gpu.allocate(400, 0)
             for operand in (x, y):
-                gpu.to_device(operand.pointer, np.zeros(400, np.uint8))
+                gpu.copy_to_device(operand.pointer, np.zeros(400, np.uint8))
         cupy.cuda.runtime.deviceSynchronize()
         with streams[before]:
             for _ in range(3):
@@ -261,7 +261,7 @@ def filled_and_used(seed, before, between, after):
         with streams[after]:
             increment(gpu, y.pointer, x.pointer)
             result = np.zeros(100, np.float32)
-            gpu.to_host(result.view(np.uint8), y.pointer)
+            gpu.copy_to_host(result.view(np.uint8), y.pointer)
         return result[0]
 
 
@@ -295,7 +295,7 @@ def copied(seed):
             x, result = gpu.allocate(100, 0), np.zeros(100, np.uint8)
             runtime.memcpyAsync(x.pointer, source.ctypes.data, 100, 1, 0)
             source[:] = 2
-            gpu.to_host(result, x.pointer)
+            gpu.copy_to_host(result, x.pointer)
             results.append(int(result[0]))
         result = np.zeros(100, np.uint8)
         runtime.memcpyAsync(result.ctypes.data, x.pointer, 100, 2, 0)

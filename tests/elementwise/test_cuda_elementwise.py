@@ -12,8 +12,8 @@ from tensors import as_dtype, elements, same, slots
 
 from tensorlayout.cpu.engine.memory import padding_value_array
 from tensorlayout.cuda.elementwise import make_scalar_packer, plan_conversion, plan_elementwise
-from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.memory import conflicts
+from tensorlayout.cuda.engine.launch import bind_launches
+from tensorlayout.cuda.engine.memory import overlaps_at_other_elements
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
@@ -54,10 +54,10 @@ class Operand:
         self.alignment = ALIGNED if shift == 0 else itemsize & -itemsize
         raw = values.view(np.uint8).reshape(-1, itemsize)
         if self.layout.size == self.layout.required_size and not self.layout.is_overlapping:
-            driver.to_device(self.pointer, raw[: self.layout.required_size].reshape(-1))
+            driver.copy_to_device(self.pointer, raw[: self.layout.required_size].reshape(-1))
         else:
             for slot in set(layouts.slots_of(self.layout)):
-                driver.to_device(self.pointer + slot * itemsize, raw[slot])
+                driver.copy_to_device(self.pointer + slot * itemsize, raw[slot])
 
 
 class Result:
@@ -73,7 +73,7 @@ class Result:
 
     def slots(self):
         back = np.empty(self.spec.layout.required_size * self.spec.dtype.itemsize, np.uint8)
-        self.driver.to_host(back, self.pointer)
+        self.driver.copy_to_host(back, self.pointer)
         return back.view(self.spec.dtype)
 
     def array(self):
@@ -104,7 +104,9 @@ def run(driver, name, *operands, shift=0, tuning=()):
         planned = plan_elementwise(plan, alignments, padding_for(plan.result))
     places = [o.pointer if isinstance(o, Operand) else 0 for o in operands]
     content = make_scalar_packer(plan)
-    bind(planned, 0)([result.pointer, *places], content((None, *operands)) if content else b"")
+    bind_launches(planned, 0)(
+        [result.pointer, *places], content((None, *operands)) if content else b""
+    )
     result.check_padding()
     return planned, result.array()
 
@@ -115,7 +117,7 @@ def convert(driver, operand, dtype, layout=None, tuning=()):
     padding = padding_for(result.spec)
     with planned_with(dict(tuning)):
         planned = plan_conversion(result.spec, operand.spec, alignments, padding)
-    bind(planned, 0)([result.pointer, operand.pointer])
+    bind_launches(planned, 0)([result.pointer, operand.pointer])
     result.check_padding()
     return planned, result.array()
 
@@ -200,7 +202,7 @@ def test_offsets_beyond_32_bits(driver):
         x.buffer = driver.allocate(2**32 + 11, 0)
         x.pointer = x.buffer.pointer
         for row, values in enumerate(([1, 2, 3], [4, 5, 6])):
-            driver.to_device(x.pointer + row * (2**32 + 8), np.array(values, np.uint8))
+            driver.copy_to_device(x.pointer + row * (2**32 + 8), np.array(values, np.uint8))
         planned, result = run(driver, "add", x, 1)
     assert planned.launches[0].kernel.symbol == "elementwise_strided_2_int64_t"
     assert result.tolist() == [[2, 3, 4], [5, 6, 7]]
@@ -300,12 +302,12 @@ SQUARE = Layout.row_major((4, 4))
 )
 def test_operands_that_must_be_copied_first(destination, to, operand, from_, expected):
     written, read = spec(destination, "float32"), spec(operand, "float32")
-    assert conflicts(written, 1000 + to, read, 1000 + from_) == expected
+    assert overlaps_at_other_elements(written, 1000 + to, read, 1000 + from_) == expected
 
 
 def test_only_exact_overlap_of_equal_sizes_is_safe():
-    assert conflicts(spec(LINE, "float32"), 0, spec(LINE, "float16"), 0)
-    assert not conflicts(spec(LINE, "float32"), 0, spec(LINE, "int32"), 0)
+    assert overlaps_at_other_elements(spec(LINE, "float32"), 0, spec(LINE, "float16"), 0)
+    assert not overlaps_at_other_elements(spec(LINE, "float32"), 0, spec(LINE, "int32"), 0)
 
 
 # ---- Coalescing
@@ -315,7 +317,7 @@ def run_counted(driver, kernel, name, *operands):
     with checking("bounds", "count") as record:
         planned, _ = run(driver, name, *operands)
     assert planned.launches[0].kernel.name == kernel
-    return record.of(kernel)
+    return record.total_of_kernel(kernel)
 
 
 @needs_compiler
@@ -335,9 +337,9 @@ def counted_in_place(driver, layout, other, dtype):
     plan = operation("add").plan(x.spec, y.spec).with_destination(x.spec)
     planned = plan_elementwise(plan, [ALIGNED] * 3)
     with checking("bounds", "count") as record:
-        bind(planned, 0)([x.pointer, x.pointer, y.pointer])
+        bind_launches(planned, 0)([x.pointer, x.pointer, y.pointer])
     assert planned.case == "rows"
-    return record.of("elementwise_rows")
+    return record.total_of_kernel("elementwise_rows")
 
 
 @needs_compiler

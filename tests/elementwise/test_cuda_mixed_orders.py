@@ -21,8 +21,8 @@ from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda.elementwise import plan_elementwise
-from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.memory import conflicts
+from tensorlayout.cuda.engine.launch import bind_launches
+from tensorlayout.cuda.engine.memory import overlaps_at_other_elements
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 
@@ -242,7 +242,7 @@ def test_offsets_beyond_32_bits(driver):
     y.pointer = y.buffer.pointer
     for index in range(2):
         column = np.ascontiguousarray(y.array[:, index].T).view(np.uint8).ravel()
-        driver.to_device(y.pointer + index * far, column)
+        driver.copy_to_device(y.pointer + index * far, column)
     with checking("bounds"):
         plan, result = run(driver, "add", x, y, tuning=TILES)
     assert plan.case == "tiles"
@@ -256,13 +256,13 @@ def in_place(driver, x, y, tuning=TILES):
     """x += y; the case, and all of the memory of x before and after."""
     size = x.layout.required_size * x.dtype.itemsize
     before, after = np.empty(size, np.uint8), np.empty(size, np.uint8)
-    driver.to_host(before, x.pointer)
+    driver.copy_to_host(before, x.pointer)
     plan = operation("add").plan(x.spec, y.spec).with_destination(x.spec)
-    assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
+    assert not overlaps_at_other_elements(x.spec, x.pointer, y.spec, y.pointer)
     with planned_with(tuning):
         ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None)
-    bind(ready, 0)([x.pointer, x.pointer, y.pointer])
-    driver.to_host(after, x.pointer)
+    bind_launches(ready, 0)([x.pointer, x.pointer, y.pointer])
+    driver.copy_to_host(after, x.pointer)
     expected = before.copy().view(x.dtype)
     expected[layouts.slot_array(x.layout)] += y.array
     return ready.case, after.view(x.dtype), expected
@@ -292,14 +292,14 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
         .with_destination(spec(left, "float64"))
     )
     addresses = [x.pointer, x.pointer + shift]
-    assert not conflicts(plan.result, addresses[0], plan.operands[1], addresses[1])
+    assert not overlaps_at_other_elements(plan.result, addresses[0], plan.operands[1], addresses[1])
     with planned_with(TILES):
         ready = plan_elementwise(plan, [ALIGNED] * 3, None)
     assert ready.case == "tiles"
     with checking("bounds", "barriers", "races"):
-        bind(ready, 0)([x.pointer, x.pointer, addresses[1]])
+        bind_launches(ready, 0)([x.pointer, x.pointer, addresses[1]])
     result = np.empty(x.array.nbytes, np.uint8)
-    driver.to_host(result, x.pointer)
+    driver.copy_to_host(result, x.pointer)
     expected = x.array.copy()
     expected[:, 0] += x.array[:, 1].T
     same(result.view(np.float64).reshape(x.array.shape), expected)
@@ -312,7 +312,7 @@ def accesses(driver, name, *operands):
     with checking("bounds", "count") as record:
         plan, _ = run(driver, name, *operands)
     assert plan.case == "tiles"
-    return record.of("elementwise_tiles")
+    return record.total_of_kernel("elementwise_tiles")
 
 
 COUNTED = [

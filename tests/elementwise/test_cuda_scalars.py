@@ -5,7 +5,7 @@ import pytest
 from tensors import as_dtype
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.scalars import scalar_bytes
 
 # Each goes another way if it is rounded to float32 or to float64 before.
 ROUNDED = [
@@ -24,20 +24,20 @@ ROUNDED = [
 
 @pytest.mark.parametrize(("dtype", "value", "expected"), ROUNDED)
 def test_octets(dtype, value, expected):
-    result = np.frombuffer(octets("add", value, as_dtype(dtype)), as_dtype(dtype))
+    result = np.frombuffer(scalar_bytes("add", value, as_dtype(dtype)), as_dtype(dtype))
     assert complex(result[0]) == expected
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39, -1e39, 3.4e38])
 def test_beyond_the_greatest_bfloat16(value):
-    (result,) = np.frombuffer(octets("add", value, tl.bfloat16), tl.bfloat16)
+    (result,) = np.frombuffer(scalar_bytes("add", value, tl.bfloat16), tl.bfloat16)
     assert float(result) == np.copysign(np.inf, value)
 
 
 def test_signs_of_zeros_and_nan():
     for dtype in (tl.bfloat16, tl.float16, tl.float32, tl.complex64):
-        (result,) = np.frombuffer(octets("add", -0.0, dtype), dtype)
+        (result,) = np.frombuffer(scalar_bytes("add", -0.0, dtype), dtype)
         assert result == 0
         assert np.signbit(result.real.astype(np.float32))
-        (result,) = np.frombuffer(octets("add", np.nan, dtype), dtype)
+        (result,) = np.frombuffer(scalar_bytes("add", np.nan, dtype), dtype)
         assert result != result

@@ -208,7 +208,7 @@ def test_stores_are_coalesced(driver, name):
     kernel, call, width = EFFICIENT[name]
     with checking("bounds", "count") as record:
         call()
-    counts = record.of(kernel)
+    counts = record.total_of_kernel(kernel)
     assert counts.launches == 1
     assert counts.sector_efficiency_write >= 0.95
     assert counts.lane_activity >= 0.9
@@ -228,7 +228,7 @@ def test_triangles_are_coalesced_and_read_half(driver, kernel, make):
     x = make(tl.ones((256, 512), dtype=tl.float32, device="cuda"))
     with checking("bounds", "count") as record:
         tl.triu(x, k=128)
-    counts = record.of(kernel)
+    counts = record.total_of_kernel(kernel)
     assert counts.sector_efficiency_write >= 0.95
     assert counts.sector_efficiency_read >= 0.95
     # Of a load that the diagonal crosses, the lanes outside the band have nothing to read.

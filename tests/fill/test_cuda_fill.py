@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
 
-from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.scalars import pattern
+from tensorlayout.cuda.engine.launch import bind_launches
+from tensorlayout.cuda.engine.scalars import repeat_to_16_bytes
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill import plan_fill
 from tensorlayout.layout import Layout, PaddingValue
@@ -38,7 +38,7 @@ def run(driver, layout, itemsize, shift=0, padding=None):
     plan = plan_fill(layout, itemsize, alignment_of(shift), padding)
     # One byte more on either side, which must stay.
     storage = Storage(driver, slots * itemsize + 1, shift)
-    bind(plan, 0)([storage.pointer], pattern(value_of(itemsize)))
+    bind_launches(plan, 0)([storage.pointer], repeat_to_16_bytes(value_of(itemsize)))
     expected = np.full((slots, itemsize), UNTOUCHED, np.uint8)
     if padding is not None:
         expected[hidden] = np.frombuffer(padding, np.uint8)
@@ -113,7 +113,7 @@ def test_stores_are_coalesced(driver, layout, itemsize, width):
     plan = plan_fill(layout, itemsize)
     storage = Storage(driver, layout.required_size * itemsize)
     with checking("bounds", "count") as record:
-        bind(plan, 0)([storage.pointer], pattern(value_of(itemsize)))
+        bind_launches(plan, 0)([storage.pointer], repeat_to_16_bytes(value_of(itemsize)))
     (counts,) = record.counts.values()
     assert counts.sector_efficiency_write == 1.0
     assert counts.lane_activity == 1.0

@@ -225,15 +225,15 @@ def test_strict_indexing_raises_at_once():
 
 
 def test_the_variable_of_strict_indexing(monkeypatch):
-    faults._strict_by_the_variable.cache_clear()
+    faults._is_strict_by_environment.cache_clear()
     monkeypatch.setenv("TENSORLAYOUT_STRICT_INDEXING", "1")
     with pytest.raises(IndexError, match=MESSAGE):
         bad_take()
-    faults._strict_by_the_variable.cache_clear()
+    faults._is_strict_by_environment.cache_clear()
     monkeypatch.setenv("TENSORLAYOUT_STRICT_INDEXING", "on")
     with pytest.raises(ValueError, match="TENSORLAYOUT_STRICT_INDEXING must be 0 or 1, got 'on'"):
         tl.take(on_cuda([1.0]), on_cuda([0]), axis=0)
-    faults._strict_by_the_variable.cache_clear()
+    faults._is_strict_by_environment.cache_clear()
 
 
 def test_of_two_operations_the_first_is_named():
@@ -294,7 +294,7 @@ def test_rows_are_coalesced(shape, axis, count, width):
     i = on_cuda(rng().integers(0, shape[axis], count), "int32")
     with checking("bounds", "count") as record:
         tl.take(x, i, axis=axis)
-    result = record.of("gather_elements")
+    result = record.total_of_kernel("gather_elements")
     assert result.sector_efficiency_write >= 0.99
     assert result.sector_efficiency_read >= (0.9 if width == 16 else 0.8)
     assert result.lane_activity >= 0.9
@@ -308,6 +308,6 @@ def test_writes_are_coalesced_along_the_fastest_dimension(axis):
     i = on_cuda(rng().integers(0, 256, (256, 512)), "int32")
     with checking("count") as record:
         tl.take_along_axis(x, i, axis=axis)
-    result = record.of("gather_elements")
+    result = record.total_of_kernel("gather_elements")
     assert result.sector_efficiency_write == 1.0
     assert result.lane_activity == 1.0

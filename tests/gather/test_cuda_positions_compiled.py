@@ -7,7 +7,7 @@ import pytest
 from cuda_memory import ARCHITECTURES
 
 from benchmarks import resources
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in_file
 
 # The registers that a thread of each file's kernels has at most.
 FILES = {
@@ -22,7 +22,7 @@ ELEMENTS = ("int8_t", "bfloat16", "float", "uint64_t")
 def kernels(file, element):
     macros = ("LINE", "VALUES", "COMPARE") if file == "sort/search.cu" else ("ELEMENT",)
     function = "add" if file == "scatter/scatter_reduce.cu" else ""
-    return kernels_in(file, tuple((macro, element) for macro in macros), function)
+    return kernels_in_file(file, tuple((macro, element) for macro in macros), function)
 
 
 def fits(kernel, registers, architecture):

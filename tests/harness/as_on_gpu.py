@@ -20,12 +20,14 @@ HARNESS = Path(__file__).parents[1] / "kernels" / "as_on_gpu.cpp"
 
 def harnessed(kernel):
     """The harness around a kernel, with the macros that NVRTC gets."""
-    texts = disk_cache.sources(kernel_directory() / kernel.file, header_directory()).values()
+    texts = disk_cache.read_with_includes(
+        kernel_directory() / kernel.file, header_directory()
+    ).values()
     macros = {
         **dict((*kernel.types, *kernel.shape)),
         "KERNEL_FILE": f'"{kernel.file}"',
         "KERNEL_NAME": kernel.name,
-        "KERNEL_TEXT": disk_cache.key_of(*texts),  # so that a change of it compiles anew
+        "KERNEL_TEXT": disk_cache.cache_key(*texts),  # so that a change of it compiles anew
     }
     if kernel.operation:
         macros["OPERATION"] = kernel.operation

@@ -36,7 +36,7 @@ class Storage:
         self.buffer = device.allocate(nbytes + shift, 0)
         filled = np.full(nbytes, UNTOUCHED, np.uint8) if content is None else content
         if nbytes:
-            device.to_device(self.pointer, filled)
+            device.copy_to_device(self.pointer, filled)
 
     @property
     def pointer(self):
@@ -45,7 +45,7 @@ class Storage:
     def get(self):
         back = np.empty(self.nbytes, np.uint8)
         if self.nbytes:
-            self.device.to_host(back, self.pointer)
+            self.device.copy_to_host(back, self.pointer)
         return back
 
 

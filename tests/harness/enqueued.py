@@ -11,9 +11,8 @@ from tensorlayout.cuda.engine.simulator import SimulatedLauncher, SimulatorDrive
 class Enqueued(NamedTuple):
     """A piece of work on a stream.
 
-    `what`: the symbol of a kernel, the driver's method ("to_device", "to_host", "on_device",
-    "synchronize", "order"), or what a call of the library is named. `after`: for "order", the
-    stream whose work so far it waits for.
+    `what`: the symbol of a kernel, the name of the driver's method, or the name of a call of
+    CuPy. `after`: for "make_stream_wait", the stream whose work so far it waits for.
     """
 
     stream: Stream
@@ -23,8 +22,11 @@ class Enqueued(NamedTuple):
 
 @contextmanager
 def enqueued():
-    log, names = [], ("to_device", "to_host", "on_device", "synchronize")
-    real = {name: getattr(SimulatorDriver, name) for name in (*names, "library", "order")}
+    log, names = [], ("copy_to_device", "copy_to_host", "copy_on_device", "synchronize")
+    real = {
+        name: getattr(SimulatorDriver, name)
+        for name in (*names, "array_module", "make_stream_wait")
+    }
     launch = SimulatedLauncher.__call__
 
     def note(driver, what):
@@ -39,18 +41,21 @@ def enqueued():
 
     def library(self, what):
         note(self, what)
-        return real["library"](self, what)
+        return real["array_module"](self, what)
 
     def order(self, first, then):
         if first != then:
-            log.append(Enqueued(then, "order", after=first))
-        real["order"](self, first, then)
+            log.append(Enqueued(then, "make_stream_wait", after=first))
+        real["make_stream_wait"](self, first, then)
 
     def launched(self, grid, parameters):
         note(self._driver, self._kernel.symbol)
         launch(self, grid, parameters)
 
-    methods = {name: noting(name) for name in names} | {"library": library, "order": order}
+    methods = {name: noting(name) for name in names} | {
+        "array_module": library,
+        "make_stream_wait": order,
+    }
     in_driver = mock.patch.multiple(SimulatorDriver, **methods)
     with in_driver, mock.patch.object(SimulatedLauncher, "__call__", launched):
         yield log

@@ -17,7 +17,7 @@ SOURCES = Path(__file__).parents[1] / "kernels"
 def host_library(name: str, folder: Path, *options: str) -> ctypes.CDLL:
     """Compile the source of that name into `folder`, and load it; skips without a compiler."""
     try:
-        compiler, _ = simulator.compiler()
+        compiler, _ = simulator.find_compiler()
     except RuntimeError:
         pytest.skip("optional: a C++ compiler")
     target = folder / f"{name}.so"

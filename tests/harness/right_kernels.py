@@ -18,7 +18,7 @@ class Array:
     def __init__(self, driver, values):
         self.driver, self.values = driver, np.ascontiguousarray(values)
         self.buffer = driver.allocate(self.values.nbytes, driver.current_device())
-        driver.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
+        driver.copy_to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
 
     @property
     def pointer(self):
@@ -26,7 +26,7 @@ class Array:
 
     def get(self):
         back = np.empty_like(self.values)
-        self.driver.to_host(back.reshape(-1).view(np.uint8), self.pointer)
+        self.driver.copy_to_host(back.reshape(-1).view(np.uint8), self.pointer)
         return back
 
 

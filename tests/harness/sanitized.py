@@ -24,7 +24,7 @@ FLAGS = "-O0 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-reco
 
 def library():
     """The path of the sanitizer's library, which a process must load first; None: there is none."""
-    command = [*simulator.compiler()[0], "-print-file-name=libasan.so"]
+    command = [*simulator.find_compiler()[0], "-print-file-name=libasan.so"]
     path = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
     return path if path.is_absolute() else None
 
@@ -32,7 +32,7 @@ def library():
 def environment():
     """The variables of a process that runs its kernels under the sanitizers."""
     folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    unburdened = ["env", "-u", "LD_PRELOAD", *simulator.compiler()[0]]
+    unburdened = ["env", "-u", "LD_PRELOAD", *simulator.find_compiler()[0]]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, folders)),

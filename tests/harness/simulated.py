@@ -74,7 +74,7 @@ def stand_in(device_count=1, limit=None):
         patch.setitem(sys.modules, "cupy", fake_cupy(recorder))
         patch.setitem(sys.modules, "cupyx", fake_cupyx(recorder))
         patch.setattr(nvrtc, "architecture_for", lambda capability: capability)
-        patch.setattr(nvrtc, "cubin", lambda *_: b"machine code")
+        patch.setattr(nvrtc, "read_cubin", lambda *_: b"machine code")
         with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
             yield recorder
 
@@ -117,7 +117,7 @@ def opened(name):
 
 def _hand_over(patch, machine):
     """The machine is told which kernels are asked for, and of memory that a library made."""
-    launcher, wrap = CupyDriver.launcher, CupyDriver.wrap
+    launcher, wrap = CupyDriver.launcher, CupyDriver.wrap_memory
 
     def noted(driver, kernel):
         note_kernel(kernel)
@@ -131,7 +131,7 @@ def _hand_over(patch, machine):
         return buffer
 
     patch.setattr(CupyDriver, "launcher", noted)
-    patch.setattr(CupyDriver, "wrap", adopted)
+    patch.setattr(CupyDriver, "wrap_memory", adopted)
 
 
 @contextmanager

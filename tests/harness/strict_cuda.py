@@ -533,7 +533,7 @@ class Machine:
             self.wait([work])
 
     def _check_live(self, address, size):
-        if not any(item.holds(address, size) for item in self.simulator.ranges):
+        if not any(item.contains(address, size) for item in self.simulator.ranges):
             msg = f"a copy of {size} bytes at {address:#x}, which are not all allocated"
             raise simulator.KernelError(msg)
 
@@ -552,7 +552,7 @@ class Machine:
         read = bytearray(ctypes.string_at(parameters, function.parameter_bytes))
 
         def run():
-            with self.simulator.using(function.device):
+            with self.simulator.using_device(function.device):
                 function.launcher(grid, bytearray(read))
 
         self.enqueue(stream, run)

@@ -15,9 +15,9 @@ from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda import join
-from tensorlayout.cuda.engine.launch import bind, writer
+from tensorlayout.cuda.engine.launch import bind_launches, make_writer
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.cuda.join import plan_join
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout, PaddingValue
@@ -212,7 +212,7 @@ def test_one_launch_and_one_allocation(gpu):
 
 def test_of_many_inputs_the_least_alignment_counts():
     x, seen = on_cuda(np.zeros(8, np.int16)), []
-    write = writer(0, seen.append, alike=slice(1, None))
+    write = make_writer(0, seen.append, alike=slice(1, None))
     write(x, x, x[4:], x)
     assert seen == [(32, 8, 8, 8)]
 
@@ -281,7 +281,7 @@ def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
     content = [numbered(s.required_size * 4) for s in sources]
     from_ = [Storage(gpu, len(c), shift + 4, c) for c in content]
     with checking("bounds", "races"):
-        bind(plan, 0)([to.pointer, *[item.pointer for item in from_]])
+        bind_launches(plan, 0)([to.pointer, *[item.pointer for item in from_]])
     expected = np.full((result.required_size, 4), UNTOUCHED, np.uint8)
     for source, start, octets in zip(sources, starts, content, strict=True):
         part = result.slice((slice(None), slice(start, start + source.shape[1])))
@@ -293,7 +293,7 @@ def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
 
 
 def test_how_many_inputs_a_launch_takes():
-    results = {rank: constant("join.cu", f"MOST<{rank}, int32_t>") for rank in (1, 2, 3)}
+    results = {rank: constant_value("join.cu", f"MOST<{rank}, int32_t>") for rank in (1, 2, 3)}
     assert results == {1: 112, 2: 100, 3: 91}
 
 

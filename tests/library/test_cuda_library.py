@@ -20,7 +20,7 @@ from test_cuda_matmul import copied, count_second_call
 import tensorlayout as tl
 from tensorlayout import fft, linalg
 from tensorlayout.cpu.library import FUNCTIONS
-from tensorlayout.cuda.engine.driver import Strided
+from tensorlayout.cuda.engine.driver import StridedMemory
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.library import WAITING_CALLS, array_to_tensor, tensor_to_array
 from tensorlayout.plan.library import Library
@@ -126,26 +126,26 @@ def test_memory_that_was_never_written_is_not_read(driver):
 def test_arrays_over_the_memory_of_the_device(driver):
     x = tl.asarray(np.arange(6, dtype=np.float32).reshape(2, 3), device="cuda:1")
     array = tensor_to_array(x[:, ::-1])
-    before = driver.ranges[1].total()
+    before = driver.ranges[1].total_bytes()
     del x
-    assert driver.ranges[1].total() == before
+    assert driver.ranges[1].total_bytes() == before
     assert array.tolist() == [[2, 1, 0], [5, 4, 3]]
     assert array_to_tensor(array, tl.Device("cuda:1")).layout == tl.Layout(
         (2, 3), (3, -1), offset=2
     )
     del array
-    assert driver.ranges[1].total() < before
-    none = Strided(0, (0, 3), (12, 4), np.dtype("f4"), 0)
-    assert driver.array(none, None).shape == (0, 3)
+    assert driver.ranges[1].total_bytes() < before
+    none = StridedMemory(0, (0, 3), (12, 4), np.dtype("f4"), 0)
+    assert driver.array_over_memory(none, None).shape == (0, 3)
     with pytest.raises(RuntimeError, match="a library call on 12 bytes at 0x40, which are not all"):
-        driver.array(Strided(64, (3,), (4,), np.dtype("f4"), 0), None)
+        driver.array_over_memory(StridedMemory(64, (3,), (4,), np.dtype("f4"), 0), None)
 
 
 def test_how_far_an_array_reaches():
-    assert Strided(100, (2, 3), (-12, 4), np.dtype("f4"), 0).extent == (88, 24)
-    assert Strided(100, (2, 3), (0, -8), np.dtype("f8"), 0).extent == (84, 24)
-    assert Strided(100, (), (), np.dtype("f8"), 0).extent == (100, 8)
-    assert Strided(100, (2, 0), (4, 4), np.dtype("f4"), 0).extent == (100, 0)
+    assert StridedMemory(100, (2, 3), (-12, 4), np.dtype("f4"), 0).byte_extent == (88, 24)
+    assert StridedMemory(100, (2, 3), (0, -8), np.dtype("f8"), 0).byte_extent == (84, 24)
+    assert StridedMemory(100, (), (), np.dtype("f8"), 0).byte_extent == (100, 8)
+    assert StridedMemory(100, (2, 0), (4, 4), np.dtype("f4"), 0).byte_extent == (100, 0)
 
 
 @needs_compiler

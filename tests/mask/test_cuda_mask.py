@@ -82,7 +82,7 @@ def test_64_bits_where_the_last_chunk_ends_beyond_32(monkeypatch, rest, index):
         raise NotImplementedError(shape["INDEX"])
 
     mask = tl.broadcast_to(on_cuda([True]), (2**31 - rest,))
-    monkeypatch.setattr(masks, "kernel", chosen)
+    monkeypatch.setattr(masks, "kernel_with_shape", chosen)
     with pytest.raises(NotImplementedError, match=index):
         masks._make_mask_writer(mask.spec, "count_true", (1,))(mask, mask)
 
@@ -138,13 +138,13 @@ def test_accesses_are_coalesced():
     with checking("bounds", "count") as record:
         x[m]
         x[m] = 3.0
-    result = record.of("count_true")
+    result = record.total_of_kernel("count_true")
     assert (result.sector_efficiency_read, result.bytes_per_access > 15) == (1.0, True)
-    result = record.of("select_elements")
+    result = record.total_of_kernel("select_elements")
     assert result.sector_efficiency_write >= 0.9
     assert result.sector_efficiency_read >= 0.9
     assert result.lane_activity >= 0.9
     assert result.bank_conflict_ratio <= 1.2
-    result = record.of("store_masked")
+    result = record.total_of_kernel("store_masked")
     assert result.sector_efficiency_write == 1.0
     assert result.sector_efficiency_read == 1.0

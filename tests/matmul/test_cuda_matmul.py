@@ -18,7 +18,7 @@ from tensors import as_dtype, close, kind, slots
 
 import tensorlayout as tl
 from tensorlayout.cuda import matmul
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in_file, parameter_struct
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.matmul import _TYPES, BlasMatrix, blas_matrix, compile_gemm, plan_gemm
 from tensorlayout.layout import Layout
@@ -362,7 +362,7 @@ def test_accesses(case, dtype):
     x, y = EFFICIENCY[case](on_cuda(numbers(dtype, (64, 64))), on_cuda(numbers(dtype, (64, 128))))
     with checking("count") as record:
         x @ y
-    counts = record.of("matmul")
+    counts = record.total_of_kernel("matmul")
     assert counts.sector_efficiency_read >= 0.9
     assert counts.sector_efficiency_write >= 0.9
     assert counts.lane_activity >= 0.9
@@ -371,7 +371,7 @@ def test_accesses(case, dtype):
 
 def launch_parameters(first, second):
     launch = matmul.plan_integer_matmul(first, second, 4)
-    return parameters(launch.kernel).from_buffer_copy(launch.parameters)
+    return parameter_struct(launch.kernel).from_buffer_copy(launch.parameters)
 
 
 def test_no_address_is_beyond_the_reach_of_an_index():
@@ -393,7 +393,7 @@ def test_more_tiles_than_blocks(monkeypatch):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in kernels_in("matmul.cu"):
+    for kernel in kernels_in_file("matmul.cu"):
         result = resources(kernel, architecture)
         most = 160 if kernel.symbol.endswith("uint64_t") else 128
         assert (kernel.symbol, result.spilled, result.registers <= most) == (kernel.symbol, 0, True)

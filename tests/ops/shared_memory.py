@@ -19,12 +19,12 @@ def seen(s, layout, dtype, start=0):
     layout, dtype = Layout.parse(layout), as_dtype(dtype)
     if s.device == "cpu":
         return tl.from_storage(np.asarray(s)[start:], layout, dtype=dtype)
-    from tensorlayout.cuda.engine.memory import Place
+    from tensorlayout.cuda.engine.memory import DeviceMemory
 
     lowest = s.memory.address + start + layout.lowest * dtype.itemsize
     home = (s.home[0], (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
     return tl.Tensor._from_memory(
-        Place(lowest, s.readonly), TensorSpec(dtype, layout, s.device), home
+        DeviceMemory(lowest, s.readonly), TensorSpec(dtype, layout, s.device), home
     )
 
 

@@ -90,7 +90,7 @@ def stand_in(monkeypatch):
     cupy.cuda.get_elapsed_time = lambda start, stop: 2.0  # milliseconds
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(nvrtc, "architecture_for", lambda capability: capability)
-    monkeypatch.setattr(nvrtc, "cubin", lambda *_: b"machine code")
+    monkeypatch.setattr(nvrtc, "read_cubin", lambda *_: b"machine code")
     opened = open_driver()
     monkeypatch.setattr(logs, "driver", lambda: opened)
     return opened, recorder

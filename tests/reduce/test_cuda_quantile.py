@@ -10,7 +10,7 @@ from test_cuda_matmul import copied, count_second_call
 import tensorlayout as tl
 from benchmarks import resources
 from tensorlayout.cuda import reduce
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in_file
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
@@ -90,7 +90,7 @@ def test_indices_of_64_bits(driver, monkeypatch):
     y = tl.asarray(numbers((300, 7)), device="cuda")
     with checking("bounds", "count") as record:
         result = tl.nanmedian(y, axis=1)
-    assert record.of("read_quantiles").lane_activity > 0.5
+    assert record.total_of_kernel("read_quantiles").lane_activity > 0.5
     assert "read_quantiles_int64_t" in [kernel.symbol for kernel in record.counts]
     same(result.to_device("cpu"), np.asarray(tl.nanmedian(tl.asarray(numbers((300, 7))), axis=1)))
 
@@ -110,7 +110,7 @@ def test_cost(driver):
     x = tl.asarray(numbers((1024, 16), nan=False), device="cuda")
     with checking("bounds", "count") as record:
         tl.quantile(x, [0.25, 0.5], axis=1)
-    counts = record.of("read_quantiles")
+    counts = record.total_of_kernel("read_quantiles")
     assert counts.sector_efficiency_write == counts.lane_activity == 1.0
 
 
@@ -130,7 +130,7 @@ def test_huge_lines_and_many_fractions():
 
 
 def kernels(dtype, result):
-    return kernels_in(
+    return kernels_in_file(
         "reduce/quantile.cu", (("ELEMENT", c_type(dtype)), ("RESULT", c_type(result)))
     )
 

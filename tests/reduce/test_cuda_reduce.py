@@ -20,7 +20,7 @@ import tensorlayout as tl
 from benchmarks import resources
 from tensorlayout.cuda import reduce
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.engine.warm_up import reductions
+from tensorlayout.cuda.engine.warm_up import reduction_kernels
 from tensorlayout.cuda.reduce import plan_reduce
 from tensorlayout.functions import statistical
 from tensorlayout.layout import Layout
@@ -397,7 +397,7 @@ def test_every_kernel_compiled_for_a_gpu_without_spills(dtype, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     kind = as_dtype(dtype)
     for kernel in (
-        reduction for functor in functors_of(kind) for reduction in reductions(kind, functor)
+        reduction for functor in functors_of(kind) for reduction in reduction_kernels(kind, functor)
     ):
         result = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
         assert (kernel, result.spilled) == (kernel, 0)

@@ -20,7 +20,7 @@ import tensorlayout as tl
 from benchmarks import resources
 from tensorlayout import plan
 from tensorlayout.cuda import scan
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in_file
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scan import CAPACITY, plan_scan
 from tensorlayout.devices import Device
@@ -290,7 +290,7 @@ def test_coalesced(driver, shape, axis, kernel):
         x = tl.ones(shape, dtype=dtype, device="cuda")
         with checking("bounds", "count") as record:
             tl.cumulative_sum(x, axis=axis)
-        counts = record.of(kernel)
+        counts = record.total_of_kernel(kernel)
         assert counts.launches == len(record.counts)
         assert counts.sector_efficiency_read >= 0.9
         assert counts.sector_efficiency_write >= 0.9
@@ -355,7 +355,7 @@ def kernels(dtype, operation="add"):
     """From and to one dtype."""
     types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)))
     scaled = operation == "multiply" and dtype.kind not in "iu"
-    return kernels_in("scan.cu", (*types, ("SCALED", "1")) if scaled else types, operation)
+    return kernels_in_file("scan.cu", (*types, ("SCALED", "1")) if scaled else types, operation)
 
 
 COMPILED = itertools.product(

@@ -161,7 +161,7 @@ def test_rows_are_coalesced(columns):
     value = tl.ones((1000, columns), dtype=tl.float32, device="cuda")
     with checking("bounds", "count") as record:
         x[i] = value
-    result = record.of("scatter_elements")
+    result = record.total_of_kernel("scatter_elements")
     assert result.sector_efficiency_write >= 0.99
     # The table of winners is read at random: a sector for each row.
     assert result.sector_efficiency_read >= (0.95 if columns == 256 else 0.6)

@@ -68,7 +68,7 @@ def test_cost(driver):
         assert count_second_call(driver, call) == expected
         with checking("bounds", "count") as record:
             call()
-        counts = record.of("search_line")
+        counts = record.total_of_kernel("search_line")
         assert counts.sector_efficiency_write == counts.lane_activity == 1.0
 
 

@@ -229,10 +229,10 @@ def test_coalesced(driver):
         for function in (tl.sort, tl.argsort):
             with checking("bounds", "count") as record:
                 function(x)
-            tiles = record.of("sort_tiles")
+            tiles = record.total_of_kernel("sort_tiles")
             assert tiles.sector_efficiency_read == tiles.sector_efficiency_write == 1.0, shape
             assert tiles.lane_activity >= 0.9
-            merged = record.of("merge_tiles")
+            merged = record.total_of_kernel("merge_tiles")
             # The parts of two runs begin anywhere.
             assert merged.sector_efficiency_read >= 0.8
             assert merged.sector_efficiency_write == 1.0
@@ -248,7 +248,7 @@ def test_coalesced_by_digits(driver):
         with checking("bounds", "count") as record:
             function(x)
         for name in ("count_digits", "scan_digits", "scatter_digits"):
-            result = record.of(name)
+            result = record.total_of_kernel(name)
             assert result.launches == 4
             assert result.sector_efficiency_read >= 0.99
             # Runs of equal digits begin and end anywhere; of random digits there are 19 in a tile.

@@ -142,7 +142,7 @@ def test_coalesced(driver):
             x = tl.asarray(array, device="cuda")
             with checking("bounds", "count") as record:
                 directml.top_k(x, axis, 8)
-            result = record.of("leading_tiles")
+            result = record.total_of_kernel("leading_tiles")
             assert result.sector_efficiency_read == 1.0, (dtype, shape)
             assert result.sector_efficiency_write >= 0.95, (dtype, shape)
             assert result.lane_activity >= 0.9

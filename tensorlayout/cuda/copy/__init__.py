@@ -22,20 +22,20 @@ from tensorlayout.cuda.engine import (
     Launches,
     SharedTile,
     blocks_for,
+    bounded_walk_struct,
     bounds_struct,
+    choose_tile_of_copy,
     copy_bytes,
     faults,
-    fits_a_walk,
-    in_order_cost,
-    kernel,
-    narrowness,
-    octets,
-    padding_of,
+    fits_bounded_walk,
+    kernel_with_shape,
+    make_writer,
+    narrow_access_cost,
+    padding_element_bytes,
+    scalar_bytes,
+    sector_overfetch,
     shared_tiles,
-    tile_of_copy,
-    walk_struct,
-    write,
-    writer,
+    write_bytes,
 )
 from tensorlayout.cuda.fill import (
     PaddingWrite,
@@ -67,7 +67,7 @@ def compile_copy(plan: CopyPlan) -> Write:
     if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
         return compile_move(source, old, saturate=plan.saturate)
-    padding = padding_of(spec)
+    padding = padding_element_bytes(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     is_same_form = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
     if is_same_form and not spec.layout.spare_bits:
@@ -93,11 +93,11 @@ def compile_move(
             return launches
         memories = range(2 + len(launches.scratch))
         placed_launches = tuple(
-            [launch.placed(memories, byte_shift) for launch in launches.launches]
+            [launch.with_memories(memories, byte_shift) for launch in launches.launches]
         )
         return replace(launches, launches=placed_launches)
 
-    return writer(result.device.number, plan_shifted_move)
+    return make_writer(result.device.number, plan_shifted_move)
 
 
 def compile_assign(plan: AssignPlan) -> Write:
@@ -105,7 +105,9 @@ def compile_assign(plan: AssignPlan) -> Write:
     spec, source, name = plan.result, plan.source, plan.name
     if isinstance(source, type):
         fill = packed.plan_packed_fill if packed.has_sub_byte_slots(spec) else plan_fill
-        return compile_fill(spec, lambda value: octets(name, value, spec.dtype), plan_launches=fill)
+        return compile_fill(
+            spec, lambda value: scalar_bytes(name, value, spec.dtype), plan_launches=fill
+        )
     layout = source.layout.broadcast_to(spec.layout.shape)
     return compile_move(TensorSpec(source.dtype, layout, source.device), spec)
 
@@ -115,11 +117,12 @@ def compile_transfer(plan: TransferPlan) -> Write:
     device = plan.source.device
     if device.kind != plan.result.device.kind:
         read = backend_of(device).read_bytes
-        return lambda out, x: write(out, read(x))
+        return lambda out, x: write_bytes(out, read(x))
 
     def copy_across(out: Tensor, x: Tensor) -> None:
         copy_bytes(out, x)
-        faults.check()  # what leaves a device may have been read at positions outside
+        # Data that leaves a device may come from reads at positions out of bounds.
+        faults.raise_pending_errors()
 
     return copy_across
 
@@ -233,7 +236,7 @@ def plan_copy(
     padding_write, padding_launches = plan_padding_write(
         destination, itemsize, alignments[0], padding, loop
     )
-    if loop is not None and (not loop.bounds or fits_a_walk(loop)):
+    if loop is not None and (not loop.bounds or fits_bounded_walk(loop)):
         case, launch = _cheapest_launch(loop, itemsize, padding_write)
         return Launches((*padding_launches, launch), case)
     # More tails than a launch can take.
@@ -244,7 +247,7 @@ def plan_copy(
         to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
         destination_part, source_part = (piece.at_origin for piece in pieces)
         part = plan_copy(destination_part, source_part, itemsize, (to, from_), None)
-        launches += [part_launch.placed((0, 1), *shifts) for part_launch in part.launches]
+        launches += [part_launch.with_memories((0, 1), *shifts) for part_launch in part.launches]
     return Launches(tuple(launches), "pieces")
 
 
@@ -268,7 +271,7 @@ def intermediate_spec(
     digits = make_tiled_loop(*loop_arguments, sizes_to_write(result.layout, padding))
     if digits is None:  # there are copies, and no conversions
         return plain
-    if digits.bounds and not fits_a_walk(digits):
+    if digits.bounds and not fits_bounded_walk(digits):
         dtype = source.dtype if source.layout.is_tiled else result.dtype
         return TensorSpec(dtype, plain.layout, result.device)
     if not digits.bounds or elementwise.reads_tiles_efficiently(digits):
@@ -289,16 +292,19 @@ def _cheapest_launch(
     if one_run:  # which may begin inside a sector on either side
         width = min(WIDEST, *loop.alignments)
         inside = sum([SECTOR - min(SECTOR, alignment) for alignment in loop.alignments])
-        cost = 2 * narrowness(width) + 2 + inside / (32 * width)
+        cost = 2 * narrow_access_cost(width) + 2 + inside / (32 * width)
     else:
-        memories = [in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
-        cost = 2 * narrowness(loop.width * pack) + sum(memories)
+        memories = [sector_overfetch(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
+        cost = 2 * narrow_access_cost(loop.width * pack) + sum(memories)
     # Nothing is to be won by tiles where both sides are as good as contiguous.
     large = loop.count * loop.width >= shared_tiles.SMALL_BYTES
     if repeated is None and large and cost > 2 + tile_cost:
-        box = tile_of_copy(loop)
+        box = choose_tile_of_copy(loop)
         # With tails both ways work out indices, so that the one through shared memory costs less.
-        if box is not None and box.cost() + (tile_cost / 2 if loop.bounds else tile_cost) < cost:
+        if (
+            box is not None
+            and box.thread_bytes_per_byte() + (tile_cost / 2 if loop.bounds else tile_cost) < cost
+        ):
             return "bounded boxes" if loop.bounds else "tiles", _shared_tile_launch(
                 loop, box, padding_write
             )
@@ -335,7 +341,7 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     packs, tail = divmod(nbytes, width)
-    chosen = kernel(FILE, "copy_flat", WIDTH=width)
+    chosen = kernel_with_shape(FILE, "copy_flat", WIDTH=width)
     return launch_with_padding(
         chosen, loop, max(1, blocks_for(packs)), padding_write, packs=packs, tail=tail
     )
@@ -343,7 +349,7 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index_type, "ELEMENT": loop.widths[READ]}
-    chosen, count = kernel(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
+    chosen, count = kernel_with_shape(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
     return launch_with_padding(
         chosen, loop, blocks_for(count), padding_write, count=count, walk=loop.axes
     )
@@ -351,9 +357,9 @@ def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
     count, width = loop.count // pack_length, loop.width * pack_length
-    chosen = kernel(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
+    chosen = kernel_with_shape(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
     members = {
-        "walk": walk_struct(loop, (WRITE, READ), pack_length),
+        "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
         "bits": pattern_bits(padding_write[1]),
     }
     return launch_with_padding(
@@ -362,16 +368,16 @@ def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWri
 
 
 def _shared_tile_launch(loop: TiledLoop, box: SharedTile, padding_write: PaddingWrite) -> Launch:
-    pitches, across = box.pitches[READ], box.problem.across
+    pitches, across = box.tile_strides[READ], box.problem.across
     write, read = (box.side_struct(side, pitches) for side in (WRITE, READ))
-    members = {"write": write, "read": read, "pitch": pitches, "boxes": box.pack_boxes}
-    shape = {"ELEMENT": loop.width, "ROOM": box.room}
-    shape |= {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
+    members = {"write": write, "read": read, "pitch": pitches, "boxes": box.fill_boxes_struct}
+    shape = {"ELEMENT": loop.width, "ROOM": box.shared_bytes}
+    shape |= {"READ": box.accesses[READ].unit, "WRITE": box.accesses[WRITE].unit}
     if loop.bounds:
-        chosen = kernel(BOUNDED_FILE, "copy_bounded_boxes", **shape)
+        chosen = kernel_with_shape(BOUNDED_FILE, "copy_bounded_boxes", **shape)
         members |= {"bits": pattern_bits(padding_write[1]), "bounds": bounds_struct(loop.bounds)}
     else:
-        chosen = kernel(FILE, "copy_tiles", TILE=box.problem.tile_width(READ), **shape)
+        chosen = kernel_with_shape(FILE, "copy_tiles", TILE=box.problem.tile_width(READ), **shape)
     if across:
-        members |= {"across": across * loop.width // 4, "turns": box.turns}
-    return launch_with_padding(chosen, loop, box.blocks, padding_write, **members)
+        members |= {"across": across * loop.width // 4, "turns": box.bank_rotations}
+    return launch_with_padding(chosen, loop, box.block_count, padding_write, **members)

@@ -21,13 +21,13 @@ from tensorlayout.cuda.engine import (
     WRITE,
     Launch,
     Launches,
-    arguments,
     blocks_for,
-    divisor,
-    fits_a_walk,
-    in_order_cost,
-    kernel,
-    walk_struct,
+    bounded_walk_struct,
+    divisor_struct,
+    fill_parameter_struct,
+    fits_bounded_walk,
+    kernel_with_shape,
+    sector_overfetch,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import launch_with_padding, plan_fill, plan_padding_write
@@ -48,8 +48,8 @@ def chain_through_scratch(first: Launches, second: Launches, intermediate_bytes:
     """Launches into memory in between, of so many bytes, and others from there."""
     behind = 3 + len(first.scratch)
     launches = (
-        *[launch.placed((2, 1, *range(3, behind))) for launch in first.launches],
-        *[launch.placed((0, 2, *range(behind, behind + 9))) for launch in second.launches],
+        *[launch.with_memories((2, 1, *range(3, behind))) for launch in first.launches],
+        *[launch.with_memories((0, 2, *range(behind, behind + 9))) for launch in second.launches],
     )
     return Launches(launches, "two moves", (intermediate_bytes, *first.scratch, *second.scratch))
 
@@ -71,10 +71,10 @@ def plan_pack(
     filler = padding[0] if padding else 0
     if _is_one_run(destination, source, *alignments):
         return _flat_launches(
-            "packed flat", kernel(FILE, "pack_flat", PACKED=bits), count, kept_bits
+            "packed flat", kernel_with_shape(FILE, "pack_flat", PACKED=bits), count, kept_bits
         )
     loop = make_tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
-    if loop is None or not fits_a_walk(loop) or not _walks_slots_in_order(loop, count):
+    if loop is None or not fits_bounded_walk(loop) or not _walks_slots_in_order(loop, count):
         return None
     if (
         source.slot_bits is None
@@ -82,13 +82,13 @@ def plan_pack(
         and _can_pack_runs(loop, bits)
     ):
         chosen, walk = (
-            kernel(FILE, "pack_runs", INDEX=loop.index_type, PACKED_RUN=bits),
+            kernel_with_shape(FILE, "pack_runs", INDEX=loop.index_type, PACKED_RUN=bits),
             _walk_struct_members(loop),
         )
         walk |= {"runs": count // RUN, "octets": source.required_size, "tails": bool(loop.bounds)}
         along = next((b for b, w in enumerate(loop.weights) if w[-1]), -1)
         grid, padded = -(-count // (RUN * THREADS)), filler * 0x01010101
-        runs = Launch.of(chosen, grid, (0, 0), along=along, padding=padded, **walk)
+        runs = Launch.with_members(chosen, grid, (0, 0), along=along, padding=padded, **walk)
         return Launches((runs,), "packed runs")
     word = 4 if alignments[0] >= 4 else 1
     per = 8 * word * (3 if bits == 6 else 1) // bits  # elements that a thread packs
@@ -99,14 +99,16 @@ def plan_pack(
     # Of bytes that threads read one by one, those of a warp are `per` apart.
     if _is_intermediate_cheaper(loop, per // wide if source.slot_bits is None else 1):
         return None
-    chosen = kernel(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
+    chosen = kernel_with_shape(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
     walk = _walk_struct_members(loop, wide) | {
         "slots": count,
         "octets": -(-count * bits // 8),
         "kept": kept_bits,
     }
     walk |= {"per": per, "bits": bits, "from_bits": source.slot_bits or 8, "padding": filler}
-    return Launches((Launch.of(chosen, -(-count // (per * THREADS)), (0, 0), **walk),), "packed")
+    return Launches(
+        (Launch.with_members(chosen, -(-count // (per * THREADS)), (0, 0), **walk),), "packed"
+    )
 
 
 def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
@@ -135,7 +137,7 @@ _APART = 4.0
 def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
     """Return whether memory in between costs less; `spread`: elements from thread to thread."""
     large = loop.count >= SMALL_BYTES
-    return large and in_order_cost(loop, READ) * thread_spacing > _APART
+    return large and sector_overfetch(loop, READ) * thread_spacing > _APART
 
 
 def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
@@ -153,7 +155,10 @@ def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
 
 def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any]:
     """Members of a walk over packs of so many; sources are read from their lowest slot on."""
-    return {"walk": walk_struct(loop, (WRITE, READ), pack_length), "first": loop.firsts[READ]}
+    return {
+        "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
+        "first": loop.firsts[READ],
+    }
 
 
 def plan_unpack(
@@ -163,10 +168,12 @@ def plan_unpack(
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
     if _is_one_run(source, destination, *reversed(alignments)):
-        return _flat_launches("unpacked flat", kernel(FILE, "unpack_flat", UNPACKED=bits), count, 0)
+        return _flat_launches(
+            "unpacked flat", kernel_with_shape(FILE, "unpack_flat", UNPACKED=bits), count, 0
+        )
     sizes = sizes_to_write(destination, padding)
     loop = make_tiled_loop((destination, source), (1, 1), alignments, sizes)
-    if loop is None or not fits_a_walk(loop):
+    if loop is None or not fits_bounded_walk(loop):
         return None
     if (runs := _plan_unpack_runs(loop, source, count)) is not None:
         return runs
@@ -175,7 +182,10 @@ def plan_unpack(
     padding_write, padding_launches = plan_padding_write(
         destination, 1, alignments[0], padding, loop
     )
-    chosen, blocks = kernel(FILE, "unpack_elements", INDEX=loop.index_type), blocks_for(loop.count)
+    chosen, blocks = (
+        kernel_with_shape(FILE, "unpack_elements", INDEX=loop.index_type),
+        blocks_for(loop.count),
+    )
     walk = _walk_struct_members(loop) | {"count": loop.count, "bits": bits}
     walk |= {"filler": padding[0] if padding else 0}
     elements = launch_with_padding(chosen, loop, max(1, blocks), padding_write, **walk)
@@ -201,14 +211,21 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
     # Of runs of 8 the elements of a thread are in three at most.
     if min(run, row or run) < 8 or len(steps) > MOST_DIGITS:
         return None
-    chosen = kernel(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
+    chosen = kernel_with_shape(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
     octets = -(-source.required_size * bits // 8)
-    params = arguments(chosen, count=count, octets=octets, first=loop.firsts[READ])
+    params = fill_parameter_struct(chosen, count=count, octets=octets, first=loop.firsts[READ])
     walk = params.walk
-    walk.row, walk.run = divisor(loop.index_type, row or 1), divisor(loop.index_type, run)
+    walk.row, walk.run = (
+        divisor_struct(loop.index_type, row or 1),
+        divisor_struct(loop.index_type, run),
+    )
     walk.tail, walk.steps = int(row > 0), len(steps)
     for d, (step, size, stride) in enumerate(steps):
-        walk.step[d], walk.size[d], walk.stride[d] = step, divisor(loop.index_type, size), stride
+        walk.step[d], walk.size[d], walk.stride[d] = (
+            step,
+            divisor_struct(loop.index_type, size),
+            stride,
+        )
     blocks = -(-count // (RUN * THREADS))
     return Launches((Launch(chosen, blocks, bytes(params), (0, 0)),), "unpacked runs")
 
@@ -271,7 +288,7 @@ def _flat_launches(case: str, chosen: Kernel, count: int, kept_bits: int) -> Lau
     runs, tail = divmod(count, RUN)
     blocks = -(-(runs + (tail > 0)) // THREADS)
     return Launches(
-        (Launch.of(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept_bits),), case
+        (Launch.with_members(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept_bits),), case
     )
 
 
@@ -284,9 +301,9 @@ def plan_read_modify_write(
         plan_pack_block(layout, alignment, owns_all_bytes=False),
     )
     launches = (
-        *[e.without_scalars(b"").placed((memories[0], 0)) for e in unpack.launches],
-        *[e.placed(memories) for e in slot_launches.launches],
-        *[e.without_scalars(b"").placed((0, memories[0])) for e in pack.launches],
+        *[e.with_constant_scalars(b"").with_memories((memories[0], 0)) for e in unpack.launches],
+        *[e.with_memories(memories) for e in slot_launches.launches],
+        *[e.with_constant_scalars(b"").with_memories((0, memories[0])) for e in pack.launches],
     )
     return Launches(launches, "in its bytes", (layout.required_size, *slot_launches.scratch))
 

@@ -1,11 +1,11 @@
 """What every kernel of the CUDA backend is built on: driver, memory, launches."""
 
 from tensorlayout.cuda.engine.kernel_shapes import (
-    arguments,
     c_type,
     c_type_of_bits,
-    kernel,
-    parameters,
+    fill_parameter_struct,
+    kernel_with_shape,
+    parameter_struct,
 )
 from tensorlayout.cuda.engine.launch import (
     BLOCK,
@@ -17,43 +17,43 @@ from tensorlayout.cuda.engine.launch import (
     Launch,
     Launches,
     blocks_for,
-    blocks_of_walk,
-    mixed_writer,
-    writer,
+    blocks_for_walk,
+    make_writer,
+    make_writer_with_numbers,
 )
 from tensorlayout.cuda.engine.memory import (
     SECTOR,
     copy_bytes,
     current_stream,
-    device_at,
+    device_of_address,
     export_info,
-    exported_stream,
-    keeping,
+    keep_capture_memory,
     make_stream_wait,
-    moved_slots,
     overlap_test,
-    padding_of,
+    padding_element_bytes,
     read_bytes,
+    stream_for_consumer,
     tensor_allocator,
-    wait_for,
+    view_moved_by_slots,
+    wait_for_stream,
     wrap_external,
     wrap_external_slots,
-    write,
+    write_bytes,
 )
-from tensorlayout.cuda.engine.scalars import octets, octets_of_numbers, pattern
-from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
+from tensorlayout.cuda.engine.scalars import make_numbers_packer, repeat_to_16_bytes, scalar_bytes
+from tensorlayout.cuda.engine.sectors import narrow_access_cost, sector_overfetch
 from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE, TileProblem
-from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, tile_of_copy
+from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, choose_tile_of_copy
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.cuda.engine.structs import (
     MOST_DIGITS,
     RANKS,
+    bounded_walk_struct,
     bounds_struct,
-    constant,
-    divisor,
-    divisor32,
-    fits_a_walk,
-    pack_axes,
-    struct,
-    walk_struct,
+    constant_value,
+    divisor32_struct,
+    divisor_struct,
+    fill_walk,
+    fits_bounded_walk,
+    struct_type,
 )

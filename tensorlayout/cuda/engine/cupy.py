@@ -41,13 +41,13 @@ from tensorlayout.cuda.engine.driver import (
     Kernel,
     Launcher,
     Stream,
-    Strided,
-    cupy_part,
-    missing,
-    no_memory,
+    StridedMemory,
+    import_cupy_module,
+    missing_requirement_message,
+    out_of_memory_error,
 )
-from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.ranges import fork_safe_lock
+from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import CaptureError
 
 # Bytes of a copy to the host from which on it is staged, unless the memory is pinned already.
@@ -60,7 +60,7 @@ _UNCAPTURED = (0, LEGACY_STREAM)
 # Bytes that no device has. CuPy, which rounds sizes up, would take some of them for few.
 _TOO_MANY = 1 << 62
 
-THREADS = constant("include/platform.cuh", "THREADS")  # of a block
+THREADS = constant_value("include/platform.cuh", "THREADS")  # of a block
 
 # What CUDA takes of parameters on every architecture.
 _PARAMETER_BYTES = 4096
@@ -72,7 +72,7 @@ _NOT_FOUND = 500
 # ---- Memory
 
 
-class _Capture:
+class _CaptureMemory:
     """Memory allocated on a stream while it captured; its buffers and what is written keep it."""
 
     __slots__ = ("memory", "stream")
@@ -90,7 +90,7 @@ HALF = 4 << 20  # bytes; from here on, a copy outweighs what it costs to start o
 SLOT = 64 << 10  # bytes of a buffer for small copies
 
 
-class _Pinned:
+class _PinnedBuffer:
     """Pinned memory, and the event after which it is free again."""
 
     def __init__(self, cupy: Any, nbytes: int) -> None:
@@ -100,7 +100,7 @@ class _Pinned:
         self.event = cupy.cuda.Event(disable_timing=True)
 
 
-class _Queue:
+class _PinnedBufferQueue:
     """Buffers of one size, in the order in which they were used.
 
     They are taken and put back by one call of C each. So there is no lock for another thread to
@@ -109,30 +109,30 @@ class _Queue:
 
     def __init__(self, cupy: Any, nbytes: int, enough: int) -> None:
         self._cupy, self._nbytes, self._enough = cupy, nbytes, enough
-        self._all: list[_Pinned] = []
-        self._waiting: deque[_Pinned] = deque()
+        self._all: list[_PinnedBuffer] = []
+        self._waiting: deque[_PinnedBuffer] = deque()
         self.put = self._waiting.append
 
-    def take(self) -> _Pinned:
+    def take_free_buffer(self) -> _PinnedBuffer:
         """Take a buffer that nothing is on its way from; wait if there are enough of them."""
         try:
             oldest = self._waiting.popleft()
         except IndexError:
-            return self._new()
+            return self._allocate_buffer()
         if not oldest.event.done:
             if len(self._all) < self._enough:
                 self._waiting.appendleft(oldest)
-                return self._new()
+                return self._allocate_buffer()
             oldest.event.synchronize()
         return oldest
 
-    def _new(self) -> _Pinned:
-        made = _Pinned(self._cupy, self._nbytes)
-        self._all.append(made)
-        return made
+    def _allocate_buffer(self) -> _PinnedBuffer:
+        buffer = _PinnedBuffer(self._cupy, self._nbytes)
+        self._all.append(buffer)
+        return buffer
 
 
-class Staging:
+class PinnedStaging:
     """Buffers for one device, to which events belong.
 
     They are kept, for what leaves them may be on its way long after a copy has returned.
@@ -140,8 +140,10 @@ class Staging:
 
     def __init__(self, cupy: Any) -> None:
         self._runtime = cupy.cuda.runtime
-        self._halves = _Queue(cupy, HALF, 2)
-        self._slots = _Queue(cupy, SLOT, 16)  # so that many copies may wait in a busy stream
+        self._halves = _PinnedBufferQueue(cupy, HALF, 2)
+        self._slots = _PinnedBufferQueue(
+            cupy, SLOT, 16
+        )  # so that many copies may wait in a busy stream
 
     def to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
         """Copy; when it returns, `source` has been read, and the last parts are on their way."""
@@ -150,7 +152,7 @@ class Staging:
         for first in range(0, source.size, HALF):
             part = source[first : first + HALF]
             to, size = pointer + first, part.size
-            buffer = queue.take()
+            buffer = queue.take_free_buffer()
             try:
                 buffer.bytes[:size] = part
                 self._runtime.memcpyAsync(to, buffer.pointer, size, kind, stream.ptr)
@@ -161,7 +163,7 @@ class Staging:
     def to_host(self, destination: Bytes, pointer: int, stream: Any) -> None:
         """Copy; when it returns, all of `destination` has been written."""
         kind = self._runtime.memcpyDeviceToHost
-        arriving: deque[tuple[Bytes, _Pinned]] = deque()
+        arriving: deque[tuple[Bytes, _PinnedBuffer]] = deque()
 
         def unload() -> None:
             part, buffer = arriving[0]
@@ -174,7 +176,7 @@ class Staging:
             for first in range(0, destination.size, HALF):
                 if len(arriving) == 2:
                     unload()
-                part, buffer = destination[first : first + HALF], self._halves.take()
+                part, buffer = destination[first : first + HALF], self._halves.take_free_buffer()
                 arriving.append((part, buffer))
                 source = pointer + first
                 self._runtime.memcpyAsync(buffer.pointer, source, part.size, kind, stream.ptr)
@@ -190,7 +192,7 @@ class Staging:
 # ---- Launches
 
 
-class _Block(threading.local):
+class _ParameterBlock(threading.local):
     """Memory of each thread for the parameters of a launch, which are read during the call."""
 
     def __init__(self) -> None:
@@ -202,7 +204,7 @@ class _Block(threading.local):
         self.pointers = ctypes.addressof(pointers)
 
 
-_loading = lock_kept_over_forks()
+_loading = fork_safe_lock()
 
 
 class CupyLauncher:
@@ -220,13 +222,13 @@ class CupyLauncher:
         self._launch = driver.cuda.driver.launchKernel
         self._stream = driver.cuda.get_current_stream
         self._functions: dict[int, tuple[Any, int]] = {}
-        loaded = self.prepare()
+        loaded = self.load_on_current_device()
         self._only = loaded if driver.device_count() == 1 else None
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
         """Launch on the current device and stream."""
         here = self._only or self._functions.get(self._cuda.runtime.getDevice())
-        _, address = here or self.prepare()
+        _, address = here or self.load_on_current_device()
         block = self._block
         block.view[: len(parameters)] = parameters
         pointers = block.pointers
@@ -243,14 +245,14 @@ class CupyLauncher:
             launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
         self._counters.launches += 1
 
-    def prepare(self) -> tuple[Any, int]:
+    def load_on_current_device(self) -> tuple[Any, int]:
         """Load it on the current device; return the function and its address."""
         cuda, kernel = self._cuda, self.kernel
         device = cuda.runtime.getDevice()
         with _loading:
             architecture = nvrtc.architecture_for(int(cuda.Device(device).compute_capability))
             module = cuda.function.Module()
-            module.load(nvrtc.cubin(kernel, architecture, self._counters))
+            module.load(nvrtc.read_cubin(kernel, architecture, self._counters))
             try:
                 function = module.get_function(kernel.name)
             except cuda.driver.CUDADriverError as error:
@@ -258,9 +260,9 @@ class CupyLauncher:
                     raise
                 msg = f"cuda: {Path(kernel.file).name} has no kernel {kernel.name}"
                 raise ValueError(msg) from None
-        found = function, int(function.ptr)
-        self._functions[device] = found
-        return found
+        function_and_address = function, int(function.ptr)
+        self._functions[device] = function_and_address
+        return function_and_address
 
 
 # ---- The driver
@@ -273,12 +275,12 @@ _FORKED = (
 _opened: weakref.WeakSet[CupyDriver] = weakref.WeakSet()
 
 
-def _refuse_in_child() -> None:
-    for each in list(_opened):
-        each._device_count, each.only = 0, None
+def _disable_drivers_in_forked_child() -> None:
+    for driver in list(_opened):
+        driver._device_count, driver.only = 0, None
 
 
-os.register_at_fork(after_in_child=_refuse_in_child)
+os.register_at_fork(after_in_child=_disable_drivers_in_forked_child)
 
 
 class CupyDriver(Driver):
@@ -291,12 +293,12 @@ class CupyDriver(Driver):
         super().__init__(device_count)
         self.cuda = cupy.cuda
         self.runtime = cupy.cuda.runtime
-        self.block = _Block()
+        self.block = _ParameterBlock()
         self._cupy = cupy
-        self.captures: dict[int, _Capture] = {}
-        self._refused: list[_Capture] = []
+        self.captures: dict[int, _CaptureMemory] = {}
+        self._refused: list[_CaptureMemory] = []
         _opened.add(self)
-        self._stagings: dict[int, Staging] = {}
+        self._stagings: dict[int, PinnedStaging] = {}
 
     def device_count(self) -> int:
         if not self._device_count:
@@ -306,7 +308,7 @@ class CupyDriver(Driver):
     def current_device(self) -> int:
         return int(self.runtime.getDevice())
 
-    def _made_current(self, device: int) -> AbstractContextManager[Any]:
+    def _device_context(self, device: int) -> AbstractContextManager[Any]:
         return self.cuda.Device(device)
 
     def device_of(self, pointer: int) -> int | None:
@@ -320,7 +322,7 @@ class CupyDriver(Driver):
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
-    def end_of(self, stream: Stream) -> Callable[[], bool]:
+    def completion_test(self, stream: Stream) -> Callable[[], bool]:
         # Each thread has a per-thread stream of its own, under one number: so an event is asked.
         if stream.number == PER_THREAD_STREAM:
             event = self.cuda.Event(disable_timing=True)
@@ -328,7 +330,9 @@ class CupyDriver(Driver):
             return lambda: bool(event.done)
 
         def is_done() -> bool:
-            capturing = stream.number not in _UNCAPTURED and self._captures(stream.number)
+            capturing = stream.number not in _UNCAPTURED and self._is_stream_capturing(
+                stream.number
+            )
             # While it captures, nobody can say.
             return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
@@ -338,21 +342,21 @@ class CupyDriver(Driver):
         number = self.cuda.get_current_stream(device).ptr
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
-    def captured(self, device: int) -> object | None:
+    def capture_memory(self, device: int) -> object | None:
         """Also forgets the captures that have ended."""
-        for number, each in tuple(self.captures.items()):
-            if not self._captures(number):
+        for number, capture in tuple(self.captures.items()):
+            if not self._is_stream_capturing(number):
                 self.captures.pop(number, None)
-                each.stream = None
+                capture.stream = None
         return self.captures.get(self.cuda.get_current_stream(device).ptr)
 
-    def order(self, first: Stream, then: Stream) -> None:
+    def make_stream_wait(self, first: Stream, then: Stream) -> None:
         if first == then:
             return
-        with self.using(first.device):
+        with self.using_device(first.device):
             event = self.cuda.Event(disable_timing=True)
             self.runtime.eventRecord(event.ptr, first.number)
-        with self.using(then.device):
+        with self.using_device(then.device):
             self.runtime.streamWaitEvent(then.number, event.ptr)
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
@@ -364,49 +368,49 @@ class CupyDriver(Driver):
                 if device == self.only:
                     memory = self.cuda.alloc(nbytes)
                 else:
-                    with self.using(device):
+                    with self.using_device(device):
                         memory = self.cuda.alloc(nbytes)
         except MemoryError:
             pass  # outside of the handler, nothing refers to the failed call
         if memory is None:
-            with self.using(device):
-                memory = self._allocate_again(nbytes, device)
+            with self.using_device(device):
+                memory = self._allocate_after_freeing_pools(nbytes, device)
         buffer = Buffer(memory.ptr, nbytes, device, memory)
         stream = self.cuda.get_current_stream(device)
         if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
-            capture = self.captures.setdefault(stream.ptr, _Capture(stream))
+            capture = self.captures.setdefault(stream.ptr, _CaptureMemory(stream))
             capture.memory.append(memory)
             buffer.keep(capture)
         elif self.captures:
-            self.captured(device)
+            self.capture_memory(device)
         return buffer
 
-    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+    def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         self.check_device(device)
         return Buffer(pointer, nbytes, device, owner)
 
-    def to_device(self, pointer: int, source: Bytes) -> None:
-        self._refuse_capture("it copies from the host")
+    def copy_to_device(self, pointer: int, source: Bytes) -> None:
+        self._raise_capture_error("it copies from the host")
         stream = self.cuda.get_current_stream()
         if not self._is_pinned(source):  # when CUDA has read all of it, depends on CUDA
-            self._staging().to_device(pointer, source, stream)
+            self._staging_of_current_device().to_device(pointer, source, stream)
             return
         kind = self.runtime.memcpyHostToDevice
         self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
         self.synchronize()
 
-    def to_host(self, destination: Bytes, pointer: int) -> None:
-        self._refuse_capture("it waits for the device")
+    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
+        self._raise_capture_error("it waits for the device")
         stream = self.cuda.get_current_stream()
         if destination.size >= STAGED and not self._is_pinned(destination):
             self.counters.synchronisations += 1
-            self._staging().to_host(destination, pointer, stream)
+            self._staging_of_current_device().to_host(destination, pointer, stream)
             return
         to, kind = destination.ctypes.data, self.runtime.memcpyDeviceToHost
         self.runtime.memcpyAsync(to, pointer, destination.size, kind, stream.ptr)
         self.synchronize()
 
-    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
         kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
         self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
 
@@ -414,47 +418,49 @@ class CupyDriver(Driver):
         return CupyLauncher(self, kernel)
 
     def synchronize(self) -> None:
-        self._refuse_capture("it waits for the device")
+        self._raise_capture_error("it waits for the device")
         self.counters.synchronisations += 1
         self.cuda.get_current_stream().synchronize()
 
-    def library(self, what: str) -> Any:
+    def array_module(self, purpose: str) -> Any:
         # Its cuBLAS and cuSOLVER refuse a stream that captures. What its other functions allocate
         # would not live as long as a graph.
-        self._refuse_capture("it calls CuPy's libraries")
+        self._raise_capture_error("it calls CuPy's libraries")
         self.counters.library_calls += 1
         return self._cupy
 
-    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
-        low, nbytes = given.extent
+    def array_over_memory(
+        self, description: StridedMemory, owner: object, *, written: bool = False
+    ) -> Any:
+        low, nbytes = description.byte_extent
         if not nbytes:
-            return self._cupy.empty(given.shape, given.dtype)
-        memory = self.cuda.UnownedMemory(low, nbytes, owner, given.device)
-        first = self.cuda.MemoryPointer(memory, given.address - low)
-        return self._cupy.ndarray(given.shape, given.dtype, first, given.steps)
+            return self._cupy.empty(description.shape, description.dtype)
+        memory = self.cuda.UnownedMemory(low, nbytes, owner, description.device)
+        first = self.cuda.MemoryPointer(memory, description.address - low)
+        return self._cupy.ndarray(description.shape, description.dtype, first, description.steps)
 
-    def _allocate_again(self, nbytes: int, device: int) -> Any:
+    def _allocate_after_freeing_pools(self, nbytes: int, device: int) -> Any:
         """Allocate after all that nobody uses has gone back from pools to the device."""
         pool = self._cupy.get_default_memory_pool()
         if nbytes < _TOO_MANY:
             gc.collect()
             current = getattr(self.cuda.get_allocator(), "__self__", pool)
-            for each in (pool, current):
-                if hasattr(each, "free_all_blocks"):
-                    each.free_all_blocks()
+            for pool_to_free in (pool, current):
+                if hasattr(pool_to_free, "free_all_blocks"):
+                    pool_to_free.free_all_blocks()
             with suppress(MemoryError):
                 return self.cuda.alloc(nbytes)
         free = self.runtime.memGetInfo()[0] + pool.free_bytes()
-        raise no_memory(nbytes, free, device)
+        raise out_of_memory_error(nbytes, free, device)
 
-    def _captures(self, number: int) -> bool:
+    def _is_stream_capturing(self, number: int) -> bool:
         """Return whether a stream captures: no longer after an error in the capture."""
         try:
             return bool(self.runtime.streamIsCapturing(number))
         except RuntimeError:
             return False
 
-    def _refuse_capture(self, reason: str) -> None:
+    def _raise_capture_error(self, reason: str) -> None:
         """Refuse what no graph can hold."""
         number = self.cuda.get_current_stream().ptr
         if number not in _UNCAPTURED and self.runtime.streamIsCapturing(number):
@@ -467,20 +473,20 @@ class CupyDriver(Driver):
         attributes = self.runtime.pointerGetAttributes(memory.ctypes.data)
         return bool(attributes.type == self.runtime.memoryTypeHost)
 
-    def _staging(self) -> Staging:
+    def _staging_of_current_device(self) -> PinnedStaging:
         device = self.current_device()
-        found = self._stagings.get(device)
-        return found or self._stagings.setdefault(device, Staging(self._cupy))
+        staging = self._stagings.get(device)
+        return staging or self._stagings.setdefault(device, PinnedStaging(self._cupy))
 
 
 def open_driver() -> CupyDriver:
     """Return a driver for the GPUs of this machine. RuntimeError without CuPy, or a GPU."""
-    cupy = cupy_part("cupy")
+    cupy = import_cupy_module("cupy")
     runtime = cupy.cuda.runtime
     try:
         count = int(runtime.getDeviceCount())
     except runtime.CUDARuntimeError as error:
-        raise RuntimeError(missing(f"CuPy finds no GPU ({error})")) from None
+        raise RuntimeError(missing_requirement_message(f"CuPy finds no GPU ({error})")) from None
     if not count:
-        raise RuntimeError(missing("CuPy finds no GPU"))
+        raise RuntimeError(missing_requirement_message("CuPy finds no GPU"))
     return CupyDriver(cupy, count)

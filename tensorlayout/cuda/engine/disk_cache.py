@@ -40,29 +40,29 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
-def sources(path: Path, folder: Path) -> dict[str, bytes]:
+def read_with_includes(path: Path, folder: Path) -> dict[str, bytes]:
     """Read a file and all that it includes by ``#include "…"``, in order of first mention.
 
     The keys are the names in the includes. Headers are looked up beside the file that includes
     them, then in `folder`. One that is in neither is left to the compiler's message. Branches of
     ``#if`` are not told apart.
     """
-    found: dict[str, bytes] = {}
+    texts: dict[str, bytes] = {}
 
     def visit(name: str, file: str) -> None:
         with open(file, "rb") as opened:
-            found[name] = text = opened.read()
+            texts[name] = text = opened.read()
         for header in map(bytes.decode, _INCLUDE.findall(text)):
             places = [os.path.join(base, header) for base in (os.path.dirname(file), str(folder))]
             place = next(filter(os.path.isfile, places), None)
-            if place is not None and header not in found:
+            if place is not None and header not in texts:
                 visit(header, place)
 
     visit(path.name, str(path))
-    return found
+    return texts
 
 
-def key_of(*parts: str | bytes) -> str:
+def cache_key(*parts: str | bytes) -> str:
     """Return 32 hexadecimal digits for all `parts` together, in their order."""
     digest = hashlib.sha256()
     for part in parts:
@@ -71,49 +71,52 @@ def key_of(*parts: str | bytes) -> str:
     return digest.hexdigest()[:32]
 
 
-def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
+def cached_file(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
     """Return the file of `key`. Where there is none, ``make(path)`` writes it, elsewhere at first.
 
     RuntimeError where no folder can take it.
     """
-    place = folder()
+    place = cache_folder()
     try:
-        return _cached(place, key + suffix, make, counters)
+        return _cached_in_folder(place, key + suffix, make, counters)
     except (OSError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and _has_room(place):
+        if isinstance(error, RuntimeError) and _has_free_space(place):
             raise  # the compiler's own
         reason = error
     try:
-        return _cached(temporary(), key + suffix, make, counters)
+        return _cached_in_folder(temporary_folder(), key + suffix, make, counters)
     except OSError as error:
         msg = (
             f"cuda: compiled kernels can be kept neither in {place} ({reason}) nor in"
-            f" {temporary()} ({error}); set TENSORLAYOUT_CACHE_DIR to a folder of yours with room"
+            f" {temporary_folder()} ({error}); set TENSORLAYOUT_CACHE_DIR to a folder of "
+            "yours with room"
         )
         raise RuntimeError(msg) from None
 
 
-def content(entry: Path) -> bytes:
+def read_entry(entry: Path) -> bytes:
     """Read what was made for an entry that `cached` gave."""
     return entry.read_bytes()[:-_CHECKSUM_BYTES]
 
 
-def _cached(place: Path, name: str, make: Callable[[Path], None], counters: Counters) -> Path:
+def _cached_in_folder(
+    place: Path, name: str, make: Callable[[Path], None], counters: Counters
+) -> Path:
     entry = place / name
-    if not _is_whole(entry):
-        with _turn(place, name):
-            if not _is_whole(entry):
-                _make(entry, make)
+    if not _is_complete_entry(entry):
+        with _entry_lock(place, name):
+            if not _is_complete_entry(entry):
+                _make_entry(entry, make)
                 counters.compiles += 1
                 return entry
     counters.cache_hits += 1
     return entry
 
 
-def _is_whole(entry: Path) -> bool:
+def _is_complete_entry(entry: Path) -> bool:
     """Return whether an entry is there, as it was made, and ours; note that it is used."""
     try:
-        with _opened(entry) as file:
+        with _open_private_file(entry) as file:
             whole = file.read()
             with contextlib.suppress(OSError):
                 os.utime(file.fileno())
@@ -123,23 +126,23 @@ def _is_whole(entry: Path) -> bool:
     return bool(checksum == whole[-_CHECKSUM_BYTES:])
 
 
-def _make(entry: Path, make: Callable[[Path], None]) -> None:
-    _remove_unused(entry.parent)
+def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
+    _remove_unused_entries(entry.parent)
     with tempfile.TemporaryDirectory(
         prefix=f"{entry.stem}-", dir=entry.parent, ignore_cleanup_errors=True
     ) as own:
-        made = Path(own) / f"made{entry.suffix}"
-        make(made)
-        made.chmod(0o700)  # whatever the mask of new files lets others do
-        checksum = hashlib.sha256(made.read_bytes()).digest()
-        with made.open("ab") as file:
+        new_file = Path(own) / f"made{entry.suffix}"
+        make(new_file)
+        new_file.chmod(0o700)  # whatever the mask of new files lets others do
+        checksum = hashlib.sha256(new_file.read_bytes()).digest()
+        with new_file.open("ab") as file:
             file.write(checksum)
-        _remove(entry)
-        made.rename(entry)
+        _remove_if_possible(entry)
+        new_file.rename(entry)
 
 
 @contextlib.contextmanager
-def _turn(place: Path, name: str) -> Iterator[None]:
+def _entry_lock(place: Path, name: str) -> Iterator[None]:
     """Let processes that want the same entry take turns: the first makes it, the others find it.
 
     A byte of one file is locked, a byte for each name, until the process lets go of it or ends.
@@ -148,7 +151,7 @@ def _turn(place: Path, name: str) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            file = stack.enter_context(_opened(place / "turns", os.O_RDWR | os.O_CREAT))
+            file = stack.enter_context(_open_private_file(place / "turns", os.O_RDWR | os.O_CREAT))
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:
                 try:
@@ -159,13 +162,13 @@ def _turn(place: Path, name: str) -> Iterator[None]:
         yield
 
 
-def _opened(path: Path, flags: int = os.O_RDONLY) -> Any:
+def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
     """Open a regular file of ours that nobody else can write to. OSError for others."""
     # Without O_NONBLOCK, a named pipe would make it wait.
     number = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:
         status = os.fstat(number)
-        if not (stat.S_ISREG(status.st_mode) and _is_private(status)):
+        if not (stat.S_ISREG(status.st_mode) and _is_writable_by_us_only(status)):
             raise PermissionError(f"{path} is no file of this user alone")
         return open(number, "rb" if flags == os.O_RDONLY else "r+b", 0)
     except BaseException:
@@ -173,22 +176,22 @@ def _opened(path: Path, flags: int = os.O_RDONLY) -> Any:
         raise
 
 
-def _is_private(status: os.stat_result) -> bool:
+def _is_writable_by_us_only(status: os.stat_result) -> bool:
     """Return whether a file is ours, and nobody else can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 @functools.cache
-def _remove_unused(place: Path) -> None:
+def _remove_unused_entries(place: Path) -> None:
     """Remove entries that nobody has used for long; once in a process."""
     for path in place.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
             unused = time.time() - path.lstat().st_mtime > MAX_AGE
             if unused and _OURS.fullmatch(path.name):
-                _remove(path)
+                _remove_if_possible(path)
 
 
-def _remove(path: Path) -> None:
+def _remove_if_possible(path: Path) -> None:
     """Remove what can be removed; a folder is left by a process that was killed."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(path.lstat().st_mode):
@@ -197,19 +200,22 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """Return ``$TENSORLAYOUT_CACHE_DIR``, else ``tensorlayout`` in the user's cache, if usable."""
     asked = os.environ.get("TENSORLAYOUT_CACHE_DIR")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return _usable(Path(asked or os.path.join(base, "tensorlayout"))) or temporary()
+    return (
+        _usable_cache_folder(Path(asked or os.path.join(base, "tensorlayout")))
+        or temporary_folder()
+    )
 
 
-def _usable(place: Path) -> Path | None:
+def _usable_cache_folder(place: Path) -> Path | None:
     """Return `place`, if files of ours can be made there and run, and nobody else can make any."""
     try:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = place.resolve(strict=True)  # a link may be led elsewhere later
-        if not _is_private(place.stat()) or os.statvfs(place).f_flag & os.ST_NOEXEC:
+        if not _is_writable_by_us_only(place.stat()) or os.statvfs(place).f_flag & os.ST_NOEXEC:
             return None
         with tempfile.TemporaryFile(dir=place):
             return place
@@ -217,7 +223,7 @@ def _usable(place: Path) -> Path | None:
         return None
 
 
-def _has_room(place: Path) -> bool:
+def _has_free_space(place: Path) -> bool:
     try:
         return shutil.disk_usage(place).free >= _ROOM
     except OSError:
@@ -225,9 +231,9 @@ def _has_room(place: Path) -> bool:
 
 
 @functools.cache
-def temporary() -> Path:
+def temporary_folder() -> Path:
     """Return the user's folder in the one for temporary files; a new one if it is not usable."""
     place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.geteuid()}"
-    if not place.is_symlink() and (usable := _usable(place)):
+    if not place.is_symlink() and (usable := _usable_cache_folder(place)):
         return usable
     return Path(tempfile.mkdtemp(prefix="tensorlayout-"))

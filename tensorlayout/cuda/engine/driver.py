@@ -72,7 +72,7 @@ class Counters:
     synchronisations: int = 0
 
 
-class Strided(NamedTuple):
+class StridedMemory(NamedTuple):
     """Elements in the memory of a device, as numerical libraries see them."""
 
     address: int  # of the element at index (0, …, 0)
@@ -82,7 +82,7 @@ class Strided(NamedTuple):
     device: int
 
     @property
-    def extent(self) -> tuple[int, int]:
+    def byte_extent(self) -> tuple[int, int]:
         """The address of the lowest byte, and the bytes from there to the end."""
         if 0 in self.shape:
             return self.address, 0
@@ -148,12 +148,12 @@ class Driver(Protocol):
     def current_device(self) -> int:
         """Return the device of this thread's launches and copies."""
 
-    def using(self, device: int) -> AbstractContextManager[Any]:
+    def using_device(self, device: int) -> AbstractContextManager[Any]:
         """Make `device` the current one inside a ``with`` block, for this thread."""
         if device == self.only:
             return _HERE
         self.check_device(device)
-        return _HERE if device == self.current_device() else self._made_current(device)
+        return _HERE if device == self.current_device() else self._device_context(device)
 
     def device_of(self, pointer: int) -> int | None:
         """Return the device whose memory is at this address; None if it is no device's."""
@@ -161,7 +161,7 @@ class Driver(Protocol):
     def current_stream(self, device: int) -> Stream:
         """Return the stream of this thread's launches and copies on `device`."""
 
-    def end_of(self, stream: Stream) -> Callable[[], bool]:
+    def completion_test(self, stream: Stream) -> Callable[[], bool]:
         """Return what says, in any thread, whether all that `stream`, the current one, has is over.
 
         It may look for what comes later, too.
@@ -172,11 +172,11 @@ class Driver(Protocol):
         """Return whether the current stream captures a graph; to wait is then a `CaptureError`."""
         return False
 
-    def captured(self, device: int) -> object | None:
+    def capture_memory(self, device: int) -> object | None:
         """Return what the capture of the current stream has allocated; None without a capture."""
         return None
 
-    def order(self, first: Stream, then: Stream) -> None:
+    def make_stream_wait(self, first: Stream, then: Stream) -> None:
         """Make what is enqueued on `then` from now on wait for what `first` holds; not the host."""
         return  # what is over needs no waiting; without a body, the method would be abstract
 
@@ -186,61 +186,66 @@ class Driver(Protocol):
         What is allocated during the capture of a graph lives as long as any of it.
         """
 
-    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+    def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         """Return a buffer over memory that `owner` holds, which it keeps alive."""
 
-    def to_device(self, pointer: int, source: Bytes) -> None:
+    def copy_to_device(self, pointer: int, source: Bytes) -> None:
         """Copy contiguous bytes of the host to device memory; then `source` has been read."""
 
-    def to_host(self, destination: Bytes, pointer: int) -> None:
+    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes of the host; waits for the current stream."""
 
-    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
         """Copy on the current stream, from one device to another too, to other memory."""
 
     # What each driver has of its own.
     def _new_launcher(self, kernel: Kernel) -> Launcher: ...
-    def _made_current(self, device: int) -> AbstractContextManager[Any]: ...
+    def _device_context(self, device: int) -> AbstractContextManager[Any]: ...
 
     def launcher(self, kernel: Kernel) -> Launcher:
         """Compile a kernel, or find it in a cache. RuntimeError if it does not compile."""
-        found = self._launchers.get(kernel)
-        if found is None:
-            found = self._launchers[kernel] = self._new_launcher(kernel)
-        return found
+        cached = self._launchers.get(kernel)
+        if cached is None:
+            cached = self._launchers[kernel] = self._new_launcher(kernel)
+        return cached
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
 
-    def library(self, what: str) -> Any:
+    def array_module(self, purpose: str) -> Any:
         """Return CuPy or NumPy, for a call on the current device and stream, which `what` names."""
 
-    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
+    def array_over_memory(
+        self, description: StridedMemory, owner: object, *, written: bool = False
+    ) -> Any:
         """Return the library's array over memory that it is to read or, if `written`, to write.
 
         `owner` is kept with it.
         """
 
 
-def no_memory(nbytes: int, free: int, device: int) -> MemoryError:
+def out_of_memory_error(nbytes: int, free: int, device: int) -> MemoryError:
     """Return the error of an allocation that finds no room."""
     return MemoryError(f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free")
 
 
-def cupy_part(name: str) -> Any:
+def import_cupy_module(name: str) -> Any:
     """Import a module of CuPy. RuntimeError with the extra to install, where it is not there."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         # Its own libraries may be what is missing: the reason is told, on the same line.
         reason = str(error).strip().partition("\n")[0]
-        raise RuntimeError(missing(f"CuPy cannot be imported ({reason})")) from None
+        raise RuntimeError(
+            missing_requirement_message(f"CuPy cannot be imported ({reason})")
+        ) from None
 
 
-def missing(what: str) -> str:
+def missing_requirement_message(requirement: str) -> str:
     """Return the line that says what is missing, and what to install."""
     return (
-        f"cuda: {what}; a GPU needs pip install 'tensorlayout[cuda12]' (or 'tensorlayout[cuda13]')"
+        f"cuda: {requirement}; a GPU needs pip install 'tensorlayout[cuda12]' (or "
+        "'tensorlayout[cuda13]')"
         " and NVIDIA's driver, and TENSORLAYOUT_CUDA_SIMULATOR=1 does without"
     )
 

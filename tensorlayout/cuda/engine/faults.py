@@ -27,18 +27,18 @@ from tensorlayout.cuda.engine.driver import (
     Stream,
     driver,
 )
-from tensorlayout.cuda.engine.structs import constant, struct
+from tensorlayout.cuda.engine.structs import constant_value, struct_type
 from tensorlayout.errors import prefix_operation_name, short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
 # Tensors of positions that a launch takes.
-MAX_POSITIONS = constant("include/faults.cuh", "MAX_POSITIONS")
+MAX_POSITIONS = constant_value("include/faults.cuh", "MAX_POSITIONS")
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
-_Record = struct("include/faults.cuh", "Faults")
+_Record = struct_type("include/faults.cuh", "Faults")
 
 _NOTHING = np.frombuffer(
     bytes(_Record(0, (_MOST,) * MAX_POSITIONS, (_LEAST,) * MAX_POSITIONS)), np.uint8
@@ -70,7 +70,7 @@ def strict_indexing(strict: bool = True) -> ScopeContext[bool, None]:
 
 
 @functools.cache
-def _strict_by_the_variable() -> bool:
+def _is_strict_by_environment() -> bool:
     value = os.environ.get(VARIABLE, "0")
     if value not in ("", "0", "1"):
         raise ValueError(f"cuda: {VARIABLE} must be 0 or 1, got {short_repr(value)}")
@@ -82,7 +82,7 @@ def _strict_by_the_variable() -> bool:
 _serials = itertools.count(1)
 
 
-class Report:
+class FaultRecord:
     """The record of launches on one stream, or of those in graphs, which any stream may launch."""
 
     def __init__(self, gpu: Driver, device: int, key: int | None) -> None:
@@ -92,10 +92,10 @@ class Report:
         self.key = key  # of the stream; None of graphs
         # What says whether launches are over after which nobody has looked; a list for each launch.
         self.unseen: list[Callable[[], bool]] = []
-        with gpu.using(device):
-            gpu.to_device(self.pointer, _NOTHING)
+        with gpu.using_device(device):
+            gpu.copy_to_device(self.pointer, _NOTHING)
 
-    def take(self, gpu: Driver) -> IndexError | None:
+    def take_error(self, gpu: Driver) -> IndexError | None:
         """Return the error for what was left since somebody last looked, and forget it.
 
         What is under way on another stream than the current one is left for later.
@@ -104,21 +104,21 @@ class Report:
         is_over = next(iter(unseen), None)
         if is_over is None or gpu.is_capturing(self._device):
             return None
-        ordered = key is None or key == _key(gpu.current_stream(self._device))
+        ordered = key is None or key == _stream_key(gpu.current_stream(self._device))
         if not ordered and not is_over():
             return None
-        found = np.empty(_NOTHING.size, np.uint8)
-        with gpu.using(self._device):
-            gpu.to_host(found, self.pointer)
-            record = _Record.from_buffer_copy(found.tobytes())
-            outside = _outside(record)
+        content = np.empty(_NOTHING.size, np.uint8)
+        with gpu.using_device(self._device):
+            gpu.copy_to_host(content, self.pointer)
+            record = _Record.from_buffer_copy(content.tobytes())
+            outside = _position_out_of_bounds(record)
             if key is not None:
                 unseen.clear()  # and none that came since
             elif outside is None:  # a graph may be in the midst of it
                 return None
             if not record.owner:
                 return None
-            gpu.to_device(self.pointer, _NOTHING)
+            gpu.copy_to_device(self.pointer, _NOTHING)
             gpu.synchronize()  # before any stream goes on
         name = _names[record.owner & (1 << _BITS) - 1]
         assert outside is not None, f"the record of {name} is empty"
@@ -128,65 +128,67 @@ class Report:
         )
 
 
-class _Thread(threading.local):
+class _ThreadNumber(threading.local):
     """A number that no other thread has, nor will have."""
 
     def __init__(self) -> None:
         self.number = next(_serials)
 
 
-_thread = _Thread()
+_thread = _ThreadNumber()
 
 
-def _key(stream: Stream) -> int:
+def _stream_key(stream: Stream) -> int:
     """Return what tells a stream of a device from others, per-thread default streams too."""
     number = stream.number
     return -_thread.number if number == PER_THREAD_STREAM else number
 
 
-class Reports:
+class DeviceFaultRecords:
     """The records of one device, by the keys of streams; that of graphs under None."""
 
     def __init__(self, gpu: Driver, number: int) -> None:
         self._number = number
         # While a graph is captured, it could not be made.
-        self.by_stream: dict[int | None, Report] = {None: Report(gpu, number, None)}
-        with gpu.using(number):
+        self.by_stream: dict[int | None, FaultRecord] = {None: FaultRecord(gpu, number, None)}
+        with gpu.using_device(number):
             gpu.synchronize()  # for all streams
 
-    def current(self, gpu: Driver) -> tuple[Report, Stream]:
+    def record_of_current_stream(self, gpu: Driver) -> tuple[FaultRecord, Stream]:
         """Return the record where kernels on the current stream leave faults, and the stream."""
         stream = gpu.current_stream(self._number)
         captured = stream.number != LEGACY_STREAM and gpu.is_capturing(self._number)
-        key = None if captured else _key(stream)
-        found = self.by_stream.get(key)
-        if found is None:
-            found = self.by_stream.setdefault(key, Report(gpu, self._number, key))
-        return found, stream
+        key = None if captured else _stream_key(stream)
+        report = self.by_stream.get(key)
+        if report is None:
+            report = self.by_stream.setdefault(key, FaultRecord(gpu, self._number, key))
+        return report, stream
 
 
-_devices: WeakKeyDictionary[Driver, dict[int, Reports]] = WeakKeyDictionary()
+_devices: WeakKeyDictionary[Driver, dict[int, DeviceFaultRecords]] = WeakKeyDictionary()
 
 
-def reports(device: int) -> Reports:
+def fault_records(device: int) -> DeviceFaultRecords:
     """Return the records of a device, which live as long as its driver."""
     gpu = driver()
     devices = _devices.setdefault(gpu, {})
-    found = devices.get(device)
-    return devices.setdefault(device, Reports(gpu, device)) if found is None else found
+    records = devices.get(device)
+    return (
+        devices.setdefault(device, DeviceFaultRecords(gpu, device)) if records is None else records
+    )
 
 
-def launched(report: Report, stream: Stream) -> None:
+def note_launches(report: FaultRecord, stream: Stream) -> None:
     """Note launches that may leave something in what `Reports.current` gave; graphs at any time."""
-    report.unseen = [bool] if report.key is None else [driver().end_of(stream)]
+    report.unseen = [bool] if report.key is None else [driver().completion_test(stream)]
     strict = _strict.innermost_value()
     if strict is None:
-        strict = _strict_by_the_variable() if _strict_process is None else _strict_process
+        strict = _is_strict_by_environment() if _strict_process is None else _strict_process
     if strict:
-        check()
+        raise_pending_errors()
 
 
-def check() -> None:
+def raise_pending_errors() -> None:
     """Raise IndexError for what kernels have found since somebody last looked; then it is gone.
 
     Call it where the host has waited for the current stream, or may. Records of other streams are
@@ -195,8 +197,8 @@ def check() -> None:
     """
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
-        for each in tuple(device.by_stream.values()):
-            error = each.take(gpu)
+        for report in tuple(device.by_stream.values()):
+            error = report.take_error(gpu)
             if error is not None:
                 raise error
 
@@ -205,14 +207,14 @@ _names: list[str] = []
 _BITS = 16  # of the place of a name; above, the serial number of a launch's plan
 
 
-def owner_of(name: str) -> int:
+def new_launch_number(name: str) -> int:
     """Return a new number that stands for one launch of the operation `name`."""
     if name not in _names:
         _names.append(name)
     return next(_serials) << _BITS | _names.index(name)
 
 
-def _outside(record: Any) -> tuple[int, int] | None:
+def _position_out_of_bounds(record: Any) -> tuple[int, int] | None:
     """Return a position outside, and the size of its dimension; None if none has been told yet."""
     for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
         if lowest <= highest:

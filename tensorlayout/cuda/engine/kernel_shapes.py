@@ -24,7 +24,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.structs import OPERATORS, pack_axes, replaced, struct, text_of
+from tensorlayout.cuda.engine.structs import (
+    OPERATORS,
+    fill_walk,
+    read_without_comments,
+    struct_type,
+    substitute_words,
+)
 from tensorlayout.dtypes import DType, is_in_category, is_narrow_dtype
 
 Types = tuple[tuple[str, str], ...]
@@ -41,96 +47,102 @@ _SHAPES = re.compile(r"SHAPES\(([^)]*)\)")
 _Declared = tuple[str, str, str, list[str]]
 
 
-def kernels_in(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
+def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
     """All kernels of a file in all their shapes; `types` and `operation` as of `Kernel`."""
     return tuple(
         Kernel(file, name, types, shape, operation)
-        for name in _declared(file)
-        for shape in _shapes(file, name, types).values()
+        for name in _declared_kernels(file)
+        for shape in _shapes_of_kernel(file, name, types).values()
     )
 
 
-def kernel(file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any) -> Kernel:
+def kernel_with_shape(
+    file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any
+) -> Kernel:
     """One kernel; `shape` has the values of its macros. ValueError for what is not declared.
 
     A RANK without a kernel of its own gets that of any rank, 0.
 
-    >>> kernel("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
+    >>> kernel_with_shape("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
     'join_parts_0_int32_t_4'
     """
-    shapes = _shapes(file, name, types)
+    shapes = _shapes_of_kernel(file, name, types)
     wanted = {macro: str(value) for macro, value in shape.items()}
-    found = shapes.get(frozenset(wanted.items()))
-    if found is None and "RANK" in wanted:
-        found = shapes.get(frozenset({**wanted, "RANK": "0"}.items()))
-    if found is None:
+    shape_values = shapes.get(frozenset(wanted.items()))
+    if shape_values is None and "RANK" in wanted:
+        shape_values = shapes.get(frozenset({**wanted, "RANK": "0"}.items()))
+    if shape_values is None:
         msg = f"cuda: {file} declares no kernel {name} of {wanted or 'no shape'} for {dict(types)}"
         raise ValueError(msg)
-    return Kernel(file, name, types, found, operation)
+    return Kernel(file, name, types, shape_values, operation)
 
 
-def parameters(kernel: Kernel, **constants: int) -> Any:
+def parameter_struct(kernel: Kernel, **constants: int) -> Any:
     """The ctypes structure that a kernel takes; `constants` as of `struct`."""
-    _, text, *_ = _declared(kernel.file)[kernel.name]
-    return struct(kernel.file, replaced(text, dict(kernel.shape)), **constants)
+    _, text, *_ = _declared_kernels(kernel.file)[kernel.name]
+    return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
-def arguments(kernel: Kernel, /, **members: Any) -> Any:
+def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
     """The structure with these members: a ``Walk`` as its axes, or what fills a member."""
-    made = parameters(kernel)()
+    structure = parameter_struct(kernel)()
     for name, value in members.items():
-        if isinstance(value, Sequence) and hasattr(member := getattr(made, name), "stride"):
-            pack_axes(member, value)
+        if isinstance(value, Sequence) and hasattr(member := getattr(structure, name), "stride"):
+            fill_walk(member, value)
         elif callable(value):
-            value(getattr(made, name))
+            value(getattr(structure, name))
         else:
-            setattr(made, name, value)
-    return made
+            setattr(structure, name, value)
+    return structure
 
 
-def index_type(kernel: Kernel) -> str:
+def index_type_of_kernel(kernel: Kernel) -> str:
     """The type that a kernel computes positions in; of one without a macro for it, any will do."""
     return dict(kernel.shape).get("INDEX", "int32_t")
 
 
-def unit(file: str, types: Types, index: str) -> str:
+def simulator_source(file: str, types: Types, index: str) -> str:
     """Write what the simulator compiles: the file, its kernels in all shapes of this type of index.
 
     Few calls need indices of 64 bits, and their kernels are nearly half of a file's.
     """
     lines = [f'#include "{file}"']
-    for name, (macro, parameters, text, _) in _declared(file).items():
-        for shape in _shapes(file, name, types).values():
+    for name, (macro, parameters, text, _) in _declared_kernels(file).items():
+        for shape in _shapes_of_kernel(file, name, types).values():
             values = dict(shape)
             if values.get("INDEX", index) == index:
                 symbol = "_".join([name, *values.values()])
-                lines.append(f"{macro}({symbol}, {replaced(f'{parameters}) {text}', values)}")
+                lines.append(
+                    f"{macro}({symbol}, {substitute_words(f'{parameters}) {text}', values)}"
+                )
     return "\n".join(lines) + "\n"
 
 
 @functools.cache
-def _declared(file: str) -> dict[str, _Declared]:
+def _declared_kernels(file: str) -> dict[str, _Declared]:
     """The kernels by their names; none where a file declares no shapes."""
-    found: dict[str, _Declared] = {}
+    kernels: dict[str, _Declared] = {}
     shapes: list[str] = []
-    for lines, macro, name, parameters, text in _KERNEL.findall(text_of(file)):
+    for lines, macro, name, parameters, text in _KERNEL.findall(read_without_comments(file)):
         shapes = _SHAPES.findall(lines) or shapes
         if shapes:
-            found[name] = macro, parameters, " ".join(text.split()), shapes
-    return found
+            kernels[name] = macro, parameters, " ".join(text.split()), shapes
+    return kernels
 
 
 @functools.cache
-def _shapes(file: str, name: str, types: Types) -> dict[frozenset[tuple[str, str]], Shape]:
+def _shapes_of_kernel(
+    file: str, name: str, types: Types
+) -> dict[frozenset[tuple[str, str]], Shape]:
     """The shapes of a kernel in the order of the file, each by what is in it."""
-    declared = _declared(file).get(name)
+    declared = _declared_kernels(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")
-    found = (shape for line in declared[-1] for shape in _expanded(line, dict(types)))
-    return {frozenset(shape): shape for shape in found}
+    shapes = (shape for line in declared[-1] for shape in _expand_shape_line(line, dict(types)))
+    return {frozenset(shape): shape for shape in shapes}
 
 
-def _expanded(line: str, types: dict[str, str]) -> Iterator[Shape]:
+def _expand_shape_line(line: str, types: dict[str, str]) -> Iterator[Shape]:
     rows: list[dict[str, str]] = [{}]
     for clause in line.split(","):
         match clause.split():
@@ -143,12 +155,14 @@ def _expanded(line: str, types: dict[str, str]) -> Iterator[Shape]:
                 rows = [row for row in rows if holds(int((types | row)[macro]), int(number))]
             case [macro, "=", *values]:
                 rows = [
-                    row | {macro: value} for row in rows for value in _values(values, types | row)
+                    row | {macro: value}
+                    for row in rows
+                    for value in _expand_macro_values(values, types | row)
                 ]
     return (tuple(row.items()) for row in rows)
 
 
-def _values(words: list[str], known: dict[str, str]) -> Iterator[str]:
+def _expand_macro_values(words: list[str], known: dict[str, str]) -> Iterator[str]:
     for word in words:
         dividend, slash, divisor = word.partition("/")
         value = str(int(dividend) // int(known[divisor])) if slash else known.get(word, word)

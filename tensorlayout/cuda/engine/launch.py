@@ -12,13 +12,13 @@ from typing import Any
 
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.kernel_shapes import arguments
-from tensorlayout.cuda.engine.memory import PerAlignment, alignment_of, low_bits
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.kernel_shapes import fill_parameter_struct
+from tensorlayout.cuda.engine.memory import CacheByAlignment, alignment_of, low_bits
+from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import Write
 from tensorlayout.tensor import Tensor
 
-THREADS = constant("include/platform.cuh", "THREADS")  # of a block
+THREADS = constant_value("include/platform.cuh", "THREADS")  # of a block
 
 # Elements (or packs of them) that a thread moves, as in kernels/copy/copy.cu and fill/fill.cu.
 PER_THREAD = 4
@@ -56,7 +56,7 @@ class Launch:
     takes: tuple[int, int | None] = (0, None)
 
     @classmethod
-    def of(
+    def with_members(
         cls,
         kernel: Kernel,
         grid: int,
@@ -66,16 +66,16 @@ class Launch:
         **members: Any,
     ) -> Launch:
         """Launch with a struct of these members; a walk is given as its axes."""
-        return cls(kernel, grid, bytes(arguments(kernel, **members)), firsts, memories)
+        return cls(kernel, grid, bytes(fill_parameter_struct(kernel, **members)), firsts, memories)
 
-    def placed(self, memories: Sequence[int], *shifts: int) -> Launch:
+    def with_memories(self, memories: Sequence[int], *shifts: int) -> Launch:
         """Launch where memory k is number ``memories[k]`` of a call, ``shifts[k]`` bytes on."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
         return replace(self, firsts=firsts, memories=tuple([memories[m] for m in own]))
 
-    def without_scalars(self, content: bytes) -> Launch:
+    def with_constant_scalars(self, content: bytes) -> Launch:
         """Launch with `content` as the scalars, whatever the scalars of a call are."""
         at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
         taken = content[slice(*self.takes)]
@@ -104,34 +104,34 @@ class Launches:
 Bound = Callable[[Sequence[int], bytes], None]
 
 
-def bind(planned: Launch | Launches | None, device: int) -> Bound:
+def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
     """Return what launches, on the current stream of `device`, which must be the current device."""
     if not isinstance(planned, Launches):
         planned = Launches(() if planned is None else (planned,))
-    steps, gpu = [_bind(each) for each in planned.launches], driver()
-    numbers = {number for each in planned.launches for number in each.memories}
+    steps, gpu = [_bind_launch(launch) for launch in planned.launches], driver()
+    numbers = {number for launch in planned.launches for number in launch.memories}
     if len(steps) == 1 and not planned.scratch and not numbers & {NOTHING, FAULTS}:
         return steps[0]
-    reports = faults.reports(device) if FAULTS in numbers else None
+    reports = faults.fault_records(device) if FAULTS in numbers else None
     *starts, room = accumulate(
         [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
     )
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
-        made = gpu.allocate(room, device) if room else None
-        first = 0 if made is None else made.pointer
-        report = None if reports is None else reports.current(gpu)
+        scratch = gpu.allocate(room, device) if room else None
+        first = 0 if scratch is None else scratch.pointer
+        report = None if reports is None else reports.record_of_current_stream(gpu)
         record = 0 if report is None else report[0].pointer
         everything = [*addresses, *map(first.__add__, starts), 0, record]
         for step in steps:
             step(everything, scalars)
         if report is not None:
-            faults.launched(*report)
+            faults.note_launches(*report)
 
     return run
 
 
-def _bind(launch: Launch) -> Bound:
+def _bind_launch(launch: Launch) -> Bound:
     """Bind one launch; do here what can be done before a call."""
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
     firsts, memories = launch.firsts, launch.memories
@@ -142,10 +142,10 @@ def _bind(launch: Launch) -> Bound:
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
         parameters = bytearray(template)
-        given = addresses
+        call_addresses = addresses
         if memories:
-            given = taken_from(addresses) if taken_from else (addresses[memories[0]],)
-        pack_into(parameters, 0, *map(add, given, firsts))
+            call_addresses = taken_from(addresses) if taken_from else (addresses[memories[0]],)
+        pack_into(parameters, 0, *map(add, call_addresses, firsts))
         if scalars:
             taken = scalars[takes]
             parameters[at : at + len(taken)] = taken
@@ -154,7 +154,7 @@ def _bind(launch: Launch) -> Bound:
     return run
 
 
-def writer(
+def make_writer(
     device: int,
     plan: Callable[[tuple[int, ...]], Launch | Launches | None],
     tensors: int | None = None,
@@ -170,7 +170,7 @@ def writer(
     combination would have a plan of its own. `aligned`: how many alignments, the first ones, the
     plan asks for; None: all.
     """
-    at = PerAlignment(lambda alignments: bind(plan(alignments), device))
+    at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
     def write(*operands: Any) -> None:
         addresses = [*map(_address, operands[:tensors])]
@@ -183,13 +183,13 @@ def writer(
         if device == gpu.only:
             at[alignments](addresses, scalars)
             return
-        with gpu.using(device):
+        with gpu.using_device(device):
             at[alignments](addresses, scalars)
 
     return write
 
 
-def mixed_writer(
+def make_writer_with_numbers(
     device: int,
     plan: Callable[[tuple[int, ...]], tuple[Launches, Callable[[Sequence[Any]], bytes]]],
 ) -> Write:
@@ -200,14 +200,14 @@ def mixed_writer(
 
     def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
         launches, content = plan(alignments)
-        return bind(launches, device), content
+        return bind_launches(launches, device), content
 
-    at = PerAlignment(make)
+    at = CacheByAlignment(make)
 
     def write(*operands: Any) -> None:
         # Numbers have no addresses, and are as well aligned as can be.
         addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
-        with driver().using(device):
+        with driver().using_device(device):
             run, content = at[tuple(map(alignment_of, map(low_bits, addresses)))]
             run(addresses, content(operands))
 
@@ -219,6 +219,6 @@ def blocks_for(count: int) -> int:
     return -(-count // BLOCK)
 
 
-def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
+def blocks_for_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
     """Return how many blocks walk `count` elements; threads take several in kernels of `ranks`."""
     return blocks_for(count if rank in ranks else count * PER_THREAD)

@@ -17,8 +17,8 @@ from operator import add
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.ranges import fork_safe_lock
+from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.errors import short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.interning import memoize
@@ -26,7 +26,7 @@ from tensorlayout.support.interning import memoize
 # ---- Counts
 
 CHECKS = {
-    name: constant("simulator/launch.hpp", name.upper())
+    name: constant_value("simulator/launch.hpp", name.upper())
     for name in ("bounds", "initialized", "barriers", "count", "races")
 }
 Order = Literal["forward", "reverse", "random"]
@@ -116,7 +116,7 @@ class KernelCounts(Mapping[Kernel, Counts]):
             self.add(kernel, Counts(kernel.name, seconds=span.seconds))
         return self._counts
 
-    def of(self, name: str) -> Counts:
+    def total_of_kernel(self, name: str) -> Counts:
         """Add up all launches of kernels called `name`."""
         those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
         return sum(those, start=Counts(name))
@@ -186,22 +186,22 @@ def checking(
 
 
 @memoize
-def _mode_of_the_process() -> Mode:
+def _mode_from_environment() -> Mode:
     names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
     order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
     checks = tuple(name.strip() for name in names.split(",") if name.strip())
     return Mode(checks, cast("Order", order), int(seed or 0))
 
 
-def mode() -> Mode:
+def current_mode() -> Mode:
     """Return the mode of the block of `checking`, or else of the process's variables."""
-    return _active.innermost_value() or _mode_of_the_process()
+    return _active.innermost_value() or _mode_from_environment()
 
 
 # ---- Logs
 
 
-class _Span:
+class _EventSpan:
     """The time from one event on the current stream to another, which `end` records."""
 
     def __init__(self, cuda: Any) -> None:
@@ -209,7 +209,7 @@ class _Span:
         self._start, self._stop = (cuda.Event(disable_timing=False) for _ in range(2))
         self._start.record(cuda.get_current_stream())
 
-    def end(self) -> None:
+    def record_end(self) -> None:
         self._stop.record(self._cuda.get_current_stream())
 
     @property
@@ -224,18 +224,18 @@ class DeviceWork:
     """The work of a device for one call."""
 
     kernels: KernelCounts
-    span: _Span | None = None  # around a call with a library or a copy of CUDA's
+    span: _EventSpan | None = None  # around a call with a library or a copy of CUDA's
 
     @property
     def seconds(self) -> float | None:
         """How long the device took; None on the simulator, and of what is captured. Waits."""
         if self.span is not None:
             return self.span.seconds
-        return sum(each.seconds for each in self.kernels.values()) or None
+        return sum(counts.seconds for counts in self.kernels.values()) or None
 
 
 _logs: Scope[KernelCounts] = Scope("launch_log")
-_exchanging = lock_kept_over_forks()
+_exchanging = fork_safe_lock()
 _plain: dict[type, Callable[..., None]] = {}
 
 
@@ -248,7 +248,7 @@ def launch_log() -> Iterator[KernelCounts]:
     """
     opened: Any = driver()
     if opened.name == "simulator":
-        outer = mode()
+        outer = current_mode()
         with checking(*{*outer.checks, "count"}, order=outer.order, seed=outer.seed) as log:
             yield log
         if "count" in outer.checks:
@@ -257,58 +257,58 @@ def launch_log() -> Iterator[KernelCounts]:
     log = KernelCounts()
     try:
         with _logs.scope_with_value(log):
-            _exchange(opened.launcher_type)
+            _select_call_method(opened.launcher_type)
             yield log
     finally:
-        _exchange(opened.launcher_type)
+        _select_call_method(opened.launcher_type)
         around = _logs.innermost_value()
         if around is not None:
             around.extend(log)
 
 
 @contextmanager
-def device_work(device: int) -> Iterator[DeviceWork]:
+def observe_device_work(device: int) -> Iterator[DeviceWork]:
     """Observe what this thread has a device do inside the block."""
     opened: Any = driver()
     counters = opened.counters
     with launch_log() as kernels:
         work = DeviceWork(kernels)
-        with opened.using(device):
-            span = _span()
+        with opened.using_device(device):
+            span = _begin_span()
         before = counters.launches, counters.library_calls
         yield work
         launched, asked = counters.launches - before[0], counters.library_calls - before[1]
         if span is not None and (asked or not launched):
-            with opened.using(device):
-                span.end()
+            with opened.using_device(device):
+                span.record_end()
             work.span = span
 
 
-def _exchange(kind: type) -> None:
+def _select_call_method(kind: type) -> None:
     """Choose how `kind` is called: it depends on whether code is inside of any block."""
     with _exchanging:
         plain = _plain.setdefault(kind, kind.__call__)
-        kind.__call__ = _logged if _logs.open_entries else plain  # type: ignore[method-assign]
+        kind.__call__ = _launch_and_log if _logs.open_entries else plain  # type: ignore[method-assign]
 
 
-def _logged(launcher: Any, grid: Any, parameters: bytearray) -> None:
+def _launch_and_log(launcher: Any, grid: Any, parameters: bytearray) -> None:
     plain, log = _plain[type(launcher)], _logs.innermost_value()
     if log is None:  # of another thread
         plain(launcher, grid, parameters)
         return
-    span = _span()
+    span = _begin_span()
     plain(launcher, grid, parameters)
     kernel = launcher.kernel
     log.add(kernel, Counts(kernel.name, 1))
     if span is not None:
-        span.end()
+        span.record_end()
         log.timed.append((kernel, span))
 
 
-def _span() -> _Span | None:
+def _begin_span() -> _EventSpan | None:
     """Begin a span; None where the driver has no events, or a graph is captured."""
     opened = driver()
     cuda: Any = getattr(opened, "cuda", None)
     if cuda is None or opened.is_capturing(opened.current_device()):
         return None
-    return _Span(cuda)
+    return _EventSpan(cuda)

@@ -32,7 +32,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 Made = TypeVar("Made")
 
 
-class Place(NamedTuple):
+class DeviceMemory(NamedTuple):
     """`Tensor.memory` on CUDA. The element at index (0, …, 0) is `layout.offset` slots further."""
 
     address: int  # of the lowest slot
@@ -46,10 +46,10 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
 
     def make() -> Tensor:
         buffer = driver().allocate(nbytes, number)
-        made = new(Tensor)
-        made.memory = new_place(Place, (buffer.pointer, False))
-        made.spec, made.home = spec, (buffer, 0)
-        return made
+        tensor = new(Tensor)
+        tensor.memory = new_place(DeviceMemory, (buffer.pointer, False))
+        tensor.spec, tensor.home = spec, (buffer, 0)
+        return tensor
 
     return make
 
@@ -63,7 +63,7 @@ _ALIGNMENTS = tuple((bits | SECTOR) & -(bits | SECTOR) for bits in range(SECTOR)
 low_bits, alignment_of = (SECTOR - 1).__and__, _ALIGNMENTS.__getitem__
 
 
-class PerAlignment(dict[tuple[int, ...], Made]):
+class CacheByAlignment(dict[tuple[int, ...], Made]):
     """Results of `make(alignments)`, each made once.
 
     Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
@@ -73,17 +73,17 @@ class PerAlignment(dict[tuple[int, ...], Made]):
         self._make = make
 
     def __missing__(self, alignments: tuple[int, ...]) -> Made:
-        found = self[alignments] = self._make(alignments)
-        return found
+        result = self[alignments] = self._make(alignments)
+        return result
 
 
-def padding_of(spec: TensorSpec) -> bytes | None:
+def padding_element_bytes(spec: TensorSpec) -> bytes | None:
     """Return an element of the padding that a tensor owns; None for none, or if it may be any."""
     layout = spec.layout
     return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
 
 
-def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
+def view_moved_by_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     """View `x` from a slot that is `slots` slots further, in units of the result's dtype."""
     home, place = x.home, x.memory
     assert home is not None
@@ -91,7 +91,9 @@ def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     if layout.slot_bits is not None:
         step = slot_byte_offset(layout, home[1] + slots) - slot_byte_offset(layout, home[1])
     address = place.address + step
-    return Tensor._from_memory(Place(address, place.readonly), spec, (home[0], home[1] + slots))
+    return Tensor._from_memory(
+        DeviceMemory(address, place.readonly), spec, (home[0], home[1] + slots)
+    )
 
 
 def wrap_external(
@@ -118,11 +120,11 @@ def wrap_external(
 def wrap_external_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
     """Make a tensor over memory of another library; its lowest slot begins at `address`."""
     octets = spec.layout.nbytes(spec.dtype)
-    buffer = driver().wrap(address, octets, spec.device.number, owner)
-    return Tensor._from_memory(Place(address, readonly), spec, (buffer, 0))
+    buffer = driver().wrap_memory(address, octets, spec.device.number, owner)
+    return Tensor._from_memory(DeviceMemory(address, readonly), spec, (buffer, 0))
 
 
-def device_at(address: int) -> Device | None:
+def device_of_address(address: int) -> Device | None:
     """Return the device whose memory is at an address; None if it is no device's.
 
     Of 0, where no memory is, the current one.
@@ -143,19 +145,19 @@ def read_bytes(x: Tensor) -> Bytes:
     """Copy the bytes that the layout of `x` requires, from its lowest slot on, to the host."""
     octets = np.empty(x.spec.layout.nbytes(x.dtype), np.uint8)
     if octets.size:
-        with driver().using(x.device.number):
-            driver().to_host(octets, x.memory.address)
-    faults.check()
+        with driver().using_device(x.device.number):
+            driver().copy_to_host(octets, x.memory.address)
+    faults.raise_pending_errors()
     if x.spec.layout.spare_bits:
         octets[-1:] &= 255 >> x.spec.layout.spare_bits
     return octets
 
 
-def write(x: Tensor, octets: Bytes) -> None:
+def write_bytes(x: Tensor, octets: Bytes) -> None:
     """Fill the slots of `x`, a tensor in memory of its own, with bytes of the host."""
     if octets.size:
-        with driver().using(x.device.number):
-            driver().to_device(x.memory.address, np.ascontiguousarray(octets))
+        with driver().using_device(x.device.number):
+            driver().copy_to_device(x.memory.address, np.ascontiguousarray(octets))
 
 
 def copy_bytes(destination: Tensor, source: Tensor) -> None:
@@ -167,15 +169,15 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     nbytes = source.spec.layout.nbytes(source.dtype)
     if not nbytes:
         return
-    found, there = driver(), destination.device.number
-    reading, writing = found.current_stream(source.device.number), found.current_stream(there)
-    found.order(reading, writing)
-    with found.using(there):
-        found.on_device(destination.memory.address, source.memory.address, nbytes)
-    found.order(writing, reading)
+    gpu, there = driver(), destination.device.number
+    reading, writing = gpu.current_stream(source.device.number), gpu.current_stream(there)
+    gpu.make_stream_wait(reading, writing)
+    with gpu.using_device(there):
+        gpu.copy_on_device(destination.memory.address, source.memory.address, nbytes)
+    gpu.make_stream_wait(writing, reading)
 
 
-def keeping(write: Write) -> Write:
+def keep_capture_memory(write: Write) -> Write:
     """Have the destination of `write` keep what a capture has allocated (see `Driver.allocate`).
 
     At each launch a graph writes to all memory that it was captured with, to what calls need in
@@ -187,7 +189,7 @@ def keeping(write: Write) -> Write:
     def keep(out: Tensor, *operands: Any) -> None:
         write(out, *operands)
         if captures:
-            capture = gpu.captured(out.device.number)
+            capture = gpu.capture_memory(out.device.number)
             if capture is not None and out.home is not None:
                 out.home[0].keep(capture)
 
@@ -204,20 +206,22 @@ def overlap_test(plan: Any) -> OverlapTest | None:
     """Return what tells the operands that a write disturbs before they are read."""
     if not (plan.partial or plan.in_place):
         return None
-    meet = _ranges_meet if plan.partial else conflicts
+    meet = _byte_ranges_overlap if plan.partial else overlaps_at_other_elements
     return lambda x, y: meet(x.spec, x.memory.address, y.spec, y.memory.address)
 
 
-def _ranges_meet(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
+def _byte_ranges_overlap(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
     """Return whether the bytes of two specs at these addresses meet, gaps included."""
     lower, up = (one, second - first) if first < second else (other, first - second)
     return bool(up < lower.layout.required_size * lower.dtype.itemsize)
 
 
-def conflicts(destination: TensorSpec, to: int, operand: TensorSpec, from_: int) -> bool:
+def overlaps_at_other_elements(
+    destination: TensorSpec, to: int, operand: TensorSpec, from_: int
+) -> bool:
     """Return whether bytes meet, other than those of each element in its own place."""
     same = to == from_ and destination is operand
-    if same or not _ranges_meet(destination, to, operand, from_):
+    if same or not _byte_ranges_overlap(destination, to, operand, from_):
         return False
     if destination.layout.size == 0 or operand.layout.size == 0:
         return False
@@ -229,14 +233,14 @@ def conflicts(destination: TensorSpec, to: int, operand: TensorSpec, from_: int)
     ):
         return False
     # Runs that interleave: those of each start at multiples of `grain` away from each other.
-    run, steps = _run_and_steps(destination)
-    other_run, other_steps = _run_and_steps(operand)
+    run, steps = _run_bytes_and_strides(destination)
+    other_run, other_steps = _run_bytes_and_strides(operand)
     grain = gcd(*steps, *other_steps)
     shift = (from_ - to) % grain if grain else 0
     return not (grain and run <= shift <= grain - other_run)
 
 
-def _run_and_steps(spec: TensorSpec) -> tuple[int, list[int]]:
+def _run_bytes_and_strides(spec: TensorSpec) -> tuple[int, list[int]]:
     """Return the bytes of a layout's runs, and the distances at which they repeat."""
     run = spec.dtype.itemsize
     steps: list[int] = []
@@ -266,9 +270,9 @@ def current_stream(device: Device) -> int:
     return driver().current_stream(device.number).number
 
 
-def exported_stream(x: Tensor) -> int:
+def stream_for_consumer(x: Tensor) -> int:
     """Return the number of our stream for those who will wait for it, and keep it with `x`."""
-    faults.check()
+    faults.raise_pending_errors()
     stream = driver().current_stream(x.device.number)
     if stream.number > PER_THREAD_STREAM and x.home is not None:
         x.home[0].keep(stream)
@@ -281,22 +285,24 @@ def make_stream_wait(name: str, stream: Any, device: Device) -> None:
     None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
     stream; -1: the caller sees to it. `name` is for errors.
     """
-    _check(name, stream, "-1, 1, 2", NO_WAIT)
-    faults.check()
+    _check_stream_number(name, stream, "-1, 1, 2", NO_WAIT)
+    faults.raise_pending_errors()
     if stream != NO_WAIT:
         ours = driver().current_stream(device.number)
         theirs = LEGACY_STREAM if stream is None else stream
-        driver().order(ours, Stream(device.number, theirs))
+        driver().make_stream_wait(ours, Stream(device.number, theirs))
 
 
-def wait_for(name: str, stream: Any, device: Device) -> None:
+def wait_for_stream(name: str, stream: Any, device: Device) -> None:
     """Make our stream of `device` wait for `stream`, another library's; None: for nothing."""
-    _check(name, stream, "1, 2", 1)
+    _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:
-        driver().order(Stream(device.number, stream), driver().current_stream(device.number))
+        driver().make_stream_wait(
+            Stream(device.number, stream), driver().current_stream(device.number)
+        )
 
 
-def _check(name: str, stream: Any, words: str, least: int) -> None:
+def _check_stream_number(name: str, stream: Any, words: str, least: int) -> None:
     if stream is None:
         return
     if isinstance(stream, bool) or not isinstance(stream, int):

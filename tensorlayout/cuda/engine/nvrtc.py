@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorlayout.cuda.engine import disk_cache
-from tensorlayout.cuda.engine.driver import Counters, Kernel, cupy_part
+from tensorlayout.cuda.engine.driver import Counters, Kernel, import_cupy_module
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
@@ -18,9 +18,9 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--p
 _VERBOSE = "--ptxas-options=-v"
 
 
-def version() -> str:
+def nvrtc_version() -> str:
     """Return NVRTC's version, as in "12.9". RuntimeError without CuPy."""
-    major, minor = cupy_part("cupy_backends.cuda.libs.nvrtc").getVersion()
+    major, minor = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getVersion()
     return f"{major}.{minor}"
 
 
@@ -29,15 +29,19 @@ def architecture_for(capability: int) -> int:
 
     They run code of their own major version, up to their minor one.
     """
-    known = cupy_part("cupy_backends.cuda.libs.nvrtc").getSupportedArchs()
-    fitting = [each for each in known if each // 10 == capability // 10 and each <= capability]
+    known = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getSupportedArchs()
+    fitting = [
+        architecture
+        for architecture in known
+        if architecture // 10 == capability // 10 and architecture <= capability
+    ]
     if not fitting:
-        msg = (
-            f"cuda: the device has compute capability {capability / 10:.1f}, and NVRTC {version()}"
-            f" compiles for {', '.join(f'{each / 10:.1f}' for each in known)}; install another"
-            " CUDA by 'tensorlayout[cuda12]' or 'tensorlayout[cuda13]'"
+        versions = ", ".join(f"{architecture / 10:.1f}" for architecture in known)
+        raise RuntimeError(
+            f"cuda: the device has compute capability {capability / 10:.1f}, and NVRTC "
+            f"{nvrtc_version()} compiles for {versions}; install another CUDA by "
+            "'tensorlayout[cuda12]' or 'tensorlayout[cuda13]'"
         )
-        raise RuntimeError(msg)
     return int(max(fitting))
 
 
@@ -46,32 +50,32 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
 
     Kernels of one file with the same macros share it: `kernel.name` does not matter.
     """
-    options, names, texts = program = _program(kernel, architecture)
-    key = disk_cache.key_of(version(), *options, *names, *texts)
+    options, names, texts = program = _program_sources(kernel, architecture)
+    key = disk_cache.cache_key(nvrtc_version(), *options, *names, *texts)
     stem = Path(kernel.file).stem
 
     def make(target: Path) -> None:
-        target.write_bytes(_compiled(*program)[0])
+        target.write_bytes(_compile_program(*program)[0])
 
-    return disk_cache.cached(f"{stem}-sm_{architecture}-{key}", ".cubin", make, counters)
+    return disk_cache.cached_file(f"{stem}-sm_{architecture}-{key}", ".cubin", make, counters)
 
 
-def cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
+def read_cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
     """Read `cubin_file`: it is loaded as it was checked, whoever removes the file then."""
-    return disk_cache.content(cubin_file(kernel, architecture, counters))
+    return disk_cache.read_entry(cubin_file(kernel, architecture, counters))
 
 
-def compiled(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
+def compile_cubin(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
     """Compile the kernel's file for ``sm_architecture``, without the cache.
 
     Returns the machine code, and what the compiler said.
     """
-    return _compiled(*_program(kernel, architecture))
+    return _compile_program(*_program_sources(kernel, architecture))
 
 
-def _program(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
+def _program_sources(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
     """Return options, the names by which files are included, and their texts; its own first."""
-    sources = disk_cache.sources(kernel_directory() / kernel.file, header_directory())
+    sources = disk_cache.read_with_includes(kernel_directory() / kernel.file, header_directory())
     macros = (*kernel.types, *kernel.shape)
     if kernel.operation:
         macros += (("OPERATION", kernel.operation),)
@@ -80,10 +84,10 @@ def _program(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
     return options, tuple(sources), tuple(sources.values())
 
 
-def _compiled(
+def _compile_program(
     options: tuple[str, ...], names: tuple[str, ...], texts: tuple[bytes, ...]
 ) -> tuple[bytes, str]:
-    nvrtc = cupy_part("cupy_backends.cuda.libs.nvrtc")
+    nvrtc = import_cupy_module("cupy_backends.cuda.libs.nvrtc")
     headers = [name.encode() for name in names[1:]]
     program = nvrtc.createProgram(texts[0].decode(), names[0], list(texts[1:]), headers)
     try:
@@ -91,8 +95,8 @@ def _compiled(
         cubin = nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError as error:
         said = nvrtc.getProgramLog(program).strip() or str(error)
-        given = " ".join(options[len(OPTIONS) :])
-        msg = f"cuda: NVRTC could not compile {names[0]} with {given}:\n{said}"
+        option_text = " ".join(options[len(OPTIONS) :])
+        msg = f"cuda: NVRTC could not compile {names[0]} with {option_text}:\n{said}"
         raise RuntimeError(msg) from None
     else:
         # CuPy takes the last byte of machine code, a 0, for the end of a text.

@@ -16,7 +16,7 @@ from typing import Any
 from tensorlayout.cuda.engine.driver import Bytes
 
 
-def lock_kept_over_forks() -> AbstractContextManager[Any]:
+def fork_safe_lock() -> AbstractContextManager[Any]:
     """A lock that no other thread holds when the process forks, so that a child never waits for it.
 
     Nor does a finalizer, or the handler of a signal, in the thread that holds it. Where a thread
@@ -29,11 +29,11 @@ def lock_kept_over_forks() -> AbstractContextManager[Any]:
     return lock
 
 
-_lock = lock_kept_over_forks()
+_lock = fork_safe_lock()
 
 
 @contextmanager
-def collecting_nothing() -> Iterator[None]:
+def garbage_collection_disabled() -> Iterator[None]:
     """No garbage is collected: finalizers would come in the midst of what is done here."""
     collecting = gc.isenabled()
     gc.disable()
@@ -44,7 +44,7 @@ def collecting_nothing() -> Iterator[None]:
             gc.enable()
 
 
-class Ranges:
+class LiveRanges:
     """The live ranges of one device.
 
     Those that overlap (two wraps of one memory) are merged when a launch asks for the table.
@@ -63,8 +63,8 @@ class Ranges:
         if not nbytes:
             return
         address = 0 if written is None else written.ctypes.data
-        with _lock, collecting_nothing():
-            self._remove_all()
+        with _lock, garbage_collection_disabled():
+            self._remove_pending()
             self._table = None
             if written is not None:
                 self._written[address] = written
@@ -75,58 +75,58 @@ class Ranges:
         if nbytes:
             self._removed.append((begin, nbytes))
 
-    def table(self) -> tuple[array[int], int]:
+    def sorted_table(self) -> tuple[array[int], int]:
         """The ranges in order of address, apart from each other, and how many. Never changed."""
-        with _lock, collecting_nothing():
-            self._remove_all()
+        with _lock, garbage_collection_disabled():
+            self._remove_pending()
             if self._table is None:
-                self._table = array("Q", chain.from_iterable(self._merged()))
+                self._table = array("Q", chain.from_iterable(self._merge_overlapping()))
             return self._table, len(self._table) // 3
 
-    def total(self) -> int:
+    def total_bytes(self) -> int:
         """The bytes of all ranges."""
-        table, _ = self.table()
+        table, _ = self.sorted_table()
         return sum(table[1::3])
 
-    def holds(self, pointer: int, nbytes: int) -> bool:
+    def contains(self, pointer: int, nbytes: int) -> bool:
         """Whether all these bytes are in one range."""
-        return not nbytes or self._home(pointer, nbytes) is not None
+        return not nbytes or self._range_containing(pointer, nbytes) is not None
 
-    def written(self, pointer: int, nbytes: int) -> Bytes | None:
+    def written_flags(self, pointer: int, nbytes: int) -> Bytes | None:
         """Which of these bytes were written, if that is followed."""
-        begin, address = self._home(pointer, nbytes) or (0, 0)
+        begin, address = self._range_containing(pointer, nbytes) or (0, 0)
         followed = self._written.get(address)
         return None if followed is None else followed[pointer - begin :][:nbytes]
 
     def mark_written(self, pointer: int, nbytes: int, written: Bytes | None = None) -> None:
         """These bytes were written, or those that `written` says."""
-        mine = self.written(pointer, nbytes)
+        mine = self.written_flags(pointer, nbytes)
         if mine is not None:
             mine[...] = 1 if written is None else written
 
-    def stop_following(self) -> None:
+    def mark_all_written(self) -> None:
         """Take all that is live for written: stores will go unseen."""
         if self._written:
-            with _lock, collecting_nothing():
+            with _lock, garbage_collection_disabled():
                 self._written.clear()
                 self._live = [(begin, nbytes, 0) for begin, nbytes, _ in self._live]
                 self._table = None
 
-    def _home(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
+    def _range_containing(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
         """The range that holds these bytes: its first one, and the address of its `written`."""
-        table, _ = self.table()
+        table, _ = self.sorted_table()
         at = 3 * (bisect_right(table[::3], pointer) - 1)
         if at < 0 or pointer + nbytes > table[at] + table[at + 1]:
             return None
         return table[at], table[at + 2]
 
-    def _remove_all(self) -> None:
+    def _remove_pending(self) -> None:
         while self._removed:
             at = bisect_left(self._live, self._removed.popleft())
             self._written.pop(self._live.pop(at)[2], None)
             self._table = None
 
-    def _merged(self) -> list[tuple[int, int, int]]:
+    def _merge_overlapping(self) -> list[tuple[int, int, int]]:
         """The ranges with those that overlap in one."""
         merged: list[tuple[int, int, int]] = []
         for begin, nbytes, written in self._live:

@@ -21,7 +21,7 @@ _WORD, _HALF_WORD = struct.Struct("<I"), struct.Struct("<H")
 _FLOATS, _DOUBLES = struct.Struct("<2f"), struct.Struct("<2d")
 
 
-def _bfloat16(value: float) -> bytes:
+def _bfloat16_bytes(value: float) -> bytes:
     """Round to odd (towards 0, the last bit set if anything was lost), and then once."""
     single = _FLOAT.pack(value)
     (bits,), (near,) = _WORD.unpack(single), _FLOAT.unpack(single)
@@ -39,21 +39,21 @@ _PACKS: dict[DType, Callable[..., bytes]] = {
 
 
 @functools.cache
-def _packer(dtype: DType) -> Callable[..., bytes] | None:
+def _number_packer(dtype: DType) -> Callable[..., bytes] | None:
     """Return what makes octets of a number; None for narrow types, which the host rounds to."""
-    return None if dtypes.is_narrow_dtype(dtype) else _PACKS.get(dtype, _bfloat16)
+    return None if dtypes.is_narrow_dtype(dtype) else _PACKS.get(dtype, _bfloat16_bytes)
 
 
 # Python makes a double of an integer before it makes less of that: beyond this, two roundings.
 _EXACT = 2**53
 
 
-def octets(name: str, value: Any, dtype: DType) -> bytes:
+def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
     """Return a Python scalar as one element of `dtype`, rounded once; `name`: of the function.
 
     OverflowError for integers that do not fit.
     """
-    pack = _packer(dtype)
+    pack = _number_packer(dtype)
     if pack is not None and (
         type(value) is not int or -_EXACT <= value <= _EXACT or dtype.kind in "iuV"
     ):
@@ -62,10 +62,10 @@ def octets(name: str, value: Any, dtype: DType) -> bytes:
         except (struct.error, OverflowError):  # left to the host, with its infinities and errors
             pass
     kind: type = type(value)
-    return _by_host(name, kind, dtype)(value)
+    return _make_host_converter(name, kind, dtype)(value)
 
 
-def octets_of_numbers(
+def make_numbers_packer(
     name: str, numbers: Sequence[tuple[int, DType | None]]
 ) -> Callable[[Sequence[Any]], bytes]:
     """Return what makes octets of the numbers among the operands of a call, 16 for each.
@@ -74,19 +74,21 @@ def octets_of_numbers(
     """
 
     def content(operands: Sequence[Any]) -> bytes:
-        each = [b"" if dtype is None else octets(name, operands[k], dtype) for k, dtype in numbers]
-        return b"".join([one.ljust(16, b"\0") for one in each])
+        encoded = [
+            b"" if dtype is None else scalar_bytes(name, operands[k], dtype) for k, dtype in numbers
+        ]
+        return b"".join([one.ljust(16, b"\0") for one in encoded])
 
     return content
 
 
-def pattern(value: bytes) -> bytes:
+def repeat_to_16_bytes(value: bytes) -> bytes:
     """Repeat an element up to 16 bytes, which the launches of a fill take as scalars."""
     return value * (16 // max(1, len(value)))
 
 
 @functools.lru_cache(maxsize=256)
-def _by_host(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
+def _make_host_converter(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
     """Return what turns a number into an element's content on the host, by its rules."""
     host, one = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
     new, write = host.tensor_allocator(one), host.compile_plan(AssignPlan(name, kind, one))

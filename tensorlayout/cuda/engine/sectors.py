@@ -12,14 +12,14 @@ from tensorlayout.layout.digits import TiledLoop
 _WARPS = 64
 
 
-def in_order_cost(loop: Loop, memory: int, pack: int = 1, *, written: bool = False) -> float:
+def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = False) -> float:
     """Bytes of the sectors that warps touch in one memory, over the bytes that they ask for.
 
     Each thread has a pack of elements. Threads in masked tails ask for nothing, but where padding
     is `written`. A walk along 4-byte elements that lie 8 elements apart takes a sector for each:
 
     >>> from tensorlayout.layout.loop import Axis
-    >>> in_order_cost(Loop((Axis(1000, (8,)),), (4,), (0,), (32,)), 0)
+    >>> sector_overfetch(Loop((Axis(1000, (8,)),), (4,), (0,), (32,)), 0)
     8.0
     """
     packs, width = loop.loop_over_packs(pack, ()), loop.widths[memory]
@@ -48,6 +48,6 @@ def in_order_cost(loop: Loop, memory: int, pack: int = 1, *, written: bool = Fal
     return fresh * SECTOR / (max(1, int(np.count_nonzero(inside))) * width * pack)
 
 
-def narrowness(unit: int) -> float:
+def narrow_access_cost(unit: int) -> float:
     """What accesses of less than 4 bytes cost more: a warp then moves less than 128 at a time."""
     return 0.1 * (4 / unit - 1) if unit < 4 else 0.0

@@ -50,13 +50,13 @@ from tensorlayout.cuda.engine.driver import (
     Kernel,
     Launcher,
     Stream,
-    Strided,
-    no_memory,
+    StridedMemory,
+    out_of_memory_error,
 )
-from tensorlayout.cuda.engine.launch_log import CHECKS, ORDERS, Counts, Tally, mode
+from tensorlayout.cuda.engine.launch_log import CHECKS, ORDERS, Counts, Tally, current_mode
 from tensorlayout.cuda.engine.launch_log import checking as checking
-from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
-from tensorlayout.cuda.engine.structs import constant, struct
+from tensorlayout.cuda.engine.ranges import LiveRanges, fork_safe_lock, garbage_collection_disabled
+from tensorlayout.cuda.engine.structs import constant_value, struct_type
 from tensorlayout.errors import short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
@@ -88,7 +88,7 @@ FLAGS = (
 PATIENCE = 300
 
 
-def run(command: list[str]) -> tuple[int, str, str]:
+def run_command(command: list[str]) -> tuple[int, str, str]:
     """Run a command, for `PATIENCE` at most; return its exit status, what it wrote, its errors."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -113,22 +113,22 @@ def run(command: list[str]) -> tuple[int, str, str]:
 
 
 @functools.cache
-def compiler() -> tuple[tuple[str, ...], str]:
+def find_compiler() -> tuple[tuple[str, ...], str]:
     """Return the command of the C++ compiler, ``$CXX`` first, and its version."""
     asked = os.environ.get("CXX")
     for command in [asked] if asked else ["g++", "clang++"]:
         words = tuple(shlex.split(command))
         if words and shutil.which(words[0]):
-            return words, run([*words, "--version"])[1]
-    found = f"CXX={asked}, which is not there" if asked else "none"
+            return words, run_command([*words, "--version"])[1]
+    problem = f"CXX={asked}, which is not there" if asked else "none"
     msg = (
-        f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {found};"
+        f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {problem};"
         " install one or set CXX"
     )
     raise RuntimeError(msg)
 
 
-def shared_object(
+def compile_shared_object(
     file: str, types: kernel_shapes.Types, counters: Counters, index: str = "int32_t"
 ) -> Path:
     """Compile a file of kernels, in all its shapes for the macros `types`, or find it in the cache.
@@ -138,26 +138,30 @@ def shared_object(
     more = shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))
     flags = (*FLAGS, *more, *(f"-D{name}={value}" for name, value in types))
     path = kernel_directory() / file
-    texts = disk_cache.sources(path, header_directory())
-    unit = kernel_shapes.unit(file, types, index)
+    texts = disk_cache.read_with_includes(path, header_directory())
+    unit = kernel_shapes.simulator_source(file, types, index)
 
     def make(target: Path) -> None:
         written = target.with_suffix(".cpp")
         written.write_text(unit, "utf-8")
-        command = compiler()[0]
-        folders = (f"-I{each}" for each in (kernel_directory(), header_directory()))
-        outcome = run([*command, *folders, "-shared", *flags, "-o", str(target), str(written)])
+        command = find_compiler()[0]
+        folders = (f"-I{directory}" for directory in (kernel_directory(), header_directory()))
+        outcome = run_command(
+            [*command, *folders, "-shared", *flags, "-o", str(target), str(written)]
+        )
         if outcome[0]:
             said = outcome[2].strip()
             raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{said}")
 
-    return disk_cache.cached(f"{path.stem}-{_key(texts, *flags, unit)}", ".so", make, counters)
+    return disk_cache.cached_file(
+        f"{path.stem}-{_compilation_key(texts, *flags, unit)}", ".so", make, counters
+    )
 
 
-def _key(texts: dict[str, bytes], *parts: str) -> str:
+def _compilation_key(texts: dict[str, bytes], *parts: str) -> str:
     """Return a name for what the compiler makes of these files, as it is told by `parts`."""
-    command, version = compiler()
-    return disk_cache.key_of(*command, version, *parts, *texts, *texts.values())
+    command, version = find_compiler()
+    return disk_cache.cache_key(*command, version, *parts, *texts, *texts.values())
 
 
 # ---- Errors, and what is current
@@ -180,7 +184,7 @@ class SimulatedBuffer(Buffer):
     __slots__ = ("_ranges",)
 
     def __init__(
-        self, pointer: int, nbytes: int, device: int, owner: object, ranges: Ranges
+        self, pointer: int, nbytes: int, device: int, owner: object, ranges: LiveRanges
     ) -> None:
         super().__init__(pointer, nbytes, device, owner)
         self._ranges = ranges  # last: an interrupt may come before
@@ -193,12 +197,12 @@ class SimulatedBuffer(Buffer):
 # ---- Launching
 
 
-_Launch = struct(_HEADER, "Launch")
+_Launch = struct_type(_HEADER, "Launch")
 
-_launching = lock_kept_over_forks()  # one launch at a time
+_launching = fork_safe_lock()  # one launch at a time
 
 # Of the launch that holds the lock.
-_tallies = (struct(_HEADER, "Tally") * constant(_HEADER, "SHARED_STORE + 1"))()
+_tallies = (struct_type(_HEADER, "Tally") * constant_value(_HEADER, "SHARED_STORE + 1"))()
 _message = ctypes.create_string_buffer(_MESSAGE_BYTES)
 _launch = _Launch(
     tallies=ctypes.addressof(_tallies),
@@ -207,7 +211,7 @@ _launch = _Launch(
 )
 
 
-def _loaded(path: Path) -> ctypes.CDLL:
+def _load_library(path: Path) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:  # such as where nothing may be run
@@ -251,13 +255,13 @@ class SimulatedLauncher:
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
-        how = mode()
+        how = current_mode()
         ranges = self._driver.ranges[_device.innermost_value() or 0]
         if "initialized" not in how.checks:
-            ranges.stop_following()
-        with _launching, collecting_nothing():
+            ranges.mark_all_written()
+        with _launching, garbage_collection_disabled():
             self._driver.counters.launches += 1
-            table, count = ranges.table()
+            table, count = ranges.sorted_table()
             _launch.grid[:] = blocks
             _launch.operation = self._operation
             _launch.allocations = table.buffer_info()[0]
@@ -275,15 +279,15 @@ class SimulatedLauncher:
                 raise KernelError(message.decode(errors="replace"))
             if how.flags & CHECKS["count"]:
                 tallies = [
-                    Tally(each.accesses, each.lanes, each.bytes, each.units, each.ideal)
-                    for each in _tallies
+                    Tally(tally.accesses, tally.lanes, tally.bytes, tally.units, tally.ideal)
+                    for tally in _tallies
                 ]
                 how.record.add(self._kernel, Counts._make((self._kernel.name, 1, *tallies, 0.0)))
 
 
 # ---- The driver
 
-_loading = lock_kept_over_forks()
+_loading = fork_safe_lock()
 
 
 class SimulatorDriver(Driver):
@@ -293,7 +297,7 @@ class SimulatorDriver(Driver):
     _has = "the simulator has"
 
     def __init__(self) -> None:
-        compiler()  # so that a missing one is told first
+        find_compiler()  # so that a missing one is told first
         count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
         if not count.isdigit() or not int(count):
             variable = "TENSORLAYOUT_SIMULATOR_DEVICES"
@@ -303,23 +307,25 @@ class SimulatorDriver(Driver):
         super().__init__(int(count))
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
         self._limit = int(limit) if limit else None
-        self.ranges = tuple(Ranges() for _ in range(int(count)))
+        self.ranges = tuple(LiveRanges() for _ in range(int(count)))
         self._libraries: dict[tuple[str, kernel_shapes.Types, str], ctypes.CDLL] = {}
 
     def current_device(self) -> int:
         return _device.innermost_value() or 0
 
-    def _made_current(self, device: int) -> AbstractContextManager[Any]:
+    def _device_context(self, device: int) -> AbstractContextManager[Any]:
         return _device.scope_with_value(device)
 
     def device_of(self, pointer: int) -> int | None:
-        return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
+        return next(
+            (n for n, ranges in enumerate(self.ranges) if ranges.contains(pointer, 1)), None
+        )
 
     def current_stream(self, device: int) -> Stream:
         self.check_device(device)
         return Stream(device, (_streams.innermost_value() or {}).get(device, LEGACY_STREAM))
 
-    def on_stream(
+    def using_stream(
         self, number: int, device: int | None = None
     ) -> ScopeContext[dict[int, int], Stream]:
         """Make a stream the current one of a device inside a ``with`` block, for this thread."""
@@ -333,76 +339,90 @@ class SimulatorDriver(Driver):
         """Leave at least 256 bytes behind the memory that nobody owns."""
         self.check_device(device)
         ranges = self.ranges[device]
-        memory = self._memory(nbytes, ranges)
+        memory = self._allocate_host_memory(nbytes, ranges)
         if memory is None:
             gc.collect()  # what only cycles refer to
-            memory = self._memory(nbytes, ranges)
+            memory = self._allocate_host_memory(nbytes, ranges)
         if memory is None:
-            raise no_memory(nbytes, self._free_bytes(ranges), device)
+            raise out_of_memory_error(nbytes, self._free_bytes(ranges), device)
         self.counters.allocations += 1
         pointer = -(-memory.ctypes.data // 256) * 256
-        followed = "initialized" in mode().checks and nbytes
+        followed = "initialized" in current_mode().checks and nbytes
         written = np.zeros(nbytes, np.uint8) if followed else None
         ranges.add(pointer, nbytes, written)
         return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
 
-    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+    def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         self.check_device(device)
         ranges = self.ranges[device]
         ranges.add(pointer, nbytes)
         return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
 
-    def to_device(self, pointer: int, source: Bytes) -> None:
-        self._touch("to_device", pointer, source.size).mark_written(pointer, source.size)
+    def copy_to_device(self, pointer: int, source: Bytes) -> None:
+        self._check_live_range("copy_to_device", pointer, source.size).mark_written(
+            pointer, source.size
+        )
         ctypes.memmove(pointer, source.ctypes.data, source.size)
 
-    def to_host(self, destination: Bytes, pointer: int) -> None:
-        self._touch("to_host", pointer, destination.size)
+    def copy_to_host(self, destination: Bytes, pointer: int) -> None:
+        self._check_live_range("copy_to_host", pointer, destination.size)
         self.counters.synchronisations += 1
         ctypes.memmove(destination.ctypes.data, pointer, destination.size)
 
-    def on_device(self, destination: int, source: int, nbytes: int) -> None:
-        written = self._touch("on_device", source, nbytes).written(source, nbytes)
-        self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
+    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
+        written = self._check_live_range("copy_on_device", source, nbytes).written_flags(
+            source, nbytes
+        )
+        self._check_live_range("copy_on_device", destination, nbytes).mark_written(
+            destination, nbytes, written
+        )
         ctypes.memmove(destination, source, nbytes)
 
     def _new_launcher(self, kernel: Kernel) -> Launcher:
-        index = kernel_shapes.index_type(kernel)
+        index = kernel_shapes.index_type_of_kernel(kernel)
         key = kernel.file, kernel.types, index
         with _loading:
             if key not in self._libraries:
-                path = shared_object(kernel.file, kernel.types, self.counters, index)
-                self._libraries[key] = _loaded(path)
+                path = compile_shared_object(kernel.file, kernel.types, self.counters, index)
+                self._libraries[key] = _load_library(path)
         return SimulatedLauncher(kernel, self._libraries[key], self)
 
     def synchronize(self) -> None:
         self.counters.synchronisations += 1
 
-    def library(self, what: str) -> Any:
+    def array_module(self, purpose: str) -> Any:
         self.counters.library_calls += 1
         return np
 
-    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
+    def array_over_memory(
+        self, description: StridedMemory, owner: object, *, written: bool = False
+    ) -> Any:
         """Raise KernelError, too, for memory that is not all there, or not written."""
-        low, nbytes = given.extent
+        low, nbytes = description.byte_extent
         if not nbytes:
-            return np.empty(given.shape, given.dtype)
-        if not self.ranges[given.device].holds(low, nbytes):
+            return np.empty(description.shape, description.dtype)
+        if not self.ranges[description.device].contains(low, nbytes):
             msg = f"a library call on {nbytes} bytes at {low:#x}, which are not all allocated"
             raise KernelError(msg)
-        followed = self.ranges[given.device].written(low, nbytes)
-        for byte in range(given.dtype.itemsize if followed is not None else 0):
-            start = given.address - low + byte
-            marks = np.ndarray(given.shape, np.uint8, followed, start, given.steps)
+        followed = self.ranges[description.device].written_flags(low, nbytes)
+        for byte in range(description.dtype.itemsize if followed is not None else 0):
+            start = description.address - low + byte
+            marks = np.ndarray(description.shape, np.uint8, followed, start, description.steps)
             if written:
                 marks[...] = 1
             elif not marks.all():
                 raise KernelError(f"a library call reads memory at {low:#x} that was never written")
         held = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (low, False)}
         memory = np.asarray(SimpleNamespace(owner=owner, __array_interface__=held))
-        return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
+        return np.ndarray(
+            description.shape,
+            description.dtype,
+            memory,
+            description.address - low,
+            description.steps,
+        )
 
-    def _memory(self, nbytes: int, ranges: Ranges) -> Bytes | None:
+    def _allocate_host_memory(self, nbytes: int, ranges: LiveRanges) -> Bytes | None:
         """Allocate memory of the host; None where there is none."""
         if self._limit is not None and nbytes > self._free_bytes(ranges):
             return None
@@ -411,15 +431,15 @@ class SimulatorDriver(Driver):
         except (MemoryError, ValueError):  # the latter of sizes beyond the address space
             return None
 
-    def _free_bytes(self, ranges: Ranges) -> int:
+    def _free_bytes(self, ranges: LiveRanges) -> int:
         if self._limit is not None:
-            return max(0, self._limit - ranges.total())
+            return max(0, self._limit - ranges.total_bytes())
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
-    def _touch(self, name: str, pointer: int, nbytes: int) -> Ranges:
+    def _check_live_range(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
         """Return the ranges that hold these bytes."""
         for ranges in self.ranges:
-            if ranges.holds(pointer, nbytes):
+            if ranges.contains(pointer, nbytes):
                 return ranges
         msg = f"cuda: {name} of {nbytes} bytes at {pointer:#x}, which are not all allocated"
         raise ValueError(msg)

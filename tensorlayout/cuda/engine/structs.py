@@ -6,9 +6,9 @@ Structs and constants are declared once, beside the kernels that use them, in th
 that ``kernels/README.md`` lists. ``tests/cuda/test_kernel_contract.py`` compares what is read here
 with what a compiler sees.
 
->>> struct("include/indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
+>>> struct_type("include/indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
 613566757
->>> constant("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
+>>> constant_value("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
 1024
 """
 
@@ -61,67 +61,75 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 
 
 @functools.cache
-def text_of(file: str) -> str:
+def read_without_comments(file: str) -> str:
     """Read a file of kernels, without its comments."""
     with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
         return _COMMENT.sub("", opened.read())
 
 
-def replaced(text: str, values: Mapping[str, object]) -> str:
+def substitute_words(text: str, values: Mapping[str, object]) -> str:
     """Put values in place of words."""
     return "".join([str(values.get(word, word)) for word in _WORDS.split(text)])
 
 
 @functools.cache
-def _definitions(file: str) -> dict[str, tuple[str, list[str], str]]:
+def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
     """Return what a file and its headers define: {name: (file, parameters of the template, text)}.
 
     The text is the members of a struct, the type of an enum, or the value of a constant. The name
     of a specialisation has what is special, as "Walk<0>"; its parameters are the arguments.
     """
-    text, found = text_of(file), dict[str, tuple[str, list[str], str]]()
+    text, definitions = read_without_comments(file), dict[str, tuple[str, list[str], str]]()
 
     def define(name: str, meaning: str, template: str) -> None:
-        parameters = [each.split()[-1] for each in template.split(", ") if each]
+        parameters = [parameter.split()[-1] for parameter in template.split(", ") if parameter]
         base, special, arguments = name.rstrip(">").partition("<")
         if special:
             own, parameters = parameters, arguments.split(", ")
-            base += f"<{', '.join([each for each in parameters if each not in own])}>"
-        found[base] = file, parameters, meaning
+            base += (
+                f"<{', '.join([parameter for parameter in parameters if parameter not in own])}>"
+            )
+        definitions[base] = file, parameters, meaning
 
     for header in _INCLUDE.findall(text):
-        found |= _definitions(f"include/{header}")
+        definitions |= _definitions_in_file(f"include/{header}")
     for template, name, members in _STRUCT.findall(text):
         define(name, members, template)
     for template, constants in _CONSTANTS.findall(text):
         for name, value in _CONSTANT.findall(constants):
             define(name, value, template)
-    found |= {name: (file, [], number) for name, number in _MACRO.findall(text)}
+    definitions |= {name: (file, [], number) for name, number in _MACRO.findall(text)}
     for kind, stored, names in _ENUM.findall(text):
-        found |= {name: (file, [], str(n)) for n, name in enumerate(re.split(r",\s*", names))}
-        found[kind] = file, [], stored
-    return found
+        definitions |= {name: (file, [], str(n)) for n, name in enumerate(re.split(r",\s*", names))}
+        definitions[kind] = file, [], stored
+    return definitions
 
 
-def _meaning(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
+def _definition_of(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
     """Return the file that defines a name, the name, and its text, both with values in them."""
-    found, (base, special, inside) = _definitions(file), name.rstrip(">").partition("<")
+    definitions, (base, special, inside) = (
+        _definitions_in_file(file),
+        name.rstrip(">").partition("<"),
+    )
     arguments = [
-        each if each in _SCALARS else str(_value(file, each, constants))
-        for each in (inside.split(", ") if special else ())
+        argument if argument in _SCALARS else str(_evaluate_constant(file, argument, constants))
+        for argument in (inside.split(", ") if special else ())
     ]
     if special:
         name = f"{base}<{', '.join(arguments)}>"
-        base = next((each for each in (name, f"{base}<{arguments[0]}>") if each in found), base)
-    where, parameters, text = found.get(base, (file, [], ""))
+        base = next(
+            (argument for argument in (name, f"{base}<{arguments[0]}>") if argument in definitions),
+            base,
+        )
+    where, parameters, text = definitions.get(base, (file, [], ""))
     if not text or len(parameters) != len(arguments):
         raise ValueError(f"cuda: {file}: {name} is not defined")
     values = constants | dict(zip(parameters, arguments, strict=True))
-    return where, name, replaced(text, values)
+    return where, name, substitute_words(text, values)
 
 
 @functools.cache
-def struct(file: str, name: str, **constants: int) -> Any:
+def struct_type(file: str, name: str, **constants: int) -> Any:
     """Return the ctypes type that a struct's name means in a file of kernels, or another type's.
 
     Members have their names in C++; those that are Python's words have a ``_`` behind. Pointers are
@@ -130,43 +138,48 @@ def struct(file: str, name: str, **constants: int) -> Any:
     """
     if name in _SCALARS:
         return _SCALARS[name]
-    where, name, text = _meaning(file, name, constants)
+    where, name, text = _definition_of(file, name, constants)
     fields = []
     for kind, pointer, members in _MEMBERS.findall(text):
-        made = ctypes.c_uint64 if pointer else struct(where, kind, **constants)
+        member_type = ctypes.c_uint64 if pointer else struct_type(where, kind, **constants)
         for member, lengths in _MEMBER.findall(members):
-            array = made
+            array = member_type
             for length in reversed(_LENGTH.findall(lengths)):
-                array *= _value(where, length, constants)
+                array *= _evaluate_constant(where, length, constants)
             fields.append((member + "_" * keyword.iskeyword(member), array))
-    return _SCALARS.get(text) or _structure(name, tuple(fields))
+    return _SCALARS.get(text) or _make_structure_class(name, tuple(fields))
 
 
 @functools.cache
-def _structure(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
+def _make_structure_class(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
     return type(name, (ctypes.Structure,), {"_fields_": fields})
 
 
 @functools.cache
-def constant(file: str, name: str, **constants: int) -> int:
+def constant_value(file: str, name: str, **constants: int) -> int:
     """Return the value of a constant; of "MOST<3, int32_t>", or "A * B", too."""
-    return _value(file, name, constants)
+    return _evaluate_constant(file, name, constants)
 
 
-def _value(file: str, text: str, constants: dict[str, int]) -> int:
+def _evaluate_constant(file: str, text: str, constants: dict[str, int]) -> int:
     """Return the value of a number, a constant, ``A + B``, or ``CONDITION ? A : B``."""
     condition, question, rest = text.partition(" ? ")
     if question:
         yes, _, no = rest.partition(" : ")
-        return _value(file, yes if _value(file, condition, constants) else no, constants)
+        return _evaluate_constant(
+            file, yes if _evaluate_constant(file, condition, constants) else no, constants
+        )
     match text.split(" "):
         case [left, sign, right] if sign in OPERATORS:
-            values = _value(file, left, constants), _value(file, right, constants)
+            values = (
+                _evaluate_constant(file, left, constants),
+                _evaluate_constant(file, right, constants),
+            )
             return int(OPERATORS[sign](*values))
     if text.isdigit():
         return int(text)
-    where, _, meaning = _meaning(file, text, constants)
-    return _value(where, meaning, constants)
+    where, _, meaning = _definition_of(file, text, constants)
+    return _evaluate_constant(where, meaning, constants)
 
 
 # ---- Divisions and walks
@@ -174,14 +187,14 @@ def _value(file: str, text: str, constants: dict[str, int]) -> int:
 # Most kernels of these ranks have loops of known length.
 RANKS = (1, 2, 3, 4)
 
-_Divisor32 = struct("include/indexing.cuh", "Divisor<int32_t>")
-_Divisor64 = struct("include/indexing.cuh", "Divisor<int64_t>")
+_Divisor32 = struct_type("include/indexing.cuh", "Divisor<int32_t>")
+_Divisor64 = struct_type("include/indexing.cuh", "Divisor<int64_t>")
 
 
-def divisor32(number: int) -> Any:
+def divisor32_struct(number: int) -> Any:
     """The constants of ``n / number`` for n below 2**31; 1 <= number < 2**31.
 
-    >>> divisor = divisor32(7)
+    >>> divisor = divisor32_struct(7)
     >>> ((100 * divisor.magic >> 32) + 100) >> divisor.shift
     14
     """
@@ -190,51 +203,53 @@ def divisor32(number: int) -> Any:
     return _Divisor32(number, magic, shift)
 
 
-def divisor(index: str, number: int) -> Any:
+def divisor_struct(index: str, number: int) -> Any:
     """``Divisor<index>`` of a positive number."""
-    return divisor32(number) if index == "int32_t" else _Divisor64(number)
+    return divisor32_struct(number) if index == "int32_t" else _Divisor64(number)
 
 
-def pack_axes(made: Any, axes: Sequence[Axis]) -> None:
+def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
     """Fill a ``Walk`` by axes, slowest first; where its rank is fixed, sizes of 1 come before."""
-    index = "int32_t" if made.size._type_ is _Divisor32 else "int64_t"
-    least = 1 if hasattr(made, "rank") else len(made.size)
-    given = [*[Axis(1, (0,) * len(made.stride))] * (least - len(axes)), *axes]
-    for d, axis in enumerate(given):
-        made.size[d] = divisor(index, axis.size)
+    index = "int32_t" if walk.size._type_ is _Divisor32 else "int64_t"
+    least = 1 if hasattr(walk, "rank") else len(walk.size)
+    all_axes = [*[Axis(1, (0,) * len(walk.stride))] * (least - len(axes)), *axes]
+    for d, axis in enumerate(all_axes):
+        walk.size[d] = divisor_struct(index, axis.size)
         for memory, stride in enumerate(axis.strides):
-            made.stride[memory][d] = stride
-    if hasattr(made, "rank"):
-        made.rank = len(given)
+            walk.stride[memory][d] = stride
+    if hasattr(walk, "rank"):
+        walk.rank = len(all_axes)
 
 
 # ---- Walks over tiled layouts with masked tails: ``bounded.cuh``
 
-MOST_DIGITS = constant("include/bounded.cuh", "MOST_DIGITS")
-_MOST_BOUNDS = constant("include/bounded.cuh", "MOST_BOUNDS")
+MOST_DIGITS = constant_value("include/bounded.cuh", "MOST_DIGITS")
+_MOST_BOUNDS = constant_value("include/bounded.cuh", "MOST_BOUNDS")
 
 # Indices along a dimension with a tail have 32 bits.
 _FEWER_THAN = 2**31
 
 
-def fits_a_walk(loop: TiledLoop) -> bool:
+def fits_bounded_walk(loop: TiledLoop) -> bool:
     """Return whether `BoundedWalk` can hold the digits."""
     few = len(loop.axes) <= MOST_DIGITS and len(loop.bounds) <= _MOST_BOUNDS
     return few and loop.index_upper_bound < _FEWER_THAN
 
 
-def walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
+def bounded_walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
     """``BoundedWalk`` over packs; `counted`: the numbers of memories whose strides count packs."""
     rank, packs = len(loop.axes), loop.loop_over_packs(pack, counted)
-    made = struct("include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>")()
-    pack_axes(made, packs.axes)
-    made.bounds = bounds_struct(loop.bounds)
+    walk = struct_type(
+        "include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>"
+    )()
+    fill_walk(walk, packs.axes)
+    walk.bounds = bounds_struct(loop.bounds)
     for b, weights in enumerate(packs.weights):
-        made.weight[b][:rank] = weights
-    return made
+        walk.weight[b][:rank] = weights
+    return walk
 
 
 def bounds_struct(bounds: Sequence[Bound]) -> Any:
     """``Bounds``; those that are not there hold all indices."""
     missing = [Bound(0, 1, 1)] * (_MOST_BOUNDS - len(bounds))
-    return struct("include/bounded.cuh", "Bounds")(*zip(*bounds, *missing, strict=True))
+    return struct_type("include/bounded.cuh", "Bounds")(*zip(*bounds, *missing, strict=True))

@@ -11,7 +11,7 @@ from tensorlayout import dtypes as kinds
 from tensorlayout.cuda import elementwise
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import Counters, Kernel, driver
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in_file
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.layout import Layout
@@ -29,14 +29,14 @@ _FILES = (
 )
 
 
-def known() -> Iterator[Kernel]:
+def kernels_of_any_dtype() -> Iterator[Kernel]:
     """Yield the kernels that depend on no operation, and on few types at most, in every shape."""
     for file in _FILES:
-        yield from kernels_in(file)
+        yield from kernels_in_file(file)
     for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):  # of places, to combine
         wanted = {("RANK", "1"), ("INDEX", index), ("GIVES", "positions")}
         for file in ("sort/sort.cu", "sort/radix.cu"):
-            for kernel in kernels_in(file, (("ELEMENT", key),)):
+            for kernel in kernels_in_file(file, (("ELEMENT", key),)):
                 if wanted >= set(kernel.shape) and kernel.name != "leading_tiles":
                     yield kernel
 
@@ -54,49 +54,51 @@ _RUN = ((4096,), (4096,))
 _ROWS = (((64, 64), (64,)), ((64, 64), (64, 1)))
 
 
-def common(dtype: Any) -> Iterator[Kernel]:
+def common_kernels(dtype: Any) -> Iterator[Kernel]:
     """Yield the kernels of one dtype that most programs need, with 32-bit indices.
 
     Of elementwise functions and reductions, scans, sorts, searches and quantiles. There are many
     more: give `warmup` those that you use besides.
     """
     kind = as_dtype(dtype, "warmup: dtype")
-    given = [*_of_elements(kind)]
+    kernels = [*_kernels_of_elements(kind)]
     if kinds.is_in_category(kind, "real numeric"):
         name = c_type(kind)
-        given += kernels_in("scan.cu", (("SOURCE", name), ("RESULT", name)), "add")
-        given += of_sorted(kind)
+        kernels += kernels_in_file("scan.cu", (("SOURCE", name), ("RESULT", name)), "add")
+        kernels += sorting_kernels(kind)
     wide = ("INDEX", "int64_t")
-    yield from dict.fromkeys(kernel for kernel in given if wide not in kernel.shape)
+    yield from dict.fromkeys(kernel for kernel in kernels if wide not in kernel.shape)
 
 
-def _of_elements(dtype: DType) -> Iterator[Kernel]:
+def _kernels_of_elements(dtype: DType) -> Iterator[Kernel]:
     floats = kinds.is_in_category(dtype, "real floating")
     real = kinds.is_in_category(dtype, "real numeric")
     same = [name for name in _OF_TWO if floats or name != "divide"] if real else []
     for shapes in (_RUN, *_ROWS):
         for name, result in (*product(same, ("same",)), *product(_COMPARING, ("bool",))):
             if real or name in ("equal", "not_equal"):
-                yield _elementwise(name, dtype, shapes, result)
+                yield _elementwise_kernel(name, dtype, shapes, result)
     for name in (*(_OF_ONE if real else ()), *(_OF_FLOATS if floats else ())):
-        yield _elementwise(name, dtype, _RUN[:1], "same")
+        yield _elementwise_kernel(name, dtype, _RUN[:1], "same")
     if real:
         for functor in (*_REDUCING, *(_REDUCING_FLOATS if floats else ())):
-            for kernel in reductions(dtype, functor):
+            for kernel in reduction_kernels(dtype, functor):
                 if ("RANK", "0") not in kernel.shape:
                     yield kernel
-        yield from kernels_in("scatter/scatter_reduce.cu", (("ELEMENT", c_type(dtype)),), "add")
+        yield from kernels_in_file(
+            "scatter/scatter_reduce.cu", (("ELEMENT", c_type(dtype)),), "add"
+        )
 
 
-def reductions(dtype: DType, functor: str) -> tuple[Kernel, ...]:
+def reduction_kernels(dtype: DType, functor: str) -> tuple[Kernel, ...]:
     """Return the reductions of one dtype by one functor."""
     longest = str(16 // dtype.itemsize)
-    return kernels_in(
+    return kernels_in_file(
         "reduce/reduce.cu", (("ELEMENT", c_type(dtype)), ("LONGEST", longest)), functor
     )
 
 
-def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) -> Kernel:
+def _elementwise_kernel(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) -> Kernel:
     operation = Elementwise(name, "any or narrow", result)
     device = Device("cuda", 0)
     plan = operation.plan(*[TensorSpec(dtype, Layout.row_major(shape), device) for shape in shapes])
@@ -104,14 +106,16 @@ def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) 
     return launch.kernel
 
 
-def of_sorted(dtype: DType) -> Iterator[Kernel]:
+def sorting_kernels(dtype: DType) -> Iterator[Kernel]:
     """Yield what sorts elements of one dtype, and what looks into lines that are sorted."""
     name, floats = c_type(dtype), kinds.is_in_category(dtype, "real floating")
-    yield from kernels_in("sort/sort.cu", (("ELEMENT", name),))
-    yield from kernels_in("sort/radix.cu", (("ELEMENT", name),))
-    yield from kernels_in("sort/search.cu", (("LINE", name), ("VALUES", name), ("COMPARE", name)))
+    yield from kernels_in_file("sort/sort.cu", (("ELEMENT", name),))
+    yield from kernels_in_file("sort/radix.cu", (("ELEMENT", name),))
+    yield from kernels_in_file(
+        "sort/search.cu", (("LINE", name), ("VALUES", name), ("COMPARE", name))
+    )
     result = c_type(dtype if floats else kinds.float64)
-    yield from kernels_in("reduce/quantile.cu", (("ELEMENT", name), ("RESULT", result)))
+    yield from kernels_in_file("reduce/quantile.cu", (("ELEMENT", name), ("RESULT", result)))
 
 
 def warmup(
@@ -132,11 +136,14 @@ def warmup(
     # One after the other: NVRTC 12.9 compiles in one thread at a time (two threads use 0.99 of a
     # processor; 2026-11, 2-core AMD EPYC (Zen 4)).
     if kernels is None:
-        kernels = (*known(), *(kernel for dtype in dtypes for kernel in common(dtype)))
-    given = list(kernels)
+        kernels = (
+            *kernels_of_any_dtype(),
+            *(kernel for dtype in dtypes for kernel in common_kernels(dtype)),
+        )
+    wanted = list(kernels)
     counters = Counters() if architecture else driver().counters
     before = counters.compiles
-    for kernel in with_progress(given, "compiling kernels"):
+    for kernel in show_progress(wanted, "compiling kernels"):
         if architecture:
             nvrtc.cubin_file(kernel, architecture, counters)
         else:
@@ -144,7 +151,7 @@ def warmup(
     return counters.compiles - before
 
 
-def with_progress(items: Sequence[T], title: str) -> Iterator[T]:
+def show_progress(items: Sequence[T], title: str) -> Iterator[T]:
     """Yield items, and show on the standard error how many there have been."""
     total = len(items)
     for done, item in enumerate(items):

@@ -16,14 +16,14 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     blocks_for,
-    constant,
-    divisor32,
-    fits_a_walk,
-    kernel,
-    pattern,
-    struct,
-    walk_struct,
-    writer,
+    bounded_walk_struct,
+    constant_value,
+    divisor32_struct,
+    fits_bounded_walk,
+    kernel_with_shape,
+    make_writer,
+    repeat_to_16_bytes,
+    struct_type,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.errors import truncate
@@ -60,14 +60,14 @@ def plan_fill(
         return Launches(())
     if loop is not None and not loop.bounds:
         return Launches((_loop_fill_launch(loop, (None, b"")),))
-    if loop is not None and fits_a_walk(loop):
+    if loop is not None and fits_bounded_walk(loop):
         return Launches((_bounded_fill_launch(loop, padding or b"", writes_elements=True),))
     # More tails than a launch can take.
     launches = [] if padding is None else plan_block_fill(layout, itemsize, alignment, padding)
     for (piece,) in split_off_tails((layout,)):
         shift = piece.lowest * itemsize
         part = plan_fill(piece.at_origin, itemsize, gcd(alignment, shift, SECTOR))
-        launches += [part_launch.placed((0,), shift) for part_launch in part.launches]
+        launches += [part_launch.with_memories((0,), shift) for part_launch in part.launches]
     return Launches(tuple(launches))
 
 
@@ -79,7 +79,10 @@ def plan_block_fill(layout: Layout, itemsize: int, alignment: int, padding: byte
 
 def bind_fill_value(fill: Launches, value: bytes) -> Launches:
     """A fill whose value is known, and no scalar of a call."""
-    return replace(fill, launches=tuple([e.without_scalars(pattern(value)) for e in fill.launches]))
+    return replace(
+        fill,
+        launches=tuple([e.with_constant_scalars(repeat_to_16_bytes(value)) for e in fill.launches]),
+    )
 
 
 def plan_padding_write(
@@ -113,7 +116,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
         )
         if loop is not None and not loop.bounds:
             return Launches(())
-        if loop is None or not fits_a_walk(loop):
+        if loop is None or not fits_bounded_walk(loop):
             msg = (
                 f"padding: layout {truncate(layout)} has tails in more dimensions than a "
                 "kernel takes"
@@ -133,7 +136,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
         dims, shift = (*regions.dims[: region.depth], (region.run, 1)), region.start * itemsize
         box = Layout([size for size, _ in dims], [stride for _, stride in dims])
         fill = plan_fill(box, itemsize, gcd(alignment, shift, SECTOR))
-        launches += [region_launch.placed((0,), shift) for region_launch in fill.launches]
+        launches += [region_launch.with_memories((0,), shift) for region_launch in fill.launches]
     return bind_fill_value(Launches(tuple(launches)), padding)
 
 
@@ -144,12 +147,14 @@ def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
         return _strided_fill_launch(loop, loop.count, padding_write)
     nbytes = loop.count * loop.width
     blocks = max(1, blocks_for(nbytes // WIDEST))
-    return launch_with_padding(kernel(FILE, "fill_flat"), loop, blocks, padding_write, bytes=nbytes)
+    return launch_with_padding(
+        kernel_with_shape(FILE, "fill_flat"), loop, blocks, padding_write, bytes=nbytes
+    )
 
 
 def _strided_fill_launch(loop: Loop, count: int, padding_write: PaddingWrite) -> Launch:
     shape = {"INDEX": loop.index_type, "WIDTH": loop.width, "RANK": len(loop.axes)}
-    chosen = kernel(FILE, "fill_strided", **shape)
+    chosen = kernel_with_shape(FILE, "fill_strided", **shape)
     return launch_with_padding(
         chosen, loop, blocks_for(count), padding_write, count=count, walk=loop.axes
     )
@@ -159,10 +164,14 @@ def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bo
     """Elements, if they are to be written, and padding, if the digits reach into it."""
     pack = loop.max_pack_size(WIDEST)
     count = loop.count // pack
-    chosen = kernel(BOUNDED_FILE, "fill_bounded", INDEX=loop.index_type, FILL=loop.width * pack)
-    members = {"walk": walk_struct(loop, (0,), pack), "padding": pattern_bits(padding)}
+    chosen = kernel_with_shape(
+        BOUNDED_FILE, "fill_bounded", INDEX=loop.index_type, FILL=loop.width * pack
+    )
+    members = {"walk": bounded_walk_struct(loop, (0,), pack), "padding": pattern_bits(padding)}
     grid = blocks_for(count)
-    return Launch.of(chosen, grid, loop.firsts, count=count, elements=writes_elements, **members)
+    return Launch.with_members(
+        chosen, grid, loop.firsts, count=count, elements=writes_elements, **members
+    )
 
 
 # ---- Writes
@@ -175,19 +184,19 @@ def compile_fill(
     plan_launches: Callable[..., Launches] = plan_fill,
 ) -> Write:
     """The function of a tensor and a value, which `octets` makes one element; see `plan_fill`."""
-    return writer(
+    return make_writer(
         spec.device.number,
         lambda alignments: plan_launches(spec.layout, spec.dtype.itemsize, alignments[0], padding),
         tensors=1,
-        content=lambda value: pattern(encode_value(value)),
+        content=lambda value: repeat_to_16_bytes(encode_value(value)),
     )
 
 
 # ---- Where padding is, and the struct by which kernels write it
 
-REGIONS = constant("include/padding.cuh", "PADDING_REGIONS")
+REGIONS = constant_value("include/padding.cuh", "PADDING_REGIONS")
 # Elements that a block writes.
-BLOCK = constant("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
+BLOCK = constant_value("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
 _FEWER_THAN = 2**31 - 2**12
 
 
@@ -245,7 +254,7 @@ def padding_regions(layout: Layout) -> PaddingRegions:
 
 def pattern_bits(value: bytes) -> tuple[int, int]:
     """The pattern of an element as two 64-bit numbers; of none: zeros."""
-    repeated = pattern(value)
+    repeated = repeat_to_16_bytes(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 
@@ -258,7 +267,7 @@ def padding_struct_and_blocks(
     as many at a time as it allows, and where runs begin and end.
     """
     regions, value = padding_write
-    params = struct("include/padding.cuh", "Padding")()
+    params = struct_type("include/padding.cuh", "Padding")()
     if regions is None or not regions.regions:
         params.first_block = 2**32 - 1  # all blocks do the kernel's own work
         return params, 0
@@ -269,13 +278,13 @@ def padding_struct_and_blocks(
     times = width // itemsize
     params.first_block, params.itemsize, params.bits[:] = first_block, width, pattern_bits(value)
     for k, (size, stride) in enumerate(dims):
-        params.stride[k], params.size[k] = stride // times, divisor32(size)
+        params.stride[k], params.size[k] = stride // times, divisor32_struct(size)
     end = first_block
     for k, region in enumerate(regions.regions):
         run = region.run // times
         count = run * region.rows
         end += -(-count // BLOCK)
-        params.start[k], params.run[k] = region.start // times, divisor32(run)
+        params.start[k], params.run[k] = region.start // times, divisor32_struct(run)
         params.count[k], params.depth[k], params.end_block[k] = count, region.depth, end
     return params, end - first_block
 
@@ -285,4 +294,4 @@ def launch_with_padding(
 ) -> Launch:
     """The launch of so many blocks for the elements of a loop, and others for the padding."""
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
-    return Launch.of(chosen, blocks + more, loop.firsts, padding=padded, **members)
+    return Launch.with_members(chosen, blocks + more, loop.firsts, padding=padded, **members)

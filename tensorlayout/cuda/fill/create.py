@@ -19,11 +19,11 @@ from tensorlayout.cuda.engine import (
     Launch,
     c_type,
     c_type_of_bits,
-    kernel,
-    octets,
-    padding_of,
-    struct,
-    writer,
+    kernel_with_shape,
+    make_writer,
+    padding_element_bytes,
+    scalar_bytes,
+    struct_type,
 )
 from tensorlayout.cuda.fill import compile_fill, plan_padding
 from tensorlayout.cuda.fill.diagonals import block_count_of_packs, compile_eye
@@ -38,10 +38,10 @@ def compile_create(plan: CreatePlan) -> Write:
     spec, values = plan.result, plan.operation.values
     if accepts_tiles(plan):
         return lambda out: None
-    padding = None if plan.destinations else padding_of(spec)
+    padding = None if plan.destinations else padding_element_bytes(spec)
     if values == "nothing":
         layout, itemsize = spec.layout, spec.dtype.itemsize
-        return writer(
+        return make_writer(
             spec.device.number, lambda aligned: plan_padding(layout, itemsize, aligned[0], padding)
         )
     if values == "value":
@@ -61,13 +61,13 @@ def accepts_tiles(plan: CreatePlan) -> bool:
     """Return whether nothing is written: elements may hold anything, and padding too."""
     if plan.operation.values != "nothing":
         return False
-    return plan.destinations > 0 or padding_of(plan.result) is None
+    return plan.destinations > 0 or padding_element_bytes(plan.result) is None
 
 
 def _encode_scalar(operation_name: str, dtype: DType, value: Any) -> bytes:
     """The octets of a number, or of an array of the dtype and of rank 0."""
     if type(value) in SCALARS:
-        return octets(operation_name, value, dtype)
+        return scalar_bytes(operation_name, value, dtype)
     return np.asarray(value, dtype).tobytes()
 
 
@@ -86,10 +86,10 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
     elif kind == "integers":
         element = f"uint{8 * dtype.itemsize}_t"
     macro = {"integers": "INTEGER", "real": "REAL", "complex": "COMPLEX"}[kind]
-    chosen = kernel(SEQUENCE_FILE, f"sequence_{kind}", **{macro: element})
+    chosen = kernel_with_shape(SEQUENCE_FILE, f"sequence_{kind}", **{macro: element})
     length = WIDEST // dtype.itemsize  # of a pack, which a thread writes at once
     blocks = block_count_of_packs(count // length, length)
-    return Launch.of(chosen, max(blocks, 1), (0,))
+    return Launch.with_members(chosen, max(blocks, 1), (0,))
 
 
 def compile_arange(spec: TensorSpec) -> Write:
@@ -108,7 +108,7 @@ def compile_arange(spec: TensorSpec) -> Write:
         launch = plan_row_major_arange(spec)  # start and step are the first of the scalars
         return launch and replace(launch, takes=(0, 16))
 
-    return writer(
+    return make_writer(
         spec.device.number, plan_arange, 1, pack_integers if kind == "integers" else pack_reals
     )
 
@@ -160,7 +160,7 @@ def compile_frequencies(spec: TensorSpec) -> Write:
 def _sequence_writer(spec: TensorSpec, kind: str, pack_scalars: Callable[..., bytes]) -> Write:
     """`spec` always is row-major, of rank 1, and of memory of its own."""
     launch = plan_sequence(spec.dtype, spec.layout.size, kind)
-    return writer(spec.device.number, lambda alignments: launch, 1, pack_scalars)
+    return make_writer(spec.device.number, lambda alignments: launch, 1, pack_scalars)
 
 
 def _step_and_divisor(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
@@ -179,7 +179,7 @@ def _pack_real_scalars(count: int, start: float, step: float, **others: float) -
 
 def _pack_struct_scalars(struct_name: str, **members: Any) -> bytes:
     """What is behind the address in a struct of kernels/fill/sequence.cu."""
-    return bytes(struct(SEQUENCE_FILE, struct_name)(**members))[8:]
+    return bytes(struct_type(SEQUENCE_FILE, struct_name)(**members))[8:]
 
 
 # ---- Values by coordinates, in any layout
@@ -227,6 +227,6 @@ def _pattern_launch(
 ) -> Launch:
     index = narrowest_index_type(loop.count, max(loop.max_offset, 2 * max(layout.shape, default=1)))
     rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
-    chosen = kernel("fill/patterns.cu", kernel_name, RANK=rank, INDEX=index, **macros)
+    chosen = kernel_with_shape("fill/patterns.cu", kernel_name, RANK=rank, INDEX=index, **macros)
     members |= {"count": loop.count, "walk": loop.axes}
-    return Launch.of(chosen, -(-loop.count // THREADS), firsts, **members)
+    return Launch.with_members(chosen, -(-loop.count // THREADS), firsts, **members)

@@ -18,12 +18,12 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    arguments,
-    kernel,
-    octets,
-    padding_of,
+    fill_parameter_struct,
+    kernel_with_shape,
+    make_writer,
+    padding_element_bytes,
+    scalar_bytes,
     tensor_allocator,
-    writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import (
@@ -111,7 +111,7 @@ def _flat_band_launch(loop: Loop, distances: Loop, padding_write: PaddingWrite) 
     blocks = block_count_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     index = narrowest_index_type(count + WIDEST, sum(n - 1 for n in sizes))
-    chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
+    chosen = kernel_with_shape(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
     walk = [Axis(axis.size, axis.strides[1:]) for axis in distances.axes]
     members = {"count": count, "step": walk[-1].strides[0], "walk": walk}
     return _band_launch(chosen, blocks + more, loop.firsts, padded, **members)
@@ -130,7 +130,7 @@ def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> 
     )  # which the walk may go too far
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     shape = {"RANK": len(walk), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
-    chosen = kernel(FILE, "band_strided", **shape)
+    chosen = kernel_with_shape(FILE, "band_strided", **shape)
     members = {"threads": threads, "packs": packs, "step": row.strides[-1], "walk": walk}
     return _band_launch(chosen, blocks + more, loop.firsts[:-1], padded, **members)
 
@@ -138,7 +138,7 @@ def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> 
 def _band_launch(
     chosen: Kernel, grid: int, firsts: tuple[int, ...], padding: Any, **members: Any
 ) -> Launch:
-    params = arguments(chosen, **members)
+    params = fill_parameter_struct(chosen, **members)
     params.band.padding = padding
     return Launch(chosen, grid, bytes(params), firsts, scalars_at=_SCALARS_AT)
 
@@ -171,7 +171,9 @@ def compile_triangle(plan: TrianglePlan) -> Write:
         low, high = (-far, k) if plan.name == "tril" else (k, far)
         return low, high, b"", b"", False
 
-    return _make_band_writer(plan.result, plan.source.layout, band_scalars, padding_of(plan.result))
+    return _make_band_writer(
+        plan.result, plan.source.layout, band_scalars, padding_element_bytes(plan.result)
+    )
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
@@ -179,7 +181,7 @@ def compile_diagonals(plan: DiagonalsPlan) -> Write:
     source = None if plan.others is None else plan.others.layout
 
     def band_scalars(value: Any) -> BandScalars:
-        filled = octets(plan.name, value, plan.result.dtype)
+        filled = scalar_bytes(plan.name, value, plan.result.dtype)
         kept, rest = (filled, b"") if source is None else (b"", filled)
         return plan.begin, plan.end - 1, kept, rest, plan.inside == (source is not None)
 
@@ -206,4 +208,4 @@ def _make_band_writer(
     def plan_launches(alignments: tuple[int, ...]) -> Launches:
         return plan_diagonal_band(spec.layout, source, spec.dtype.itemsize, alignments, padding)
 
-    return writer(spec.device.number, plan_launches, 1 + (source is not None), pack_scalars)
+    return make_writer(spec.device.number, plan_launches, 1 + (source is not None), pack_scalars)

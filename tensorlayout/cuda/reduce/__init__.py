@@ -12,15 +12,15 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    arguments,
     c_type,
-    constant,
-    divisor32,
-    kernel,
-    pack_axes,
-    parameters,
-    struct,
-    writer,
+    constant_value,
+    divisor32_struct,
+    fill_parameter_struct,
+    fill_walk,
+    kernel_with_shape,
+    make_writer,
+    parameter_struct,
+    struct_type,
 )
 from tensorlayout.cuda.reduce.box import (
     ROWS,
@@ -103,7 +103,7 @@ def compile_reduce(plan: ReducePlan) -> Write:
         convert = compile_plan(CopyPlan(plan.source, converted))
         reduce = compile_reduce(replace(plan, source=converted))
         return lambda out, x: reduce(out, convert(x))
-    return writer(spec.device.number, lambda alignments: plan_reduce(plan, alignments[1]))
+    return make_writer(spec.device.number, lambda alignments: plan_reduce(plan, alignments[1]))
 
 
 def _needs_conversion(plan: ReducePlan) -> bool:
@@ -192,12 +192,12 @@ def plan_reduce(
         shape["TURNS"] = TURNS
     more, begins, numbers, places = fused_source or FusedSource()
     counts = {"OPERANDS": len(begins), "NUMBERS": numbers}
-    chosen = kernel(FILE, box.name, (*types, *more), functor, **shape)
+    chosen = kernel_with_shape(FILE, box.name, (*types, *more), functor, **shape)
     frame = _frame_struct(plan, reduction_axes, box, per_block, counts)
-    pack_axes(frame.places, places)
-    params = parameters(chosen, **counts)(frame=frame)
-    pack_axes(params.groups, box.groups)
-    pack_axes(params.rows, box.rows)
+    fill_walk(frame.places, places)
+    params = parameter_struct(chosen, **counts)(frame=frame)
+    fill_walk(params.groups, box.groups)
+    fill_walk(params.rows, box.rows)
     parts = chunks * (box.fold if box.is_spread else 1)
     grid = box.tiles * chunks
     firsts, scalars_at = (
@@ -234,11 +234,11 @@ def _finish_struct(plan: ReducePlan) -> Any:
     elif function in ("var", "std"):
         divisor = float(count) - plan.static[0]
         divisor = divisor if divisor > 0 else nan
-    return struct(FILE, "Finish")(
+    return struct_type(FILE, "Finish")(
         divisor=divisor,
         count=count,
-        stored=constant(FILE, _STORED.get(dtype.name) or _STORED_BYTES[dtype.itemsize]),
-        answer=constant(FILE, _ANSWERS.get(function, "VALUE")),
+        stored=constant_value(FILE, _STORED.get(dtype.name) or _STORED_BYTES[dtype.itemsize]),
+        answer=constant_value(FILE, _ANSWERS.get(function, "VALUE")),
     )
 
 
@@ -257,7 +257,7 @@ def _frame_struct(
     behind = box.rows[-1] if box.rest else box.w
     plain_names = ("run", "rest", "position_step", "size_z", "fold")
     divisors = ("tiles", "column_tiles", "size_x", "size_y")
-    return struct(FILE, "Frame", **struct_counts)(
+    return struct_type(FILE, "Frame", **struct_counts)(
         finish=_finish_struct(plan),
         results=plan.result.layout.size,
         first_result=reduction_axes.result_offset,
@@ -269,10 +269,10 @@ def _frame_struct(
         x=box.x.strides,
         w=box.w.strides,
         rest_at=tuple([step * behind.size for step in behind.strides]),
-        size_w=divisor32(box.w.size),
-        channels=divisor32(channels.get(box.name, 1)),
+        size_w=divisor32_struct(box.w.size),
+        channels=divisor32_struct(channels.get(box.name, 1)),
         **{name: getattr(box, name) for name in plain_names},
-        **{name: divisor32(getattr(box, name)) for name in divisors},
+        **{name: divisor32_struct(getattr(box, name)) for name in divisors},
     )
 
 
@@ -282,10 +282,15 @@ def _join_partials_launch(
     results = plan.result.layout.size
     size_x = min(results, THREADS if chunks < 8 else 32)
     size_y = min(THREADS // size_x, chunks)
-    chosen = kernel(FILE, "reduce_partials", types, functor)
-    members = {"results": results, "chunks": chunks, "size_x": divisor32(size_x), "size_y": size_y}
+    chosen = kernel_with_shape(FILE, "reduce_partials", types, functor)
+    members = {
+        "results": results,
+        "chunks": chunks,
+        "size_x": divisor32_struct(size_x),
+        "size_y": size_y,
+    }
     grid = -(-results // size_x)
-    return Launch.of(chosen, grid, (0, 0), (0, 2), finish=_finish_struct(plan), **members)
+    return Launch.with_members(chosen, grid, (0, 0), (0, 2), finish=_finish_struct(plan), **members)
 
 
 # ---- Medians and quantiles: lines sorted, then read at fractional positions
@@ -303,7 +308,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
     )
     sort = compile_row_sort(lines)
     launches = plan_quantiles(lines, spec.dtype, *plan.static)
-    read = writer(spec.device.number, lambda _: launches)
+    read = make_writer(spec.device.number, lambda _: launches)
     return lambda out, x: read(out, sort(copy_lines(x)))
 
 
@@ -344,16 +349,16 @@ def plan_quantiles(
     The result has all lines for the first fraction, then for the next. `skip`: NaN count as absent.
     """
     length = sorted_lines.layout.shape[-1]
-    lines, most = sorted_lines.layout.size // length, constant(QUANTILE_FILE, "MOST")
+    lines, most = sorted_lines.layout.size // length, constant_value(QUANTILE_FILE, "MOST")
     index = narrowest_index_type(lines * max(length, len(fractions)) + THREADS, 0)
     alpha, beta = CONTINUOUS.get(method, (0.0, 0.0))
     types = (("ELEMENT", c_type(sorted_lines.dtype)), ("RESULT", c_type(result_dtype)))
-    chosen = kernel(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
-    code = constant(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method)
+    chosen = kernel_with_shape(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
+    code = constant_value(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method)
     launches = []
     for first in range(0, len(fractions), most):
         batch = fractions[first : first + most]
-        params = arguments(
+        params = fill_parameter_struct(
             chosen, alpha=alpha, beta=beta, lines=lines, length=length, skip=skip_nan
         )
         params.method, params.count, params.fractions = code, len(batch), batch

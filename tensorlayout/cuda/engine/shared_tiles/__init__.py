@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from tensorlayout.cuda.engine.memory import SECTOR
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.layout import Axis, Loop
 from tensorlayout.layout.digits import Bound, TiledLoop
 
@@ -32,7 +32,7 @@ WRITE, READ = 0, 1
 # Axes of a box; and of a deep one.
 USUAL = 3
 
-DEEPEST = constant("include/tiles.cuh", "MOST_AXES")
+DEEPEST = constant_value("include/tiles.cuh", "MOST_AXES")
 NARROWEST = 4  # bytes of an access, where rows allow it
 
 # Below so many bytes no tiles: a launch takes longer than the bytes, in whatever order.
@@ -74,7 +74,7 @@ class TileProblem:
     across: int = 0
 
     @classmethod
-    def over(
+    def for_loop(
         cls,
         loop: Loop,
         staged: tuple[int, ...],
@@ -93,7 +93,7 @@ class TileProblem:
         memories = (loop.axes, loop.widths, tuple(alignments), staged, beside)
         return cls(*memories, pack, *tails, followers)
 
-    def unit(self, memory: int) -> int:
+    def access_bytes(self, memory: int) -> int:
         """Bytes of an access, if rows allow it."""
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)
@@ -108,7 +108,7 @@ class TileProblem:
         return sum([self.tile_width(memory) for memory in self.staged])
 
 
-def rounded_up(number: int, step: int) -> int:
+def round_up_to_multiple(number: int, step: int) -> int:
     """The least multiple of `step` that is not below a number."""
     return -(-number // step) * step
 
@@ -140,7 +140,7 @@ class TileAccess:
     remainder: int = 0
     slack: int = 0
 
-    def row(self, accesses: int) -> int:
+    def threads_per_row(self, accesses: int) -> int:
         """Threads for a row of so many accesses."""
         needed = max(2, accesses + (0 if self.together else self.slack))
         return needed + (self.remainder - needed) % self.sector

@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine.shared_tiles import (
     USUAL,
     WRITE,
     TileProblem,
-    rounded_up,
+    round_up_to_multiple,
 )
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.layout import Loop
@@ -31,7 +31,7 @@ from tensorlayout.layout.digits import TiledLoop
 _GOOD = 0.2
 
 
-def tile_of_copy(loop: Loop) -> SharedTile | None:
+def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
     """The box of a loop over a destination and a source: of squares, where all is aligned.
 
     None where none fits, where more axes are left outside of it than kernels walk, or of a source
@@ -40,18 +40,18 @@ def tile_of_copy(loop: Loop) -> SharedTile | None:
     if not any(axis.strides[READ] for axis in loop.axes):
         return None
     pack = max(1, NARROWEST // loop.width)
-    squares = _squares(loop, pack)
+    squares = _word_problem(loop, pack)
     best = choose_tile(squares) if squares is not None else None
-    if best is not None and best.sides[READ].unit != NARROWEST:  # rows of squares are words
+    if best is not None and best.accesses[READ].unit != NARROWEST:  # rows of squares are words
         best = None
-    if best is None or best.cost() > 2 + _GOOD:
-        plain = choose_tile(TileProblem.over(loop, (READ,), (), pack))
+    if best is None or best.thread_bytes_per_byte() > 2 + _GOOD:
+        plain = choose_tile(TileProblem.for_loop(loop, (READ,), (), pack))
         boxes = [box for box in (best, plain) if box is not None]
-        best = min(boxes, key=SharedTile.cost, default=None)
+        best = min(boxes, key=SharedTile.thread_bytes_per_byte, default=None)
     return None if best is None or len(loop.axes) - len(best.axes) > DEEPEST else best
 
 
-def _squares(loop: Loop, pack: int) -> TileProblem | None:
+def _word_problem(loop: Loop, pack: int) -> TileProblem | None:
     """The problem over words of the destination."""
     *slower, last = loop.axes
     along, across = last.strides
@@ -70,10 +70,10 @@ def _squares(loop: Loop, pack: int) -> TileProblem | None:
 
 def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | None:
     """The box of up to so many axes, with shorter runs where long ones do not fit, or None."""
-    runs = _Runs(problem, deepest)
+    runs = _TileRuns(problem, deepest)
     for eighths in range(8, 0, -1):
-        box = runs.tile(eighths)
-        if box.least_bytes <= ROOMS[-1] and box.furthest < _FAR:
+        box = runs.make_tile(eighths)
+        if box.min_shared_bytes <= ROOMS[-1] and box.max_byte_distance < _FAR:
             return box
     return None
 
@@ -93,7 +93,7 @@ _ROOM, _LONGEST = 47 * 1024, 2048
 _LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
 
 
-class _Runs:
+class _TileRuns:
     """The runs of a box, and the extents that they ask for.
 
     Attributes:
@@ -117,7 +117,7 @@ class _Runs:
             self.orders[memory] = sorted(fastest_first, key=steps.__getitem__)
             self.wholes[memory] = wholes = []
             for step in steps:
-                slower = [each for each in steps if each > step]
+                slower = [other_step for other_step in steps if other_step > step]
                 grain = gcd(SECTOR, problem.alignments[memory], *slower)
                 if grain == SECTOR:
                     grain = _WARP * max(NARROWEST, width)
@@ -126,16 +126,16 @@ class _Runs:
             max([abs(step) * width for step, width in zip(a.strides, problem.widths, strict=True)])
             for a in problem.axes
         ]
-        self.longest = [max(1, _FAR // (2 * each)) for each in furthest]
+        self.longest = [max(1, _FAR // (2 * other_step)) for other_step in furthest]
 
-    def tile(self, eighths: int) -> SharedTile:
+    def make_tile(self, eighths: int) -> SharedTile:
         """The box with so many eighths of the usual bytes."""
         problem, widths = self.problem, self.problem.widths
         lines = {
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
         }
-        runs, box = dict(lines), self._box(lines, lines)
-        sides = {m: box.sides[m] for m in self.orders if box.is_contiguous(m)}
+        runs, box = dict(lines), self._make_box(lines, lines)
+        sides = {m: box.accesses[m] for m in self.orders if box.is_contiguous(m)}
         uneven = {m: SECTOR - side.grain for m, side in sides.items() if side.grain < SECTOR}
         warps = {m: max(1, _WARP * sides[m].unit // widths[m]) for m in uneven}
         for m, slack in uneven.items():
@@ -147,7 +147,7 @@ class _Runs:
         # Rows that share warps need no whole ones: boxes of one size begin the fewest sectors.
         even = any(sides[m].unit < NARROWEST for m in uneven)
         self.axes = self.deepest if uneven else USUAL
-        box = self._box(runs, lines, even)
+        box = self._make_box(runs, lines, even)
         while growing:
             # The one that begins the most sectors; a source before the destination.
             m = max(growing, key=lambda m: (uneven.get(m, 1) / (runs[m] * widths[m]), m))
@@ -155,7 +155,7 @@ class _Runs:
             if uneven and problem.axes[self.orders[m][0]].size < runs[m]:  # a run of several axes
                 step = max(warps[m], runs[m] // 2) // 4
             longer = {**runs, m: runs[m] + step}
-            larger = self._box(longer, lines, even)
+            larger = self._make_box(longer, lines, even)
             enough = longer[m] * widths[m] > _LONGEST if uneven else box.bytes >= liked
             if enough or larger.bytes > most or runs[m] * widths[m] > total:
                 growing.remove(m)
@@ -163,23 +163,25 @@ class _Runs:
                 runs, box = longer, larger
         return box
 
-    def _box(self, runs: dict[int, int], lines: dict[int, int], even: bool = False) -> SharedTile:
+    def _make_box(
+        self, runs: dict[int, int], lines: dict[int, int], even: bool = False
+    ) -> SharedTile:
         """The box of these runs, as far as there are axes for them: for lines first of all."""
         extents: dict[int, int] = {}
         for m in runs:
-            self._lengthen(extents, m, min(runs[m], lines[m]), self.deepest, 1)
+            self._lengthen_run(extents, m, min(runs[m], lines[m]), self.deepest, 1)
         for m in runs:
-            self._lengthen(extents, m, min(runs[m], lines[m]), self.deepest)
+            self._lengthen_run(extents, m, min(runs[m], lines[m]), self.deepest)
         for m in runs:
-            self._lengthen(extents, m, runs[m], self.axes)
+            self._lengthen_run(extents, m, runs[m], self.axes)
         for k, extent in extents.items() if even else ():
             size = self.problem.axes[k].size
-            evened = rounded_up(-(-size // -(-size // extent)), gcd(extent, SECTOR))
+            evened = round_up_to_multiple(-(-size // -(-size // extent)), gcd(extent, SECTOR))
             extents[k] = min(size, evened)
         axes = tuple(sorted(extents, reverse=True))
         return SharedTile(self.problem, axes, tuple([extents[k] for k in axes]))
 
-    def _lengthen(
+    def _lengthen_run(
         self, extents: dict[int, int], memory: int, run: int, most: int, first: int | None = None
     ) -> None:
         """Lengthen the run of a memory to about so many elements, along its first axes."""
@@ -189,8 +191,8 @@ class _Runs:
                 return
             size, extent = self.problem.axes[k].size, -(-run // done)
             if extent < size:
-                whole = min(self._whole(extents, k), 1 << extent.bit_length() - 1)
-                extent = rounded_up(extent, whole)
+                whole = min(self._extent_multiple(extents, k), 1 << extent.bit_length() - 1)
+                extent = round_up_to_multiple(extent, whole)
             if 0 < size - extent < extent // 8:
                 extent = size  # rather than boxes of little
             extents[k] = max(extents.get(k, 1), min(size, self.longest[k], extent))
@@ -198,13 +200,13 @@ class _Runs:
             if extents[k] < size or done >= run:
                 return
 
-    def _whole(self, extents: dict[int, int], k: int) -> int:
+    def _extent_multiple(self, extents: dict[int, int], k: int) -> int:
         """Return the step of an extent, for all memories whose run goes on along this axis."""
-        found = 1
+        multiple = 1
         for memory, order in self.orders.items():
-            for each in order:
-                if each == k:
-                    found = max(found, self.wholes[memory][k])
-                if extents.get(each) != self.problem.axes[each].size:
+            for other in order:
+                if other == k:
+                    multiple = max(multiple, self.wholes[memory][k])
+                if extents.get(other) != self.problem.axes[other].size:
                     break
-        return found
+        return multiple

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tensorlayout.cuda.engine.launch import BLOCK, THREADS, WIDEST
 from tensorlayout.cuda.engine.memory import SECTOR
-from tensorlayout.cuda.engine.sectors import narrowness
+from tensorlayout.cuda.engine.sectors import narrow_access_cost
 from tensorlayout.cuda.engine.shared_tiles import (
     DEEPEST,
     NARROWEST,
@@ -21,9 +21,9 @@ from tensorlayout.cuda.engine.shared_tiles import (
     WRITE,
     TileAccess,
     TileProblem,
-    rounded_up,
+    round_up_to_multiple,
 )
-from tensorlayout.cuda.engine.structs import divisor32, struct
+from tensorlayout.cuda.engine.structs import divisor32_struct, struct_type
 from tensorlayout.layout import Axis
 from tensorlayout.support.interning import cached_property
 
@@ -37,7 +37,7 @@ _DEEP = 0.1
 _SHARED_BANKS = 128  # bytes that one wavefront brings
 
 
-class Places(NamedTuple):
+class SharedMemoryOffsets(NamedTuple):
     """Where everything begins in shared memory, in bytes, by the numbers of memories.
 
     Attributes:
@@ -80,9 +80,9 @@ class SharedTile:
         return self.elements * self.problem.staged_bytes
 
     @property
-    def furthest(self) -> int:
+    def max_byte_distance(self) -> int:
         """Bytes from its first place to the last, in the memory where that is most."""
-        pairs = list(zip(self._members, self.extents, strict=True))
+        pairs = list(zip(self._tiled_axes, self.extents, strict=True))
         return max(
             width * sum([abs(axis.strides[m]) * (n - 1) for axis, n in pairs])
             for m, width in enumerate(self.problem.widths)
@@ -90,60 +90,60 @@ class SharedTile:
 
     def is_contiguous(self, memory: int) -> bool:
         """Return whether the fastest axis of a memory has no gaps."""
-        return min([abs(a.strides[memory]) for a in self._members if a.strides[memory]]) == 1
+        return min([abs(a.strides[memory]) for a in self._tiled_axes if a.strides[memory]]) == 1
 
     @property
-    def turns(self) -> tuple[int, ...]:
+    def bank_rotations(self) -> tuple[int, ...]:
         """With which column of a square each quarter of a warp begins, for other banks than others.
 
         Columns are one bank apart, and so are the rows of a warp that has several.
         """
-        lanes, columns = self._shortest_row(READ), NARROWEST // self.problem.widths[READ]
+        lanes, columns = self._threads_of_shortest_row(READ), NARROWEST // self.problem.widths[READ]
         row = lanes if 32 % lanes == 0 else 32
         return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
     def spare_rows(self, memory: int) -> int:
         """Rows of the last threads' turn that the box may not have, in the table of a side."""
-        return 2 + BLOCK // self._shortest_row(memory)
+        return 2 + BLOCK // self._threads_of_shortest_row(memory)
 
-    def _shortest_row(self, memory: int) -> int:
+    def _threads_of_shortest_row(self, memory: int) -> int:
         """Threads of a row, in a box that ends early."""
-        side, width = self.sides[memory], self.problem.widths[memory]
-        return side.row(min(side.lengths) * width // side.unit)
+        side, width = self.accesses[memory], self.problem.widths[memory]
+        return side.threads_per_row(min(side.lengths) * width // side.unit)
 
-    def period(self, memory: int) -> int:
+    def pattern_period(self, memory: int) -> int:
         """After how many elements of a run, in whole accesses, places in the tile repeat."""
-        side = self.sides[memory]
-        inner = self.inner(side.order, side.run)
+        side = self.accesses[memory]
+        inner = self.inner_run_elements(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
 
     @property
-    def counts(self) -> tuple[int, ...]:
+    def box_counts(self) -> tuple[int, ...]:
         """How many boxes there are along each axis."""
-        pairs = zip(self._members, self.extents, strict=True)
+        pairs = zip(self._tiled_axes, self.extents, strict=True)
         return tuple([-(-axis.size // extent) for axis, extent in pairs])
 
     @property
-    def blocks(self) -> int:
+    def block_count(self) -> int:
         """How many boxes there are."""
         others = [a.size for k, a in enumerate(self.problem.axes) if k not in self.axes]
-        return prod(self.counts) * prod(others)
+        return prod(self.box_counts) * prod(others)
 
     @property
-    def _members(self) -> list[Axis]:
+    def _tiled_axes(self) -> list[Axis]:
         return [self.problem.axes[k] for k in self.axes]
 
     @cached_property
-    def sides(self) -> dict[int, TileAccess]:
+    def accesses(self) -> dict[int, TileAccess]:
         """How the destination and the staged memories are walked."""
-        return {memory: self._side(memory) for memory in (WRITE, *self.problem.staged)}
+        return {memory: self._access_of_memory(memory) for memory in (WRITE, *self.problem.staged)}
 
-    def _side(self, memory: int) -> TileAccess:
-        members, width = self._members, self.problem.widths[memory]
+    def _access_of_memory(self, memory: int) -> TileAccess:
+        members, width = self._tiled_axes, self.problem.widths[memory]
         steps = [axis.strides[memory] for axis in members]
         order = tuple(sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k]))))
         if abs(steps[order[0]]) != 1:
-            return TileAccess(order, 1, width, self._lengths(memory, order, 1))
+            return TileAccess(order, 1, width, self._run_lengths(memory, order, 1))
         run = 1
         while run < len(order):
             last, following = order[run - 1], order[run]
@@ -151,17 +151,17 @@ class SharedTile:
             if not whole or abs(steps[following]) != abs(steps[last]) * members[last].size:
                 break
             run += 1
-        first_rows = self._grain(memory, order, run)
+        first_rows = self._row_alignment(memory, order, run)
         step = abs(steps[order[run]]) * width if run < len(order) else 0
         grain = gcd(first_rows, step)
-        inner, last = self.inner(order, run) * width, order[run - 1]
-        unit = self.problem.unit(memory)
-        lengths = self._lengths(memory, order, run)
+        inner, last = self.inner_run_elements(order, run) * width, order[run - 1]
+        unit = self.problem.access_bytes(memory)
+        lengths = self._run_lengths(memory, order, run)
         fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
         beside = self.problem.beside if memory == WRITE else ()
-        if not fits or not all(self._fits_beside(each, order, run) for each in beside):
+        if not fits or not all(self._can_read_in_packs(other, order, run) for other in beside):
             unit = width
-        if unit > width and not self._whole_packs(order, unit // width):
+        if unit > width and not self._has_whole_packs(order, unit // width):
             unit = width
         sector = max(1, SECTOR // unit)
         walked = (order, run, unit, lengths, grain, sector)
@@ -169,26 +169,26 @@ class SharedTile:
         if unit < NARROWEST and len(order) == run + 1:
             slack = (SECTOR - first_rows) // unit
             together = TileAccess(*walked, True, step // unit % sector, slack)
-            if slack <= together.row(lengths[1] * width // unit):
+            if slack <= together.threads_per_row(lengths[1] * width // unit):
                 shifted = together
         length = lengths[0] * width // unit
-        if length >= _LEAST_BUSY * shifted.row(length):
+        if length >= _LEAST_BUSY * shifted.threads_per_row(length):
             return shifted
         return TileAccess(order, run, unit, lengths, grain)
 
-    def _lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
+    def _run_lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
         """Elements of a run; and of one in the last box along its last axis.
 
         If all axes of a bounded dimension are in the run, it is the slowest part of it, and it runs
         forwards, then the run ends where the dimension does.
         """
         last = order[run - 1]
-        axis, extent = self._members[last], self.extents[last]
-        inner = self.inner(order, run)
+        axis, extent = self._tiled_axes[last], self.extents[last]
+        inner = self.inner_run_elements(order, run)
         ends = [inner * (axis.size % extent or extent)]
         for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
             bounded = [k for k in order[:run] if weights[self.axes[k]]]
-            if any(self._members[k].strides[memory] < 0 for k in bounded):
+            if any(self._tiled_axes[k].strides[memory] < 0 for k in bounded):
                 continue
             steps = [weights[self.axes[k]] for k in bounded]
             whole = len(bounded) == sum([weight != 0 for weight in weights])
@@ -197,20 +197,20 @@ class SharedTile:
             sizes = [self.extents[k] for k in bounded]
             if steps != [steps[0] * prod(sizes[:k]) for k in range(len(steps))] or steps[0] < 0:
                 continue
-            start = (self.counts[last] - 1) * extent * steps[-1]
+            start = (self.box_counts[last] - 1) * extent * steps[-1]
             left = (bound.written if memory == WRITE else bound.size) - start
             if left > 0:  # else all of the last box is padding
                 faster = prod([self.extents[k] for k in order[: run - len(bounded)]])
                 ends.append(faster * -(-left // steps[0]))
         early = min(ends)
-        return inner * extent if self.counts[last] > 1 else early, early
+        return inner * extent if self.box_counts[last] > 1 else early, early
 
-    def _whole_packs(self, order: Sequence[int], pack: int) -> bool:
+    def _has_whole_packs(self, order: Sequence[int], pack: int) -> bool:
         """Return whether all of a pack is inside its bounds, or none."""
         if not self.problem.bounds:
             return True
         for k in order:
-            taken = gcd(pack, self.extents[k], self._members[k].size)
+            taken = gcd(pack, self.extents[k], self._tiled_axes[k].size)
             for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
                 if bound.pack_divisor(weights[self.axes[k]]) % taken:
                     return False
@@ -219,9 +219,9 @@ class SharedTile:
                 break
         return pack == 1
 
-    def _fits_beside(self, memory: int, order: Sequence[int], run: int) -> bool:
+    def _can_read_in_packs(self, memory: int, order: Sequence[int], run: int) -> bool:
         """Return whether what is read beside the destination can be read in its packs."""
-        steps = [self._members[k].strides for k in order[: run + 1]]
+        steps = [self._tiled_axes[k].strides for k in order[: run + 1]]
         if not any(step[memory] for step in steps[:run]):
             return True  # one value for the whole run
         follows = all(step[memory] == step[WRITE] for step in steps[:run])
@@ -229,16 +229,17 @@ class SharedTile:
         rows = steps[run][memory] * width if run < len(order) else 0
         return (
             follows
-            and gcd(self._grain(memory, order, run), rows) % (self.problem.pack * width) == 0
+            and gcd(self._row_alignment(memory, order, run), rows) % (self.problem.pack * width)
+            == 0
         )
 
-    def inner(self, order: Sequence[int], run: int) -> int:
+    def inner_run_elements(self, order: Sequence[int], run: int) -> int:
         """Elements of a run along all its axes but the last."""
         return prod([self.extents[k] for k in order[: run - 1]])
 
-    def _grain(self, memory: int, order: Sequence[int], run: int) -> int:
+    def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
         """What divides the addresses, in bytes, at which the first rows of planes begin."""
-        problem, members = self.problem, self._members
+        problem, members = self.problem, self._tiled_axes
         within = {self.axes[k] for k in order[: run + 1]}
         steps = [a.strides[memory] for k, a in enumerate(problem.axes) if k not in within]
         for k in (order[run - 1], *order[run : run + 1]):
@@ -253,30 +254,30 @@ class SharedTile:
     # ---- Shared memory, and the cost
 
     @property
-    def least_bytes(self) -> int:
+    def min_shared_bytes(self) -> int:
         """Bytes of shared memory, with little left free in tiles."""
-        return self._tables.end + self.bytes + self.bytes // 128
+        return self._table_offsets.end + self.bytes + self.bytes // 128
 
     @cached_property
-    def _tables(self) -> Places:
+    def _table_offsets(self) -> SharedMemoryOffsets:
         """Return where tables begin, in bytes behind the tiles, and with `end` the bytes of all."""
         tables, followers, end = {}, {}, 0
         elements = {
             m: self.elements // prod([self.extents[k] for k in side.order[: side.run]])
-            for m, side in self.sides.items()
+            for m, side in self.accesses.items()
         }
         for memory, rows in elements.items():
-            period = self.period(memory)
-            at = end + rounded_up(8 * (rows + self.spare_rows(memory)), WIDEST)
+            period = self.pattern_period(memory)
+            at = end + round_up_to_multiple(8 * (rows + self.spare_rows(memory)), WIDEST)
             tables[memory] = end, at
-            end = at + rounded_up(2 * period if period > 1 else 0, WIDEST)
+            end = at + round_up_to_multiple(2 * period if period > 1 else 0, WIDEST)
         for memory in self.problem.followers:
-            at = end + rounded_up(4 * elements[WRITE], WIDEST)
+            at = end + round_up_to_multiple(4 * elements[WRITE], WIDEST)
             followers[memory] = end, at
-            end = at + rounded_up(4 * self.period(WRITE), WIDEST)
-        return Places({}, tables, followers, end + WIDEST * len(self.problem.staged))
+            end = at + round_up_to_multiple(4 * self.pattern_period(WRITE), WIDEST)
+        return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
-    def cost(self) -> float:
+    def thread_bytes_per_byte(self) -> float:
         """Bytes of threads per byte on all sides."""
         memories = (WRITE, *self.problem.staged)
         widths = [self.problem.tile_width(memory) for memory in memories]
@@ -286,58 +287,65 @@ class SharedTile:
 
     def side_cost(self, memory: int) -> float:
         """Bytes that threads could move, and sectors begun by rows, per byte of the box."""
-        side, width = self.sides[memory], self.problem.widths[memory]
-        step = abs(self._members[side.order[0]].strides[memory])
+        side, width = self.accesses[memory], self.problem.widths[memory]
+        step = abs(self._tiled_axes[side.order[0]].strides[memory])
         if step != 1:
             return min(SECTOR, step * width) / width
         whole, early = side.lengths
-        further = self.counts[side.order[side.run - 1]] - 1
-        row = side.row(whole * width // side.unit)
-        threads = further * row + side.row(early * width // side.unit)
+        further = self.box_counts[side.order[side.run - 1]] - 1
+        row = side.threads_per_row(whole * width // side.unit)
+        threads = further * row + side.threads_per_row(early * width // side.unit)
         begun = 0
         if side.together or side.sector == 1:
             # Each row may begin inside a sector; each access, if threads are not shifted.
             accesses = max(1, row // 32) if side.sector == 1 and side.unit < SECTOR else 1
             begun = (SECTOR - side.grain) * (further + 1) * accesses
         bytes_of_rows = (further * whole + early) * width
-        return narrowness(side.unit) + (threads * side.unit + begun) / bytes_of_rows
+        return narrow_access_cost(side.unit) + (threads * side.unit + begun) / bytes_of_rows
 
     @cached_property
-    def pitches(self) -> dict[int, tuple[int, ...]]:
+    def tile_strides(self) -> dict[int, tuple[int, ...]]:
         """Strides of the box's axes in each tile."""
-        limit = next(room for room in ROOMS if room >= self.least_bytes)
-        times = (limit - self._tables.end) / self.bytes  # by which tiles may grow
-        return {memory: self._pitches(memory, times) for memory in self.problem.staged}
+        limit = next(room for room in ROOMS if room >= self.min_shared_bytes)
+        times = (limit - self._table_offsets.end) / self.bytes  # by which tiles may grow
+        return {
+            memory: self._conflict_free_strides(memory, times) for memory in self.problem.staged
+        }
 
-    def _pitches(self, memory: int, times: float) -> tuple[int, ...]:
+    def _conflict_free_strides(self, memory: int, times: float) -> tuple[int, ...]:
         """Strides in one tile: the first ones for which the first warps find no bank taken.
 
         Elements are left free behind the fastest axes of one of both sides.
         """
         width = self.problem.tile_width(memory)
         best, least = tuple[int, ...](), inf
-        wavefronts = [*self._wavefronts(memory, memory), *self._wavefronts(WRITE, memory)]
-        sides = self.sides[memory], self.sides[WRITE]
+        wavefronts = [
+            *self._indices_by_wavefront(memory, memory),
+            *self._indices_by_wavefront(WRITE, memory),
+        ]
+        sides = self.accesses[memory], self.accesses[WRITE]
         for side, other in (sides, sides[::-1]):
             for behind in dict.fromkeys((side.run, 1)):
                 run = side.order[:behind]
                 order = run + tuple([k for k in other.order if k not in run])
-                for spare in _spares(prod([self.extents[k] for k in order[:behind]]), width):
-                    pitches = self._pitched(order, behind, spare)
-                    if spare and self._reach(pitches) > times * self.elements:
+                for spare in _padding_candidates(
+                    prod([self.extents[k] for k in order[:behind]]), width
+                ):
+                    pitches = self._padded_strides(order, behind, spare)
+                    if spare and self._tile_extent(pitches) > times * self.elements:
                         break
-                    found = 0
+                    conflicts = 0
                     for lanes in wavefronts:
-                        found += _conflicts(lanes, pitches, width)
-                        if found >= least:
+                        conflicts += _count_bank_conflicts(lanes, pitches, width)
+                        if conflicts >= least:
                             break
                     else:
-                        best, least = pitches, found
+                        best, least = pitches, conflicts
                     if least == 0:
                         return best
         return best
 
-    def _pitched(self, order: Sequence[int], behind: int, spare: int) -> tuple[int, ...]:
+    def _padded_strides(self, order: Sequence[int], behind: int, spare: int) -> tuple[int, ...]:
         """Strides in this order, with elements left free behind so many axes."""
         pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
@@ -347,16 +355,19 @@ class SharedTile:
             step *= self.extents[k]
         return tuple(pitches)
 
-    def _reach(self, pitches: Sequence[int]) -> int:
+    def _tile_extent(self, pitches: Sequence[int]) -> int:
         """Return the number of elements of a tile, those that are left free included."""
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
-    def _wavefronts(self, side: int, memory: int) -> Iterator[list[list[int]]]:
+    def _indices_by_wavefront(self, side: int, memory: int) -> Iterator[list[list[int]]]:
         """The indices in the box of what lanes touch at once, in the first two warps of a side."""
         # A wavefront serves as many lanes as have elements in one row of banks.
-        access, lanes = self.sides[side], min(32, _SHARED_BANKS // self.problem.tile_width(memory))
+        access, lanes = (
+            self.accesses[side],
+            min(32, _SHARED_BANKS // self.problem.tile_width(memory)),
+        )
         per = access.unit // self.problem.widths[side]
-        turns = self.turns if self.problem.across and side == READ else (0,) * 4
+        turns = self.bank_rotations if self.problem.across and side == READ else (0,) * 4
         # Of an access, two elements are enough to look at.
         for begin, j in product(range(0, 64, lanes), range(min(per, 2))):
             touched = []
@@ -369,86 +380,91 @@ class SharedTile:
             yield touched
 
     @property
-    def room(self) -> int:
+    def shared_bytes(self) -> int:
         """The bytes of shared memory that a block takes, one of `ROOMS`."""
-        return next(room for room in ROOMS if room >= self.places.end)
+        return next(room for room in ROOMS if room >= self.memory_offsets.end)
 
     @cached_property
-    def places(self) -> Places:
+    def memory_offsets(self) -> SharedMemoryOffsets:
         """Where everything begins in shared memory."""
-        tiles, end, behind = {}, 0, self._tables
-        for memory, pitches in self.pitches.items():
+        tiles, end, behind = {}, 0, self._table_offsets
+        for memory, pitches in self.tile_strides.items():
             tiles[memory] = end
-            end += rounded_up(self._reach(pitches) * self.problem.tile_width(memory), WIDEST)
+            end += round_up_to_multiple(
+                self._tile_extent(pitches) * self.problem.tile_width(memory), WIDEST
+            )
         tables, followers = (
-            {memory: (end + rows, end + places) for memory, (rows, places) in each.items()}
-            for each in (behind.tables, behind.followers)
+            {memory: (end + rows, end + places) for memory, (rows, places) in table.items()}
+            for table in (behind.tables, behind.followers)
         )
-        return Places(tiles, tables, followers, end + behind.end)
+        return SharedMemoryOffsets(tiles, tables, followers, end + behind.end)
 
     # ---- Structs of ``kernels/include/tiles.cuh``
 
-    def pack_boxes(self, made: Any) -> None:
+    def fill_boxes_struct(self, boxes: Any) -> None:
         """Pack into ``Boxes`` which box each block has.
 
         Indices of bounded dimensions are as further memories. The last box along an axis of such a
         dimension counts as one that ends early: its rows may.
         """
         problem = self.problem
-        made.rank = len(self.axes)
+        boxes.rank = len(self.axes)
         for d, (k, extent, count) in enumerate(
-            zip(self.axes, self.extents, self.counts, strict=True)
+            zip(self.axes, self.extents, self.box_counts, strict=True)
         ):
             axis = problem.axes[k]
-            weights = [each[k] for each in problem.weights]
-            made.boxes[d] = divisor32(count)
-            made.extent[0][d] = divisor32(extent)
-            made.extent[1][d] = divisor32(axis.size % extent or extent)
-            made.uneven |= (axis.size % extent != 0 or any(weights)) << d
+            weights = [memory_weights[k] for memory_weights in problem.weights]
+            boxes.boxes[d] = divisor32_struct(count)
+            boxes.extent[0][d] = divisor32_struct(extent)
+            boxes.extent[1][d] = divisor32_struct(axis.size % extent or extent)
+            boxes.uneven |= (axis.size % extent != 0 or any(weights)) << d
             for memory, stride in enumerate((*axis.strides, *weights)):
-                made.step[memory][d] = stride * extent
-                made.stride[memory][d] = stride if extent > 1 and abs(stride) < 2**31 else 0
+                boxes.step[memory][d] = stride * extent
+                boxes.stride[memory][d] = stride if extent > 1 and abs(stride) < 2**31 else 0
         outer = [k for k in range(len(problem.axes)) if k not in self.axes][::-1]
-        made.outer_rank = len(outer)
+        boxes.outer_rank = len(outer)
         for d, k in enumerate(outer):
-            made.outer_size[d] = divisor32(problem.axes[k].size)
-            strides = *problem.axes[k].strides, *[each[k] for each in problem.weights]
+            boxes.outer_size[d] = divisor32_struct(problem.axes[k].size)
+            strides = (
+                *problem.axes[k].strides,
+                *[memory_weights[k] for memory_weights in problem.weights],
+            )
             for memory, stride in enumerate(strides):
-                made.outer[memory][d] = stride
+                boxes.outer[memory][d] = stride
 
     def side_struct(self, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
         """Return the walk over one memory, and its tile of these pitches, or the source's."""
-        side, width = self.sides[memory], self.problem.widths[memory]
+        side, width = self.accesses[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
-        period, last = self.period(memory), order[run - 1]
-        made = struct("include/tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1)
-        made.sector, made.together = side.sector, side.together
-        made.dimension[: len(order)] = order
-        made.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
+        period, last = self.pattern_period(memory), order[run - 1]
+        structure = struct_type("include/tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1)
+        structure.sector, structure.together = side.sector, side.together
+        structure.dimension[: len(order)] = order
+        structure.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
         # Along a run of several dimensions, the first is contiguous.
-        made.step = abs(strides[order[0]]) * side.unit
-        step = pitches[last] * max(1, period // self.inner(order, run))
-        made.tile_step = -step if strides[last] < 0 else step
-        made.period = small_divisor(max(2, period))
-        made.rows, made.places = self.places.tables[memory]
-        made.spare = self.spare_rows(memory)
+        structure.step = abs(strides[order[0]]) * side.unit
+        step = pitches[last] * max(1, period // self.inner_run_elements(order, run))
+        structure.tile_step = -step if strides[last] < 0 else step
+        structure.period = small_divisor_struct(max(2, period))
+        structure.rows, structure.places = self.memory_offsets.tables[memory]
+        structure.spare = self.spare_rows(memory)
         for k, length in enumerate(side.lengths):
-            made.length[k] = accesses = length * width // side.unit
-            made.row[k] = small_divisor(side.row(accesses))
-        return made
+            structure.length[k] = accesses = length * width // side.unit
+            structure.row[k] = small_divisor_struct(side.threads_per_row(accesses))
+        return structure
 
 
-def small_divisor(number: int) -> Any:
+def small_divisor_struct(number: int) -> Any:
     """The constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
 
-    >>> 100 * small_divisor(7).magic >> 32
+    >>> 100 * small_divisor_struct(7).magic >> 32
     14
     """
-    return struct("include/tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
+    return struct_type("include/tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
 
 
-def _spares(size: int, width: int) -> list[int]:
+def _padding_candidates(size: int, width: int) -> list[int]:
     """Numbers of elements to leave free behind so many, the fewest first.
 
     Rows then begin one bank apart, or as many banks as the lanes that share a row leave between.
@@ -458,7 +474,7 @@ def _spares(size: int, width: int) -> list[int]:
     return sorted({0, *spares})
 
 
-def _conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
+def _count_bank_conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
     """Count the wavefronts beyond the first that lanes need; each brings one word of a bank."""
     words = {sum(map(mul, index, pitches)) * width // max(width, NARROWEST) for index in indices}
     banks = [word % len(indices) for word in words]

@@ -101,35 +101,35 @@ _VECTOR_NORM = Library("vector_norm", _FLOATS, matrices.vector_norm_result)
 
 
 class EigResult(NamedTuple):
-    """What `eig` finds."""
+    """Result of `eig`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
-    """What `eigh` finds."""
+    """Result of `eigh`."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
-    """What `qr` finds."""
+    """Result of `qr`."""
 
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` finds."""
+    """Result of `slogdet`."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
-    """What `svd` finds."""
+    """Result of `svd`."""
 
     U: Tensor
     S: Tensor

@@ -71,7 +71,7 @@ _RUN = 128
 
 
 def compile_allocating(plan: FusePlan) -> Run | None:
-    """What works a small result out step by step, or reduces; None for the rest."""
+    """Compile a small fused result step by step, or a reduction; None for other plans."""
     if plan.has_tiles and not plan.is_contiguous_loop:
         return None
     if plan.reduction is not None:
@@ -186,7 +186,7 @@ def _should_run_in_blocks(plan: FusePlan) -> bool:
 
 
 def _is_position_independent(step: Plan, result: Layout) -> bool:
-    """Whether a step gives the same bits wherever its operands are, in blocks of `result`."""
+    """Return True if a step gives the same bits in any block of `result`."""
     if _has_exact_result(step):
         return True
     assert isinstance(step, ElementwisePlan), "copies are sure"

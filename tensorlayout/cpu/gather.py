@@ -267,7 +267,7 @@ class IndexRuns:
         ).reshape(-1)
 
     def slot_function(self, positions: Positions, row_length: int = 1) -> Callable[[Cut], Array]:
-        """What gives the slots of a cut of the runs: of elements, or of the rows of the runs."""
+        """Return a function from a slice of runs to the slots of elements, or of rows of runs."""
         outer = self.slot_offsets(self.outer)[:, None, None]
         inner = self.slot_offsets(self.inner if row_length == 1 else self.dims_before_row)[
             None, None, :
@@ -331,7 +331,7 @@ class IndexRuns:
 
 
 def row_dtype(array: Array, count: int) -> np.dtype[Any]:
-    """What holds `count` elements of an array as one that NumPy only moves."""
+    """Return a dtype of `count` elements together, which NumPy moves as one."""
     return np.dtype((np.void, count * array.itemsize)) if count > 1 else array.dtype
 
 

@@ -34,7 +34,7 @@ def compile_join(plan: JoinPlan) -> Write:
 
 
 def compile_allocating(plan: JoinPlan) -> Run | None:
-    """What joins few row-major elements of one dtype in one call of NumPy's; None for the rest."""
+    """Compile a join of few row-major elements of one dtype to one NumPy call; None for others."""
     spec, axis, new = plan.result, plan.axis, object.__new__
     alike = all(s.dtype == spec.dtype and s.layout.is_row_major for s in plan.sources)
     if not (alike and spec.layout.is_row_major) or spec.layout.size > _FEW:

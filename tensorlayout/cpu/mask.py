@@ -1,4 +1,4 @@
-"""Where a tensor is true, or not zero: reads, writes and the positions themselves."""
+"""Masks: reads and writes where a tensor is true, and the positions of non-zero elements."""
 
 from __future__ import annotations
 

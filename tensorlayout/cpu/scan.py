@@ -58,7 +58,7 @@ def compile_scan(plan: ScanPlan) -> Write:
 
 
 def compile_allocating(plan: ScanPlan) -> Run | None:
-    """What scans few row-major elements by NumPy's own function; None for the rest."""
+    """Compile a scan of few row-major elements to NumPy's function; None for other scans."""
     layout, spec, copy, new = plan.source.layout, plan.result, quiet.copy, object.__new__
     dtype, wide, dim = spec.dtype, accumulator_dtype(spec.dtype), plan.dim
     few = 0 < layout.size <= SMALL and spec.layout.nbytes(dtype) <= UNALIGNED

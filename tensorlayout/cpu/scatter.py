@@ -98,7 +98,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
 
 
 def value_as_array(name: str, x: Tensor, value: Any) -> Array:
-    """What is to be written, in the dtype of `x`."""
+    """Return the value to write as an array in the dtype of `x`."""
     if not isinstance(value, Tensor):
         return scalar_as_array(name, x.dtype, value)
     return convert_array(value.memory, x.dtype)

@@ -93,7 +93,7 @@ class FusedChain:
 
     @property
     def scalar_capacity(self) -> int:
-        """How many numbers a struct has room for: C++ has no arrays of none."""
+        """Return the number of scalars in the struct, at least 1: C++ has no empty arrays."""
         return max(1, len(self.numbers))
 
     @property
@@ -309,7 +309,7 @@ def _read_mode(operand: Layout, result: Layout) -> str | None:
 def _plan_fused_reduction(
     plan: FusePlan, reduction: ReducePlan, chain: FusedChain, reads: OperandReads
 ) -> Launches:
-    """How to reduce what a chain makes, as it would be reduced in memory of its own."""
+    """Plan the reduction of a fused chain, with the bits of a separate reduction."""
     macros = (*chain.kernel_macros, ("READ", ", ".join(map(str, reads.modes))))
     chained = reduce.FusedSource(macros, reads.firsts, chain.scalar_capacity, reads.axes)
     reduction_launches = reduce.plan_reduce(reduction, SECTOR, chained)

@@ -119,7 +119,7 @@ class IndexLoop:
 
     @property
     def inner_count(self) -> int:
-        """How many elements there are behind the dimensions of the positions."""
+        """Number of elements behind the dimensions of the positions."""
         behind = takewhile(lambda axis: axis.tag != OF_POSITIONS, reversed(self.loop.axes))
         return prod([axis.size for axis in behind])
 
@@ -171,7 +171,7 @@ def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: i
 def factor_common_step(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
-    """What steps share, the steps without it; of their offsets from 0 up the first, and all."""
+    """Return the steps' common factor, the reduced steps, and the first and number of offsets."""
     unit = gcd(*steps) or 1
     scaled_steps = tuple([step // unit for step in steps])
     reached = [max(n - 1, 0) * step for n, step in zip(extents, scaled_steps, strict=True)]
@@ -294,7 +294,7 @@ def make_index_launch(
 
 @dataclass(frozen=True, slots=True)
 class LinearizedPositions:
-    """What is done to positions before elements are moved."""
+    """Positions combined to one linear position for each element."""
 
     launches: Launches  # make tensors of positions fewer, or only check them
     remaining: tuple[PositionTensor, ...]  # for one launch; none where nothing is moved

@@ -40,7 +40,7 @@ RANKS = (1, 2, 3)
 
 
 class _WholeTensor(NamedTuple):
-    """What inputs are parts of along an axis."""
+    """The whole tensor whose parts along an axis are the inputs."""
 
     layout: Layout
     axis: int
@@ -67,7 +67,7 @@ def plan_join(
     *,
     is_split: bool = False,
 ) -> Launches:
-    """How to copy all inputs into their parts of the result, which begin at `starts`.
+    """Plan copies of all inputs into their parts of the result, which begin at `starts`.
 
     Or, where it `splits`, the parts of the result into the inputs. The result is the first memory
     of the call, of a split the last. One launch for all inputs that are aligned alike, up to the
@@ -277,7 +277,7 @@ def compile_split(plan: SplitPlan) -> Write:
 def _make_join_writer(
     spec: TensorSpec, axis: int, layouts: list[Layout], starts: list[int], *, is_split: bool = False
 ) -> Write:
-    """What joins tensors of these layouts, or takes the one of `spec` apart."""
+    """Return a function that joins tensors of these layouts, or splits the one of `spec`."""
     part_slice = slice(0, -1) if is_split else slice(1, None)
 
     def plan_launches(alignments: tuple[int, ...]) -> Launches:

@@ -1,4 +1,4 @@
-"""Where a tensor is true, or not zero: reads, writes, and the positions themselves.
+"""Masks: reads and writes where a tensor is true, and the positions of non-zero elements.
 
 How many elements a mask selects is data: the host waits for that number once where the shape of the
 result, or the right shape of the values, depends on it.
@@ -123,7 +123,7 @@ def compile_masked(plan: MaskedPlan) -> Write:
 
 
 def _value_fits_any_count(plan: MaskedPlan) -> bool:
-    """Whether the value is the same for all that is selected, whatever the number of that."""
+    """Return True if one value is written to all selected elements, however many there are."""
     try:
         check_value_broadcasts(plan.value, plan.index_map.result_shape(plan.seen.layout, (1,)))
     except ValueError:
@@ -244,7 +244,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 class _MaskSelection:
-    """How a mask over dimensions of a tensor, the indexed ones, is counted and read."""
+    """Counting and reading of a mask over the indexed dimensions of a tensor."""
 
     def __init__(self, source: TensorSpec, index_map: IndexMap, mask: Layout) -> None:
         first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
@@ -287,7 +287,7 @@ def _int64_vector_spec(count: int, device: Device) -> TensorSpec:
 def _make_mask_counter(
     mask: TensorSpec, steps: tuple[int, ...]
 ) -> Callable[[Tensor], tuple[int, Any]]:
-    """What counts the true elements of a mask: how many, and before each chunk."""
+    """Return a function that counts the true elements of a mask, in all and before each chunk."""
     chunks = -(-mask.layout.size // CHUNK)
     if not chunks:
         return lambda mask_tensor: (0, None)
@@ -318,7 +318,7 @@ def _make_mask_writer(
     following_launches: tuple[Launch, ...] = (),
     **shape: Any,
 ) -> Write:
-    """What launches over a mask of this spec, and steps through a second memory by `steps`.
+    """Return a function that launches over a mask and walks a second memory by `steps`.
 
     `base` is added to positions; `first`: **bytes** to the first element of the source; `memories`:
     those that the kernel points to; `then`: launches that follow.

@@ -230,7 +230,7 @@ def batch_axes(first: Layout, second: Layout) -> list[Axis]:
 
 
 def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
-    """Which operands, stacks of matrices, BLAS cannot be told of as they lie."""
+    """Return for each operand, a stack of matrices, whether BLAS cannot express its strides."""
     many = prod(sorted(axis.size for axis in batch_axes(first, second))[:-1]) > CALLS
     one, other = (
         blas_matrix(x) is None

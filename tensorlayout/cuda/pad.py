@@ -94,7 +94,7 @@ def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
 
 
 def _row_pack_range(loop: Loop) -> tuple[int, int]:
-    """Where in a row packs of 16 bytes begin, and how many there are; 0 unless they are most."""
+    """Return the first pack of 16 bytes in a row and their number; 0 unless most of it is packs."""
     *slower, last = loop.axes
     times = WIDEST // loop.width
     steps = [step * loop.width for axis in slower for step in axis.strides]

@@ -211,7 +211,7 @@ def _block_axes(
     order_layout: Layout,
     place_step: int,
 ) -> list[Axis]:
-    """What is walked, in the order of a layout: blocks, and in each of them every `step`-th place.
+    """Return the axes of a walk over blocks and, in each block, every `place_step`-th element.
 
     Strides in two memories of elements, `specs`, in that of scales, and in the numbers of places
     along the dimension of blocks. These are 0 where all blocks are whole: none has to ask then, and
@@ -235,7 +235,7 @@ def _block_axes(
 def _pack_length(
     aligned_specs: Sequence[tuple[TensorSpec, int]], dim: int, min_length: int, max_length: int
 ) -> int:
-    """How many elements along `dim` a thread moves at once: as many as wanted, or the least."""
+    """Return how many elements along `dim` a thread moves at once."""
     for spec, alignment in aligned_specs:
         layout, octets = spec.layout, max_length * _storage_bits(spec) // 8
         others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]

@@ -74,7 +74,7 @@ _ScanWork = tuple[dict[str, Any], int, int]
 
 
 def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | None:
-    """How to write the running sums or products; None where there is nothing to write.
+    """Plan running sums or products; None if there is nothing to write.
 
     One way for all `alignments`. Elements are visited in the order of the source. Few and long
     lines are cut into chunks, whose totals a launch before leaves in scratch memory.
@@ -216,11 +216,11 @@ def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
 def _shared_memory_pitch(
     candidates: Iterable[int], length: int, inner: int, total_bytes: int
 ) -> int:
-    """How far lines are apart in shared memory, so that a warp meets in the fewest banks."""
+    """Return the pitch of lines in shared memory with the fewest bank conflicts."""
     lanes, words = min(32, 128 // total_bytes), total_bytes // 4
 
     def count_wavefronts(pitch: int) -> int:
-        """Those in which some warps store elements that follow each other in memory."""
+        """Count the wavefronts in which warps store consecutive elements."""
         total = 0
         for first in range(0, 4 * 32, lanes):
             banks = [0] * 32

@@ -101,7 +101,7 @@ def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
 
 
 def compile_dtype_cast(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
-    """What values written to elements of `dtype` become, and what copies them if need be."""
+    """Return the spec of values cast to `dtype`, and the function that copies them if needed."""
     if spec.dtype == dtype:
         return spec, None
     # Packed in their order: padding may have no value in the other dtype.
@@ -208,7 +208,7 @@ def plan_scatter_launch(
 
 
 class WinnerTable:
-    """Where the entry of each place is in the table of winners: strides, and how many there are."""
+    """Table of winners: the strides of its entries, and their number."""
 
     def __init__(self, plan: ScatterPlan) -> None:
         layout, index_map = plan.result.layout, plan.index_map
@@ -308,7 +308,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
 def _position_strides(
     plan: CopyScatterPlan, values: Layout, positions: list[PositionTensor]
 ) -> tuple[int, ...] | None:
-    """How far positions are apart in the values, and in each tensor of them; None if not evenly."""
+    """Return the strides of positions in the values and in each tensor; None if they are uneven."""
     index_map = plan.scatter.index_map
     dims = index_map.index_dims
     at = dims if index_map.per_line else range(len(dims))

@@ -70,7 +70,7 @@ class SortLines:
 
     @property
     def element_count(self) -> int:
-        """How many elements there are."""
+        """Number of elements."""
         return self.count * self.length
 
     @property
@@ -116,7 +116,7 @@ class SortMemories(NamedTuple):
 
 
 def plan_sort(plan: SortPlan) -> Launches:
-    """How to sort lines; memories: the result, packed, `dim` its fastest dimension, the source."""
+    """Plan a sort of lines; memories: the packed result, with `dim` fastest, and the source."""
     source, dim, positions = plan.source, plan.dim, plan.output == "positions"
     layout, read = plan.result.layout, source.layout
     if layout.size == 0:
@@ -140,7 +140,7 @@ def plan_sort_pairs(
     destination: SortMemories,
     first_scratch: int,
 ) -> Launches:
-    """How to sort `count` keys below ``2**bits`` in memory `keys`, and their numbers with them."""
+    """Plan a sort of `count` keys below ``2**bits``, with their numbers."""
     walked = (Axis(count, (1,)),)
     lines = SortLines(
         1,
@@ -337,7 +337,7 @@ def plan_top_k(plan: TopKPlan) -> Launch:
 
 
 def _lines_per_tile(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
-    """How many lines share a tile: as many as fill sectors, so that each tile begins with one."""
+    """Return how many lines share a tile, so that each tile begins with a whole sector."""
     length = source.layout.shape[dim]
     if length > CAPACITY:
         return 1
@@ -366,7 +366,7 @@ def plan_sorted_search(
     tests_membership: bool = False,
     invert: bool = False,
 ) -> Launch | None:
-    """How to find, for each of `values`, its position in the sorted `line`, of rank 1; as int64.
+    """Plan a search for the position of each of `values` in the sorted `line` of rank 1; int64.
 
     Memories: the result, row-major, the line, the values. Compared as `dtype`; NaN is greater than
     all else. `right`: behind equal elements. `members`: whether the value is in the line, NaN

@@ -62,7 +62,7 @@ class DataType(IntEnum):
 
     @property
     def is_float(self) -> bool:
-        """Whether elements are floating-point numbers."""
+        """True if elements are floating-point numbers."""
         return self.name.startswith("FLOAT")
 
     @property

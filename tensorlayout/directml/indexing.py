@@ -256,7 +256,7 @@ class _TupleAddressing(NamedTuple):
         ]
 
     def index_arrays(self, indices: Tensor) -> tuple[Any, ...]:
-        """What to index the tensor with, cut to the sizes that count: one for each coordinate."""
+        """Return one index array for each coordinate, sliced to the sizes that count."""
         index_sizes = self.index_sizes
         leading_rank = max(
             len(index_sizes) - 1, 1

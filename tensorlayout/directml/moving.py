@@ -247,7 +247,7 @@ class _WindowOperator(OperatorDesc):
         return part_desc.sizes
 
     def _window_starts(self) -> list[int]:
-        """Where to begin: a negative step starts at the last element of the window."""
+        """Return the first index of each window; a negative step starts at the last element."""
         offsets, window_sizes = self.input_window_offsets, self.input_window_sizes
         rows = zip(offsets, window_sizes, self.input_window_strides, strict=True)
         return [offset + (span - 1 if step < 0 else 0) for offset, span, step in rows]

@@ -1,4 +1,4 @@
-"""What all operator descriptors share: members, the table of what is supported, sizes of outputs.
+"""Base of all operator descriptors: members, supported types, sizes of outputs.
 
 A descriptor is a frozen dataclass. Its members are those of the C structure, without ``Tensor`` at
 the end and in Python's spelling: ``InputTensors`` is ``inputs``, ``IndexDimensions`` is
@@ -219,7 +219,7 @@ class OperatorDesc:
         )
 
     def _check_members(self, level: str = tables.HIGHEST) -> None:
-        """What the kind of a member says of its value."""
+        """Check members against the rules of their kinds."""
         for name, spelling, kind, _ in self._members:
             value, (_, low, high, element) = getattr(self, name), KINDS[kind]
             if kind == "Tensors" and not value:

@@ -1,4 +1,4 @@
-"""What each operator takes at each feature level, read from the table ``support.toml``."""
+"""Types and ranks that operators accept at each feature level, from ``support.toml``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALIASES = {"SCATTER_ELEMENTS": "SCATTER"}
 
 
 class TensorSupport(NamedTuple):
-    """What one tensor of an operator may be: its ranks, from … to …, and its data types.
+    """Ranks (from … to …) and data types that one tensor of an operator accepts.
 
     >>> from tensorlayout.directml import TensorSupport, support
     >>> found = support("JOIN", "3_0")["OutputTensor"]
@@ -66,7 +66,7 @@ def is_level_at_least(level: str, required_level: str) -> bool:
 
 
 def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
-    """What the tensors of an operator may be at a feature level: by member, ranks and data types.
+    """Return the ranks and data types that an operator's tensors accept at a feature level.
 
     ValueError for an operator that the `feature_level` does not have; it names the lowest one that
     does.

@@ -28,7 +28,7 @@ _LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
 @dataclass(frozen=True)
 class TensorDesc:
-    """What a tensor is and where its elements are: DML_BUFFER_TENSOR_DESC.
+    """Data type, sizes and strides of a tensor: DML_BUFFER_TENSOR_DESC.
 
     `data_type`: a `DataType`, its name or number, or a dtype. `sizes`: 1 to 8 of them, each at
     least 1. `strides`: **elements**, not negative; None means packed row-major.

@@ -34,7 +34,7 @@ _LIBRARY_FORMATS = {name: globals()[name] for name in __all__ if name != "writte
 
 
 def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
-    """What each library that can say `layout` writes, by the name of its row.
+    """Return `layout` in the notation of each library that can express it, by name.
 
     `itemsize`: the bytes of an element, or a dtype, for NumPy's strides. Those that are missing
     cannot; their ``write`` says why. TypeError for what is no layout, ValueError for an itemsize

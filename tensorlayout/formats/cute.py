@@ -96,7 +96,7 @@ def write(layout: Layout) -> CuteLayout:
 
 
 def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
-    """What `Layout.to_cute` gives."""
+    """Return the result of `Layout.to_cute`."""
     modes: list[tuple[Mode, Mode]] = []
     for dim, (size, padded_size, parts) in enumerate(
         zip(layout.shape, layout.padded_shape, layout.parts, strict=True)

@@ -16,7 +16,7 @@ __all__ = ["JaxLayout", "read", "write"]
 
 
 class JaxLayout(NamedTuple):
-    """What ``jax.experimental.layout.Layout`` takes: ``Layout(*written)``.
+    """Arguments of ``jax.experimental.layout.Layout``: ``Layout(*written)``.
 
     `major_to_minor`: the dimensions, the slowest first. `tiling`: XLA's tiles, or None.
     `sub_byte_element_size_in_bits`: the **bits** of an element of less than a byte, else 0.

@@ -19,7 +19,7 @@ __all__ = ["NumpyMemory", "read", "write"]
 
 
 class NumpyMemory(NamedTuple):
-    """What ``numpy.ndarray(shape, dtype, buffer, offset, strides)`` takes, and the flags it gets.
+    """Strides and offset for ``numpy.ndarray(shape, dtype, buffer, offset, strides)``, and flags.
 
     `strides` and `offset` count **bytes**.
 

@@ -315,7 +315,7 @@ def is_foreign_array(x: Any) -> bool:
 
 
 def format_argument(x: Any) -> str:
-    """What came, for an error: tensors and arrays by their kind, all else as `words` shows it."""
+    """Format an argument for an error message: tensors and arrays by their kind."""
     if isinstance(x, Tensor):
         return f"a tensor of {x.dtype} and shape {x.shape}"
     return (

@@ -89,7 +89,7 @@ def _convert_dtype(
 
 
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
-    """Whether promotion can turn `from_` (any dtype, or a tensor of one) into the dtype `to`.
+    """Return True if promotion can turn `from_` (any dtype, or a tensor) into the dtype `to`.
 
     TypeError for what is none.
 

@@ -89,7 +89,7 @@ def gradient(
 
 
 def _is_uniform_spacing(distance: Any) -> bool:
-    """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
+    """Return True if a distance is one number for all neighbours, not coordinates."""
     return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
 
 

@@ -1,4 +1,4 @@
-"""How a function becomes a call: the plan found, the plan run.
+"""Dispatch: find the compiled plan of a call and run it.
 
 The closures that `unary` and `binary` make are the shortest path of the package: two type checks,
 one look-up of the plan, one call.

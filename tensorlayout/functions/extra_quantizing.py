@@ -27,7 +27,7 @@ _LEAST = 2.0**-118
 
 
 class QuantizedBlocks(NamedTuple):
-    """What `quantize_blocks` finds: elements, scales, and the scale of all, None but for NVFP4."""
+    """Result of `quantize_blocks`: elements, scales, global scale (None except for NVFP4)."""
 
     data: Tensor
     scales: Tensor

@@ -153,7 +153,7 @@ def _is_symbol(x: Any) -> bool:
 
 
 class _Recording:
-    """What a function does while it is traced."""
+    """Calls that a function makes while it is traced."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -236,7 +236,7 @@ class _Recording:
         return self.results[-1]
 
     def make_trace(self, returned: Any, count: int) -> _Trace:
-        """What was written down, for the result `found` of the function of `count` arguments."""
+        """Return the trace of a function of `count` arguments that returned `returned`."""
         if type(returned) is not Tensor or not self._is_symbol_of_this_trace(returned):
             rule = "the function must return one tensor, made of its arguments"
             raise TypeError(f"{rule}, got {arguments.format_argument(returned)}")
@@ -274,15 +274,15 @@ class _Recording:
         """All operands, in that order, from `count` arguments."""
         numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]
         gets = [x.get for x in reads[len(numbers) :] if type(x) in (Symbol, TracedNumber)]
-        taken, constants = (
+        get_arguments, constants = (
             make_items_getter(tuple(numbers)),
             tuple(reads[len(numbers) + len(gets) :]),
         )
         if gets:
-            return lambda args: (*taken(args), *[get(args) for get in gets], *constants)
+            return lambda args: (*get_arguments(args), *[get(args) for get in gets], *constants)
         if constants:
-            return lambda args: taken(args) + constants
-        return _return_unchanged if numbers == list(range(count)) else taken
+            return lambda args: get_arguments(args) + constants
+        return _return_unchanged if numbers == list(range(count)) else get_arguments
 
 
 def _return_unchanged(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -428,7 +428,7 @@ _NUMBERS = (int, float, complex)
 
 
 def _trace_key(x: Any, static: bool) -> Any:
-    """What a trace depends on: the spec of a tensor, the kind of a number, or a value."""
+    """Return the part of an argument that a trace depends on: spec, kind of number, or value."""
     if type(x) is Tensor:
         return x.spec
     if type(x) in _NUMBERS and not static:

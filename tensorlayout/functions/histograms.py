@@ -123,7 +123,7 @@ def histogram_bin_edges(
 def histogram(
     a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """How many elements are in each bin, the right end of the last one included; and the edges.
+    """Count the elements in each bin, and return the counts and the bin edges.
 
     `bins`, `range`: as in `histogram_bin_edges`. `weights`: of the shape of `a`; these are added
     up, not ones. `density`: divide by the widths of the bins and the sum. dtypes: real numeric and

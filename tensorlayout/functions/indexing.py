@@ -119,7 +119,7 @@ def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None
 
 
 def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
-    """Whether what a key cuts out of a tensor without strides is a view of it, or the whole."""
+    """Return True if a key selects a view of a tensor without strides, or the whole tensor."""
     if key is ...:
         return True
     layout, items = x.spec.layout, _normalize_key(name, x, key)

@@ -50,7 +50,7 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name
-    """What this namespace can do (standard: "Inspection").
+    """Return the capabilities of this namespace (standard: "Inspection").
 
     Takes no operands. The result has the methods `capabilities`, `default_device`,
     `default_dtypes`, `devices` and `dtypes`.

@@ -131,7 +131,7 @@ def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
 
 
 def array_interface_dict(x: Tensor) -> dict[str, Any]:
-    """What NumPy's ``__array_interface__`` says of the memory on the CPU; strides in **bytes**.
+    """Return NumPy's ``__array_interface__`` of a CPU tensor; strides in **bytes**.
 
     AttributeError on CUDA, of tiles, and of bfloat16, narrow types and complex numbers, for which
     NumPy asks `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
@@ -318,7 +318,7 @@ def from_dlpack(
 
 
 def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
-    """What `from_dlpack` gives in the layout that comes."""
+    """Import a tensor by DLPack in the exporter's layout."""
     target = None if device is None else as_device(device, "device")
     copy = arguments.check_flag("copy", copy)
     # Others' copies may have another form; ours has the same, where DLPack can say it.
@@ -350,7 +350,7 @@ def _unpickle_tensor_copy(dtype: str, layout: str, octets: bytes, device: str = 
 
 
 def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
-    """What pickle keeps of a tensor: dtype, the text of its layout, and its bytes.
+    """Return what pickle stores of a tensor: dtype, layout text, and bytes.
 
     From protocol 5 on the bytes are a buffer, which may go out of band: the memory of the tensor
     itself, read-only if that is; a copy only of what covers no block. Before, padding is written

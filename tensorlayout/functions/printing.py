@@ -76,7 +76,7 @@ def _format_scalar(number: Array) -> str:
 
 
 def _edge_item_count(x: Tensor) -> int:
-    """How many elements at each end of a dimension are shown; 0 where even one is too much."""
+    """Return how many elements to print at each end of a dimension; 0 if even one is too many."""
     most = _MOST // max(x.ndim, 1)
     fitting = (e for e in (_EDGE, 1) if math.prod(min(n, 2 * e) for n in x.shape) <= most)
     return _EDGE if x.size <= _THRESHOLD else next(fitting, 0)
@@ -115,7 +115,7 @@ def _fetch_elements(x: Tensor, key: tuple[slice, ...]) -> Any:
 
 
 def format_html(x: Tensor) -> str:
-    """What notebooks show: facts, the picture of the layout, first values. Quick at any size.
+    """Format a tensor for notebooks: facts, picture of the layout, first values.
 
     `x`: any tensor. Of one on another device, only what is shown is fetched.
     """

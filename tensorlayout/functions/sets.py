@@ -45,7 +45,7 @@ _ISIN = Library("isin", "any", lambda shapes, dtype, *, invert: [(shapes[0], dty
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` finds."""
+    """Result of `unique_all`."""
 
     values: Tensor
     indices: Tensor
@@ -54,14 +54,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` finds."""
+    """Result of `unique_counts`."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` finds."""
+    """Result of `unique_inverse`."""
 
     values: Tensor
     inverse_indices: Tensor

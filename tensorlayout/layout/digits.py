@@ -28,7 +28,7 @@ class Bound(NamedTuple):
     written: int
 
     def pack_divisor(self, weight: int) -> int:
-        """What divides packs along an axis of which all or none are inside; 0 for any."""
+        """Divisor of packs that are entirely inside or outside along an axis; 0 for any."""
         if weight == 0:
             return 0
         ends = gcd(self.size, self.written)

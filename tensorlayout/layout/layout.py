@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @final
 class Layout(Placement):
-    """Where each element of a tensor stands in its storage: an immutable, interned value.
+    """Placement of each element of a tensor in its storage: an immutable, interned value.
 
     Slots, strides and offsets count elements, never bytes. Equal layouts are the same object, so
     ``==`` and ``hash`` cost nothing; `same_placement` is the equality that ignores the strides of
@@ -697,7 +697,7 @@ class Layout(Placement):
         l2_promotion: str = "NONE",
         oob_fill: str = "NONE",
     ) -> TensorMap:
-        """What CUDA's ``cuTensorMapEncodeTiled`` takes for this layout, so that TMA copies boxes.
+        """Return the arguments of CUDA's ``cuTensorMapEncodeTiled`` for copying boxes by TMA.
 
         `box`: the sizes of a box, in elements. `dtype`: a dtype or its name, CUDA's name of a type
         (``"TFLOAT32"``), or the bytes of an element; for packed types (``"16U4_ALIGN8B"``) a slot

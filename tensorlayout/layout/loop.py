@@ -45,7 +45,7 @@ class Axis(NamedTuple):
 
     @property
     def window(self) -> Window:
-        """What each memory has of the axis."""
+        """Window of the axis in each memory."""
         all_counts = (self.size,) * len(self.strides)
         return self.tag if isinstance(self.tag, Window) else Window(all_counts)
 
@@ -176,7 +176,7 @@ class Loop:
 
     @property
     def count(self) -> int:
-        """How many elements there are."""
+        """Number of elements."""
         return prod([axis.size for axis in self.axes])
 
     @property
@@ -196,11 +196,11 @@ class Loop:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the fastest axis is contiguous in all memories, and all tables stand still."""
+        """True if the fastest axis is contiguous in all memories and moves no table."""
         return self.axes[-1].strides == (1,) * len(self.elements) + (0,) * self.tables
 
     def row_alignment(self, memory: int) -> int:
-        """What divides the addresses at which all rows along the fastest axis begin, in bytes."""
+        """Return the alignment, in bytes, of all rows along the fastest axis."""
         width = self.widths[memory]
         steps = [axis.strides[memory] * width for axis in self.axes[:-1]]
         return gcd(self.alignments[memory], self.firsts[memory], *steps)

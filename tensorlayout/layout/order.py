@@ -152,7 +152,7 @@ def order_of_labels(labels: str, rank: int) -> Order:
 
 
 def normalize_foreign_order(spec: Any) -> Any:
-    """What an object of another library asks for, as text or a tuple; all else as it is."""
+    """Return another library's memory format as text or a tuple; other objects unchanged."""
     if hasattr(spec, "minor_to_major") and hasattr(spec, "tiles"):
         return str(spec)
     if type(spec).__name__ == "memory_format":

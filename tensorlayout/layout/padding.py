@@ -1,4 +1,4 @@
-"""What the slots of a layout's padding hold: a symbol, or an exact pattern of bits."""
+"""Contents of a layout's padding: a symbol, or an exact bit pattern."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Placement:
 
     @cached_property
     def is_tiled(self) -> bool:
-        """Whether some dimension is split into several parts.
+        """True if some dimension is split into several parts.
 
         >>> from tensorlayout import Layout
         >>> Layout.tiled((3, 5), [(2, 2)]).is_tiled
@@ -152,7 +152,7 @@ class Placement:
 
     @cached_property
     def is_strided(self) -> bool:
-        """Whether it is neither tiled nor packed below a byte.
+        """True if the layout is neither tiled nor packed below a byte.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).is_strided, Layout.row_major((2,)).with_slot_bits(4).is_strided
@@ -234,7 +234,7 @@ class Placement:
 
     @cached_property
     def covers_block(self) -> bool:
-        """Whether the elements and their padding fill a block of slots one to one.
+        """True if the elements and their padding fill a block of slots one to one.
 
         False where a split dimension ends within a part, though its elements may happen to.
 
@@ -246,7 +246,7 @@ class Placement:
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether the layout owns slots of padding.
+        """True if the layout owns slots of padding.
 
         >>> from tensorlayout import Layout
         >>> Layout.padded((2, 3), (2, 5)).is_padded, Layout((2, 3), (5, 1)).is_padded
@@ -256,7 +256,7 @@ class Placement:
 
     @cached_property
     def is_packed(self) -> bool:
-        """Whether the elements fill `size` slots one to one, with one stride a dimension.
+        """True if the elements fill `size` slots one to one, with one stride a dimension.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3), (0, 1)).is_packed, Layout((2, 3), (5, 1)).is_packed
@@ -266,7 +266,7 @@ class Placement:
 
     @cached_property
     def is_row_major(self) -> bool:
-        """Whether the placement is the packed row-major one, wherever it begins.
+        """True if the placement is packed and row-major, wherever it begins.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (3, 1), offset=7).is_row_major
@@ -276,7 +276,7 @@ class Placement:
 
     @cached_property
     def is_column_major(self) -> bool:
-        """Whether the placement is the packed column-major one, wherever it begins.
+        """True if the placement is packed and column-major, wherever it begins.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (1, 2), offset=7).is_column_major
@@ -317,7 +317,7 @@ class Placement:
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether a dimension of several indices has stride 0.
+        """True if a dimension of several indices has stride 0.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (0, 1)).is_broadcast
@@ -327,7 +327,7 @@ class Placement:
 
     @cached_property
     def is_overlapping(self) -> bool:
-        """Whether two indices share a slot; broadcast layouts and sliding windows do.
+        """True if two indices share a slot, as in broadcast layouts and sliding windows.
 
         The answer is also True where deciding takes too long: strides that no chain of views makes.
 
@@ -342,7 +342,7 @@ class Placement:
         )
 
     def same_placement(self, other: Placement) -> bool:
-        """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.
+        """Return True if every index has the same slot in both; strides of size 1 are ignored.
 
         `other`: a layout of any shape; False where shapes differ. TypeError for anything else.
 

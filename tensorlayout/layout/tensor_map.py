@@ -88,7 +88,7 @@ class TensorMap:
 
     @property
     def alignment(self) -> int:
-        """What the address of the first element has to be a multiple of, in **bytes**."""
+        """Required alignment of the first element's address, in **bytes**."""
         return _required_byte_alignment(
             self.data_type.removeprefix(_TYPE), self.interleave.rpartition("_")[2]
         )

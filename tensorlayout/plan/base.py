@@ -1,4 +1,4 @@
-"""What every plan says, and what the backend of a device offers to carry plans out.
+"""Base class of plans, and the protocol of the backends that execute them.
 
 An *operation* has a pure method ``plan(*key)``: from specs (dtype, layout at slot 0, device), kinds
 of Python scalars and static parameters it works out the result and how to get there. Offsets,
@@ -133,7 +133,7 @@ class ExportInfo(NamedTuple):
 
 
 class Backend(Protocol):
-    """What the module of a kind of device offers: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
+    """Protocol of the backend modules: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
 
     def compile_plan(self, plan: Any, /) -> Any:
         """Return the `Write`, or the `Run`, of a plan, as its `makes` says."""

@@ -45,7 +45,7 @@ class Event:
 
 
 def copy_trace_kind(source: Layout, result: Layout) -> Kind:
-    """What a copy from one layout into another is."""
+    """Return the trace kind of a copy from one layout to another."""
     return "copy" if source.same_placement(result) else "relayout"
 
 

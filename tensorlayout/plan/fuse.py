@@ -105,7 +105,7 @@ class FusePlan(Plan):
 
     @property
     def is_contiguous_loop(self) -> bool:
-        """Whether all values have one placement over one whole block, or are of rank 0."""
+        """Return True if all values have one placement over one whole block, or rank 0."""
         return self.reduction is None and share_contiguous_placement(
             self.result, self.all_value_specs
         )

@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 @frozen_dataclass
 class IndexMap:
-    """Where positions go: they index some dimensions of a tensor, and the others stay whole.
+    """Mapping of positions to dimensions: some dimensions are indexed, the others stay whole.
 
     Attributes:
         dims: of the tensor, those that positions index.

@@ -9,7 +9,7 @@ from tensorlayout.tensor import TensorSpec
 
 @frozen_dataclass
 class Windows:
-    """What of a spatial dimension windows see.
+    """Windows along a spatial dimension.
 
     `size`: elements of a window, `dilation` apart; `step` from window to window, of which there are
     `count`; the first begins `before` elements before the image.

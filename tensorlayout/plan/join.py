@@ -92,7 +92,7 @@ class Split:
 
 
 def part_slices(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...]]:
-    """Where tensors that follow each other along `axis` are in the whole."""
+    """Return the slices of consecutive tensors along `axis` in the whole."""
     ends = accumulate([part.layout.shape[axis] for part in parts], initial=0)
     return [(*[slice(None)] * axis, slice(*bounds)) for bounds in pairwise(ends)]
 

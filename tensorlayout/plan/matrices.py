@@ -99,7 +99,7 @@ def transposed_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def solve_result(shapes: Shapes, dtype: DType) -> Results:
-    """What the square matrices map to the second operand: vectors, or matrices."""
+    """Return the shape rule of a solution: vectors, or matrices."""
     a, b = shapes
     rows = _eigenvalue_shape(a)
     if not b or b[-2 if len(b) > 1 else 0] != a[-1]:

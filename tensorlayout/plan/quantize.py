@@ -20,7 +20,7 @@ SCALINGS = get_args(Scaling)
 
 @frozen_dataclass
 class BlockFormat:
-    """What elements and scales of a format are.
+    """Element and scale types of a block format.
 
     Attributes:
         element: the name of the dtype of elements.

@@ -80,7 +80,7 @@ def _is_library_file(file: str) -> bool:
 def record_device_work(
     plan: Plan, operands: tuple[Any, ...]
 ) -> AbstractContextManager[DeviceWork | None]:
-    """What CUDA does inside the block; None where it has no part, as in views."""
+    """Record CUDA work inside the block; None for calls without any, such as views."""
     specs = [x.spec for x in operands if isinstance(x, Tensor)]
     moves_elements = plan.result_kind != "view" or not all(spec.layout.is_strided for spec in specs)
     device = next((s.device for s in (plan.result, *specs) if s.device.kind == "cuda"), None)
@@ -145,7 +145,7 @@ class Record:
 
     @property
     def kernels(self) -> Mapping[Kernel, Counts]:
-        """What was launched on CUDA: seconds on a GPU, what is counted on the simulator.
+        """Launched kernels: seconds on a GPU, counts on the simulator.
 
         Of each, ``sector_efficiency_read`` and ``sector_efficiency_write`` are the fewest sectors
         that could have brought the bytes over those that did. To read it waits for the device.
@@ -154,7 +154,7 @@ class Record:
 
     @property
     def device_seconds(self) -> float | None:
-        """How long a GPU took, by events; None elsewhere. To read it waits for the device."""
+        """Seconds on a GPU, by events; None elsewhere. Reading it waits for the device."""
         return None if self.work is None else self.work.seconds
 
     @property

@@ -1,4 +1,4 @@
-"""What `no_copies` refuses: copies and exports, with their line, layouts and advice."""
+"""Refusals of `no_copies`: copies and exports, with line, layouts and advice."""
 
 from __future__ import annotations
 

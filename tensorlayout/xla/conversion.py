@@ -34,7 +34,7 @@ from tensorlayout.xla.tiles import Tile, tiled_sizes
 def layout_of(
     shape: Shape | str, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """Where each element of an array stands, of a `shape` or its text: a `tensorlayout.Layout`.
+    """Return the `tensorlayout.Layout` of an array `shape` or its text.
 
     The order, and all tiles: each becomes a split of dimensions. A star does where the tile ends at
     the end of a row or of a whole part of one, or where rows go on from tile to tile without a
@@ -232,7 +232,7 @@ def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
 
 
 class PaddingValue2017(enum.Enum):
-    """What padding holds; the numbers of XLA's enum.
+    """Contents of padding, with the numbers of XLA's enum.
 
     ``INVALID_PAD`` is that of an unset field and says nothing, ``UNKNOWN_PAD`` that the content is
     arbitrary. Whether lowest and highest of floats are infinite XLA never said; as the padding of a

@@ -36,7 +36,7 @@ _ALL_BUT_ORDER = "all but minor_to_major"
 
 @dataclass(frozen=True, slots=True)
 class SplitConfig:
-    """Where one **physical** dimension (0 is the most major) is split over several memories.
+    """Split of one **physical** dimension (0 is the most major) over several memories.
 
     `split_indices`: the first index of each part but the first, ascending.
 
@@ -59,7 +59,7 @@ class SplitConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class XlaLayout:
-    """How XLA stores an array: the order of its dimensions, tiles, and what goes along.
+    """XLA's layout of an array: order of dimensions, tiles, and further properties.
 
     `minor_to_major`: logical dimension numbers, the fastest-varying first. `tiles`: applied one
     after the other, sizes in physical order. `tail_padding_alignment`: the buffer is rounded up to
@@ -115,7 +115,7 @@ class XlaLayout:
     # --- text ------------------------------------------------------------------------------------
 
     def properties(self) -> str:
-        """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
+        """Text behind the colon: T, L, #, *, E, S, SC, P, M; defaults are left out."""
         values = {letter: getattr(self, name) for letter, name in PROPERTIES.items()}
         letters = [letter for letter in values if values[letter] != _DEFAULTS[PROPERTIES[letter]]]
         return "".join(f"{letter}{_format_property(values[letter])}" for letter in letters)
@@ -142,12 +142,12 @@ class XlaLayout:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the order is row-major; always for up to one dimension."""
+        """True if the order is row-major, as it is for up to one dimension."""
         return all(a >= b for a, b in pairwise(self.minor_to_major))
 
     @property
     def is_column_major(self) -> bool:
-        """Whether the order is column-major; always for up to one dimension."""
+        """True if the order is column-major, as it is for up to one dimension."""
         return all(a <= b for a, b in pairwise(self.minor_to_major))
 
     @property

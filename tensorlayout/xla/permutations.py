@@ -113,7 +113,7 @@ def move_single_element(p: Sequence[_ItemT], source: int, target: int) -> list[_
 
 
 def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """Where the shortest consecutive groups of equal products begin in `a` and in `b`.
+    """Return where the shortest consecutive groups of equal products begin in `a` and `b`.
 
     The last pair is the two lengths. Equal lists have one group per entry; an entry of 1 without a
     partner is a group with an empty other side. With a 0 among entries that differ, what is left

@@ -138,22 +138,22 @@ class PrimitiveType(enum.Enum):
 
     @property
     def is_array(self) -> bool:
-        """Whether arrays may have this type."""
+        """True if arrays may have this type."""
         return self.bit_width is not None
 
     @property
     def is_integral(self) -> bool:
-        """Whether values are integers, signed or not; pred is none."""
+        """True if values are integers, signed or not; False for pred."""
         return self.category in ("signed integer", "unsigned integer")
 
     @property
     def is_floating(self) -> bool:
-        """Whether values are real floating-point numbers."""
+        """True if values are real floating-point numbers."""
         return self.category == "floating point"
 
     @property
     def is_sub_byte(self) -> bool:
-        """Whether a layout may pack several elements into a byte; never pred."""
+        """True if a layout may pack several elements into a byte; False for pred."""
         return (self.bit_width or 8) < 8 and self is not PrimitiveType.PRED
 
     @property
@@ -188,7 +188,7 @@ class PrimitiveType(enum.Enum):
 
     @property
     def precision(self) -> tuple[bool, int, int, int, bool]:
-        """What XLA prefers one type to another by: complex, range, significand, bits, signed."""
+        """Key by which XLA prefers types: complex, range, significand, bits, signed."""
         is_complex = self.category == "complex"
         kind = self.component if is_complex else self
         exponent = digits = -1

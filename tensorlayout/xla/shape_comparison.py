@@ -298,12 +298,12 @@ class TrtBitcast:
 
     @property
     def is_transpose1_identity(self) -> bool:
-        """Whether the first step changes nothing."""
+        """True if the first step changes nothing."""
         return is_identity_permutation(self.transpose1_dims)
 
     @property
     def is_transpose2_identity(self) -> bool:
-        """Whether the last step changes nothing."""
+        """True if the last step changes nothing."""
         return is_identity_permutation(self.transpose2_dims)
 
 

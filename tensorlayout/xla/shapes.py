@@ -31,7 +31,7 @@ ShapeIndex = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Shape:
-    """What XLA knows of a value: an array, a tuple, a token, an opaque value or a buffer.
+    """XLA's shape of a value: an array, a tuple, a token, an opaque value or a buffer.
 
     Made by `array`, `tuple_of`, `buffer`, `token`, `opaque`, or `parse_shape` from text. An array
     has an element type, sizes (0 is legal; `UNBOUNDED` is ``?``), a dynamic flag per size, and
@@ -142,17 +142,17 @@ class Shape:
 
     @property
     def is_array(self) -> bool:
-        """Whether the shape is an array."""
+        """True if the shape is an array."""
         return self.element_type.is_array
 
     @property
     def is_tuple(self) -> bool:
-        """Whether the shape is a tuple."""
+        """True if the shape is a tuple."""
         return self.element_type is PrimitiveType.TUPLE
 
     @property
     def is_buffer(self) -> bool:
-        """Whether the shape is a buffer around an array."""
+        """True if the shape is a buffer around an array."""
         return self.element_type is PrimitiveType.BUFFER
 
     @property
@@ -167,22 +167,22 @@ class Shape:
 
     @property
     def is_static(self) -> bool:
-        """Whether no array in it has a dynamic dimension."""
+        """True if no array in the shape has a dynamic dimension."""
         return not self.is_dynamic
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether some array in it has a dynamic dimension."""
+        """True if some array in the shape has a dynamic dimension."""
         return any(any(leaf.dynamic) for leaf in self.arrays())
 
     @property
     def is_unbounded_dynamic(self) -> bool:
-        """Whether some array in it has a dimension ``?``."""
+        """True if some array in the shape has a dimension ``?``."""
         return any(UNBOUNDED in leaf.dimensions for leaf in self.arrays())
 
     @property
     def is_bounded_dynamic(self) -> bool:
-        """Whether some array in it has a dimension ``<=n``."""
+        """True if some array in the shape has a dimension ``<=n``."""
         return any(
             flag and size != UNBOUNDED
             for leaf in self.arrays()

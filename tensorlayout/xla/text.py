@@ -90,7 +90,7 @@ def parse_layout(text: str) -> XlaLayout:
 
 
 def _parse_cached(read_rule: Callable[[_ShapeReader], _T], text: str, default_layout: bool) -> _T:
-    """What a text says by a rule of the grammar; of short texts the last ones are remembered."""
+    """Parse a text by a rule of the grammar; results of short texts are cached."""
     is_short = type(text) is str and len(text) <= _MAX_CACHED_LENGTH
     return (_cached_parse if is_short else _parse_whole_text)(read_rule, text, bool(default_layout))
 

@@ -44,7 +44,7 @@ class Tile:
 
     @property
     def has_star(self) -> bool:
-        """Whether some dimension is merged into the next."""
+        """True if some dimension is merged into the next."""
         return COMBINE in self.dimensions
 
 
@@ -65,7 +65,7 @@ def only_first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
 
 
 class TilingStep(NamedTuple):
-    """What one tile does to the sizes that it meets, and to indices among them."""
+    """Effect of one tile on sizes and on indices."""
 
     rank: int  # of what it meets
     extended_sizes: list[int]  # the sizes, with 1 in front where the tile has more

@@ -41,7 +41,7 @@ def moved(values, make=_row_major):
 
 
 def make_call(example, inside, outside=None):
-    """What calls an example's function; inputs in a layout, outputs in another, or new."""
+    """Return a call of an example's function, with inputs in one layout and outputs in another."""
     inputs = {
         k: each(lambda t: moved(array(t), inside), tensor)
         for k, tensor in example["inputs"].items()
@@ -154,7 +154,7 @@ def accesses():
         parts = [image(*shape, dtype=dtype) for _ in range(4)]
         return lambda: directml.join(parts, axis)
 
-    def cut(dtype, window):
+    def crop(dtype, window):
         x = image(128, 192, dtype=dtype)
         return lambda: directml.slice1(x, *window)
 
@@ -166,9 +166,9 @@ def accesses():
     return {
         "join of 4 of (64, 96) along axis 0": lambda t: joined(t, (64, 96), 0),
         "join of 4 of (64, 96) along axis 1": lambda t: joined(t, (64, 96), 1),
-        "every other row of (128, 192)": lambda t: cut(t, ([0, 0], [128, 192], [2, 1])),
-        "(128, 192) backwards": lambda t: cut(t, ([0, 0], [128, 192], [-1, -1])),
-        "a window (64, 128) of (128, 192)": lambda t: cut(t, ([3, 32], [64, 128], [1, 1])),
+        "every other row of (128, 192)": lambda t: crop(t, ([0, 0], [128, 192], [2, 1])),
+        "(128, 192) backwards": lambda t: crop(t, ([0, 0], [128, 192], [-1, -1])),
+        "a window (64, 128) of (128, 192)": lambda t: crop(t, ([3, 32], [64, 128], [1, 1])),
         "(1, 3, 64, 256) padded by 16": lambda t: padded(t, 16),
         "(1, 3, 64, 256) mirrored by 16": lambda t: padded(t, 16, "REFLECTION"),
         "(1, 3, 128, 256) to depth": lambda t: moved_blocks(t, deep, (1, 3, 128, 256)),

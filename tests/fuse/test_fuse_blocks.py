@@ -25,8 +25,8 @@ def blocks(monkeypatch):
 
 
 @pytest.fixture
-def counted(monkeypatch):
-    """How many plans were carried out in blocks."""
+def block_loops(monkeypatch):
+    """Record the plans that are executed in blocks."""
     seen = []
     result = engine._BlockLoop
     monkeypatch.setattr(engine, "_BlockLoop", lambda plan: seen.append(plan) or result(plan))
@@ -43,23 +43,23 @@ def normalise(x, m, s, g, b):
 
 @pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("channels", [(3,), (5, 3), (4, 1, 1), (4, 5, 3), ()])
-def test_threads_and_channels(threads, channels, counted, monkeypatch):
+def test_threads_and_channels(threads, channels, block_loops, monkeypatch):
     monkeypatch.setattr(engine, "THREADS", 1)
     monkeypatch.setattr(engine, "available_threads", lambda: threads)
     x = tl.asarray(normal((4, 5, 3)))
     others = [tl.asarray(normal(channels, seed=i)) for i in range(4)]
     comparing.fused(normalise, x, *others, layout=x.layout)
-    assert len(counted) == 2  # a new result, and one that is given
+    assert len(block_loops) == 2  # a new result, and one that is given
 
 
-def test_mixed_orders_and_tiles_go_by_blocks(counted, monkeypatch):
+def test_mixed_orders_and_tiles_go_by_blocks(block_loops, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", 1 << 14)
     x, y = tl.asarray(normal((320, 330))), tl.asarray(normal((330, 320), seed=1))
     comparing.fused(lambda x, y: (x + y.T) * 2 - tl.sqrt(x), x, y)
-    assert len(counted) == 1
+    assert len(block_loops) == 1
     tiled = tl.to_layout(x, tl.Layout.tiled(x.shape, [(2, 4)]))
     comparing.fused(lambda x: (x - 1) * 2 + x * 3, tiled)
-    assert len(counted) == 2
+    assert len(block_loops) == 2
 
 
 @pytest.fixture(params=[1, 1 << 40], ids=["blocks", "step by step"])
@@ -82,16 +82,16 @@ def test_integers_are_rounded_once():
     assert set(result.tolist()) == {2.0**60 + 2.0**37}
 
 
-def test_exponents_of_each_call(counted):
+def test_exponents_of_each_call(block_loops):
     """0.5 and 2 have functions of their own, which the plan of a kind of number does not tell."""
     x = tl.asarray(np.array([-np.inf, -0.0, 4.0, 2.0, np.inf] * 5))
     fused = tl.fuse(lambda x, p: (x + 0) ** p + 0)
     for p in (0.5, 2.0, 3.0, -1.0, 0.5):
         identical(fused(x, p), (x + 0) ** p + 0)
-    assert len(counted) == 1
+    assert len(block_loops) == 1
 
 
-def test_values_of_smaller_shapes_are_worked_out_once(monkeypatch, counted):
+def test_values_of_smaller_shapes_are_worked_out_once(monkeypatch, block_loops):
     calls = []
     result = engine.compile_plan
 

@@ -88,7 +88,7 @@ class Findings:
 
 
 def format_findings(findings: Findings) -> str:
-    """What differs, a line for each kind."""
+    """Format the differences, one line for each kind."""
     return "\n".join(f"{d.source}: {d.said}" for d in findings.differences.values())
 
 

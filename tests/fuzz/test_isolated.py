@@ -18,12 +18,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mmap as Linux h
 
 
 def findings_of(option, cases, seed):
-    def shown(number):
+    def describe(number):
         case, _ = running.case_of(seed, number, few=False)
         return case.name, case.source()
 
     arguments = ["--device", "cpu", "--seed", seed, option]
-    return isolated.search(arguments, shown, cases, 0, float("inf"))
+    return isolated.search(arguments, describe, cases, 0, float("inf"))
 
 
 @pytest.mark.parametrize(("option", "cases"), [("--shortage", 8), ("--guard", 80)])

@@ -286,7 +286,7 @@ def reshapes(size):
     divisors = [n for n in range(1, size + 1) if size % n == 0]
 
     @st.composite
-    def made(draw):
+    def draw_value(draw):
         shape, rest = [], size
         for _ in range(draw(st.integers(0, 3))):
             shape.append(draw(st.sampled_from([n for n in divisors if rest % n == 0])))
@@ -294,7 +294,7 @@ def reshapes(size):
         shape.insert(draw(st.integers(0, len(shape))), rest)
         return tuple(shape)
 
-    return made()
+    return draw_value()
 
 
 def operations(layout):

@@ -69,7 +69,7 @@ def copied(call):
 
 
 def count_second_call(driver, call):
-    """What the driver did for the second of two calls."""
+    """Count what the driver does for the second of two calls."""
     call()
     before = asdict(driver.counters)
     call()

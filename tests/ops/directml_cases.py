@@ -282,7 +282,7 @@ def reversed_parts(draw):
 # --- positions that are data ----------------------------------------------------------------------
 
 
-def taken(draw):
+def gathered_along_axis(draw):
     """A position outside reads the nearest element."""
     lead = draw.choice((0, 0, 1, 2))
     x = operand(draw, "GATHER", most=8 if lead == 0 else 4)
@@ -442,7 +442,7 @@ def filled(draw):
     return case(draw, text, lambda: np.full(sizes, value, name))
 
 
-def counted(draw):
+def sequence(draw):
     """Integers are exact modulo 2 to the number of bits; floats are rounded once."""
     sizes, name = _new(draw, "FILL_VALUE_SEQUENCE")
     if name.startswith("f"):
@@ -702,8 +702,8 @@ def found_nonzero(draw):
 ALL = (
     *(copied, scaled, cast, chosen, cumulative, cumulative_product),
     *(joined, split, sliced, windowed, put_back, padded, tiled, reversed_parts),
-    *(taken, gathered, scattered, at_tuples, put_at_tuples, unpooled),
-    *(filled, counted, diagonal, diagonals, hot),
+    *(gathered_along_axis, gathered, scattered, at_tuples, put_at_tuples, unpooled),
+    *(filled, sequence, diagonal, diagonals, hot),
     *(depth, space, enlarged, unfolded, folded),
     *(ranked, found_nonzero),
 )

@@ -34,10 +34,10 @@ mean nanmean | {q}<, axis={axes}><, keepdims=True><, where={mask}>
 var std nanvar nanstd | {q}<, axis={axes}><, keepdims=True><, ddof=1>
 median nanmedian | {q}<, axis={axes}><, keepdims=True>
 quantile nanquantile | {q}, {fraction}<, axis={axes}><, method={method}><, keepdims=True>
-quantile | {found}, {fraction}<, axis={axis}>, method={exact}
+quantile | {ranked}, {fraction}<, axis={axis}>, method={exact}
      | p(np.array([2**53 + 1, 2**62 + 1, 2**62 + 3])), {fraction}, method={exact}
 percentile nanpercentile | {q}, {percent}<, axis={axes}><, method={method}>
-percentile | {found}, {percent}<, axis={axis}>, method={exact}
+percentile | {ranked}, {percent}<, axis={axis}>, method={exact}
 argmax argmin | {r}<, axis={axis}><, keepdims=True>
 nanargmax nanargmin | {q}<, axis={axis}><, keepdims=True>
 ptp | {r}<, axis={axes}><, keepdims=True>
@@ -52,7 +52,7 @@ diff | {x}<, n=2><, axis={axis}>
      | {f}<, n=2>, axis={axis}, prepend=0.5<, append=x>
 ediff1d | {f}<, to_end={number}><, to_begin=[7, 8]>
 trapezoid | {q}<, axis={axis}><, dx={number}>
-     | {vector}, {beside}
+     | {vector}, {second_vector}
 gradient | {line}
      | {q}, 2.0, axis={axis}
 sort argsort | {r}<, axis={axis}>, kind="stable"
@@ -107,7 +107,7 @@ ravel copy | {x}<, order='F'>
 angle | {x}<, deg=True>
 atleast_1d atleast_2d atleast_3d | {x}<, {tensor}>
 broadcast_arrays | {q}, {tensor}<, 2>
-meshgrid | {vector}, {beside}<, indexing='ij'><, sparse=True>
+meshgrid | {vector}, {second_vector}<, indexing='ij'><, sparse=True>
 ix_ | {counts}, p(np.array([True, False, True]))
 tril_indices_from triu_indices_from | {x}<, {small}>
 diag_indices_from | {square}
@@ -158,7 +158,7 @@ matrix_transpose linalg.matrix_transpose | {x}
 diag diagflat | {x}<, {small}>
 dot inner outer vdot kron | {m}, {n}
 matmul linalg.matmul | {m}, {n}
-linalg.outer | {vector}, {beside}
+linalg.outer | {vector}, {second_vector}
 tensordot linalg.tensordot | {m}, x, axes=1
      | {m}, x[::-1], axes=(({dim},), ({dim},))
 vecdot | {m}, x[::-1]<, axis={axis}>
@@ -169,7 +169,7 @@ linalg.multi_dot | [np.diag({vector}), np.diag(x), x]
 convolve correlate | {m}, {n}<, mode='full'>
      | {vector}, {shorter}<, {overlap}>
 cov corrcoef | {m}<, rowvar=False>
-cov | {vector}, {beside}<, ddof={few}>
+cov | {vector}, {second_vector}<, ddof={few}>
 interp | {r}, {sorted}, {c}<, left=-1.0><, right=-2.0>
      | {q}, p(np.array([1.0, 2.0, 4.0, 8.0])), {c}, period=5.0
 array ascontiguousarray asfortranarray | {x}, like=x
@@ -286,7 +286,7 @@ round | {f} | <{small}>
 repeat | {x} | {small}<, axis={axis}>
 take | {x} | {positions}<, axis={axis}><, mode={mode}>
 dot | {m} | {n}
-searchsorted | p(np.array([0, 1, 1, 4])) | {found}<, side='right'>
+searchsorted | p(np.array([0, 1, 1, 4])) | {ranked}<, side='right'>
 """
 
 # Quotients and powers follow the standard where NumPy does not; `elementwise_cases` has them.
@@ -367,7 +367,7 @@ class Arguments:
         shape = self.draw.shape(1, 4, empty=False)
         return self._operand("x", "real floating", shape, "mild")
 
-    def found(self):
+    def ranked(self):
         """Integers, even none; or floats, which are NaN here where none is found."""
         if self.draw.chance(0.6):
             return self._operand("x", "integral")
@@ -392,7 +392,7 @@ class Arguments:
     def vector(self):
         return self._operand("x", "real floating", self.draw.shape(1, 1, empty=False), "mild")
 
-    def beside(self):
+    def second_vector(self):
         """As many numbers as the vector has."""
         return self._operand("y", "real floating", self.shape_of_first, "mild")
 
@@ -706,7 +706,7 @@ def case_of(called, templates):
     Each template comes with whether it writes to an operand.
     """
 
-    def made(draw):
+    def make_case(draw):
         template, writes = draw.choice(templates)
         text, operands = _call(draw, called, template)
         return Case(
@@ -722,7 +722,7 @@ def case_of(called, templates):
             names={"p": tensors.asarray},
         )
 
-    return made
+    return make_case
 
 
 def _families(lines):

@@ -21,7 +21,7 @@ def make_tensor(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> tl.Tensor:
-    """What a caller passes on has names."""
+    """Pass arguments on, with the names for annotations."""
     return tl.zeros(shape, dtype=dtype, device=device, layout=layout)
 
 

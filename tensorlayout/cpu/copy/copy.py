@@ -116,7 +116,7 @@ def compile_copy(plan: CopyPlan) -> Write:
 
 
 def compile_allocating(plan: CopyPlan) -> Run | None:
-    """What copies few row-major elements in one call of NumPy's; None for the rest."""
+    """Compile a copy of few row-major elements to one NumPy call; None for other copies."""
     source, result, new, copy = plan.source, plan.result, object.__new__, quiet.copy
     source_layout, result_layout = source.layout, result.layout
     alike = (

@@ -83,7 +83,7 @@ def make_packed_mover(
 def make_number_writer(
     spec: TensorSpec, read_scalar: Callable[[Any], Array]
 ) -> Callable[[Tensor, Any], None]:
-    """What writes a number, that `read` makes of a Python scalar, to all elements of a tensor."""
+    """Return a function that writes a number, read from a Python scalar, to all elements."""
     if spec.layout.covers_block and not spec.layout.is_padded and spec.layout.size:
         return lambda out, value: _fill_packed(
             read_scalar(value), _packed_bytes(out, spec.layout), spec.layout

@@ -1,4 +1,4 @@
-"""What NumPy does for each elementwise operation, found by the name of the operation."""
+"""NumPy's function for each elementwise operation, by the name of the operation."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
 
 
 def _is_usual_exponent(exponent: float) -> bool:
-    """Whether NumPy needs no help with this Python scalar as the exponent of all elements."""
+    """Return True if NumPy handles this Python scalar correctly as the exponent of all elements."""
     return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
 
 

@@ -78,7 +78,7 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
 
 
 def _usual_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
-    """What says of the last operand, a Python scalar, that the function needs no fix; or None."""
+    """Return a test whether the last operand, a Python scalar, needs no fix; or None."""
     scalar = isinstance(plan.operands[-1], type)
     return (
         elementwise_function(plan.operation.function).is_usual_scalar
@@ -162,7 +162,7 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
 
 
 def _required_fix(plan: ElementwisePlan) -> Fix | None:
-    """What replaces NumPy's function in the planned dtypes, if it departs from the standard."""
+    """Return the replacement for NumPy's function if that departs from the standard."""
     fixes = elementwise_function(plan.operation.function).fixes
     if not fixes:
         return None
@@ -227,7 +227,7 @@ def _has_planned_loop(plan: ElementwisePlan, operand_types: Sequence[Any]) -> bo
 
 
 def _operand_dtypes(plan: ElementwisePlan) -> list[dtypes.DType]:
-    """What the operands hold; of scalars, what they are converted to."""
+    """Return the dtypes of the operands; for scalars, the dtypes to convert them to."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     return [i if isinstance(o, type) else o.dtype for o, i in pairs]
 
@@ -336,7 +336,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
 
 
 def _rounds_integers_twice(plan: ElementwisePlan) -> bool:
-    """Whether NumPy would round a Python integer twice: to float64, and to what tensors hold."""
+    """Return True if NumPy would round a Python integer twice: to float64, then to the dtype."""
     return int in plan.operands and plan.inputs[-1] in (dtypes.float32, dtypes.complex64)
 
 
@@ -444,7 +444,7 @@ def _with_out_keyword(call: Call) -> Callable[..., object]:
 
 
 def is_one_ufunc(plan: ElementwisePlan) -> bool:
-    """Whether a plan is one call of a ufunc, which buffers operands that overlap the result."""
+    """Return True if a plan is one ufunc call, which buffers operands that overlap the result."""
     if (
         not isinstance(_numpy_function(plan), np.ufunc)
         or _required_fix(plan) is not None

@@ -39,7 +39,7 @@ def pin_array(array: Array) -> Array:
 
 
 def memory_keeper(array: Array) -> object:
-    """What the memory of an array stays in place with; None where the array sees to that itself.
+    """Return the object that keeps an array's memory in place; None if the array does so itself.
 
     NumPy keeps only the object that it is given as `buffer=`, and no view: a bytearray can be
     resized then, and a mapped file closed. ValueError for memory that is no longer there.
@@ -77,7 +77,7 @@ def as_base_ndarray(array: Array) -> Array:
 
 
 class _ExternalInterface:
-    """What NumPy needs to see memory of another library; kept by the arrays over it."""
+    """Array interface of another library's memory, kept alive by the arrays over it."""
 
     __slots__ = ("__array_interface__", "owner")
 

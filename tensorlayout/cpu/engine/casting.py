@@ -149,7 +149,7 @@ _EXACT = 2**24  # up to which float32 holds every integer
 
 
 def _block_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
-    """What converts a block that the cache holds; None where NumPy converts by our rule."""
+    """Return the converter of one cached block; None if NumPy converts by our rule."""
     if dtypes.is_narrow_dtype(from_dtype) or dtypes.is_narrow_dtype(to_dtype):
         if from_dtype.itemsize <= 2:
             table, index = (
@@ -172,7 +172,7 @@ def _block_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False)
 
 @functools.cache
 def _conversion_table(from_dtype: DType, to_dtype: DType, saturate: bool) -> Array:
-    """What each content of an element of 1 or 2 bytes becomes; one of the types is narrow."""
+    """Return the table that converts elements of 1 or 2 bytes; one of the types is narrow."""
     every = np.arange(256**from_dtype.itemsize).astype(f"u{from_dtype.itemsize}").view(from_dtype)
     if dtypes.is_narrow_dtype(from_dtype):
         every = decode_narrow(every)

@@ -110,7 +110,7 @@ def take_buffer(buffers: list[Array], count: int) -> Array:
 def make_array_allocator(
     spec: TensorSpec, shape: tuple[int, ...], *, zeros: bool = False
 ) -> Callable[[], Array]:
-    """What makes row-major arrays of a shape one after the other: the storage of new tensors."""
+    """Return an allocator of row-major arrays of one shape, the storage of new tensors."""
     layout, dtype, pitch = spec.layout, spec.dtype, 0
     if layout.is_padded and not layout.is_tiled:
         pitch = layout.padded_shape[layout.minor_to_major[0]] * dtype.itemsize
@@ -271,7 +271,7 @@ def make_padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None
 
 @functools.lru_cache(maxsize=1024)
 def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
-    """What makes new tensors: uninitialised, their padding with its value, their gaps zeros."""
+    """Return an allocator of tensors: elements uninitialised, padding with its value, gaps zero."""
     layout, dtype, new = spec.layout, spec.dtype, object.__new__
     shape, count = layout.shape, layout.required_size
     odd = layout.form is not layout or layout.slot_bits is not None or not layout.size
@@ -329,7 +329,7 @@ def _allocation_message(shape: tuple[int, ...], dtype: DType, octets: int) -> st
 
 
 def describe_memory_error(error: MemoryError) -> str:
-    """What a MemoryError says, NumPy's own too, which holds the shape and the dtype."""
+    """Return the message of a MemoryError, also of NumPy's, which contains shape and dtype."""
     match error.args:
         case (tuple() as shape, np.dtype() as dtype):
             return _allocation_message(shape, dtype, math.prod(shape) * dtype.itemsize)
@@ -356,7 +356,7 @@ def tensor_over_array(array: Array) -> Tensor | None:
 
 
 def export_info(tensor: Tensor) -> ExportInfo:
-    """Where the elements of a tensor are."""
+    """Return the address of a tensor's elements, for export."""
     memory = tensor.memory
     address = memory.__array_interface__["data"][0]
     layout = tensor.spec.layout

@@ -89,7 +89,7 @@ def share_pieces(
 
 
 def is_large_call(nbytes: int) -> bool:
-    """Whether a call that reads and writes so many bytes may be cut into pieces."""
+    """Return True if a call that reads and writes this many bytes may be split into pieces."""
     return nbytes >= LEAST_BYTES
 
 

@@ -53,7 +53,7 @@ _UFUNCS = {
 
 
 def compile_reduce(plan: ReducePlan) -> Write:
-    """What reduces a tensor into another, without warnings."""
+    """Compile a reduction into a destination, without warnings."""
     function, dtype = plan.operation.function, plan.source.dtype
     if function in _REDUCTION_COMPILERS:
         return _REDUCTION_COMPILERS[function](plan)
@@ -386,7 +386,7 @@ def _partition_lines(lines: Array, low: Array, last: Array) -> Array:
 
 
 def _quantile_positions(p: Array, count: Array, method: str) -> Any:
-    """Where the quantiles are in lines of `count` elements; a fraction lies between two."""
+    """Return the positions of quantiles in lines of `count` elements, with fractions in between."""
     if method in CONTINUOUS:
         alpha, beta = CONTINUOUS[method]
         return count * p + (alpha + p * (1 - alpha - beta)) - 1

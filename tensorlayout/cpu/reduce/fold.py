@@ -70,7 +70,7 @@ def block_boxes(
 
 
 def result_key(key: Key, axes: Sequence[int]) -> Key:
-    """Where the result of a block belongs."""
+    """Index of a block's result."""
     return tuple([slice(None) if k in axes else s for k, s in enumerate(key)])
 
 
@@ -202,7 +202,7 @@ class Fold:
         return fold._fold_axis(x, last, out)
 
     def has_one_dtype(self, source: DType, result: DType) -> bool:
-        """Whether everything on the way from `source` to `result` has the dtype of the result."""
+        """True if all intermediate values have the dtype of the result."""
         return (self.narrow or source) == result == (self.wide or source)
 
     def _wide_fold(self) -> Fold:

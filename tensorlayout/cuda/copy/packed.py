@@ -125,7 +125,7 @@ def _index_covers_source(loop: TiledLoop, source: Layout) -> bool:
 
 
 def _run_alignment(bits: int) -> int:
-    """What 16 slots of so many bits are aligned to, in bytes, to be written at once."""
+    """Return the alignment, in bytes, that 16 slots of `bits` need to be written at once."""
     return 4 if bits == 6 else 2 * bits
 
 
@@ -237,7 +237,7 @@ _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 def _split_block_numbers(
     loop: TiledLoop, count: int
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
-    """How numbers in a block without padding are split behind the fastest digit.
+    """Return how numbers in a block without padding are split behind the fastest digit.
 
     The fastest dimension if it has a tail, else 0; the kinds, sizes and strides of steps. None
     where the walk is not over such a block.

@@ -1,4 +1,4 @@
-"""What every kernel of the CUDA backend is built on: driver, memory, launches."""
+"""Common parts of all CUDA kernels: driver, memory, launches."""
 
 from tensorlayout.cuda.engine.kernel_shapes import (
     c_type,

@@ -1,4 +1,4 @@
-"""Which kernels a file has, in which shapes, and of which types of elements.
+"""Kernels of a file, their shapes, and their element types.
 
 Shapes are read from the end of the file itself.
 

@@ -78,9 +78,9 @@ class Launch:
     def with_constant_scalars(self, content: bytes) -> Launch:
         """Launch with `content` as the scalars, whatever the scalars of a call are."""
         at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
-        taken = content[slice(*self.takes)]
-        head, tail = self.parameters[:at], self.parameters[at + len(taken) :]
-        return replace(self, parameters=head + taken + tail, takes=(0, 0))
+        scalars = content[slice(*self.takes)]
+        head, tail = self.parameters[:at], self.parameters[at + len(scalars) :]
+        return replace(self, parameters=head + scalars + tail, takes=(0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _bind_launch(launch: Launch) -> Bound:
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
     firsts, memories = launch.firsts, launch.memories
     pack_into = struct.Struct(f"<{len(firsts)}Q").pack_into
-    taken_from: Any = itemgetter(*memories) if len(memories) > 1 else None
+    select_addresses: Any = itemgetter(*memories) if len(memories) > 1 else None
     at = 8 * len(firsts) if launch.scalars_at is None else launch.scalars_at
     takes = slice(*launch.takes)
 
@@ -144,11 +144,13 @@ def _bind_launch(launch: Launch) -> Bound:
         parameters = bytearray(template)
         call_addresses = addresses
         if memories:
-            call_addresses = taken_from(addresses) if taken_from else (addresses[memories[0]],)
+            call_addresses = (
+                select_addresses(addresses) if select_addresses else (addresses[memories[0]],)
+            )
         pack_into(parameters, 0, *map(add, call_addresses, firsts))
         if scalars:
-            taken = scalars[takes]
-            parameters[at : at + len(taken)] = taken
+            own_scalars = scalars[takes]
+            parameters[at : at + len(own_scalars)] = own_scalars
         ready(grid, parameters)
 
     return run

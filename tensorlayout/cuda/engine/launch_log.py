@@ -228,7 +228,7 @@ class DeviceWork:
 
     @property
     def seconds(self) -> float | None:
-        """How long the device took; None on the simulator, and of what is captured. Waits."""
+        """Seconds that the device took; None on the simulator and in captures. Waits."""
         if self.span is not None:
             return self.span.seconds
         return sum(counts.seconds for counts in self.kernels.values()) or None

@@ -1,4 +1,4 @@
-"""Which addresses are device memory: what the simulator checks every access against."""
+"""Ranges of simulated device memory, against which every access is checked."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ class LiveRanges:
         return sum(table[1::3])
 
     def contains(self, pointer: int, nbytes: int) -> bool:
-        """Whether all these bytes are in one range."""
+        """Return True if one range contains all these bytes."""
         return not nbytes or self._range_containing(pointer, nbytes) is not None
 
     def written_flags(self, pointer: int, nbytes: int) -> Bytes | None:
-        """Which of these bytes were written, if that is followed."""
+        """Return flags of the bytes that were written; None if writes are not tracked."""
         begin, address = self._range_containing(pointer, nbytes) or (0, 0)
         followed = self._written.get(address)
         return None if followed is None else followed[pointer - begin :][:nbytes]

@@ -1,4 +1,4 @@
-"""What a walk in the destination's order costs in one memory, counted on some warps of it."""
+"""Cost of a walk in the destination's order in one memory, counted for a sample of warps."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = 
 
 
 def narrow_access_cost(unit: int) -> float:
-    """What accesses of less than 4 bytes cost more: a warp then moves less than 128 at a time."""
+    """Return the extra cost of accesses below 4 bytes: a warp then moves less than 128 bytes."""
     return 0.1 * (4 / unit - 1) if unit < 4 else 0.0

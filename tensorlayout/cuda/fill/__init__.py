@@ -38,7 +38,7 @@ FILE, BOUNDED_FILE = "fill/fill.cu", "copy/tiled.cu"
 def plan_fill(
     layout: Layout, itemsize: int, alignment: int = SECTOR, padding: bytes | None = None
 ) -> Launches:
-    """How to write one value to all elements, and `padding` to the padding that the layout owns.
+    """Plan a fill of all elements with one value, and of the layout's own padding with `padding`.
 
     `layout` has its lowest slot at 0 and no two elements in one slot; `alignment` is a power of two
     that divides the address of that slot. `padding` is the content of one element, None to leave it
@@ -92,7 +92,7 @@ def plan_padding_write(
     padding: bytes | None,
     loop: TiledLoop | None = None,
 ) -> tuple[PaddingWrite, tuple[Launch, ...]]:
-    """What a launch writes beside the elements of a layout, or else launches of their own.
+    """Plan padding writes that join a launch, or launches of their own.
 
     The content of padding, and where: None for nowhere, or for tails of tiles. `loop`: over digits.
     """
@@ -104,7 +104,7 @@ def plan_padding_write(
 
 
 def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
-    """How to write `padding` to the padding that a layout owns; arguments as of `plan_fill`.
+    """Plan writes of `padding` to the padding that a layout owns; arguments as for `plan_fill`.
 
     NotImplementedError for tiles with tails in more dimensions than a launch can take.
     """
@@ -217,12 +217,12 @@ class PaddingRegions(NamedTuple):
 
     @property
     def max_depth(self) -> int:
-        """How many dimensions are before some region."""
+        """Largest number of dimensions before a region."""
         return max([region.depth for region in self.regions], default=0)
 
     @property
     def fits_launch(self) -> bool:
-        """Whether the struct can hold them."""
+        """True if the struct can hold all regions."""
         longest = max([max(r.run, r.rows) for r in self.regions], default=0)
         return len(self.regions) <= REGIONS >= self.max_depth and longest < _FEWER_THAN
 

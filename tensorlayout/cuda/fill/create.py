@@ -164,7 +164,7 @@ def _sequence_writer(spec: TensorSpec, kind: str, pack_scalars: Callable[..., by
 
 
 def _step_and_divisor(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
-    """What to multiply numbers by, after a division of them where steps are too small for that."""
+    """Return the factor and the divisor that compute the sequence when steps are very small."""
     steps = count - 1 if endpoint else count
     if steps <= 0:
         return delta, 1.0
@@ -178,7 +178,7 @@ def _pack_real_scalars(count: int, start: float, step: float, **others: float) -
 
 
 def _pack_struct_scalars(struct_name: str, **members: Any) -> bytes:
-    """What is behind the address in a struct of kernels/fill/sequence.cu."""
+    """Pack the scalars behind the address in a struct of kernels/fill/sequence.cu."""
     return bytes(struct_type(SEQUENCE_FILE, struct_name)(**members))[8:]
 
 

@@ -55,7 +55,7 @@ def plan_diagonal_band(
     alignments: tuple[int, ...],
     padding: bytes | None = None,
 ) -> Launches:
-    """How to write the elements of `source`, or one value, where they are kept, else another value.
+    """Plan a write of `source`, or one value, inside a diagonal band, and another value outside.
 
     Layouts have one shape, of at least two dimensions, and their lowest slots at 0; no two elements
     of the result share a slot. `alignments`: powers of two, no less than an element, that divide

@@ -148,7 +148,7 @@ def words_per_state(functor: str, dtype: DType) -> int:
 
 
 class FusedSource(NamedTuple):
-    """What makes elements of those of several operands, as they are read."""
+    """A source whose elements are computed from several operands as they are read."""
 
     type_macros: tuple[tuple[str, str], ...] = ()  # macros that say so
     firsts: tuple[int, ...] = (0,)  # of each operand **bytes** from its lowest slot to its first
@@ -165,7 +165,7 @@ def is_reduced_directly(plan: ReducePlan) -> bool:
 def plan_reduce(
     plan: ReducePlan, alignment: int, fused_source: FusedSource | None = None
 ) -> Launches:
-    """How to carry out a plan that has elements; `alignment`: of the address of the lowest slot.
+    """Plan the launches of a reduction with elements; `alignment`: of the lowest slot's address.
 
     `chained`: what makes the source, which then is in no memory. Where several blocks share a
     result, a second launch joins their partial results, which are in scratch memory.
@@ -344,7 +344,7 @@ def plan_quantiles(
     method: str,
     skip_nan: bool,
 ) -> Launches:
-    """How to read the quantiles of sorted lines along the last dimension, none of them empty.
+    """Plan a read of the quantiles of sorted lines along the last dimension; no line is empty.
 
     The result has all lines for the first fraction, then for the next. `skip`: NaN count as absent.
     """

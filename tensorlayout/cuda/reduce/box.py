@@ -1,4 +1,4 @@
-"""Which axes a reduction has, and which box of threads reads them: integers only.
+"""Axes of a reduction and the box of threads that reads them, in integers only.
 
 ``kernels/reduce/reduce.cu`` says what a box of threads is, and what its kernels do.
 """
@@ -84,7 +84,7 @@ def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxe
 
 
 class ThreadBox(NamedTuple):
-    """What a block reads, and all blocks."""
+    """Box of threads: the elements that one block reads, and the number of blocks."""
 
     name: str  # of the kernel
     length: int  # elements of a pack
@@ -117,7 +117,7 @@ class ThreadBox(NamedTuple):
 
     @property
     def is_spread(self) -> bool:
-        """Whether rows that are read as one are wider than a block."""
+        """True if a row is wider than a block."""
         return self.fold > 1 and self.column_tiles > 1
 
     @property
@@ -307,7 +307,7 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
         sizes.insert(0, count)
 
     def idle_cost(size: int) -> tuple[float, int]:
-        """What to make small: idle threads and turns, parts of sectors, then the turns missing."""
+        """Cost to minimise: idle threads and turns, partial sectors, then missing turns."""
         turns = -(-count // size)
         used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
         used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)

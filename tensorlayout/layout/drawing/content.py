@@ -1,4 +1,4 @@
-"""What a picture of a layout shows: panels of cells and a strip of slots, large ones cut."""
+"""Content of a picture of a layout: panels of cells and a strip of slots, truncated if large."""
 
 from __future__ import annotations
 

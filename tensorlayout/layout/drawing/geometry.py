@@ -108,7 +108,7 @@ class Picture:
             self.texts.append(Text(MARGIN, self.y - 4, line, size, kind))
 
     def legend_texts(self) -> Iterator[str]:
-        """What is not plain in the boxes."""
+        """Return the legend: facts that the boxes do not show."""
         kinds = {box.cell.kind for box in self.boxes}
         if PADDING in kinds:
             yield f"hatched: padding, {content.describe_padding(self.layout)}"

@@ -38,7 +38,7 @@ _SHARED_BANKS = 128  # bytes that one wavefront brings
 
 
 class SharedMemoryOffsets(NamedTuple):
-    """Where everything begins in shared memory, in bytes, by the numbers of memories.
+    """Offsets in shared memory, in bytes, by memory number.
 
     Attributes:
         tiles: of the staged memories.
@@ -71,7 +71,7 @@ class SharedTile:
 
     @property
     def elements(self) -> int:
-        """How many elements a whole box has."""
+        """Number of elements of a whole box."""
         return prod(self.extents)
 
     @property
@@ -119,13 +119,13 @@ class SharedTile:
 
     @property
     def box_counts(self) -> tuple[int, ...]:
-        """How many boxes there are along each axis."""
+        """Number of boxes along each axis."""
         pairs = zip(self._tiled_axes, self.extents, strict=True)
         return tuple([-(-axis.size // extent) for axis, extent in pairs])
 
     @property
     def block_count(self) -> int:
-        """How many boxes there are."""
+        """Number of boxes."""
         others = [a.size for k, a in enumerate(self.problem.axes) if k not in self.axes]
         return prod(self.box_counts) * prod(others)
 
@@ -135,7 +135,7 @@ class SharedTile:
 
     @cached_property
     def accesses(self) -> dict[int, TileAccess]:
-        """How the destination and the staged memories are walked."""
+        """Access patterns of the destination and the staged memories."""
         return {memory: self._access_of_memory(memory) for memory in (WRITE, *self.problem.staged)}
 
     def _access_of_memory(self, memory: int) -> TileAccess:
@@ -210,12 +210,12 @@ class SharedTile:
         if not self.problem.bounds:
             return True
         for k in order:
-            taken = gcd(pack, self.extents[k], self._tiled_axes[k].size)
+            common = gcd(pack, self.extents[k], self._tiled_axes[k].size)
             for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
-                if bound.pack_divisor(weights[self.axes[k]]) % taken:
+                if bound.pack_divisor(weights[self.axes[k]]) % common:
                     return False
-            pack //= taken
-            if pack == 1 or taken < self.extents[k]:
+            pack //= common
+            if pack == 1 or common < self.extents[k]:
                 break
         return pack == 1
 
@@ -238,7 +238,7 @@ class SharedTile:
         return prod([self.extents[k] for k in order[: run - 1]])
 
     def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
-        """What divides the addresses, in bytes, at which the first rows of planes begin."""
+        """Return the largest alignment, in bytes, of the first rows of all planes."""
         problem, members = self.problem, self._tiled_axes
         within = {self.axes[k] for k in order[: run + 1]}
         steps = [a.strides[memory] for k, a in enumerate(problem.axes) if k not in within]
@@ -386,7 +386,7 @@ class SharedTile:
 
     @cached_property
     def memory_offsets(self) -> SharedMemoryOffsets:
-        """Where everything begins in shared memory."""
+        """Offsets of all tiles and tables in shared memory."""
         tiles, end, behind = {}, 0, self._table_offsets
         for memory, pitches in self.tile_strides.items():
             tiles[memory] = end

@@ -106,7 +106,7 @@ struct Neighbours {
         keep = static_cast<float>(2 * scale - distance) / static_cast<float>(2 * scale);
     }
 
-    // What weighs nothing may be infinite.
+    // Elements of weight 0 may be infinite.
     DEVICE float blend(float one, float other) const {
         return weight == 0 ? one : one * keep + other * weight;
     }

@@ -139,7 +139,7 @@ DEVICE void scan_all(const Counts& p) {
     if (threadIdx.x == 0) store(counts + p.blocks, before);
 }
 
-// How many of 16 bits are set.
+// Number of set bits among 16.
 DEVICE uint32_t ones(uint32_t bits) {
     bits -= bits >> 1 & 0x5555;
     bits = (bits & 0x3333) + (bits >> 2 & 0x3333);

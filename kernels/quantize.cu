@@ -87,7 +87,7 @@ DEVICE uint8_t encoded(float value, const Shared& shared) {
 
 // ---- Slots --------------------------------------------------------------------------------------
 
-// How many elements fill whole bytes, at least.
+// Smallest number of elements that fills whole bytes.
 template <int Bits> constexpr int WHOLE = Bits == 6 ? 4 : 8 / Bits;
 
 // The byte in which a slot begins, and the bit in it.

@@ -1,26 +1,30 @@
-// Running sums and products along one dimension of any layout, into any layout. Which kernel, and in
-// which pieces, the plan says.
+// Running sums and products along one dimension of any layout, into any layout. The plan chooses the
+// kernel and the pieces.
 //
-// A result's *lines* run along the scanned dimension; `inner` counts those that are side by side in
-// the order of the source. With `initial`, a line begins with a position that no element has: 0, or 1 of products.
+// A *line* is the elements along the scanned dimension; `inner` counts the lines that lie side by side
+// in the order of the source. With `initial`, a line begins with an extra element: 0, or 1 for products.
 //
-// scan_lines    Lines in one piece in both memories. A block moves a tile of slots 16 bytes at a time,
-//               by way of shared memory; each thread scans 64 bytes of neighbours (at most 16), and
-//               what comes before them is found in 4 steps over the threads, each of which joins
-//               four. Short lines share a tile; long ones go tile by tile, what came before carried
-//               along. Worst: lines of little more than half a tile or a whole number of them.
-// scan_rows     Other lines that follow each other in memory, or a few (below 32) side by side. A block
-//               reads a tile of consecutive elements of the result, in sectors, and has it in
-//               shared memory line after line; each thread scans 9 neighbours (5 of complex products), as above. Worst: a
-//               source, or a result, that is not contiguous along the runs.
-// scan_columns  32 lines side by side, one for each lane; 8 warps have 8 positions each, and hand on
-//               what they have by way of shared memory. Coalesced as far as lines are neighbours.
+// Each thread scans a few neighbouring elements in registers. The totals of the threads are then
+// scanned in shared memory, and each thread adds the total of all threads before it. For example, a
+// cumulative sum of 1 2 3 4 | 5 6 7 8 by two threads: the threads scan 1 3 6 10 and 5 11 18 26, their
+// totals are 10 and 26, and the second thread adds 10 to each of its results.
 //
-// Few, long lines are cut into chunks, which blocks scan at once, in two launches: `totals` writes the
-// total of each chunk, and `results` begins with those of the chunks before. No block waits for
-// another. Bytes moved per element: its own twice, read once and written once; with chunks it is read
-// twice. Floats are added up in double, and each result is rounded once; integers wrap.
-// Products of floats are those of scaled.cuh.
+// scan_lines    Lines that are contiguous in both memories. A block moves a tile 16 bytes at a time
+//               through shared memory; each thread scans 64 bytes of neighbours (at most 16 elements).
+//               The totals are combined in 4 steps of four threads each. Short lines share a tile; long
+//               lines take one tile after the other and carry the total along. Worst: lines slightly
+//               longer than half a tile, or than a whole number of tiles.
+// scan_rows     Other lines that follow each other in memory, or fewer than 32 side by side. A block
+//               reads a tile of consecutive result elements in whole sectors and stores it line by line
+//               in shared memory; each thread scans 9 neighbours (5 for complex products), as above.
+//               Worst: a source or a result that is not contiguous along the runs.
+// scan_columns  32 lines side by side, one for each lane. Each of 8 warps scans 8 positions and passes
+//               its totals on through shared memory. Coalesced as far as the lines are neighbours.
+//
+// Few long lines are cut into chunks that blocks scan at once, in two launches: `totals` writes the
+// total of each chunk, and `results` begins with the totals of the chunks before. So no block waits for
+// another one. Bytes moved per element: one read and one write; with chunks, two reads. Floats are
+// added in double and each result is rounded once; integers wrap. Products of floats: see scaled.cuh.
 #if defined(LINES) && !defined(SCALED)
 #define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
 #else
@@ -32,7 +36,7 @@
 #include "scaled.cuh"
 #include "sectors.cuh"
 
-// What all kernels share is compiled once for the simulator.
+// Code shared by all kernels is compiled once for the simulator.
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
 #else
@@ -94,7 +98,7 @@ static COMMON Total start_value() {
 }
 #endif
 
-// What came before, if anything did. Nothing is no number: neither 0 + -0 nor 1 * z is harmless.
+// The total before, if any. An absent total is not a number: neither 0 + -0 nor 1 * z is harmless.
 struct Running {
     Total value;
     bool any;
@@ -102,7 +106,7 @@ struct Running {
     DEVICE Running then(Total more) const { return {any ? combine(value, more) : more, true}; }
 };
 
-// Those of consecutive chunks, `step` apart in memory.
+// Totals of consecutive chunks, `step` apart in memory.
 template <class Index>
 DEVICE Running running_over(const Total* each, int32_t first, int32_t last, Index step) {
     Running found{Total{}, false};
@@ -155,7 +159,7 @@ struct RowScan {
     int32_t tile, outers, initial;
 };
 
-// Where an element of the tile in memory is in shared memory, and its position in its line.
+// Place of a tile's element in shared memory, and its position in its line.
 template <int Rank, class Index>
 DEVICE void place_of(const RowScan<Rank, Index>& p, int32_t element, int32_t& place,
                      int32_t& position) {
@@ -198,7 +202,7 @@ DEVICE void read_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Index 
                         real >> k & 1 ? total_of(elements[k]) : start_value());
 }
 
-// What the chunks before this block's leave to each line of its group.
+// Totals that the chunks before this block's leave to each line of its group.
 template <int Rank, class Index>
 DEVICE void read_carries(const RowScan<Rank, Index>& p, Index group, int32_t chunk,
                          Total (&shares)[THREADS], Total (&carries)[MOST_INNER]) {
@@ -362,7 +366,7 @@ struct Slots {
     DEVICE static T* slot(Word* words, int32_t number) {
         return pack(words, number / LENGTH)->at + number % LENGTH;
     }
-    // How far into a pack this is, and whether packs begin where it says.
+    // Offset into a pack, and whether packs begin there.
     DEVICE static int32_t shift(const T* first) {
         return static_cast<int32_t>(reinterpret_cast<uint64_t>(first) / sizeof(T) % LENGTH);
     }
@@ -520,7 +524,7 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
             const int32_t high = static_cast<int32_t>(end - tile < SLOTS ? end - tile : SLOTS);
             read_slots(from + tile, low, high, wide, sources);
             barrier();
-            // Where a line begins among the thread's slots, and with which thread its last one does.
+            // First slot of a line in the thread, and the thread with the line's last slot.
             int32_t head = low, least = 0;
             if (thread > 0) {
                 head = PER_LINE_THREAD;
@@ -588,7 +592,7 @@ struct ColumnScan {
     int32_t initial;
 };
 
-// What a thread holds of its elements: running totals, or still the elements.
+// Values that a thread holds: running totals, or still the elements.
 using Held = choose<HOLDS_TOTALS, Total, SOURCE>;
 DEVICE void keep(Total& held, const Total& total) { held = total; }
 template <class T> DEVICE void keep(T&, const Total&) {}

@@ -56,7 +56,7 @@ template <int Bits> DEVICE uint32_t apart(uint32_t numbers) {
     return (pairs & low) | (pairs & low << Bits) << (8 - Bits);
 }
 
-// What 16 numbers are packed to: a word, or three.
+// Packed form of 16 numbers: one word, or three.
 template <int Bits> struct Packed { using Word = uint16_t; static constexpr int words = 1; };
 template <> struct Packed<2> { using Word = uint32_t; static constexpr int words = 1; };
 template <> struct Packed<4> { using Word = uint64_t; static constexpr int words = 1; };
@@ -349,7 +349,7 @@ struct SplitWalk {
     int32_t steps;
     int32_t tail;  // whether the fastest dimension has one
 
-    // Where an element is, and how many follow it to the end of its run, itself one of them.
+    // Place of an element, and the elements from it to the end of its run.
     DEVICE Unsigned<Index> find(Unsigned<Index> number, Index& at) const {
         using Count = Unsigned<Index>;
         Count outer = 0, left = run.divisor;

@@ -95,7 +95,7 @@ struct BoundedBoxes {
     int32_t pitch[MOST_AXES];  // strides in the tile
 };
 
-// What a block knows of indices.
+// Index facts of a block.
 struct Corner {
     int32_t index[MOST_BOUNDS];  // of the box's first element
     bool whole;                  // all of the box are elements

@@ -17,7 +17,7 @@
 // Padding is written by further blocks (padding.cuh); what the source has for padding is not read.
 #include "padding.cuh"
 
-// What all kernels share is compiled once for the simulator, which has all of them in one file.
+// Code shared by all kernels is compiled once for the simulator, which has all of them in one file.
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
 #else
@@ -59,7 +59,7 @@ COMMON bool padding_written(const Band& p) { return write_padding(p.padding, p.t
 // Packs of a thread.
 template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
 
-// Which elements of a pack are kept: a bit for each, the lowest for the first.
+// Mask of the elements of a pack to keep: the lowest bit is the first element.
 using Kept = uint32_t;
 
 // Elements side by side: a pack of them, or the first alone, or none.
@@ -115,7 +115,7 @@ struct FlatBand {
     Walk<Rank, Index, 1> walk;  // of the distance
 };
 
-// Which of the elements from `first` on are kept.
+// Mask of the elements to keep, from `first` on.
 template <int Length, int Rank, class Index>
 COMMON Kept kept_from(const FlatBand<Rank, Index>& p, const Bounds<Index>& bounds,
                       Unsigned<Index> first) {
@@ -174,7 +174,7 @@ struct StridedBand {
     Walk<Rank, Index, 3> walk;  // of the result, the source and the distance
 };
 
-// How many elements a thread has, and where; which of them are kept.
+// Number and place of a thread's elements, and which of them are kept.
 template <int Rank, class Index, int Length>
 COMMON int find(const StridedBand<Rank, Index>& p, const Bounds<Index>& bounds,
                 Unsigned<Index> thread, Index (&at)[3], Kept& kept) {

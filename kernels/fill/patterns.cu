@@ -29,7 +29,7 @@ struct Hot {
     IndexKind kind;
 };
 
-// Where an index points to; negative ones count from the end.
+// Position of an index; negative ones count from the end.
 DEVICE int64_t place_of(const void* indices, int64_t at, IndexKind kind, int64_t size, bool active) {
     if (kind == UINT32) return load_if(active, static_cast<const uint32_t*>(indices) + at);
     if (kind == UINT64) return load_if(active, static_cast<const int64_t*>(indices) + at);

@@ -12,7 +12,7 @@
 
 CHAIN
 
-// Where an element would be.
+// Place where an element would be.
 template <class T>
 struct From {
     const Frame* p;
@@ -32,7 +32,7 @@ template <class T> DEVICE uint32_t shift_at(const From<T>& from) {
 enum Reads { SAME_SLOT, ONE_ELEMENT, WHOLE_PACKS, BROADCAST };
 constexpr Reads HOW[] = {READ};
 
-// Where a broadcast operand has what an element needs.
+// Place of an element in a broadcast operand.
 template <int N> DEVICE int64_t place_of(const Frame& p, bool active, int64_t slot) {
     int32_t place[OPERANDS];
     p.places.offsets(active ? static_cast<uint32_t>(slot) : 0, place);

@@ -6,7 +6,7 @@
 //   float, double
 //   complex<T>         of float or double
 //
-// Those of 8 bits and fewer, which are only converted, are in narrow.cuh.
+// Types of 8 bits and fewer, which are only converted, are in narrow.cuh.
 //
 // One source for NVRTC, which has no headers, and for a host compiler, which has no CUDA types; so
 // the types are ours. The bits are everybody's: what NumPy and DLPack hold under those names.

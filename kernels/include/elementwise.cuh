@@ -15,7 +15,7 @@
 #define NUMBERS 0
 #endif
 
-// What all kernels are told first.
+// First members of the struct of every kernel.
 struct Memories {
     void* to;
     const void* from[OPERANDS];  // null: the scalar
@@ -24,7 +24,7 @@ struct Memories {
     int32_t step[OPERANDS];  // along a pack: 1, or 0 if all of it is one value
 };
 
-// What a thread has of a row: a pack, or an element behind the last whole pack, or nothing.
+// Part of a row for a thread: a pack, an element behind the last whole pack, or nothing.
 struct Share {
     int64_t first;  // element of the row
     int count;
@@ -133,7 +133,7 @@ struct StridedElementwise {
     Walk<Rank, Index, OPERANDS + 1> walk;
 };
 
-// Where the operands' elements of a thread are; how many it has.
+// Places of a thread's elements in the operands, and their number.
 template <int Length, int Rank, class Index>
 DEVICE int find(const StridedElementwise<Rank, Index>& p, Unsigned<Index> thread,
                 Index (&at)[OPERANDS + 1]) {
@@ -304,7 +304,7 @@ DEVICE Along along_of(const Side<3>& side, const Spot& spot) {
     return {spot.row, element, period, side.period.rest(element, period), spot.inside};
 }
 
-// Where an operand has what element `j` of a pack needs.
+// Place in an operand of element `j` of a pack.
 DEVICE int32_t place_of(const TiledElementwise& p, int n, const Along& at, int j, char* room) {
     const Follower& f = p.followers[n];
     const uint32_t row = load_shared_if(at.inside, in_room<const uint32_t>(room, f.rows) + at.row);

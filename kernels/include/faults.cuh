@@ -15,7 +15,7 @@ struct Faults {
     int64_t size[MAX_POSITIONS];    // of the dimension that they index
 };
 
-// What a thread found outside, from the least to the greatest.
+// Positions that a thread found out of bounds, from the least to the greatest.
 DEVICE void report_positions(Faults* faults, uint64_t owner, int number, int64_t lowest,
                              int64_t highest, int64_t size) {
     const uint64_t before = atomic_cas(&faults->owner, static_cast<uint64_t>(0), owner);

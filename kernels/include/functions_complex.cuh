@@ -64,7 +64,7 @@ template <class T> DEVICE T root_of_scale(T scale) {
     return scale < 1 ? T(0x1p-2) : scale > 1 ? T(0x1p32) : T(1);
 }
 
-// What x + y loses when it is rounded (D. Knuth's two-sum).
+// Rounding error of x + y (D. Knuth's two-sum).
 template <class T> DEVICE T lost_by_sum(T x, T y) {
     T sum = x + y, of_y = sum - x;
     return (x - (sum - of_y)) + (y - of_y);
@@ -253,7 +253,7 @@ template <class T> DEVICE complex<T> tan(complex<T> z) { return swapped(tanh(swa
 
 // ---- Their inverses -----------------------------------------------------------------------------
 
-// Whether 1 + z is z, so that an asymptote says it all; infinities too.
+// True if 1 + z is z, so that an asymptote is exact; infinities too.
 template <class T> DEVICE bool is_great(complex<T> z) {
     return abs(z.re) > 1 / limits<T>::epsilon || abs(z.im) > 1 / limits<T>::epsilon;
 }

@@ -29,7 +29,7 @@ template <class T> DEVICE T floor_divide(T x, T y) {
     return T(x / y);
 }
 
-// What floor_divide leaves: it has the sign of y.
+// Remainder of floor_divide, with the sign of y.
 template <class T> DEVICE T remainder(T x, T y) {
     if (y == 0) return 0;
     if constexpr (is_signed<T>) {

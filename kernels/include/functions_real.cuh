@@ -112,7 +112,7 @@ template <class T> DEVICE T below(T rest, T y) {
     return bits_as<T>(bits_of<T>(bits_as<bits_of<T>>(y) - 1));
 }
 
-// What the floored quotient leaves; it has the sign of y, as a zero too.
+// Remainder of the floored quotient, with the sign of y, also for zeros.
 template <class T> DEVICE T remainder(T x, T y) {
     T rest = fmod(x, y);
     if (rest == 0) return copysign(T(0), y);

@@ -13,7 +13,7 @@
 
 // ---- Floats -------------------------------------------------------------------------------------
 
-// Which patterns are no numbers. All but the last have zeros of both signs.
+// Patterns that are NaN. All types but the last have zeros of both signs.
 enum Specials {
     NO_SPECIALS,   // none. Beyond the largest number it is the largest; NaN becomes -0
     INFINITY_NAN,  // the last exponent, as in IEEE 754
@@ -90,7 +90,7 @@ struct float8_e8m0fnu {
         return bits == 0xff ? limits<float>::nan : bits_as<float>(uint32_t(bits) << 23);
     }
 
-    // What is less than the least becomes it, also 0; what is negative, NaN.
+    // Values below the least become the least, also 0; negative values become NaN.
     template <bool saturating>
     static DEVICE float8_e8m0fnu rounded(float value) {
         const uint32_t wide = bits_as<uint32_t>(value);

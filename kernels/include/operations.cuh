@@ -4,7 +4,7 @@
 #include "functions.cuh"
 #include "narrow.cuh"
 
-// What the operands of a kernel are stored as, and their numbers: 0, 1, ….
+// Types that the operands of a kernel are stored as, with their numbers: 0, 1, ….
 template <class...> struct Types {};
 template <int... N> struct Numbers {};
 template <int Count, int... N> struct Below : Below<Count - 1, Count - 1, N...> {};
@@ -59,7 +59,7 @@ DEVICE T operand(Stored value) {
     }
 }
 
-// What a functor takes first: its type, but for the condition of `where`.
+// Type of a functor's first argument, except for the condition of `where`.
 template <template <class> class Functor, class T> struct Leading { using type = T; };
 template <class T> struct Leading<functions::where, T> { using type = bool8; };
 

@@ -36,7 +36,7 @@ DEVICE void store_bits(void* to, int64_t at, int itemsize, const uint64_t (&bits
     }
 }
 
-// Whether this block writes padding; then it has done so. `to`: the first slot of the padded block.
+// Write this block's padding, if it has any, and return true then. `to`: the block's first slot.
 DEVICE bool write_padding(const Padding& p, void* to) {
     if (blockIdx.x < p.first_block) return false;
     int region = 0;

@@ -18,7 +18,7 @@
 #include "functions.cuh"
 #include "scaled.cuh"
 
-// What kernels share is compiled once for the simulator, which has all of them in one file.
+// Code shared by kernels is compiled once for the simulator, which has all of them in one file.
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
 #else
@@ -70,7 +70,7 @@ DEVICE void store_result(void* to, int64_t at, Same<T> found, int) {
 
 // ---- States, and the words of 8 bytes in which they travel --------------------------------------
 
-// How many elements, their mean, and the sum of their squared distances from it.
+// Number of elements, their mean, and the sum of squared distances from the mean.
 struct Spread {
     double count, mean, squares;
 };
@@ -376,7 +376,7 @@ template <class T> using first_greatest = Position<T, true>;
 
 // ---- Counts -------------------------------------------------------------------------------------
 
-// How many elements are not 0 (NaN is not), or whether any or all are not.
+// Count of elements that are not 0 (NaN is not), or whether any or all are not 0.
 template <class T>
 struct nonzero {
     using Element = T;

@@ -1,4 +1,4 @@
-// Where sectors of 32 bytes begin.
+// Begin of 32-byte sectors.
 #pragma once
 
 #include "platform.cuh"

@@ -128,7 +128,7 @@ struct Visit {
     uint32_t lead, total;  // threads: what the first is counted as, and the end
 };
 
-// Where a row begins, by strides along the box's dimensions: N of them at once.
+// Begin of a row, by strides along the box's dimensions, for N memories at once.
 template <int N, class AnyBoxes, int AXES>
 DEVICE void begin_of_row(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, uint32_t row,
                          const int32_t (*const (&strides)[N])[AXES], uint32_t (&begin)[N]) {
@@ -157,7 +157,7 @@ DEVICE void begin_of_row(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t
     }
 }
 
-// How far an element of a run is from its row's first.
+// Distance of a run's element from the first of its row.
 template <class AnyBoxes, int AXES>
 DEVICE uint32_t further_along(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t element,
                               const int32_t (&stride)[AXES]) {
@@ -258,7 +258,7 @@ DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
     return spot;
 }
 
-// What an access of some bytes from there touches.
+// Bytes that an access from there touches.
 template <class Word>
 DEVICE const Word* at_bytes(const void* from, int32_t bytes) {
     return reinterpret_cast<const Word*>(static_cast<const char*>(from) + bytes);

@@ -27,7 +27,7 @@ struct Quantiles {
     int32_t skip;  // NaN count as absent; else lines that have one are NaN
 };
 
-// Where a fraction lies in a line of so many elements.
+// Position of a fraction in a line of so many elements.
 template <class Index>
 DEVICE double place_of(const Quantiles<Index>& p, double fraction, double count) {
     const double between = fraction * (count - 1);

@@ -1,6 +1,6 @@
 // Many elements to one, along any dimensions of any layout. Which kernel, how many threads share a
 // result, and into how many chunks the elements of one are cut, the plan says.
-// What is reduced to what is in reductions.cuh.
+// The reductions themselves are in reductions.cuh.
 //
 // The threads of a block form a box of four sides, from the slowest to the fastest z, y, x, w:
 // z and x are results side by side (x along the dimension that is fastest in memory, if results are
@@ -47,7 +47,7 @@ struct Steps {
     int64_t source, other;  // the other: of a result in its memory, or of a position
 };
 
-// What all kernels are told first.
+// First members of the struct of every kernel.
 struct Frame {
     void* to;           // the lowest slot of the results
     const void* from[OPERANDS];  // the first element
@@ -83,7 +83,7 @@ struct Reduction {
 #include "chained.cuh"
 #else
 
-// Where an element is.
+// Place of an element.
 template <class T> using From = const T*;
 
 template <class T> DEVICE From<T> first_of(const Frame& p) {
@@ -212,7 +212,7 @@ COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane,
 // Rows that are read as one are wider than a block: what each finds is a chunk of its own.
 DEVICE bool is_spread(const Frame& p) { return p.fold > 1 && p.column_tiles.divisor > 1; }
 
-// What was found of a result, by this chunk or at all. `at`: its slot.
+// Partial or complete state of a result. `at`: its slot.
 template <class F, class State>
 COMMON void write(const Frame& p, State state, int64_t at, uint32_t chunk) {
     if (!p.partials) return store_result(p.to, at, F::finish(state, p.finish), p.finish.stored);
@@ -644,7 +644,7 @@ struct One {
     static State restore(const Saved<COUNT>& saved) { return Words<State>::restore(saved.words); }
 };
 
-// How many words the state of a functor has; 0 if there is none of this name.
+// Number of words in a functor's state; 0 if no functor has this name.
 template <template <class> class Functor, bool defined>
 static constexpr int count_of() {
     if constexpr (defined) return One<Functor<ELEMENT>>::COUNT;

@@ -55,7 +55,7 @@ DEVICE void list(const Listing<Rank, Index>& p) {
                  static_cast<Key>(found.inside[k] ? p.first + found.at[k][0] : p.places));
 }
 
-// Where the positions of a place begin and end among the sorted; both 0 where there are none.
+// Begin and end of a place's positions in sorted order; both 0 without any.
 template <class Index> using Segment = Pack<Index, 2>;
 
 template <class Index>
@@ -114,7 +114,7 @@ struct Combining {
 
 constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/scatter.py
 
-// What `count` times the same integer makes of `x`.
+// Result of combining `x` with the same integer `count` times.
 template <template <class> class Functor, class T>
 DEVICE T combined(T x, T value, int64_t count) {
     if constexpr (is_same<Functor<T>, functions::add<T>>)

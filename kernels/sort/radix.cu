@@ -81,7 +81,7 @@ DEVICE Chunk<Index> chunk_of(const RadixPass<Rank, Index>& p) {
     return found;
 }
 
-// Whether elements are read: what later passes read is packed.
+// True if elements are read as stored; later passes read packed ones.
 template <int Rank, class Index>
 DEVICE bool is_first(const RadixPass<Rank, Index>& p) {
     return Rank != 1 || p.first;
@@ -105,7 +105,7 @@ DEVICE bool is_below(Index place, Index count) {  // and not negative
     return static_cast<Unsigned<Index>>(place) < static_cast<Unsigned<Index>>(count);
 }
 
-// What fills a tile: no other item has a greater digit, so that it stays behind all of them.
+// Filler of a tile: no item has a greater digit, so it stays behind all of them.
 template <Gives Wanted, class T = ELEMENT>
 DEVICE Bits filler_of(Bits flip, int32_t shift) {
     if (Wanted == positions || (is_floating<T> && !flip)) return Bits(~Bits(0));  // NaN
@@ -317,7 +317,7 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
     const Chunk<Index> chunk = chunk_of(p);
     const Index first = chunk.start + chunk.begin;
     int32_t lead = lead_of<Wanted>(p, chunk);
-    // Where the next element of the thread's digit goes.
+    // Destination of the next element with the thread's digit.
     const Index* const counts = static_cast<const Index*>(p.memories.scratch);
     const bool alone = p.chunks.divisor == 1;
     const Index whole = alone ? 0 : static_cast<Index>(gridDim.x);

@@ -265,7 +265,7 @@ struct Spot {
     bool inside;
 };
 
-// Where in a tile is what has a number; 0 and 0 if that is outside.
+// Place in the tile of the item with a number; 0 and 0 if it is outside.
 DEVICE Spot spot_of(int32_t number, const Numbering& by, int32_t lines, int32_t length) {
     const int32_t known = number < 0 ? 0 : number;
     const int32_t whole = static_cast<int32_t>(by.size.divide(known));
@@ -353,7 +353,7 @@ struct MergeTiles {
     int32_t descending;
 };
 
-// What a tile is part of: two runs, the second one perhaps shorter, or empty.
+// Pair of runs that a tile belongs to; the second may be shorter, or empty.
 template <class Index>
 struct Pair {
     Index start, ahead;     // of the line, among all elements; of the tile in the line

@@ -192,7 +192,7 @@ __all__ += _chapters.utility.__all__
 
 
 def __dir__() -> list[str]:
-    """The public names; the modules of the package are imported by theirs."""
+    """Return the public names; the modules of the package are imported by theirs."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 

@@ -55,7 +55,7 @@ _SIMULATE = "TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one"
 
 @functools.cache
 def available_devices() -> tuple[Device, ...]:
-    """The devices of this machine, the CPU first."""
+    """Return the devices of this machine, the CPU first."""
     return (CPU, *_detect_cuda_devices()[0])
 
 
@@ -83,7 +83,7 @@ def cuda_unavailable_reason() -> str:
 
 
 def as_device(device: Any, argument: str = "device:") -> Device:
-    """A `Device` from a device, its name, or None for the default.
+    """Return a `Device` from a device, its name, or None for the default.
 
     ``"cuda"`` is the first of its kind. ValueError for one that is not here, TypeError for what
     names none; `argument` is what errors call it, such as ``"zeros: device"``.
@@ -117,7 +117,7 @@ _process_default: Device | None = None
 
 
 def default_device() -> Device:
-    """The device of new tensors that are made without ``device=``.
+    """Return the device of new tensors that are made without ``device=``.
 
     That of the innermost `using_device` block; else what `set_default_device` set; else what the
     variable ``TENSORLAYOUT_DEFAULT_DEVICE`` names; else the CPU. ValueError if the variable names a

@@ -114,7 +114,7 @@ LAZY_DTYPES = (
 
 
 def _lazy_dtype(name: str) -> Any:
-    """A dtype of ml_dtypes."""
+    """Return a dtype of ml_dtypes."""
     if name not in LAZY_DTYPES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     dtype = globals()[name] = _ml_dtypes_dtype(name)
@@ -160,19 +160,19 @@ def is_numpy_dtype(dtype: DType) -> Any:
 
 
 def widened_dtype(dtype: DType) -> DType:
-    """The least dtype to compute with that holds all values of a narrow one."""
+    """Return the least dtype to compute with that holds all values of a narrow one."""
     if not is_in_category(dtype, "narrow integer"):
         return float32
     return uint8 if dtype.name.startswith("u") else int8
 
 
 def value_bits(dtype: DType) -> int:
-    """The bits of a value of a dtype of ours: 8 for bool, 4 for int4."""
+    """Return the bits of a value of a dtype of ours: 8 for bool, 4 for int4."""
     return NARROW[dtype.name].bits if is_narrow_dtype(dtype) else 8 * dtype.itemsize
 
 
 def dtype_kind(dtype: DType) -> str:
-    """The kind of a dtype in the standard's words. TypeError for one that we do not have."""
+    """Return the kind of a dtype in the standard's words. TypeError for one that we do not have."""
     return _KINDS[_kind_letter(dtype)]
 
 
@@ -194,7 +194,7 @@ def is_in_category(dtype: DType, category: str) -> Any:
 
 @functools.cache
 def integer_limits(dtype: DType) -> tuple[int, int]:
-    """The least and the greatest integer of an integer dtype, a narrow one too."""
+    """Return the least and the greatest integer of an integer dtype, a narrow one too."""
     info = import_lazily("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
     return int(info.min), int(info.max)
 
@@ -244,7 +244,7 @@ def _parse_numpy_dtype(dtype: Any) -> DType | None:
 
 
 def _supported_dtype(dtype: DType) -> DType | None:
-    """The dtype of ours that is equal to `dtype`, if there is one."""
+    """Return the dtype of ours that is equal to `dtype`, if there is one."""
     if is_standard_dtype(dtype):
         return _SUPPORTED[dtype]
     return dtype if dtype.name in LAZY_DTYPES and dtype == _ml_dtypes_dtype(dtype.name) else None
@@ -282,13 +282,13 @@ def integer_overflow_error(number: int, dtype: DType) -> OverflowError:
 
 
 def default_scalar_dtype(scalar: type) -> DType:
-    """The default dtype of a kind of Python scalar."""
+    """Return the default dtype of a kind of Python scalar."""
     return {0: bool, 1: int64, 2: float64, 3: complex128}[_SCALAR_RANK[scalar]]
 
 
 @functools.cache
 def promote_dtypes(first: DType, second: DType) -> DType:
-    """The dtype that two dtypes promote to (standard: "Type promotion rules").
+    """Return the dtype that two dtypes promote to (standard: "Type promotion rules").
 
     Where the standard leaves it open: integers with floating-point types promote as in NumPy,
     bfloat16 with float16 to float32, and with integers of more than 8 bits to float32 or, above 16
@@ -319,7 +319,7 @@ def is_same_kind_cast(source: DType, target: DType) -> Any:
 
 
 def promote_with_scalar(dtype: DType, scalar: type) -> DType:
-    """The dtype of an operation between a tensor and a Python scalar (weakly typed).
+    """Return the dtype of an operation between a tensor and a Python scalar (weakly typed).
 
     The tensor's dtype if the scalar's kind fits it; otherwise the tensor's width decides as far as
     it can: float32 with ``complex`` gives complex64, integers with ``float`` the default float64.
@@ -337,14 +337,14 @@ def promote_with_scalar(dtype: DType, scalar: type) -> DType:
 
 @functools.cache
 def sum_dtype(dtype: DType) -> DType:
-    """The dtype of sums: integers and bool become the default integer of their sign."""
+    """Return the dtype of sums: integers and bool become the default integer of their sign."""
     if is_in_category(dtype, "integer or boolean"):
         return uint64 if dtype.kind == "u" else int64
     return dtype
 
 
 def real_part_dtype(dtype: DType) -> DType:
-    """The dtype of the parts of a complex dtype; any other dtype itself."""
+    """Return the dtype of the parts of a complex dtype; any other dtype itself."""
     if dtype.kind != "c":
         return dtype
     return float32 if dtype == complex64 else float64

@@ -62,7 +62,7 @@ _LEVELS = 3  # of sequences in sequences
 
 
 def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
-    """`x` as an error repeats it: as it is where that is short, else its begin, or its kind.
+    """Return `x` as an error repeats it: as it is where that is short, else its begin, or its kind.
 
     Of a text `most` letters are repeated, of a sequence the first items and how many there are.
 
@@ -79,7 +79,7 @@ def truncate(text: Any, max_letters: int = _ROOM) -> str:
 
 
 def qualified_type_name(x: Any) -> str:
-    """The name of a type, with the library that it is from."""
+    """Return the name of a type, with the library that it is from."""
     value_type = type(x)
     module_prefix = (
         "" if value_type.__module__ == "builtins" else f"{value_type.__module__.split('.')[0]}."
@@ -108,7 +108,7 @@ def _short_repr_at_level(x: Any, max_letters: int, level: int) -> str:
 
 
 def _short_sequence_repr(x: Any, max_letters: int, level: int) -> str:
-    """The items of a tuple or a list, as many as there is room for."""
+    """Return the items of a tuple or a list, as many as there is room for."""
     texts: list[str] = []
     letters_left = _ROOM
     for item in islice(x, _ROOM):
@@ -129,7 +129,7 @@ def _short_sequence_repr(x: Any, max_letters: int, level: int) -> str:
 
 
 def prefix_operation_name(name: str, error: _Error) -> _Error:
-    """`error`, with the name of an operation before what it says, if it has none.
+    """Return `error`, with the name of an operation before what it says, if it has none.
 
     Whoever finds a fault knows no names; who puts one there raises the same error again.
     """
@@ -239,7 +239,7 @@ _GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 def call_mismatch_error(
     function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> TypeError:
-    """The error of a call whose arguments do not fit the parameters of `function`."""
+    """Return the error of a call whose arguments do not fit the parameters of `function`."""
     return prefix_operation_name(
         function.__name__, TypeError(_describe_call_mismatch(function, args, options))
     )

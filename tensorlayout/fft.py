@@ -142,7 +142,7 @@ def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> S
 def fft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
+    """Return the discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
 
     dtypes: floating-point; the result is complex. The shape is that of `a`, but for `n` along
     `axis`. `norm`: what is divided by: nothing, with ``"backward"``; `n`, with ``"forward"``; its
@@ -159,7 +159,7 @@ def fft(
 def ifft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The inverse of `fft` along `axis`, of `n` elements.
+    """Return the inverse of `fft` along `axis`, of `n` elements.
 
     dtypes: floating-point; the result is complex. `norm`: what is divided by: `n`, with
     ``"backward"``; nothing, with ``"forward"``; its root, with ``"ortho"``. `axis`, `out` and
@@ -175,7 +175,7 @@ def ifft(
 def rfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
+    """Return the transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
 
     dtypes: real floating; the result is complex. `n`, `axis`, `norm`, `out` and errors (ValueError,
     TypeError) are those of `fft`. Layout: row-major.
@@ -190,7 +190,7 @@ def rfft(
 def irfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The inverse of `rfft`, of `n` elements (by default twice one less than there are).
+    """Return the inverse of `rfft`, of `n` elements (by default twice one less than there are).
 
     dtypes: floating-point; the result is real. `axis`, `norm`, `out` and errors (ValueError,
     TypeError) are those of `ifft`. Layout: row-major.
@@ -205,7 +205,7 @@ def irfft(
 def hfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The transform of Hermitian-symmetric lines, given by their halves.
+    """Return the transform of Hermitian-symmetric lines, given by their halves.
 
     dtypes: floating-point; the result is real. `n`: how many elements it has along `axis`, by
     default twice one less than there are. `norm`, `out` and errors (ValueError, TypeError) are
@@ -221,7 +221,7 @@ def hfft(
 def ihfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
+    """Return the inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
 
     dtypes: real floating; the result is complex. `n`: how many elements of `a` count along `axis`.
     `norm`, `out` and errors (ValueError, TypeError) are those of `ifft`. Layout: row-major.
@@ -236,7 +236,7 @@ def ihfft(
 def fftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The discrete Fourier transform over `axes` (all by default), of sizes `s`.
+    """Return the discrete Fourier transform over `axes` (all by default), of sizes `s`.
 
     dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, or of the last
     dimensions; -1 takes all elements. Over no axes the elements stay what they are. `norm`: as in
@@ -255,7 +255,7 @@ def fftn(
 def fft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The transform of each matrix: `fftn` over two `axes`, by default the last.
+    """Return the transform of each matrix: `fftn` over two `axes`, by default the last.
 
     dtypes: floating-point; the result is complex. `s`, `norm`, `out` and errors (ValueError,
     TypeError) are those of `fftn`. Layout: row-major.
@@ -271,7 +271,7 @@ def fft2(
 def ifftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The inverse of `fftn` over `axes` (all by default), of sizes `s`.
+    """Return the inverse of `fftn` over `axes` (all by default), of sizes `s`.
 
     dtypes: floating-point; the result is complex. `norm`: as in `ifft`, of the product of sizes.
     `s`, `out` and errors (ValueError, TypeError) are those of `fftn`. Layout: row-major.
@@ -287,7 +287,7 @@ def ifftn(
 def ifft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The inverse of `fft2`: `ifftn` over two `axes`, by default the last.
+    """Return the inverse of `fft2`: `ifftn` over two `axes`, by default the last.
 
     dtypes: floating-point; the result is complex. `s`, `norm`, `out` and errors (ValueError,
     TypeError) are those of `ifftn`. Layout: row-major.
@@ -302,7 +302,7 @@ def ifft2(
 def rfftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The transform of real elements over `axes`: half of the last determines the rest.
+    """Return the transform of real elements over `axes`: half of the last determines the rest.
 
     dtypes: real floating; the result is complex. `s`, `norm`, `out` and errors (ValueError,
     TypeError) are those of `fftn`. Layout: row-major.
@@ -318,7 +318,7 @@ def rfftn(
 def rfft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The transform of real matrices: `rfftn` over two `axes`, by default the last.
+    """Return the transform of real matrices: `rfftn` over two `axes`, by default the last.
 
     dtypes: real floating; the result is complex. `s`, `norm`, `out` and errors (ValueError,
     TypeError) are those of `rfftn`. Layout: row-major.
@@ -333,7 +333,7 @@ def rfft2(
 def irfftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The inverse of `rfftn` over `axes`; `s` are sizes of the result.
+    """Return the inverse of `rfftn` over `axes`; `s` are sizes of the result.
 
     dtypes: floating-point; the result is real. The last size is by default twice one less than
     there are elements. `norm`, `out` and errors (ValueError, TypeError) are those of `ifftn`.
@@ -350,7 +350,7 @@ def irfftn(
 def irfft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """The inverse of `rfft2`: `irfftn` over two `axes`, by default the last.
+    """Return the inverse of `rfft2`: `irfftn` over two `axes`, by default the last.
 
     dtypes: floating-point; the result is real. `s`, `norm`, `out` and errors (ValueError,
     TypeError) are those of `irfftn`. Layout: row-major.
@@ -373,7 +373,7 @@ def fftfreq(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """The frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
+    """Return the frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
 
     `dtype`: float64, or any other real floating one. `device`: by default the default device.
     Layout: row-major. ValueError for `n` below 1 and a `d` of 0, TypeError for other dtypes.
@@ -392,7 +392,7 @@ def rfftfreq(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
+    """Return the frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
 
     `dtype`, `device` and errors (ValueError, TypeError): as for `fftfreq`. Layout: row-major.
 
@@ -419,7 +419,7 @@ def _create_frequencies(operation: Create, n: Any, d: Any, dtype: Any, device: A
 
 
 def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
-    """The zero frequency moved to the middle of each of `axes` (all by default).
+    """Return the zero frequency moved to the middle of each of `axes` (all by default).
 
     Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
     rank, TypeError for one that is no integer.

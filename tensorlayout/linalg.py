@@ -145,7 +145,7 @@ def _call_on_floats(operation: Library, a: Any, *others: Tensor, **options: Any)
 
 
 def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The lower (or `upper`) triangular factor of each Hermitian positive-definite matrix.
+    """Return the lower (or `upper`) triangular factor of each Hermitian positive-definite matrix.
 
     dtypes: floating-point, kept. Shape (…, m, m), as `a`; only the lower triangle of `a` is read
     (with `upper`, the upper one). Layout: row-major. LinAlgError for a matrix that is not
@@ -160,7 +160,7 @@ def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
 
 
 def det(a: Tensor) -> Tensor:
-    """The determinant of each square matrix: (…, m, m) gives (…); 1 of an empty matrix.
+    """Return the determinant of each square matrix: (…, m, m) gives (…); 1 of an empty matrix.
 
     dtypes: floating-point, kept. Layout: row-major. ValueError for a matrix that is not square,
     TypeError for other dtypes.
@@ -173,7 +173,7 @@ def det(a: Tensor) -> Tensor:
 
 
 def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
-    """The diagonal `offset` (above the main one if positive) of each matrix. A view.
+    """Return the diagonal `offset` (above the main one if positive) of each matrix. A view.
 
     Any dtype. (…, m, n) gives (…, k), where k is the length of the diagonal, 0 outside the matrix.
     ValueError for a rank below 2.
@@ -186,7 +186,7 @@ def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
 
 
 def eig(a: Tensor) -> EigResult:
-    """The eigenvalues and right eigenvectors of each square matrix, always complex.
+    """Return the eigenvalues and right eigenvectors of each square matrix, always complex.
 
     dtypes: floating-point. Shapes (…, m), in no order, and (…, m, m), a vector in each column.
     Layout: row-major. LinAlgError for a matrix that is not finite, ValueError for one that is not
@@ -202,7 +202,7 @@ def eig(a: Tensor) -> EigResult:
 
 
 def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
-    """The eigenvalues, ascending, and eigenvectors of each Hermitian matrix.
+    """Return the eigenvalues, ascending, and eigenvectors of each Hermitian matrix.
 
     dtypes: floating-point. Shapes (…, m), real, and (…, m, m), a vector in each column. `UPLO`: the
     triangle of `a` that is read, the lower or (``"U"``) the upper one. Layout: row-major.
@@ -230,7 +230,7 @@ def eigvals(a: Tensor) -> Tensor:
 
 
 def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
-    """The eigenvalues of each Hermitian matrix, ascending and real: (…, m, m) gives (…, m).
+    """Return the eigenvalues of each Hermitian matrix, ascending and real: (…, m, m) gives (…, m).
 
     dtypes: floating-point. `UPLO` and errors (LinAlgError, ValueError, TypeError): as for `eigh`.
     Layout: row-major.
@@ -253,7 +253,7 @@ def _with_lower_triangle(a: Any, UPLO: str) -> Tensor:  # noqa: N803
 
 
 def inv(a: Tensor) -> Tensor:
-    """The inverse of each square matrix.
+    """Return the inverse of each square matrix.
 
     dtypes: floating-point, kept. Layout: row-major. LinAlgError for a singular matrix, ValueError
     for one that is not square, TypeError for other dtypes.
@@ -269,7 +269,7 @@ def inv(a: Tensor) -> Tensor:
 def matrix_norm(
     x: Tensor, /, *, keepdims: bool = False, ord: Real | Literal["fro", "nuc"] | None = "fro"
 ) -> Tensor:
-    """The norm of each matrix: Frobenius, nuclear, or induced by the order `ord`.
+    """Return the norm of each matrix: Frobenius, nuclear, or induced by the order `ord`.
 
     `ord`: ``"fro"`` (or None), ``"nuc"``, 1 and inf (the largest sum of magnitudes of a column, of
     a row), 2 (the largest singular value), or negative for the smallest. (…, m, n) gives (…), or
@@ -346,7 +346,7 @@ def matrix_rank(
 
 
 def _check_matrices(x: Any) -> Tensor:
-    """`x`, which must have two dimensions at least."""
+    """Return `x`, which must have two dimensions at least."""
     x = arguments.as_tensor(x)
     if x.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
@@ -393,7 +393,7 @@ def qr(a: Tensor, mode: Literal["reduced", "complete"] = ...) -> QRResult: ...
 @overload
 def qr(a: Tensor, mode: Literal["r"]) -> Tensor: ...
 def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRResult | Tensor:
-    """A factor with orthonormal columns and one that is upper triangular, of each matrix.
+    """Return a factor with orthonormal columns and one that is upper triangular, of each matrix.
 
     dtypes: floating-point, kept. (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and
     n, or with a `mode` of ``"complete"`` m; ``"r"`` gives the second factor alone. Layout:
@@ -458,7 +458,7 @@ def svd(
 def svd(
     a: Tensor, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SVDResult | Tensor:
-    """The singular value decomposition of each matrix, singular values descending.
+    """Return the singular value decomposition of each matrix, singular values descending.
 
     dtypes: floating-point. (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k
     is the smaller of m and n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n); without
@@ -476,7 +476,7 @@ def svd(
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """The singular values of each matrix, descending: (…, m, n) gives (…, k), k the smaller.
+    """Return the singular values of each matrix, descending: (…, m, n) gives (…, k), k the smaller.
 
     dtypes: floating-point; the result is real. Layout: row-major. LinAlgError for a matrix that is
     not finite, ValueError for a rank below 2, TypeError for other dtypes.
@@ -489,7 +489,7 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 
 def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
-    """The norm of each matrix times that of its inverse; inf for the 2-norm of zeros.
+    """Return the norm of each matrix times that of its inverse; inf for the 2-norm of zeros.
 
     `p`: the order of the norm, as in `matrix_norm`; None is 2. dtypes: floating-point; the result
     is real. Layout: row-major. ValueError for matrices without elements, LinAlgError for a singular
@@ -512,7 +512,7 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
 
 
 def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of matrices in a row; the first and the last may be vectors.
+    """Return the product of matrices in a row; the first and the last may be vectors.
 
     From left to right, as `matmul` has it. `arrays`: at least one of them a tensor. `out`: receives
     the result. dtypes: numeric and bool. Layout: row-major. ValueError for shapes that do not fit.
@@ -525,7 +525,7 @@ def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None
 
 
 def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum along the diagonal `offset` of each matrix.
+    """Return the sum along the diagonal `offset` of each matrix.
 
     dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
     uint64), or the `dtype` asked for. (…, m, n) gives (…); 0 for a diagonal outside the matrix. The
@@ -542,7 +542,7 @@ def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = 
 def vector_norm(
     x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: Real = 2
 ) -> Tensor:
-    """The norm of order `ord` of the elements along `axis` (all by default); real.
+    """Return the norm of order `ord` of the elements along `axis` (all by default); real.
 
     `ord`: any number p, for the sum of magnitudes to the power p, to the power 1/p; inf and -inf
     give the largest and smallest magnitude, 0 counts what is not zero. Sums are kept in float64.
@@ -568,7 +568,7 @@ def norm(
     axis: Axis = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The norm of vectors along an `axis`, of matrices along two, or of all elements; real.
+    """Return the norm of vectors along an `axis`, of matrices along two, or of all elements; real.
 
     `ord`: as in `vector_norm` and `matrix_norm`; None is the root of the sum of squares, of any
     rank. `keepdims`: the axes stay, of size 1. dtypes: floating-point. Layout: row-major.

@@ -45,7 +45,7 @@ class TensorSpec:
     device: Device
 
     def __new__(cls, dtype: DType, layout: Layout, device: Device) -> TensorSpec:
-        """The one spec of these; `layout` is moved to slot 0.
+        """Return the one spec of these; `layout` is moved to slot 0.
 
         SlotBitsError where its slots are below a byte and have not the bits of the dtype.
         """
@@ -124,7 +124,7 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @classmethod
     def _from_memory(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
-        """The only door: memory that is known to fit the spec."""
+        """Return a tensor over memory that fits the spec, which is not checked."""
         tensor = object.__new__(cls)
         tensor.memory = memory
         tensor.spec = spec

@@ -196,7 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def entry() -> int:
-    """The command ``tensorlayout``, which can print any file name."""
+    """Return the command ``tensorlayout``, which can print any file name."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

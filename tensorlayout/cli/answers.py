@@ -28,12 +28,12 @@ def raise_show_error(text: str) -> NoReturn:
 
 
 def format_facts(facts: Facts) -> list[str]:
-    """A line for each fact, its name first."""
+    """Return a line for each fact, its name first."""
     return [f"{name:<14} {value}" for name, value in facts]
 
 
 def element_letters(index: Sequence[int], shape: Sequence[int]) -> str:
-    """The letters of an element, by its row-major number."""
+    """Return the letters of an element, by its row-major number."""
     number = 0
     for i, n in zip(index, shape, strict=True):
         number = number * n + i
@@ -48,7 +48,7 @@ def memory_table(
     *,
     show_all: bool,
 ) -> list[str]:
-    """The contents of the slots, all or the first, under their numbers, in lines of `width`.
+    """Return the contents of the slots, all or the first, under their numbers, in lines of `width`.
 
     `notes`: explanations of values, added below where a value occurs.
     """

@@ -75,7 +75,7 @@ def _is_xla_shape(text: str, shape: str | None) -> bool:
 
 
 def _read_facts_and_layout(text: str, shape: str | None) -> tuple[Facts, Layout]:
-    """The facts and the layout of a text other than XLA's."""
+    """Return the facts and the layout of a text other than XLA's."""
     if _DESCRIPTOR_START.match(text):
         from tensorlayout.cli.show_directml import describe_descriptor
 
@@ -159,7 +159,7 @@ def layout_memory_table(layout: Layout, width: int) -> list[str]:
 
 
 def _slot_letters(layout: Layout, slot: int) -> str:
-    """The name of what a slot holds, as `Layout.table` would write it."""
+    """Return the name of what a slot holds, as `Layout.table` would write it."""
     try:
         index = layout.index_of(slot)
     except ValueError:  # several elements share the slot

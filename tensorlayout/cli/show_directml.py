@@ -131,7 +131,7 @@ def _describe_order(layout: Layout) -> str:
 
 
 def _describe_slots(layout: Layout) -> str:
-    """The slots that the strides reach, and those that no element has."""
+    """Return the slots that the strides reach, and those that no element has."""
     reached_slots = format_count(layout.required_size, "slot")
     if layout.is_broadcast or layout.is_overlapping:
         return reached_slots

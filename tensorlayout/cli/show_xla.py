@@ -107,7 +107,7 @@ def _array_facts(shape: Shape) -> Facts:
 
 
 def _layout_or_reason(shape: Shape) -> Layout | str:
-    """The layout of an array, or why there is none."""
+    """Return the layout of an array, or why there is none."""
     try:
         return xla.layout_of(shape)
     except ValueError as error:
@@ -115,7 +115,7 @@ def _layout_or_reason(shape: Shape) -> Layout | str:
 
 
 def _shape_memory_table(shape: Shape, width: int) -> list[str]:
-    """The memory table; of a large buffer only the first part."""
+    """Return the memory table; of a large buffer only the first part."""
     slots, layout = shape.physical_size, shape.layout or xla.XlaLayout()
     if slots and len(layout.tiles) > _MAX_TILES:
         return [f"memory: not shown for more than {_MAX_TILES} tiles"]
@@ -207,7 +207,7 @@ def _layout_change_table(module: HloModule, width: int) -> list[str]:
 def _format_table(
     header: Row, rows: list[Row], total: Row, row_count: int, row_kind: str, width: int
 ) -> list[str]:
-    """Rows under a head, two columns of numbers first; the total is of all `number` rows."""
+    """Return rows under a head, two columns of numbers first; the total is of all `number` rows."""
     rows = [
         (*row[:2], *(truncate(word, _MAX_LETTERS) for word in row[2:4]), *row[4:]) for row in rows
     ]

@@ -38,7 +38,7 @@ _CALL = 1024
 
 
 def compile_allocating(plan: CreatePlan) -> Run | None:
-    """A row-major tensor of one value, or of some consecutive integers; else None."""
+    """Return a row-major tensor of one value, or of some consecutive integers; else None."""
     spec, layout, values = plan.result, plan.result.layout, plan.operation.values
     whole = layout.is_row_major and not layout.is_padded and layout.form is layout
     if not whole or layout.nbytes(spec.dtype) > sys.maxsize:
@@ -63,7 +63,7 @@ def compile_allocating(plan: CreatePlan) -> Run | None:
 
 
 def compile_create(plan: CreatePlan) -> Write:
-    """The function of a tensor and the operation's values."""
+    """Return the function of a tensor and the operation's values."""
     spec, name, values = plan.result, plan.operation.name, plan.operation.values
     fill = _FILLERS[values]
     if spec.layout.slot_bits is not None:
@@ -190,7 +190,7 @@ _FILLERS: dict[str, Callable[..., None]] = {
 
 
 def compile_triangle(plan: TrianglePlan) -> Write:
-    """A copy, then zeros line by line: 2048 x 2048 float32 2.8 ms, by way of a mask 6.7."""
+    """Return a copy, then zeros line by line: 2048 x 2048 float32 2.8 ms, by way of a mask 6.7."""
     lower = plan.name == "tril"
 
     def triangle(out: Tensor, x: Tensor, k: int) -> None:
@@ -219,7 +219,7 @@ def _zero_above_diagonal(out: Array, k: int) -> None:
 
 
 def compile_one_hot(plan: OneHotPlan) -> Write:
-    """The function of the result, the indices, the cold and the hot value."""
+    """Return the function of the result, the indices, the cold and the hot value."""
     shape, dtype = plan.result.layout.shape, plan.indices.dtype
     size = shape[plan.dim]
     line = [size if d == plan.dim else 1 for d in range(len(shape))]
@@ -236,7 +236,7 @@ def compile_one_hot(plan: OneHotPlan) -> Write:
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
-    """The function of the result, the others, if there are any, and the value."""
+    """Return the function of the result, the others, if there are any, and the value."""
     height, width = plan.result.layout.shape[-2:]
     number = np.arange(width) - np.arange(height)[:, None]
     filled = ((plan.begin <= number) & (number < plan.end)) == plan.inside

@@ -265,7 +265,7 @@ class _ConstantSlot(NamedTuple):
     name: str = ""  # of the step, for errors
 
     def array_from_call(self, values: Sequence[Any]) -> Array:
-        """The memory, from all values of a call."""
+        """Return the memory, from all values of a call."""
         value = values[self.value]
         if self.dtype is None:
             return value.memory
@@ -406,7 +406,7 @@ class _BlockLoop:
             )
 
     def _operand_slot(self, plan: FusePlan, step: Any, n: int, value: int) -> int:
-        """The slot of operand `n` of a step, which is this value."""
+        """Return the slot of operand `n` of a step, which is this value."""
         if value in self.slots:
             return self.slots[value]
         if isinstance(plan.all_value_specs[value], type):
@@ -486,7 +486,7 @@ class _BlockLoop:
 
 
 def _make_copy_call(copy: Callable[[Array, Array], object]) -> BlockCall:
-    """The function of a block that copies it."""
+    """Return the function of a block that copies it."""
 
     def call(source: Array, out: Array) -> None:
         copy(out, source)

@@ -146,14 +146,14 @@ def _clamp_positions(positions: Array, size: int) -> Array:
 
 
 def positions_as_signed(positions: Array) -> Array:
-    """Positions as NumPy indexes with them; what is too large for that stays outside."""
+    """Return positions as NumPy indexes with them; what is too large for that stays outside."""
     if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
         positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
     return positions.astype(np.intp, copy=False)
 
 
 def position_error(name: str, positions: Array, size: int) -> IndexError:
-    """The error for positions some of which are outside: it names one."""
+    """Return the error for positions some of which are outside: it names one."""
     lowest, highest = int(positions.min()), int(positions.max())
     bad = lowest if lowest < -size else highest
     return prefix_operation_name(name, IndexError(f"index {bad} is out of bounds for size {size}"))
@@ -200,7 +200,7 @@ class IndexRuns:
         return math.prod([self.layout.shape[d] for d in dims])
 
     def line_view(self, memory: Array) -> Array:
-        """The tensor as lines, which lie along the last axis; `inner` has one element."""
+        """Return the tensor as lines, which lie along the last axis; `inner` has one element."""
         key: Any = (..., *[0] * len(self.inner))
         return memory.transpose(self.order)[key]
 
@@ -223,7 +223,7 @@ class IndexRuns:
         return np.ndarray((count,), row_dtype(memory, row_length), flat, 0, (memory.itemsize,))
 
     def as_runs(self, array: Array) -> Array:
-        """An array of the result's shape as (outer, middle, inner); a copy if it must be."""
+        """Return an array of the result's shape as (outer, middle, inner); a copy if it must be."""
         transposed = array.transpose(self.major)
         outer, inner = self._ends
         shape = (outer, -1, inner)
@@ -241,7 +241,7 @@ class IndexRuns:
         return layout.permute(self.major).reshape(ends) is not None
 
     def slot_offsets(self, dims: tuple[int, ...]) -> Array:
-        """The slots from an element to those that differ from it in `dims`, in order."""
+        """Return the slots from an element to those that differ from it in `dims`, in order."""
         total = np.zeros(1, np.intp)
         for d in dims:
             steps = np.arange(self.layout.shape[d]) * self.layout.strides[d]
@@ -321,7 +321,7 @@ class IndexRuns:
         return move_all
 
     def _line_groups(self, length: int) -> Iterator[Lines]:
-        """All lines, as many at a time as have positions that stay cached."""
+        """Return all lines, as many at a time as have positions that stay cached."""
         count = max(1, 8 * BLOCK // max(length, 1))
         line_indices = itertools.product(*[range(self.layout.shape[d]) for d in self.outer])
         begin = 0
@@ -336,14 +336,14 @@ def row_dtype(array: Array, count: int) -> np.dtype[Any]:
 
 
 def view_as_rows(array: Array, count: int) -> Array:
-    """Elements in rows of `count` along the last axis, each as one; a copy if it must be."""
+    """Return elements in rows of `count` along the last axis, each as one; a copy if it must be."""
     if count > 1 and array.strides[-1] != array.itemsize:
         array = np.ascontiguousarray(array)
     return array.view(row_dtype(array, count))
 
 
 def as_contiguous(array: Array) -> Array:
-    """`array` itself if its memory is in row-major order, else such a copy."""
+    """Return `array` itself if its memory is in row-major order, else such a copy."""
     if array.flags.c_contiguous or array.ndim < 2:
         return array
     copied, size = np.empty(array.shape, array.dtype), array.itemsize
@@ -355,7 +355,7 @@ def as_contiguous(array: Array) -> Array:
 
 
 def _broadcast_part(array: Array, cut: Cut) -> Array:
-    """The cut of an array that broadcasts: all of its dimensions of size 1."""
+    """Return the cut of an array that broadcasts: all of its dimensions of size 1."""
     pairs = zip(cut, array.shape, strict=True)
     return array[tuple([c if n > 1 else slice(None) for c, n in pairs])]
 
@@ -389,7 +389,7 @@ def choose_reader(runs: IndexRuns) -> Move:
 
 
 def _make_packed_reader(runs: IndexRuns) -> Move:
-    """A tensor without gaps: one call, or one for a few lines or a part of the only one."""
+    """Return a tensor without gaps: one call, or one for a few lines or a part of the only one."""
     shape = (
         runs.element_count(runs.outer),
         runs.element_count(runs.indexed),
@@ -436,7 +436,7 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
 
 
 def _make_line_reader(name: str, runs: IndexRuns) -> Move:
-    """A call for a few lines, which have positions of their own; these are not checked yet.
+    """Return a call for a few lines, which have positions of their own; these are not checked yet.
 
     4096 lines of 4096 float32: 24 ms so, 36 by a call for each, as threads wait for each other.
     """
@@ -460,7 +460,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
 
 
 def _make_slice_reader(runs: IndexRuns) -> Move:
-    """One copy for each position: long slices of a tensor with gaps."""
+    """Return one copy for each position: long slices of a tensor with gaps."""
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         source, index = memory.transpose(runs.order), runs.merged_positions(positions)
@@ -494,7 +494,7 @@ def _make_row_reader(runs: IndexRuns) -> Move:
 
 
 def _make_slot_reader(runs: IndexRuns) -> Move:
-    """The slot of every element, or of every long row, whatever the layout."""
+    """Return the slot of every element, or of every long row, whatever the layout."""
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         target = runs.as_runs(out)

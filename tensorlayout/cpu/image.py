@@ -21,7 +21,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def compile_col2im(plan: Col2ImPlan) -> Write:
-    """An element of all windows at a time, which is a strided part of the image."""
+    """Return an element of all windows at a time, which is a strided part of the image."""
     windows = plan.windows
     batch, channels, *spatial = plan.result.layout.shape
     window_shape = (batch, channels, *(w.size for w in windows), *(w.count for w in windows))
@@ -54,7 +54,7 @@ def compile_col2im(plan: Col2ImPlan) -> Write:
 
 
 def compile_upsample(plan: UpsamplePlan) -> Write:
-    """The function of the result and the tensor, a dimension, a phase at a time."""
+    """Return the function of the result and the tensor, a dimension, a phase at a time."""
     order = plan.source.layout.minor_to_major[::-1]
     rank, (height, width) = len(order), plan.scales
 
@@ -71,7 +71,7 @@ def compile_upsample(plan: UpsamplePlan) -> Write:
 
 
 def _upsample_dim(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
-    """One dimension of `x` enlarged, in memory of an order, slowest first."""
+    """Return one dimension of `x` enlarged, in memory of an order, slowest first."""
     n = x.shape[dim]
     sizes = [m * scale if d == dim else m for d, m in enumerate(x.shape)]
     result = np.empty([sizes[d] for d in order], np.float32).transpose(np.argsort(order))
@@ -92,7 +92,7 @@ def _upsample_dim(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Arr
 
 
 def compile_reverse_sequence(plan: ReverseSequencePlan) -> Write:
-    """Positions are worked out, and elements read at them."""
+    """Compile reverse_sequence: compute the positions and read the elements at them."""
     shape, dim = plan.source.layout.shape, plan.dim
     size = shape[dim]
     place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])

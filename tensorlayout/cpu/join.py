@@ -17,7 +17,7 @@ _MEMORY = attrgetter("memory")
 
 
 def compile_join(plan: JoinPlan) -> Write:
-    """Each operand moved into its part of the result."""
+    """Return each operand moved into its part of the result."""
     spec = plan.result
     cuts = part_slices(plan.sources, plan.axis)
     parts = [slice_layout(spec.layout, cut) for cut in cuts]
@@ -50,7 +50,7 @@ def compile_allocating(plan: JoinPlan) -> Run | None:
 
 
 def compile_split(plan: SplitPlan) -> Write:
-    """Each part moved into its tensor."""
+    """Return each part moved into its tensor."""
     source, results = plan.source, plan.results
     cuts = part_slices(results, plan.axis)
     parts = [slice_layout(source.layout, cut) for cut in cuts]

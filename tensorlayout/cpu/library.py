@@ -22,7 +22,7 @@ from tensorlayout.tensor import Tensor
 
 
 def compile_library_call(plan: LibraryPlan) -> Run:
-    """The library gets strided arrays; each array that it gives becomes a row-major tensor.
+    """Compile a NumPy call on strided arrays; its arrays become row-major tensors.
 
     16-bit floats go in as float32, and what comes out is rounded once to the operands' dtype.
     """
@@ -65,17 +65,17 @@ class _IntegerTable(NamedTuple):
     size: int
 
     def table_positions(self, x: Array) -> Array:
-        """The place of each element."""
+        """Return the place of each element."""
         places: Array = x.view(f"u{x.itemsize}") - self._unsigned_least(x.dtype)
         return places.view(np.int64) if x.itemsize == 8 else places  # as np.bincount takes it
 
     def values_at(self, places: Array, dtype: DType) -> Array:
-        """The inverse of `places`."""
+        """Return the inverse of `places`."""
         values: Array = places.astype(f"u{dtype.itemsize}") + self._unsigned_least(dtype)
         return values.view(dtype)
 
     def _unsigned_least(self, dtype: DType) -> Any:
-        """`least` as unsigned numbers have it, whose sums and differences go round."""
+        """Return `least` as unsigned numbers have it, whose sums and differences go round."""
         return np.asarray(self.least % (1 << (8 * dtype.itemsize)), f"u{dtype.itemsize}")
 
 
@@ -87,7 +87,7 @@ def _whole_dtype_table(dtype: DType) -> _IntegerTable | None:
 
 
 def _counting_table(x: Array) -> _IntegerTable | None:
-    """A table in which to count the elements, where that beats sorting them."""
+    """Return a table in which to count the elements, where that beats sorting them."""
     every = _whole_dtype_table(x.dtype)
     if every is None and x.dtype.kind in "iu" and x.size:
         least, most = int(x.min()), int(x.max())
@@ -111,7 +111,7 @@ def unique_all(x: Array) -> tuple[Array, ...]:
 
 
 def unique_counts(x: Array) -> tuple[Array, ...]:
-    """Values and counts. 16 MB of uint8: 32 ms, np.unique 520."""
+    """Return values and counts. 16 MB of uint8: 32 ms, np.unique 520."""
     table = _counting_table(x)
     if table is None:
         return np.unique_counts(x)
@@ -121,7 +121,7 @@ def unique_counts(x: Array) -> tuple[Array, ...]:
 
 
 def unique_inverse(x: Array) -> tuple[Array, ...]:
-    """Values and, for each element, the position of its value."""
+    """Return values and, for each element, the position of its value."""
     table = _counting_table(x)
     return np.unique_inverse(x) if table is None else _unique_by_table(x, table)[:2]
 
@@ -168,7 +168,7 @@ def isin(x: Array, test_values: Array, invert: bool) -> Array:
 
 
 def einsum(*arrays: Array, subscripts: str) -> Array:
-    """The sum of products that the subscripts say; never a view.
+    """Return the sum of products that the subscripts say; never a view.
 
     By way of matrix products: `ij,jk->ik` of 512 x 512 float32 1.4 ms, 13 without.
     """
@@ -178,7 +178,7 @@ def einsum(*arrays: Array, subscripts: str) -> Array:
 
 
 def tensordot(x: Array, y: Array, axes: tuple[tuple[int, ...], tuple[int, ...]]) -> Array:
-    """The sum of products over pairs of axes, as one matrix product."""
+    """Return the sum of products over pairs of axes, as one matrix product."""
     first, second = axes
     rows = tuple(d for d in range(x.ndim) if d not in first)
     columns = tuple(d for d in range(y.ndim) if d not in second)
@@ -192,7 +192,7 @@ def tensordot(x: Array, y: Array, axes: tuple[tuple[int, ...], tuple[int, ...]])
 
 
 def vecdot(x: Array, y: Array, axis: int) -> Any:
-    """The sum of products along one axis, the first operand conjugated.
+    """Return the sum of products along one axis, the first operand conjugated.
 
     np.vecdot calls BLAS for each pair of vectors, which is good where their elements lie together
     only: 2048 × 2048 float32, 0.3 ms so and 25 along the other axis, np.einsum 1.1 and 0.6.
@@ -208,7 +208,7 @@ _UFUNCS: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
 
 def _reduce_in_float64(reduction: str, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
-    """`function` of each element, reduced along `axis` in float64.
+    """Return `function` of each element, reduced along `axis` in float64.
 
     By blocks that stay in the cache: the norm of 2048 × 2048 float32 along axis 0, 3.6 ms instead
     of 12.9. NumPy's own, 1.9 ms, adds up in float32: squares overflow from 1.8e19 on.

@@ -60,12 +60,12 @@ def _multiply_by_rows(a: Array, b: Array, out: Array) -> None:
 
 
 def _with_contiguous_rows(a: Array) -> Array:
-    """`a`, its last dimension contiguous."""
+    """Return `a`, its last dimension contiguous."""
     return a if a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
 
 
 def convert_unrepeated(array: Array, dtype: DType) -> Array:
-    """`array` in `dtype` and the order of its strides; what it repeats stays one slot."""
+    """Return `array` in `dtype` and the order of its strides; what it repeats stays one slot."""
     if array.dtype == dtype != np.bool_:
         return array
     if 0 not in array.strides:

@@ -19,7 +19,7 @@ Part = tuple[slice, slice]
 
 
 def compile_pad(plan: PadPlan) -> Write:
-    """The function of the result, the tensor, and the value of a constant."""
+    """Return the function of the result, the tensor, and the value of a constant."""
     sizes = plan.source.layout.shape
     dim_borders = list(zip(sizes, plan.borders, strict=True))
     inside = tuple(slice(before, before + n) for n, (before, _) in dim_borders)
@@ -43,7 +43,7 @@ def compile_pad(plan: PadPlan) -> Write:
 
 
 def compile_slice_grad(plan: SliceGradPlan) -> Write:
-    """The function of the result and the tensor."""
+    """Return the function of the result and the tensor."""
     source = plan.source
     rows = zip(plan.window, source.layout.shape, strict=True)
     ends = [(first, first + n * step, step) for (first, step), n in rows]

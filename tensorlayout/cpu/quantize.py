@@ -24,7 +24,7 @@ _FRACTION = np.uint32(0x7FFFFF)
 
 
 def compile_quantize(plan: QuantizePlan) -> Write:
-    """The function of elements, scales, the tensor, and the scale of all of it."""
+    """Return the function of elements, scales, the tensor, and the scale of all of it."""
     order = plan.source.layout.minor_to_major[::-1]
     axis, form = order.index(plan.dim), plan.format
     boxes = _element_and_scale_boxes(plan.source.layout, plan.dim, form.block)
@@ -56,7 +56,7 @@ def compile_quantize(plan: QuantizePlan) -> Write:
 
 
 def compile_dequantize(plan: DequantizePlan) -> Write:
-    """The function of the result, elements, scales, and the scale of all."""
+    """Return the function of the result, elements, scales, and the scale of all."""
     order = plan.source.layout.minor_to_major[::-1]
     axis, block = order.index(plan.dim), plan.format.block
     boxes = _element_and_scale_boxes(plan.source.layout, plan.dim, block)
@@ -100,7 +100,7 @@ def _element_and_scale_boxes(layout: Layout, dim: int, block: int) -> list[tuple
 
 
 def _split_into_blocks(values: Array, axis: int, block: int) -> Array:
-    """A row-major array, its axis `at` split into blocks; zeros fill the last of several."""
+    """Return a row-major array, its axis `at` split into blocks; zeros fill the last of several."""
     *before, size = values.shape[: axis + 1]
     after = values.shape[axis + 1 :]
     if size < block:
@@ -112,13 +112,13 @@ def _split_into_blocks(values: Array, axis: int, block: int) -> Array:
 
 
 def _join_blocks(values: Array, axis: int, shape: tuple[int, ...]) -> Array:
-    """The way back: such an array in `shape`, without what fills the last block."""
+    """Return the way back: such an array in `shape`, without what fills the last block."""
     lines = values.reshape(*shape[:axis], -1, *shape[axis + 1 :])
     return lines[(slice(None),) * axis + (slice(shape[axis]),)]
 
 
 def _largest_magnitude_bits(values: Array, axis: int) -> Array:
-    """The bits of the largest magnitude of each block; NaNs have the largest of all."""
+    """Return the bits of the largest magnitude of each block; NaNs have the largest of all."""
     return np.maximum.reduce(values.view(np.uint32) & _MAGNITUDE, axis, keepdims=True)
 
 
@@ -129,7 +129,7 @@ _INVERSES = np.append(np.ldexp(np.float32(1), np.arange(127, -128, -1)), 0).asty
 def _quantize_with_power_scales(
     form: BlockFormat, carries_from: np.uint32, values: Array, axis: int
 ) -> tuple[Array, Array]:
-    """The bytes of elements, and of scales, for `values` in blocks along an axis."""
+    """Return the bytes of elements, and of scales, for `values` in blocks along an axis."""
     largest = _largest_magnitude_bits(values, axis)
     fields = (largest >> 23).astype(np.int32)
     carries = ((largest & _FRACTION) >= carries_from) & (fields > 0)
@@ -143,7 +143,7 @@ def _quantize_with_power_scales(
 def _quantize_with_float_scales(
     form: BlockFormat, values: Array, axis: int, tensor_scale: Any
 ) -> tuple[Array, Array]:
-    """The same with the scale of all of them."""
+    """Return the same with the scale of all of them."""
     largest = _largest_magnitude_bits(values, axis).view(np.float32)
     scale = form.dtypes[1]
     relative_scales = largest / np.float32(form.max_element) / tensor_scale
@@ -167,7 +167,7 @@ def _encode_elements(values: Array, form: BlockFormat) -> Array:
 
 
 def _zero_nan_blocks(nans: Array, codes: Array) -> Array:
-    """The bytes of elements, 0 in blocks whose scale is NaN."""
+    """Return the bytes of elements, 0 in blocks whose scale is NaN."""
     if nans.any():
         codes *= ~nans
     return codes

@@ -32,7 +32,7 @@ _ROW = 4096
 
 
 def compile_scan(plan: ScanPlan) -> Write:
-    """Each line from its first element to its last, floats in float64 and rounded once."""
+    """Return each line from its first element to its last, floats in float64 and rounded once."""
     layout, initial = plan.source.layout, plan.initial
     ufunc, start = _FUNCTIONS[plan.operation.function]
     minor = layout.minor_to_major
@@ -133,5 +133,5 @@ def _accumulate_rows(ufunc: Any, x: Array, out: Array) -> None:
 
 
 def _widen_row_major(x: Array, wide: DType) -> Array:
-    """A row-major copy in the wide dtype."""
+    """Return a row-major copy in the wide dtype."""
     return (widen_to_float32(x) if is_half_float(x.dtype) else x).astype(wide, order="C")

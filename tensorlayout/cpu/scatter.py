@@ -72,7 +72,7 @@ def compile_copy_scatter(plan: CopyScatterPlan) -> base.Write:
 
 
 def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
-    """A copy, and what is at positions combined with values in index order, and in runs."""
+    """Return a copy, and what is at positions combined with values in index order, and in runs."""
     scatter, spec = plan.scatter, plan.result
     name, shape, index_map = scatter.name, scatter.shape, scatter.index_map
     sizes, ufunc = [spec.layout.shape[d] for d in index_map.dims], getattr(np, plan.function)
@@ -105,7 +105,7 @@ def value_as_array(name: str, x: Tensor, value: Any) -> Array:
 
 
 def broadcast_value(value: Array, shape: tuple[int, ...]) -> Array:
-    """`value` broadcast to `shape`; leading dimensions of size 1 that are too many go."""
+    """Return `value` broadcast to `shape`; leading dimensions of size 1 that are too many go."""
     surplus = max(value.ndim - len(shape), 0)
     return np.broadcast_to(value.reshape(value.shape[surplus:]), shape)
 
@@ -127,7 +127,7 @@ def choose_writer(runs: IndexRuns) -> Move:
 
 
 def _make_row_writer(runs: IndexRuns) -> Move:
-    """One call, each row an element: 2 M rows of 2 float32 14 ms, NumPy 84."""
+    """Return one call, each row an element: 2 M rows of 2 float32 14 ms, NumPy 84."""
     inner = runs.element_count(runs.inner)
     shape = (runs.element_count(runs.indexed), inner)
 
@@ -175,7 +175,7 @@ def _make_slice_writer(runs: IndexRuns) -> Move:
 
 
 def _make_slot_writer(runs: IndexRuns) -> Move:
-    """The slot of every element, or of every row, whatever the layout."""
+    """Return the slot of every element, or of every row, whatever the layout."""
     row = runs.row_length
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
@@ -205,7 +205,7 @@ def _is_single_value(values: Array) -> bool:
 
 
 def _rows_as_elements(values: Array, row: int) -> Array:
-    """The rows of an array, or rank 0 for one: from that 4 M float32 take 25 ms, not 53."""
+    """Return the rows of an array, or rank 0 for one: from that 4 M float32 take 25 ms, not 53."""
     if _is_single_value(values):
         return view_as_rows(np.ascontiguousarray(values[0, :row]), row)[0, ...]
     return view_as_rows(values, row)[:, 0]
@@ -231,7 +231,7 @@ def _combine_values_in_runs(
 def _slot_value_chunks(
     slots: Array, values: Array, size: int = _MANY
 ) -> Iterator[tuple[Array, Array]]:
-    """Slots and values, so many at a time."""
+    """Return slots and values, so many at a time."""
     for k in range(0, slots.size, size):
         yield slots[k : k + size], values[k : k + size]
 

@@ -65,7 +65,7 @@ def _compile_small_sort(plan: SortPlan) -> Write:
 
 
 def compile_top_k(plan: TopKPlan) -> Write:
-    """The first of the positions that sort each line, and the elements there."""
+    """Return the first of the positions that sort each line, and the elements there."""
     order, count = (
         _order_with_lines_last(plan.source.layout, plan.dim),
         plan.result.layout.shape[plan.dim],
@@ -87,12 +87,12 @@ def compile_top_k(plan: TopKPlan) -> Write:
 
 
 def _order_with_lines_last(layout: Layout, dim: int) -> tuple[int, ...]:
-    """Dimensions in the order of storage, but for that of the lines, which comes last."""
+    """Return dimensions in the order of storage, but for that of the lines, which comes last."""
     return (*[d for d in reversed(layout.minor_to_major) if d != dim], dim)
 
 
 def _sort_lines(x: Array, descending: bool, stable: bool) -> Array:
-    """The elements of each line in order."""
+    """Return the elements of each line in order."""
     block = _lines_as_rows(x)
     if is_half_float(x.dtype):
         bits = _flip_negative_bits(_bits_with_canonical_nan(block))
@@ -110,7 +110,7 @@ def _sort_lines(x: Array, descending: bool, stable: bool) -> Array:
 
 
 def _lines_as_rows(x: Array) -> Array:
-    """The lines along the last dimension, in contiguous memory, as the rows of a matrix."""
+    """Return the lines along the last dimension, in contiguous memory, as the rows of a matrix."""
     return np.ascontiguousarray(x).reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -125,7 +125,7 @@ def _flip_negative_bits(bits: Array) -> Array:
 
 
 def _bits_with_canonical_nan(x: Array) -> Array:
-    """The bits of floats, in a copy; every NaN has the greatest, so that it comes last."""
+    """Return the bits of floats, in a copy; every NaN has the greatest, so that it comes last."""
     bits = _view_as_integers(x).copy()
     infinity = _view_as_integers(np.asarray(np.inf, x.dtype))
     most = np.iinfo(bits.dtype).max
@@ -138,7 +138,7 @@ def _zero_mask(x: Array) -> Array:
 
 
 def _argsort_lines(x: Array, descending: bool, stable: bool) -> Array:
-    """The positions that sort each line; equal elements in their order."""
+    """Return the positions that sort each line; equal elements in their order."""
     numbers = _integer_sort_keys(_lines_as_rows(x))
     return _argsort_keys(~numbers if descending else numbers, stable).reshape(x.shape)
 
@@ -147,7 +147,7 @@ _LINE_SORTERS = {"values": _sort_lines, "positions": _argsort_lines}
 
 
 def _integer_sort_keys(x: Array) -> Array:
-    """Integers that are in the order of the elements, and equal where these are."""
+    """Return integers that are in the order of the elements, and equal where these are."""
     if x.dtype.kind not in "fV":
         return x
     bits = _bits_with_canonical_nan(x)

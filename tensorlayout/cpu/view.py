@@ -43,7 +43,7 @@ def compile_view(plan: ViewPlan) -> Run:
 
 
 def _tensor_at_slot(spec: TensorSpec, storage: Array, slot: int, slot_shift: int) -> Tensor:
-    """A tensor over a storage, its lowest slot so many `up` from the given one."""
+    """Return a tensor over a storage, its lowest slot so many `up` from the given one."""
     layout = spec.layout.moved(slot + slot_shift)
     return Tensor._from_memory(
         array_of_layout(storage, spec.dtype, layout), spec, (storage, slot + slot_shift)
@@ -78,12 +78,12 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
 
 
 def compile_same(plan: SamePlan) -> Run:
-    """The operand itself."""
+    """Return the operand itself."""
     return lambda x: x
 
 
 def compile_row(plan: RowPlan) -> Run:
-    """One slice along the first dimension; the commonest by NumPy's shortest way."""
+    """Return one slice along the first dimension; the commonest by NumPy's shortest way."""
     spec, layout = plan.result, plan.view.source.layout
     if not layout.is_strided or not spec.layout.shape or not spec.layout.size:
         return compile_row_view(plan, compile_view(plan.view))

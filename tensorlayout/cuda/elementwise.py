@@ -81,7 +81,7 @@ def plan_elementwise(
     alignments: Sequence[int],
     padding: bytes | None = None,
 ) -> Launches:
-    """The cheapest way to carry out a plan: in one launch, and others for much padding.
+    """Return the cheapest way to carry out a plan: in one launch, and others for much padding.
 
     `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
     each operand (of scalars any); `padding`: the content of one element of the padding that the
@@ -143,7 +143,7 @@ def plan_computation(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> Launches:
-    """The cheapest way to compute a result of broadcast operands; as `plan_elementwise`."""
+    """Return the cheapest way to compute a result of broadcast operands; as `plan_elementwise`."""
     layout, tiled = result.layout, None
     widest = max(result.dtype.itemsize, *[_operand_dtype(operand).itemsize for operand in operands])
     memories = [o if isinstance(o, TensorSpec) else None for o in (result, *operands)]
@@ -191,7 +191,7 @@ def _padding_to_write(plan: ElementwisePlan) -> bytes | None:
 def can_launch_on_tiles(
     result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
 ) -> bool:
-    """The same of any result and operands; `padding` as of `plan_elementwise`."""
+    """Return the same of any result and operands; `padding` as of `plan_elementwise`."""
     shape = result.layout.shape
     layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]
     widths = [result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
@@ -313,7 +313,7 @@ class KernelOperands:
         return -(-threads // (THREADS * self.kernel_constant(f"PACKS<{pack}>")))
 
     def kernel_constant(self, name: str) -> int:
-        """One of kernels/include/elementwise.cuh, for so many operands."""
+        """Return one of kernels/include/elementwise.cuh, for so many operands."""
         return constant_value("include/elementwise.cuh", name, **self.struct_counts)
 
 
@@ -324,7 +324,7 @@ def flat_launch(
     steps: Sequence[int],
     firsts: tuple[int, ...],
 ) -> Launch:
-    """One run."""
+    """Return one run."""
     blocks = kernel_operands.block_count(count // pack_length + count % pack_length, pack_length)
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
         "flat", blocks, steps, PACK=pack_length
@@ -354,7 +354,7 @@ def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int
 
 
 def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launch:
-    """Tiles with tails, in the result's order."""
+    """Return tiles with tails, in the result's order."""
     max_pack = loop.max_pack_size(WIDEST)
     pack = max(
         [pack for pack in pack_lengths(kernel_operands.widest_itemsize) if pack <= max_pack],
@@ -383,7 +383,7 @@ _AXES = 3
 def choose_staging_tile(
     loop: Loop, kernel_operands: KernelOperands, pack: int
 ) -> SharedTile | None:
-    """The box in which operands of other orders are staged; None if that is worth nothing.
+    """Return the box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
     An operand with the strides of the result never is, one that is where the result is among them:
@@ -432,7 +432,7 @@ def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
 
 
 def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:
-    """One block for each box."""
+    """Return one block for each box."""
     side = box.accesses[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]

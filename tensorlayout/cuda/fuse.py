@@ -138,7 +138,7 @@ class FusedChain:
 
 
 def compile_fuse(plan: FusePlan) -> Write:
-    """One launch; more for very many steps or operands, and for a reduction in chunks."""
+    """Return one launch; more for very many steps or operands, and for a reduction in chunks."""
     if plan.has_tiles and not accepts_tiles(plan):
         return compile_call_by_call(plan)
     if plan.reduction is not None:
@@ -150,7 +150,7 @@ def compile_fuse(plan: FusePlan) -> Write:
 
 
 def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
-    """A reduction of values that are worked out as they are read, or else written before."""
+    """Return a reduction of values that are worked out as they are read, or else written before."""
     values = plan.plan_before_reduction
     compute_values, write_result = compile_plan(values), reduce.compile_reduce(reduction)
 
@@ -220,7 +220,7 @@ def _plan_chains(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> tuple[Launches, ScalarPacker]:
-    """A launch for each chain; what is in between is in scratch memory."""
+    """Return a launch for each chain; what is in between is in scratch memory."""
     count = len(plan.operands)
     memory_of_value = {value: value + 1 for value in range(count)}
     memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}

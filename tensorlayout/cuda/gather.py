@@ -46,12 +46,12 @@ RESULT, READ, POSITIONS = range(3)
 
 
 def compile_gather(plan: GatherPlan) -> Write:
-    """The function of the result, the tensor and the positions."""
+    """Return the function of the result, the tensor and the positions."""
     return make_writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
 
 
 def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
-    """The launches, in order; `alignments` of the result and the source.
+    """Return the launches, in order; `alignments` of the result and the source.
 
     One, unless there are more than four tensors of positions. Of an empty result, positions are
     checked all the same.
@@ -77,7 +77,7 @@ def plan_gather_launch(
     alignments: tuple[int, ...],
     shift: int = 0,
 ) -> Launch:
-    """The launch for `positions`, few enough; `shift` moves the source, in elements."""
+    """Return the launch for `positions`, few enough; `shift` moves the source, in elements."""
     source, layout, itemsize = plan.source.layout, plan.result.layout, plan.result.dtype.itemsize
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
     index_map = replace(plan.index_map, order=layout.minor_to_major)
@@ -145,7 +145,7 @@ def make_position_tensor(
     extent: int,
     steps: tuple[int, ...],
 ) -> PositionTensor:
-    """The positions in a memory of a call, broadcast to the shape of all."""
+    """Return the positions in a memory of a call, broadcast to the shape of all."""
     layout = spec.layout.broadcast_to(positions_shape)
     kind = constant_value("include/reach.cuh", spec.dtype.name.upper())
     return PositionTensor(
@@ -156,7 +156,7 @@ def make_position_tensor(
 def computed_positions(
     memory_number: int, extent: int, steps: tuple[int, ...], layout: Layout
 ) -> PositionTensor:
-    """Positions that a launch has made: int64, from 0 up, -1 where one was outside."""
+    """Return positions that a launch has made: int64, from 0 up, -1 where one was outside."""
     return PositionTensor(
         memory_number, constant_value("include/reach.cuh", "PLACED"), 0, extent, steps, layout
     )
@@ -187,7 +187,7 @@ def make_index_loop(
     width: int = 1,
     firsts: tuple[int, ...] = (),
 ) -> IndexLoop:
-    """The loop over a result in its order; `strides` of each memory, 0 along positions.
+    """Return the loop over a result in its order; `strides` of each memory, 0 along positions.
 
     `firsts`: **bytes** to the first elements of the first memories, those whose strides count
     elements of `width` bytes; others are tables.
@@ -208,7 +208,7 @@ def make_index_loop(
 def make_positions_loop(
     shape: Shape, strides: Sequence[Sequence[int]], positions: Sequence[PositionTensor]
 ) -> IndexLoop:
-    """The loop over positions alone, in index order."""
+    """Return the loop over positions alone, in index order."""
     every = zip(*strides, *[p.layout.strides for p in positions], strict=True)
     axes = [Axis(n, steps, OF_POSITIONS) for n, steps in zip(shape, every, strict=True)]
     return loop_over_axes(axes, len(strides), positions)
@@ -221,7 +221,7 @@ def loop_over_axes(
     width: int = 1,
     firsts: tuple[int, ...] = (),
 ) -> IndexLoop:
-    """The loop over axes, slowest first, which are merged; the rest as of `loop_of`."""
+    """Return the loop over axes, slowest first, which are merged; the rest as of `loop_of`."""
     count = memory_count + len(positions)
     tables = count - len(firsts)
     merged_axes = merge_axes(axes) or [Axis(1, (0,) * count, OF_POSITIONS)]
@@ -259,7 +259,7 @@ def make_index_launch(
     fills: bool = False,
     **members: Any,
 ) -> Launch:
-    """The launch of a kernel whose struct has the loop as its member `reach`.
+    """Return the launch of a kernel whose struct has the loop as its member `reach`.
 
     `memories`: number and **bytes** to what the pointer points to, for each pointer. Positions
     outside are reported under `name`, or mean the nearest one inside where it `clamps`. `members`:
@@ -313,7 +313,7 @@ def linearize_positions(
     steps: Sequence[tuple[int, ...]],
     first_memory_number: int,
 ) -> LinearizedPositions:
-    """The positions that index a layout, for what is read or written there, of `shape`.
+    """Return the positions that index a layout, for what is read or written there, of `shape`.
 
     `steps`: for each tensor of positions, what one adds to the offset in each memory. They are
     memories of the call from number `first` on; what is made is numbered behind them.

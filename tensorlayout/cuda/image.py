@@ -30,7 +30,7 @@ _UNIT_WINDOW = Windows(1, 1, 1, 1, 0)
 
 
 def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
-    """The launch, for the addresses of result and source."""
+    """Return the launch, for the addresses of result and source."""
     result, source, dtype = plan.result.layout, plan.source.layout, plan.result.dtype
     rank = next(kernel_rank for kernel_rank in _IMAGE_RANKS if kernel_rank >= result.ndim)
     windows = (_UNIT_WINDOW, _UNIT_WINDOW, *plan.windows)
@@ -65,7 +65,7 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
-    """The launch, for the addresses of result and source."""
+    """Return the launch, for the addresses of result and source."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     shape, rank = result.shape, result.ndim
     around = Layout(shape, (*source.strides[:-2], 0, 0), offset=source.offset)
@@ -89,7 +89,7 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch:
-    """The launch, for the addresses of result, source and lengths.
+    """Return the launch, for the addresses of result, source and lengths.
 
     `alignments` of the result and the source, no less than an element.
     """

@@ -90,7 +90,7 @@ def plan_join(
 
 
 def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) -> Launch | None:
-    """The copy of an input that goes through tiles; None for others."""
+    """Return the copy of an input that goes through tiles; None for others."""
     sizes, strides = join_input.layout.shape, join_input.layout.strides
     fastest = next((d for d in whole_tensor.layout.minor_to_major if sizes[d] > 1), None)
     if fastest is None or strides[fastest] == whole_tensor.layout.strides[fastest]:
@@ -148,7 +148,7 @@ def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[A
 
 
 def _access_width(axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> int:
-    """The widest access, in **bytes**."""
+    """Return the widest access, in **bytes**."""
     *slower, last = axes
     counts = last.window.counts
     if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
@@ -268,7 +268,7 @@ def compile_join(plan: JoinPlan) -> Write:
 
 
 def compile_split(plan: SplitPlan) -> Write:
-    """One launch for all results, but those of another order."""
+    """Return one launch for all results, but those of another order."""
     starts = [cut[plan.axis].start for cut in part_slices(plan.results, plan.axis)]
     layouts = [result.layout for result in plan.results]
     return _make_join_writer(plan.source, plan.axis, layouts, starts, is_split=True)

@@ -274,7 +274,7 @@ class _MaskSelection:
         )
 
     def write_positions(self, mask: Tensor, count: int, counts: Tensor) -> Tensor:
-        """The positions of the elements, written to memory of their own."""
+        """Return the positions of the elements, written to memory of their own."""
         result = tensor_allocator(_int64_vector_spec(count, mask.device))()
         self._write_positions_to(mask, counts, result)
         return result

@@ -40,7 +40,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def compile_matmul(plan: MatmulPlan) -> Write:
-    """The product, written into row-major memory."""
+    """Return the product, written into row-major memory."""
     first, second = plan.first.layout, plan.second.layout
     if first.ndim == 1:  # vectors are matrices of one row, or of one column
         first = first.expand_dims(0)
@@ -89,7 +89,7 @@ def compile_matrix_product(
 def _product_operand(
     operation_name: str, spec: TensorSpec, dtype: DType, needs_copy: bool
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
-    """The layout of what is multiplied, and how the caller's tensor becomes that."""
+    """Return the layout of what is multiplied, and how the caller's tensor becomes that."""
     if spec.dtype == dtype and not needs_copy:
         return spec.layout, lambda x: x
     result = TensorSpec(dtype, packed_matrix_layout(spec.layout), spec.device)
@@ -100,7 +100,7 @@ def _product_operand(
 
 
 def compile_library_product(plan: LibraryPlan) -> Write | None:
-    """`tensordot`, and `vecdot` of contiguous floats; None for what is no matrix product."""
+    """Return `tensordot`, and `vecdot` of contiguous floats; None for what is no matrix product."""
     options = dict(plan.options)
     if plan.operation.name == "tensordot":  # a copy where axes are not two runs of memory
         (x, y), (first, second) = plan.operands, options["axes"]
@@ -143,7 +143,7 @@ def _merge_to_matrix(
 
 
 def _move_axis_last(layout: Layout, axis: int) -> Layout:
-    """The dimension `axis` behind all others."""
+    """Return the dimension `axis` behind all others."""
     axis_dim = axis % layout.ndim
     return layout.permute((*(d for d in range(layout.ndim) if d != axis_dim), axis_dim))
 
@@ -206,7 +206,7 @@ def packed_matrix_layout(layout: Layout) -> Layout:
 
 
 def drop_repeated_matrices(layout: Layout, other: Layout) -> Layout:
-    """A stack of matrices without those that stride 0 repeats: those dimensions have size 1.
+    """Return a stack of matrices without those that stride 0 repeats: those dimensions have size 1.
 
     But for dimensions that `other`, the other operand, does not have: the result has them.
     """
@@ -242,7 +242,7 @@ def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
 
 
 def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCalls:
-    """The calls for two stacks of matrices that need no copy; nothing about them is empty.
+    """Return the calls for two stacks of matrices that need no copy; nothing about them is empty.
 
     OverflowError for sizes that cuBLAS, which counts in 32 bits, cannot be told of.
     """
@@ -273,7 +273,7 @@ def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCal
 def _merge_batch_rows(
     m: int, k: int, blas_first: BlasMatrix, batch: Axis
 ) -> tuple[int, BlasMatrix] | None:
-    """Matrices that are multiplied by one and the same, as one matrix of all their rows."""
+    """Return matrices that are multiplied by one and the same, as one matrix of all their rows."""
     step = batch.strides[0]
     if blas_first.transposed or m * batch.size > LARGEST:
         return None

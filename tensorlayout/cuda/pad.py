@@ -33,7 +33,7 @@ WRITE, READ = 0, 1
 
 
 def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch; None for an empty result. `alignments` of the result and the source."""
+    """Return the launch; None for an empty result. `alignments` of the result and the source."""
     if not plan.result.layout.size:
         return None
     loop = _pad_loop(plan, alignments)
@@ -69,7 +69,7 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
 
 
 def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
-    """All elements of the result; an axis with a border is a window of the source."""
+    """Return all elements of the result; an axis with a border is a window of the source."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     first, start = result.offset, source.offset
     axes = []
@@ -113,7 +113,7 @@ def _row_pack_range(loop: Loop) -> tuple[int, int]:
 
 
 def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
-    """The launch; neither tensor is empty, and all else as of `plan_pad`."""
+    """Return the launch; neither tensor is empty, and all else as of `plan_pad`."""
     # All elements of the result; the source has windows of its axes, with positive steps.
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     axes, begin = [], source.offset
@@ -153,7 +153,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def compile_pad(plan: PadPlan) -> Write:
-    """The function of the result, the tensor, and the value of a constant."""
+    """Return the function of the result, the tensor, and the value of a constant."""
     return make_writer(
         plan.result.device.number,
         partial(plan_pad, plan),

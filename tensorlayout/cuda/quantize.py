@@ -193,7 +193,7 @@ def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
 
 
 def _scale_digits(scales: Layout, order_layout: Layout) -> list[Axis]:
-    """The digits of these numbers, the slowest first; none where scales are not tiled."""
+    """Return the digits of these numbers, the slowest first; none where scales are not tiled."""
     if not scales.is_tiled:
         return []
     dims = [scales.parts[d] for d in reversed(order_layout.minor_to_major)]
@@ -247,5 +247,5 @@ def _pack_length(
 
 
 def _kernel_rank(axes: Sequence[Axis]) -> int:
-    """The rank of the kernel; 0 of more axes than any has."""
+    """Return the rank of the kernel; 0 of more axes than any has."""
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)

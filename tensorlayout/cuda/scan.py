@@ -176,7 +176,7 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
 
 
 def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
-    """Tiles of whole lines, or of positions; `octets`: of a total."""
+    """Return tiles of whole lines, or of positions; `octets`: of a total."""
     inner, length = lines.inner_count, lines.line_length
     period = length * inner
     # Totals of complex products are too many bytes for 9 a thread.
@@ -237,7 +237,7 @@ def _shared_memory_pitch(
 
 
 def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple[int, int]:
-    """Tiles of a chunk, and how many chunks a line has."""
+    """Return tiles of a chunk, and how many chunks a line has."""
     if groups > _BLOCKS // 2 or tiles < min_tiles:
         return tiles, 1
     tiles_per_chunk = -(-tiles // (_BLOCKS // groups))
@@ -248,7 +248,7 @@ def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple
 
 
 def _plan_column_scan(lines: _ScanLines) -> _ScanWork:
-    """A warp has 32 lines side by side."""
+    """Return a warp has 32 lines side by side."""
     count = lines.outer_count * lines.inner_count
     groups = -(-count // _LANES)
     steps, chunks = _split_into_chunks(-(-lines.line_length // _STEP), groups)

@@ -93,7 +93,7 @@ def compile_scatter(plan: ScatterPlan) -> Write:
 
 
 def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
-    """One launch for few positions; else a copy, and what writes at them."""
+    """Return one launch for few positions; else a copy, and what writes at them."""
     widest = (plan.result.dtype.itemsize,) * 3
     if plan_copy_scatter(plan, widest) is not None:
         return make_writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
@@ -114,7 +114,7 @@ def compile_dtype_cast(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run 
 
 
 def broadcast_values(plan: ScatterPlan) -> Layout | None:
-    """The values broadcast to the shape of what is written; None for one number."""
+    """Return the values broadcast to the shape of what is written; None for one number."""
     return (
         broadcast_values_to(plan.value.layout, plan.shape)
         if isinstance(plan.value, TensorSpec)
@@ -123,13 +123,13 @@ def broadcast_values(plan: ScatterPlan) -> Layout | None:
 
 
 def broadcast_values_to(layout: Layout, shape: Shape) -> Layout:
-    """Values broadcast to `shape`; leading dimensions of size 1 that are too many go."""
+    """Return values broadcast to `shape`; leading dimensions of size 1 that are too many go."""
     surplus = range(max(layout.ndim - len(shape), 0))
     return layout.squeeze(tuple(surplus)).broadcast_to(shape)
 
 
 def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
-    """The launches; `alignments` of the destination and the values, no less than an element.
+    """Return the launches; `alignments` of the destination and the values, no less than an element.
 
     Memories of the call: the destination, the values if they are in memory, positions. One launch
     where values of one place cannot differ, else three; more for more than four tensors of
@@ -252,7 +252,7 @@ FEW = 32
 
 
 def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch that writes the source to the destination, but for the values at positions.
+    """Return the launch that writes the source to the destination, but for the values at positions.
 
     None for many positions, or where these do not follow each other at one distance. `alignments`
     of the destination, the source and the values.
@@ -329,7 +329,7 @@ _RUN_BITS = RUN.bit_length() - 1
 
 
 def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
-    """A copy, and the values combined with that."""
+    """Return a copy, and the values combined with that."""
     return compile_copy_then_write(plan, compile_combine(plan))
 
 
@@ -341,7 +341,7 @@ def compile_combine(plan: ScatterReducePlan) -> Write:
 
 
 def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
-    """The plan with values as the launches take them, and what copies them if need be."""
+    """Return the plan with values as the launches take them, and what copies them if need be."""
     value = plan.value
     assert isinstance(value, TensorSpec), "numbers are tensors by now"
     dtype, device = plan.result.dtype, value.device
@@ -366,7 +366,7 @@ def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
 
 
 def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
-    """The launches; values as `_with_values` gives them.
+    """Return the launches; values as `_with_values` gives them.
 
     Memories of the call: the destination, values, positions. Positions outside are left out, and
     reported.
@@ -505,7 +505,7 @@ class _CombineLaunches:
         return loop_over_axes(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
 
     def clear_launch(self, count: int, segment_bytes: int) -> Launch:
-        """Zeros in so many segments."""
+        """Return zeros in so many segments."""
         fill = bind_fill_value(
             plan_fill(Layout.row_major((count,)), segment_bytes), bytes(segment_bytes)
         )
@@ -514,7 +514,7 @@ class _CombineLaunches:
     def fold_runs_launch(
         self, loop: IndexLoop, index: str, count: int, level: int, byte_offset: int
     ) -> Launch:
-        """One level, whose results are behind so many bytes `before`."""
+        """Return one level, whose results are behind so many bytes `before`."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed_layout.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value

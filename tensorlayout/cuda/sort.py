@@ -84,7 +84,7 @@ class SortLines:
         return (("ELEMENT", c_type(self.dtype)),)
 
     def sort_kernel(self, file: str, name: str, **shape: Any) -> Kernel:
-        """A kernel for these elements and indices."""
+        """Return a kernel for these elements and indices."""
         gives = "positions" if self.sorts_positions else "values"
         return kernel_with_shape(
             file, name, self.type_macros, INDEX=self.index, GIVES=gives, **shape
@@ -92,7 +92,7 @@ class SortLines:
 
 
 def merged_line_axes(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
-    """Sizes and their strides, slowest first, merged; at least one axis."""
+    """Return sizes and their strides, slowest first, merged; at least one axis."""
     rows = [Axis(size, tuple(strides)) for size, *strides in dimensions]
     return tuple(merge_axes(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
 
@@ -158,7 +158,7 @@ def plan_sort_pairs(
 def _plan_passes(
     lines: SortLines, source: tuple[int, int], destination: SortMemories, first_scratch: int
 ) -> Launches:
-    """All launches; `source`: the number of its memory, and **bytes** to its first element.
+    """Return all launches; `source`: the number of its memory, and **bytes** to its first element.
 
     Passes write to two memories in turn, those numbered from `first` on; the last writes to `to`,
     which is one of them unless it is of int64 positions alone.
@@ -186,7 +186,7 @@ def _plan_passes(
 
 
 def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """The launches, and bytes of what those of a pass leave to others of it."""
+    """Return the launches, and bytes of what those of a pass leave to others of it."""
     if lines.length > TILE and is_radix_cheaper(lines):
         return plan_radix_passes(lines)
     count, length = lines.count, lines.length
@@ -259,13 +259,13 @@ _ROWS = 8
 
 
 def radix_tile_size(lines: SortLines) -> int:
-    """Elements that a block sorts at once, as in kernels/sort/radix.cu."""
+    """Return elements that a block sorts at once, as in kernels/sort/radix.cu."""
     room = max(lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions)
     return (15 if room == 8 else 19) * THREADS
 
 
 def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """The launches of each pass, and bytes of their scratch."""
+    """Return the launches of each pass, and bytes of their scratch."""
     count, length, tile_size = lines.count, lines.length, radix_tile_size(lines)
     tiles = -(-(length + _SHIFTED) // tile_size)
     together = -(-tiles // max(1, BLOCKS // count))
@@ -422,7 +422,7 @@ def compile_search(plan: LibraryPlan) -> Write:
 
 
 def compile_sort(plan: SortPlan) -> Write:
-    """The function of the result and the tensor; equal elements stay in their order.
+    """Return the function of the result and the tensor; equal elements stay in their order.
 
     Lines whose elements do not follow each other are copied, and the result copied back.
     """
@@ -447,7 +447,7 @@ def compile_sort(plan: SortPlan) -> Write:
 
 
 def compile_row_sort(source: TensorSpec) -> Run:
-    """The elements along the last dimension, ascending, in a row-major tensor."""
+    """Return the elements along the last dimension, ascending, in a row-major tensor."""
     layout = Layout.row_major(source.layout.shape)
     result = TensorSpec(source.dtype, layout, source.device)
     plan = SortPlan("sort", "values", source, result, layout.ndim - 1, False, True)

@@ -17,7 +17,7 @@ from tensorlayout.tensor import Tensor
 
 
 def compile_view(plan: ViewPlan) -> Run:
-    """A view in another layout: arithmetic on the address."""
+    """Return a view in another layout: arithmetic on the address."""
     spec, shift, lowest = plan.result, plan.shift, plan.result.layout.offset
     if not spec.layout.size:
         return lambda x, first=0: view_moved_by_slots(x, spec, 0)
@@ -38,7 +38,7 @@ def compile_part(plan: PartPlan) -> Run:
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
-    """The same address, its storage counted in items of another size."""
+    """Return the same address, its storage counted in items of another size."""
     spec, source_itemsize, result_itemsize = (
         plan.result,
         plan.source.dtype.itemsize,
@@ -57,10 +57,10 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
 
 
 def compile_same(plan: SamePlan) -> Run:
-    """The operand itself."""
+    """Return the operand itself."""
     return lambda x: x
 
 
 def compile_row(plan: RowPlan) -> Run:
-    """One slice along the first dimension."""
+    """Return one slice along the first dimension."""
     return compile_row_view(plan, compile_view(plan.view))

@@ -70,7 +70,7 @@ def element_wise_identity(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """A copy of `x`, or ``x * scale + bias``: ELEMENT_WISE_IDENTITY.
+    """Return a copy of `x`, or ``x * scale + bias``: ELEMENT_WISE_IDENTITY.
 
     `scale_bias`: two numbers, rounded to FLOAT32, for floating-point tensors only. FLOAT16 is
     worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`, which may
@@ -111,7 +111,7 @@ def cast(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """The elements of `x` converted to `data_type`: CAST.
+    """Return the elements of `x` converted to `data_type`: CAST.
 
     As `astype` converts: floats towards zero to integers, integers by their lowest bits, floats
     rounded to the nearest. Result: packed in the order of `x`, or `out`. TypeError and ValueError
@@ -159,7 +159,7 @@ def element_wise_if(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
+    """Return elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
 
     All of one size: broadcast before, which copies nothing. Result: in the form of `a` and `b`, or
     `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
@@ -246,7 +246,7 @@ def cumulative_summation(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """The sum of all elements so far along `axis`: CUMULATIVE_SUMMATION.
+    """Return the sum of all elements so far along `axis`: CUMULATIVE_SUMMATION.
 
     `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_sum`: without the
     element itself, from 0 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
@@ -271,7 +271,7 @@ def cumulative_product(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """The product of all elements so far along `axis`: CUMULATIVE_PRODUCT.
+    """Return the product of all elements so far along `axis`: CUMULATIVE_PRODUCT.
 
     As `cumulative_summation`, with its `axis_direction`; `has_exclusive_product`: without the
     element itself, from 1 on. Result: packed in the order of `x`, or `out`. TypeError and

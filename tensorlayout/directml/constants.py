@@ -77,7 +77,7 @@ class DataType(IntEnum):
 
     @classmethod
     def of(cls, dtype: DTypeLike) -> DataType:
-        """The data type of a dtype; TypeError for those that DirectML does not have."""
+        """Return the data type of a dtype; TypeError for those that DirectML does not have."""
         wanted = call_with_error_name("DataType.of", dtypes.as_dtype, dtype, "dtype")
         data_type = next((kind for kind, own in _DTYPES.items() if own == wanted), None)
         if data_type is None:
@@ -214,7 +214,7 @@ DataTypeLike = SupportsIndex | DTypeLike
 
 
 def parse_data_type(member_name: str, value: Any) -> DataType:
-    """A data type, from a name, number, dtype or itself; TypeError for any other."""
+    """Return a data type, from a name, number, dtype or itself; TypeError for any other."""
     if isinstance(value, (str, int, np.integer)) and not isinstance(value, bool):
         return parse_enumeration(member_name, DataType, value, TypeError)
     return call_with_error_prefix(

@@ -55,7 +55,7 @@ def fill_value_constant(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """A tensor of `sizes` full of `value`, exact for integers: FILL_VALUE_CONSTANT.
+    """Return a tensor of `sizes` full of `value`, exact for integers: FILL_VALUE_CONSTANT.
 
     `data_type`: of the result. Result: row-major on `device`, or `out`. TypeError and ValueError
     for data types and sizes that `feature_level` does not allow.

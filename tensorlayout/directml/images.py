@@ -56,7 +56,7 @@ class _BlockRearrangement(OneToOne):
         return permute_dims(split, (0, 1, 2, 4, 3, 5))
 
     def _channel_block_view(self, x: Tensor) -> Tensor:
-        """The side of depth, in the same order of dimensions."""
+        """Return the side of depth, in the same order of dimensions."""
         s, (batch, channels, height, width) = self.block_size, x.shape
         if getattr(self, "order", None) == constants.DepthSpaceOrder.COLUMN_ROW_DEPTH:
             split = view_reshaped(x, (batch, channels // (s * s), s, s, height, width))
@@ -128,7 +128,7 @@ class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPA
 def space_to_depth(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: str | int = HIGHEST
 ) -> Tensor:
-    """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
+    """Return blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
 
     `block_size` is s. A channel of the result counts, from the slowest: row in the block, column in
     the block, channel of `x`. Result: packed in the order of `x`, or `out`. TypeError and
@@ -150,7 +150,7 @@ def space_to_depth1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH1.
+    """Return blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH1.
 
     `block_size` is s. `order`: how a channel of the result counts, from the slowest.
     ``DEPTH_COLUMN_ROW``: row in the block, column in the block, channel of `x`;
@@ -310,7 +310,7 @@ def max_unpooling(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Zeros of `output_sizes` with the elements of `x` written at `indices`: MAX_UNPOOLING.
+    """Return zeros of `output_sizes` with the elements of `x` written at `indices`: MAX_UNPOOLING.
 
     `indices`: unsigned, of the sizes of `x`; they number the elements of the output in row-major
     order. The last of equal ones wins; IndexError for one outside. Result: row-major, or `out`.
@@ -354,7 +354,7 @@ class _SlidingWindowOperator(OperatorDesc):
         return (*ones, batch, channels * math.prod(self.window_sizes), math.prod(counts))
 
     def _padded_spatial_sizes(self) -> list[int]:
-        """The spatial sizes of the image with padding."""
+        """Return the spatial sizes of the image with padding."""
         rows = zip(
             self._reference_tensor().sizes[2:], self.start_padding, self.end_padding, strict=True
         )
@@ -445,7 +445,7 @@ def fold(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """An image of `output_sizes`, each element the sum of what columns say of it: FOLD.
+    """Return an image of `output_sizes`, each element the sum of what columns say of it: FOLD.
 
     `x`: columns (N, C * P, L), P being the elements of a window and L the number of windows, as
     `unfold` makes them. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding`
@@ -474,7 +474,7 @@ def unfold(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """The windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
+    """Return the windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
 
     `x` is the image. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding` have
     an entry for each spatial dimension; padding is 0. Result: packed, or `out`. TypeError and

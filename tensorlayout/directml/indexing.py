@@ -82,7 +82,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         return _pad_rank(last_sizes("OutputTensor", unpadded_sizes, rank, "DimensionCount"), rank)
 
     def _unpadded_sizes(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes of the result before it is brought to the rank."""
+        """Return the sizes of the result before it is brought to the rank."""
         sizes, axis = self.input.sizes, self.axis
         return sizes[:axis] + index_sizes + sizes[axis + 1 :]
 
@@ -105,7 +105,7 @@ def gather(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`x` with dimension `axis` replaced by what `indices` name there: GATHER.
+    """Return `x` with dimension `axis` replaced by what `indices` name there: GATHER.
 
     `indices`: of the rank of `x`, whose last `index_dimensions` count; the others have size 1. The
     result has the rank of `x`: surplus leading dimensions, of size 1, are dropped, missing ones
@@ -354,7 +354,7 @@ def gather_nd(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """The blocks of `x` at coordinate tuples, the last dimension of `indices`: GATHER_ND.
+    """Return the blocks of `x` at coordinate tuples, the last dimension of `indices`: GATHER_ND.
 
     Both tensors have one rank; `input_dimension_count` and `indices_dimension_count` say how many
     of their last dimensions count, the tuples included. IndexError for a coordinate outside.
@@ -444,7 +444,7 @@ def scatter_nd(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """A copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
+    """Return a copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
 
     `indices`, `input_dimension_count`, `indices_dimension_count`: as of `gather_nd`. `updates`: of
     the sizes that it reads. The last of equal tuples in index order wins; ``duplicates="error"``
@@ -464,12 +464,12 @@ def scatter_nd(
 
 
 def _pad_rank(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """Ones in front up to a rank."""
+    """Return sizes with ones in front, up to a rank."""
     return (1,) * (rank - len(sizes)) + sizes
 
 
 def _nonnegative_positions(indices: Tensor, size: int) -> Tensor:
-    """Positions inside, counted from the front."""
+    """Return positions inside, counted from the front."""
     if indices.dtype.kind == "u":
         return indices.astype("uint64")
     signed = indices.astype("int64")

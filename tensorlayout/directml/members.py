@@ -149,7 +149,7 @@ KINDS: dict[str, Kind] = {
 
 
 def round_to_data_type(member_name: str, number: float, data_type: DataType) -> float:
-    """A number rounded to floats; ValueError for a finite one beyond all of them."""
+    """Return a number rounded to floats; ValueError for a finite one beyond all of them."""
     try:
         rounded_number = float(call_quietly(data_type.dtype.type, number))
     except OverflowError:

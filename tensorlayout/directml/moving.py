@@ -91,7 +91,7 @@ def join(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """The tensors end to end along `axis`: JOIN.
+    """Return the tensors end to end along `axis`: JOIN.
 
     `inputs`: at least one, equal in data type and, away from `axis`, in sizes. Each is copied to
     its place once, whatever the layouts. Result: packed in the order of the first, or `out`.
@@ -207,7 +207,7 @@ def slice(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
+    """Return `sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
 
     All elements must lie in `x`; strides are at least 1. Result: packed in the order of `x`, or
     `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
@@ -226,7 +226,7 @@ class _WindowOperator(OperatorDesc):
     input_window_strides: members.Steps
 
     def _check_window_sizes(self, member: str, part_desc: TensorDesc | None) -> tuple[int, ...]:
-        """The sizes of `part`, or all that the window has; errors if these lie outside."""
+        """Return the sizes of `part`, or all that the window has; errors if these lie outside."""
         sizes = self._reference_tensor().sizes
         offsets, window_sizes = self.input_window_offsets, self.input_window_sizes
         steps = self.input_window_strides
@@ -345,7 +345,7 @@ def slice_grad(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
+    """Return zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
 
     `offsets`, `sizes`, `strides`: those of `slice1`. Result: packed in the order of `gradient`, or
     `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
@@ -386,7 +386,7 @@ def tile(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`x` as a whole, `repeats` times along each dimension: TILE.
+    """Return `x` as a whole, `repeats` times along each dimension: TILE.
 
     Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types and sizes
     that `feature_level` does not allow.
@@ -432,7 +432,7 @@ def reverse_subsequences(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
+    """Return `x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
 
     `sequence_lengths`: how many, UINT32 or UINT64, of the sizes of `x` but 1 along `axis`; more
     than the line has means all. Result: packed in the order of `x`, or `out`. TypeError and
@@ -511,7 +511,7 @@ def padding(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`x` with so many more elements before and after each dimension: PADDING.
+    """Return `x` with so many more elements before and after each dimension: PADDING.
 
     `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
     fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats the outermost
@@ -538,7 +538,7 @@ def padding1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`x` with so many more elements before and after each dimension: PADDING1.
+    """Return `x` with so many more elements before and after each dimension: PADDING1.
 
     As `padding`, `start_padding`, `end_padding` and `mode` included, but `value` has the data type
     of `x` and is exact for integers. Result: packed in the order of `x`, or `out`. TypeError and

@@ -30,12 +30,12 @@ ExpectedOutput = tuple[DataType, Sequence[int]]
 
 
 def rank_without_leading_ones(desc: TensorDesc) -> int:
-    """The number of dimensions without leading sizes of 1."""
+    """Return the number of dimensions without leading sizes of 1."""
     return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=0)
 
 
 def replace_size(sizes: Sequence[int], axis: int, size: Any) -> tuple[Any, ...]:
-    """`sizes` with another size along `axis`."""
+    """Return `sizes` with another size along `axis`."""
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
 
@@ -125,7 +125,7 @@ class OperatorDesc:
         return [(self._reference_tensor().data_type, self._output_sizes())]
 
     def _output_sizes(self) -> Sequence[int]:
-        """The sizes of the only output; errors as of `_rule`."""
+        """Return the sizes of the only output; errors as of `_rule`."""
         return self._reference_tensor().sizes
 
     def _execute(self, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +160,7 @@ class OperatorDesc:
     def _with_requested_outputs(
         cls, members_so_far: dict[str, Any], requests: dict[str, Any]
     ) -> Self:
-        """The descriptor with outputs as asked for; those of ``out`` must be so."""
+        """Return the descriptor with outputs as asked for; those of ``out`` must be so."""
         requested = cls._requested_outputs(members_so_far, **requests)
         complete, expected = cls(**requested | members_so_far), cls(**members_so_far | requested)
         if len(complete.outputs_of) != len(expected.outputs_of):
@@ -174,7 +174,7 @@ class OperatorDesc:
         return complete
 
     def _reference_tensor(self) -> TensorDesc:
-        """The tensor whose dimensions and data type the other members go by.
+        """Return the tensor whose dimensions and data type the other members go by.
 
         That is the last output if it may not be left out, else the first tensor.
         """

@@ -93,7 +93,7 @@ class Operator:
             raise prefix_operator_name(self.desc.operator, error) from None
 
     def _bind_tensors(self, inputs: Tensors, out: Tensor | Tensors | None) -> list[Tensor]:
-        """The inputs, owned ones among them, and what is given as `out`."""
+        """Return the inputs, owned ones among them, and what is given as `out`."""
         bound_tensors = self._check_bindings(inputs, self._passed_slots)
         if len(bound_tensors) < self._input_count:
             if self._owned_tensors is None:
@@ -194,7 +194,7 @@ class Operator:
 
 
 def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Operator:
-    """A reusable operator of a descriptor, which is validated.
+    """Return a reusable operator of a descriptor, which is validated.
 
     `desc`: any `OperatorDesc`. ValueError (TypeError for data types) for what `feature_level` does
     not allow.
@@ -401,7 +401,7 @@ def _build_operator(
 
 
 def _describe_tensors(member: Member, value: Any, tensors: list[Tensor]) -> Any:
-    """The descriptor of a tensor, or those of a sequence of tensors, at least one."""
+    """Return the descriptor of a tensor, or those of a sequence of tensors, at least one."""
     if member.kind == "TensorDesc":
         return _describe_tensor(member.spelling, value, tensors)
     value = arguments.as_tensor_sequence(value, member.spelling)

@@ -101,7 +101,7 @@ def top_k(
     out: Sequence[Tensor] | None = None,
     feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
-    """The `k` largest elements of each line along `axis`, and their positions: TOP_K.
+    """Return the `k` largest elements of each line along `axis`, and their positions: TOP_K.
 
     The largest first, equal ones by rising position; NaN counts as the largest. `k` may be the size
     of the line. `index_data_type`: UINT32 or UINT64. Results: packed in the order of `x`, or the

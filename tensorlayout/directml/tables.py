@@ -46,7 +46,7 @@ Table = Mapping[str, TensorSupport]
 
 
 def parse_feature_level(feature_level: Any) -> str:
-    """A feature level as ``"3_0"``, from that, its name in C or its number (0x3000)."""
+    """Return a feature level as ``"3_0"``, from that, its name in C or its number (0x3000)."""
     level = feature_level
     if isinstance(feature_level, str):
         level = feature_level.removeprefix("DML_FEATURE_LEVEL_")

@@ -101,7 +101,7 @@ class TensorDesc:
 
     @classmethod
     def of(cls, x: Tensor, **members: Any) -> TensorDesc:
-        """The descriptor of a tensor, strides included; ValueError as for `from_layout`.
+        """Return the descriptor of a tensor, strides included; ValueError as for `from_layout`.
 
         A view with channels first over memory with channels last keeps its strides:
 
@@ -115,7 +115,7 @@ class TensorDesc:
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: DeviceLike | None = None) -> Tensor:
-        """A new tensor as described, not filled; ValueError where elements share slots.
+        """Return a new tensor as described, not filled; ValueError where elements share slots.
 
         Where `total_tensor_size_in_bytes` asks for more memory than the elements need, there is.
         """
@@ -129,7 +129,7 @@ class TensorDesc:
         return empty(sizes, dtype=dtype, device=device, layout=double_layout)[0, ...]
 
     def over(self, buffer: Storage, offset_in_bytes: int = 0) -> Tensor:
-        """A tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
+        """Return a tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
 
         `buffer`: an object with the buffer protocol, which is shared. ValueError where the offset
         is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
@@ -157,7 +157,7 @@ class TensorDesc:
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
     def with_rank(self, rank: int) -> TensorDesc:
-        """A descriptor with `rank` dimensions: sizes of 1 put in front, or taken from there.
+        """Return a descriptor with `rank` dimensions: sizes of 1 put in front, or taken from there.
 
         ValueError where a size to be taken away is not 1.
         """
@@ -188,7 +188,7 @@ class TensorDesc:
 def calc_buffer_tensor_size(
     data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
-    """The least size of a buffer in **bytes**, a multiple of 4: DMLCalcBufferTensorSize.
+    """Return the least size of a buffer in **bytes**, a multiple of 4: DMLCalcBufferTensorSize.
 
     `sizes` and `strides` count elements; `data_type`: as of a `TensorDesc`. 0 for a number that is
     no data type, as in C; TypeError for any other such thing. ValueError for sizes and strides that
@@ -206,7 +206,7 @@ def calc_buffer_tensor_size(
 
 
 def _addressed_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
-    """The elements from the first to the last one in memory."""
+    """Return the elements from the first to the last one in memory."""
     if strides is None:
         return math.prod(sizes)
     return 1 + sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True)])
@@ -221,7 +221,7 @@ def _buffer_nbytes(
 
 @functools.lru_cache(maxsize=1024)
 def desc_from_spec(spec: TensorSpec) -> TensorDesc:
-    """The descriptor of a tensor's spec; one that is packed where DirectML has none such.
+    """Return the descriptor of a tensor's spec; one that is packed where DirectML has none such.
 
     A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.
     ValueError for tiles.
@@ -233,7 +233,7 @@ def desc_from_spec(spec: TensorSpec) -> TensorDesc:
 
 
 def parse_integers(member_name: str, value: Any) -> tuple[int, ...]:
-    """Integers from any sequence of them, or from one; TypeError for all else."""
+    """Return integers from any sequence of them, or from one; TypeError for all else."""
     if type(value) is list and {*map(type, value)} == {int}:  # the usual case, in one step
         return tuple(value)
     parsed = arguments.as_integers(value, member_name, none=False)

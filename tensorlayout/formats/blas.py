@@ -29,7 +29,7 @@ class BlasMatrix(NamedTuple):
 
 
 def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -> Layout:
-    """The layout of op(A) of `shape`, for `matrix`, a pair (trans, ld) or a `BlasMatrix`.
+    """Return the layout of op(A) of `shape`, for `matrix`, a pair (trans, ld) or a `BlasMatrix`.
 
     ValueError for an `ld` below the length of a column of A, for a rank other than 2, and for
     ``"C"``, since a layout does not conjugate: of a real matrix it is ``"T"``.
@@ -60,7 +60,7 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
 
 
 def write(layout: Layout) -> BlasMatrix:
-    """The `trans`, `ld` and offset of a matrix; of both that may be, that of its order.
+    """Return the `trans`, `ld` and offset of a matrix; of both that may be, that of its order.
 
     Padding is a gap for BLAS. ValueError where no elements of a row or a column are neighbours, and
     for a rank other than 2; TypeError for what is no layout.
@@ -80,7 +80,7 @@ def write(layout: Layout) -> BlasMatrix:
 
 
 def _leading_dimension(layout: Layout, dim: int) -> int | None:
-    """The stride across columns that run along `dim`; None where that is no column."""
+    """Return the stride across columns that run along `dim`; None where that is no column."""
     (size, column_count), (element_stride, ld) = (
         (numbers[dim], numbers[1 - dim]) for numbers in (layout.shape, layout.strides)
     )

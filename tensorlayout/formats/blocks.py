@@ -71,7 +71,7 @@ def layout_from_digits(
 
 
 def layout_digits(block: Layout) -> tuple[list[list[int]], list[Digit]]:
-    """The extents and the places, as of `laid_out`, of a layout that is its own form."""
+    """Return the extents and the places, as of `laid_out`, of a layout that is its own form."""
     dim_order = block.minor_to_major[::-1]
     if 0 in block.padded_shape:
         return [[n] for n in block.shape], [(dim, 0) for dim in dim_order]

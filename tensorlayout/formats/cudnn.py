@@ -17,7 +17,7 @@ _KNOWN_FORMATS = "NCHW, NHWC, NC/4HW4, NC/32HW32, NCHW_VECT_C with vector=4 or 3
 
 
 def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) -> Layout:
-    """The layout of `shape`, N, C and the spatial sizes, in a tensor format.
+    """Return the layout of `shape`, N, C and the spatial sizes, in a tensor format.
 
     `tensor_format`: ``"NCHW"``, ``"NHWC"``, ``"NC/4HW4"``, ``"NC/32HW32"``, or the name of the
     enumeration, ``"CUDNN_TENSOR_NCHW_VECT_C"``, for which `vector` is the number of channels in an

@@ -66,7 +66,7 @@ def _format_mode(mode: Mode) -> str:
 def read(
     shape: Sequence[int], source: Any, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """The layout of `shape` that CuTe writes so: `Layout.from_cute`.
+    """Return the layout of `shape` that CuTe writes so: `Layout.from_cute`.
 
     `source`: text, a pair (shape, stride), a triple with an offset, such as a `CuteLayout`, or a
     layout of a library of CuTe's; its modes may be larger than the sizes, which is padding and
@@ -127,7 +127,7 @@ def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
 def layout_fields_from_cute(
     source: Any, shape: Sequence[int] | None, padding_value: Padding | str
 ) -> dict[str, Any]:
-    """The arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
+    """Return the arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
     sizes, strides, offset = _split_source(source)
     modes, mode_budget = _zip_submodes(sizes, strides), iter(range(_MOST_MODES))
     dims: list[Parts] = []
@@ -169,7 +169,7 @@ def _zip_submodes(size: Any, stride: Any) -> list[tuple[Any, Any]] | None:
 def _mode_digits(
     size: Any, stride: Any, mode_budget: Iterator[int], level: int = 0
 ) -> Iterator[Part]:
-    """The extents and strides of a mode, from the slowest digit to the fastest.
+    """Return the extents and strides of a mode, from the slowest digit to the fastest.
 
     A tuple may hold itself, or another one many times over.
     """

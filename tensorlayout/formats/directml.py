@@ -27,7 +27,7 @@ class DirectmlBuffer(NamedTuple):
 
 
 def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) -> Layout:
-    """The layout of `shape` with these strides, in elements.
+    """Return the layout of `shape` with these strides, in elements.
 
     `buffer`: strides, None for a packed tensor, or a `DirectmlBuffer`. ValueError and TypeError as
     of a `tensorlayout.directml.TensorDesc`: 1 to 8 sizes, each at least 1, numbers of 32 bits.
@@ -44,7 +44,7 @@ def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) ->
 
 
 def write(layout: Layout) -> DirectmlBuffer:
-    """The strides of `layout` in elements, and where the binding begins.
+    """Return the strides of `layout` in elements, and where the binding begins.
 
     Padding is a gap for DirectML. ValueError for tiles, negative strides, sizes of 0 and a rank
     above 8; TypeError for what is no layout.

@@ -42,7 +42,7 @@ class EinopsPattern(NamedTuple):
 
 
 def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> Layout:
-    """The layout of `shape`, the left side, whose memory is the right side of a `pattern`.
+    """Return the layout of `shape`, the left side, whose memory is the right side of a `pattern`.
 
     Composite axes of the left side are tiles; `lengths` are those of their axes, of each composite
     one may be left out. On the right side brackets change nothing. ``...`` are all other axes.
@@ -76,7 +76,7 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
 
 
 def _axis_lengths(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
-    """The lengths of the axes that a dimension is made of."""
+    """Return the lengths of the axes that a dimension is made of."""
     known_lengths = {axis: check_integer(axis, lengths[axis]) for axis in axes if axis in lengths}
     unknown_axes = [axis for axis in axes if axis not in known_lengths]
     known_product = math.prod(known_lengths.values())
@@ -89,7 +89,7 @@ def _axis_lengths(size: int, axes: list[str], lengths: dict[str, int]) -> list[i
 
 
 def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
-    """The axes of each dimension on the left and on the right, with ``...`` spelt out."""
+    """Return the axes of each dimension on the left and on the right, with ``...`` spelt out."""
     sides = pattern.split("->") if isinstance(pattern, str) else []
     if len(sides) != 2 or len(pattern) > 4096:
         raise_error(f"pattern must have the form 'b c -> c b', got {short_repr(pattern, 200)}")
@@ -115,7 +115,7 @@ def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[st
 
 
 def _parse_side(side: str, pattern: str) -> list[list[str]]:
-    """The axes of each dimension of a side; none for a 1."""
+    """Return the axes of each dimension of a side; none for a 1."""
     if not (re.fullmatch(_SIDE, side) and all(map(_is_valid_axis_name, re.findall(_AXIS, side)))):
         raise_error(
             f"pattern must have the form 'b (h p) -> h b p', got {short_repr(pattern, 200)}"
@@ -132,7 +132,7 @@ def _is_valid_axis_name(name: str) -> bool:
 
 
 def write(layout: Layout, names: str | None = None) -> EinopsPattern:
-    """The pattern whose right side is the memory of `layout`, and the lengths that it needs.
+    """Return the pattern whose right side is the memory of `layout`, and the lengths that it needs.
 
     `names`: one for each dimension, of letters, with blanks between; letters from a on by default.
     A tiled dimension becomes a composite axis of numbered ones. ValueError for layouts that do not

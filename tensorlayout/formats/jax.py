@@ -34,7 +34,7 @@ class JaxLayout(NamedTuple):
 def read(
     shape: Sequence[int], layout: Any, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """The layout of an array of `shape` that has a layout of JAX.
+    """Return the layout of an array of `shape` that has a layout of JAX.
 
     `layout`: a ``Layout`` or ``Format`` of JAX, or a `JaxLayout`. `padding_value`: what the padding
     of tiles holds, of which JAX says nothing. TypeError for all else, an automatic layout included;
@@ -69,7 +69,7 @@ def read(
 
 
 def write(layout: Layout) -> JaxLayout:
-    """The order and the tiles of `layout`, in JAX's terms.
+    """Return the order and the tiles of `layout`, in JAX's terms.
 
     A padded block is a tile of its padded sizes; JAX does not say what padding holds. ValueError
     where no block is filled from slot 0 on, and for tiles that XLA lacks; TypeError for no layout.

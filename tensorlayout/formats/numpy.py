@@ -39,7 +39,7 @@ def read(
     memory: str | Sequence[int] | NumpyMemory,
     itemsize: int | HasItemsize | None = None,
 ) -> Layout:
-    """The layout of an array of `shape`, in elements.
+    """Return the layout of an array of `shape`, in elements.
 
     `memory`: an order, ``"C"`` or ``"F"``, or strides in **bytes**, or a `NumpyMemory`; for both of
     these `itemsize`, the bytes of an element, or a dtype. ValueError for other orders (``"A"`` and
@@ -71,7 +71,7 @@ def read(
 
 
 def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
-    """The strides and the offset of `layout` in **bytes**, and the flags of such an array.
+    """Return the strides and the offset of `layout` in **bytes**, and the flags of such an array.
 
     `itemsize`: the bytes of an element, or a dtype. Padding is a gap for NumPy. ValueError for
     tiles, TypeError for what is no layout.

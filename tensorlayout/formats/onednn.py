@@ -32,7 +32,7 @@ _TAG = r"(?a)([A-Za-z]{1,12})((?:[1-9]\d{0,8}[a-z]){0,64})"
 
 
 def read(shape: Sequence[int], tag: str) -> Layout:
-    """The layout of `shape` that a tag names; padding holds zeros.
+    """Return the layout of `shape` that a tag names; padding holds zeros.
 
     `shape`: the sizes in logical order, N, C, H, W or O, I, H, W, whatever the order of letters.
     `tag`: letters from ``a`` on, or those of a domain, and blocks; any that is formed like oneDNN's
@@ -74,7 +74,7 @@ def _parse_tag(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 def _logical_order(letters: str) -> str:
-    """The letters of a tag in the order of the sizes; nothing where they are of no tag."""
+    """Return the letters of a tag in the order of the sizes; nothing where they are of no tag."""
     if len(set(letters)) != len(letters):
         return ""
     domains = (_LETTERS[: len(letters)], *_DOMAINS)

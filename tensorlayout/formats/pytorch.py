@@ -17,7 +17,7 @@ _CHANNELS_LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4
 
 
 def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -> Layout:
-    """The layout of a new tensor of `shape` in a memory format.
+    """Return the layout of a new tensor of `shape` in a memory format.
 
     `memory_format`: one of PyTorch's, or its name. ``preserve_format`` is the order of `like`, a
     layout of this shape, packed. ValueError for other names, and a rank that has no such format;
@@ -63,7 +63,7 @@ def _has_channels_last_strides(layout: Layout, order: tuple[int, ...]) -> bool:
 
 
 def write(layout: Layout) -> str:
-    """The name of the memory format that `layout` is: of a tensor that is contiguous in it.
+    """Return the name of the memory format that `layout` is: of a tensor that is contiguous in it.
 
     Of several (a single channel), that of the order of its dimensions. Without elements all strides
     are contiguous, and some channels_last, too. ValueError for layouts that PyTorch has as strides:

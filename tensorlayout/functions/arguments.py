@@ -97,7 +97,7 @@ def check_sequence(items: Any, argument: str) -> None:
 
 
 def as_integer(argument: str, value: Any) -> int:
-    """`given` as an int. TypeError for anything else: for floats, and for bool, too."""
+    """Return `given` as an int. TypeError for anything else: for floats, and for bool, too."""
     if type(value) is int:
         return value
     result = _integer_or_none(value)
@@ -107,18 +107,18 @@ def as_integer(argument: str, value: Any) -> int:
 
 
 def normalize_axes(axes: Any, ndim: int, argument: str = "axis") -> tuple[int, ...]:
-    """Dimensions counted from the front: an axis, several, or all for None."""
+    """Return dimensions counted from the front: an axis, several, or all for None."""
     return normalize_dims(as_integers(axes, argument), ndim, argument)
 
 
 def normalize_axis(axis: Any, ndim: int, argument: str = "axis") -> int:
-    """One dimension counted from the front."""
+    """Return one dimension counted from the front."""
     number = axis if type(axis) is int else as_integer(argument, axis)
     return number % ndim if -ndim <= number < ndim else normalize_axes(number, ndim, argument)[0]
 
 
 def as_indices(x: Any) -> Tensor:
-    """A tensor of integers, called ``indices``."""
+    """Return a tensor of integers, called ``indices``."""
     result = as_tensor(x, "indices")
     if not dtypes.is_in_category(result.dtype, "integral"):
         raise TypeError(f"only integral dtypes are allowed as indices, got {result.dtype}")
@@ -126,7 +126,7 @@ def as_indices(x: Any) -> Tensor:
 
 
 def as_nonnegative_integer(argument: str, value: Any) -> int:
-    """`given` as an int that is not negative."""
+    """Return `given` as an int that is not negative."""
     number = as_integer(argument, value)
     if number < 0:
         raise ValueError(f"{argument} must not be negative, got {format_argument(number)}")
@@ -174,7 +174,7 @@ def _integers_of_sequence(values: Any) -> tuple[int, ...] | None:
 
 
 def as_shape(sizes: Any) -> tuple[int, ...]:
-    """A shape, from an integer or any sequence of them; sizes are for plans to judge."""
+    """Return a shape, from an integer or any sequence of them; sizes are for plans to judge."""
     result = as_integers(sizes, "shape", none=False)
     return (result,) if isinstance(result, int) else result
 
@@ -230,7 +230,7 @@ def check_flag(argument: str, value: Any) -> bool | None:
 
 
 def check_bool(argument: str, value: Any, rule: str = "True or False") -> bool:
-    """`given`, which must be True or False."""
+    """Return `given`, which must be True or False."""
     if value is True or value is False:
         return value
     if isinstance(value, np.bool_):
@@ -247,7 +247,7 @@ def check_choice(argument: str, value: Any, allowed: Collection[str], rule: str 
 
 
 def as_dtype_in_category(category: str, value: Any) -> dtypes.DType:
-    """The dtype asked for, which must be of a category in the standard's words."""
+    """Return the dtype asked for, which must be of a category in the standard's words."""
     kind = dtypes.as_dtype(value, "dtype")
     if not dtypes.is_in_category(kind, category):
         raise TypeError(f"dtype must be {category}, got {kind}")
@@ -275,7 +275,7 @@ def check_casting(source: dtypes.DType, target: dtypes.DType, casting: str) -> N
 
 
 def as_real_number(argument: str, value: Any, kind: str = "a real number") -> Any:
-    """A real number of any library as a Python integer or float."""
+    """Return a real number of any library as a Python integer or float."""
     if type(value) in (int, float):
         return value
     if not isinstance(value, (str, bytes, complex)) and not getattr(value, "ndim", 0):
@@ -288,12 +288,12 @@ def as_real_number(argument: str, value: Any, kind: str = "a real number") -> An
 
 
 def as_real_float(argument: str, value: Any, kind: str = "a real number") -> float:
-    """A real number of any library as a float."""
+    """Return a real number of any library as a float."""
     return integer_or_float_to_float(as_real_number(argument, value, kind))
 
 
 def integer_or_float_to_float(number: Any) -> float:
-    """A real number as a float; OverflowError for an integer beyond all of them."""
+    """Return a real number as a float; OverflowError for an integer beyond all of them."""
     try:
         return float(number)
     except OverflowError:
@@ -301,7 +301,7 @@ def integer_or_float_to_float(number: Any) -> float:
 
 
 def as_number(argument: str, value: Any) -> complex:
-    """A number, of any library, as a Python float or complex."""
+    """Return a number, of any library, as a Python float or complex."""
     if isinstance(value, complex):
         return complex(value)
     if isinstance(value, Tensor) and value.dtype.kind == "c" and not value.ndim:
@@ -337,7 +337,7 @@ def _describe_operand(x: Any) -> str:
 
 
 def check_writable(x: Tensor) -> Tensor:
-    """`x`, which must be one that can be written to: not read-only, no slot shared."""
+    """Return `x`, which must be one that can be written to: not read-only, no slot shared."""
     memory = x.memory  # an array, or on CUDA a place
     if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
         raise ValueError("the tensor is read-only; copy() it first")
@@ -348,7 +348,7 @@ def check_writable(x: Tensor) -> Tensor:
 
 
 def as_tensor_sequence(arrays: Sequence[Any], argument: str) -> tuple[Tensor, ...]:
-    """A sequence of tensors, at least one; `argument` is what errors call it."""
+    """Return a sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
         raise TypeError(
             f"{argument} must be a tuple or list of tensors, got {format_argument(arrays)}"

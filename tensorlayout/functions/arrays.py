@@ -150,7 +150,7 @@ class NoNumbersError(TypeError):
 
 
 def tensor_from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
-    """A new tensor from numbers, for a function `name`; NumPy finds the shape."""
+    """Return a new tensor from numbers, for a function `name`; NumPy finds the shape."""
     try:
         array = numbers_to_array(obj, dtype)
     except NoNumbersError as error:
@@ -184,7 +184,7 @@ def _devices_in_sequence(obj: Any) -> dict[Device, None]:
 def _tensor_on_device(
     name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]
 ) -> Tensor:
-    """A row-major tensor of tensors and numbers, where the tensors are."""
+    """Return a row-major tensor of tensors and numbers, where the tensors are."""
     if len(devices) > 1:
         device_names = " and ".join(map(str, devices))
         raise ValueError(
@@ -199,7 +199,7 @@ def _tensor_on_device(
 
 
 def _stack_nested(obj: Any, device: Device) -> Tensor:
-    """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
+    """Return tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
     if not _devices_in_sequence(obj):
         shared = import_array(obj, device, None)
         return move_to_device(
@@ -217,7 +217,7 @@ def _stack_nested(obj: Any, device: Device) -> Tensor:
 
 
 def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
-    """The numbers of a nested sequence; integers beyond int64 as `dtype` needs them."""
+    """Return the numbers of a nested sequence; integers beyond int64 as `dtype` needs them."""
     obj = _materialise_sequences(obj)
     try:
         array: Array = call_quietly(np.array, obj)
@@ -239,7 +239,7 @@ def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
 
 
 def _materialise_sequences(obj: Any) -> Any:
-    """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
+    """Return `obj`, or the items of a sequence of others: NumPy would take any number of them."""
     kind = type(obj)
     is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
     if kind in (list, tuple) or isinstance(obj, (str, bytes, Mapping)) or not is_sequence:
@@ -267,7 +267,7 @@ def _raise_not_numbers(kinds: set[str]) -> NoReturn:
 
 
 def _describe_ragged_lengths(obj: Any) -> str | None:
-    """Two lengths of sequences at one depth that differ, for an error; None if none do."""
+    """Return two lengths of sequences at one depth that differ, for an error; None if none do."""
     level = [obj]
     for _ in range(MAX_RANK):
         lengths = [

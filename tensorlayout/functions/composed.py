@@ -37,7 +37,7 @@ __all__ = [
 
 
 def angle(z: Tensor, deg: bool = False) -> Tensor:
-    """The angle of each number in the complex plane, in radians, or with `deg` in degrees.
+    """Return the angle of each number in the complex plane, in radians, or with `deg` in degrees.
 
     dtypes: numeric and bool; the result is real, integers in the float dtype that NumPy's arctan2
     has for them. Layout: the form of `z`. TypeError for other dtypes.
@@ -82,7 +82,7 @@ def isreal(x: Tensor) -> Tensor:
 
 
 def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
-    """The real part of a complex tensor whose imaginary parts are all within `tol` epsilons.
+    """Return the real part of a complex tensor whose imaginary parts are all within `tol` epsilons.
 
     `tol`: up to 1 it is the bound itself. Any dtype; a tensor that is not complex, or not close, is
     the result itself. Layout: a view. TypeError for what is no tensor.
@@ -133,7 +133,7 @@ def _unsigned_to_signed(x: Any) -> Tensor:
 
 
 def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Each element rounded towards 0: `trunc`, of bool too.
+    """Return each element rounded towards 0: `trunc`, of bool too.
 
     dtypes: real numeric and bool, kept. `out`: receives the result. Layout: the form of `x`.
     TypeError for other dtypes.
@@ -168,7 +168,7 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """`x` with numbers for NaN and the infinities: `nan`, `posinf` and `neginf`.
+    """Return `x` with numbers for NaN and the infinities: `nan`, `posinf` and `neginf`.
 
     By default infinities become the furthest finite numbers. `copy`: False writes into `x`, and
     gives it back. Any dtype, kept; integers stay what they are. Layout: the form of `x`. ValueError

@@ -26,7 +26,7 @@ def cov(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """The covariances of variables, each a row of `m`, or a column where `rowvar` is false.
+    """Return the covariances of variables, each a row of `m`, or a column where `rowvar` is false.
 
     `m`, `y`: rank 1 or 2; the variables of `y` follow those of `m`. Divided by the count less
     `ddof`, which is 1 where not given, or 0 with `bias`; infinite or NaN where that is not
@@ -46,7 +46,7 @@ def cov(
 def corrcoef(
     x: Tensor, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """The correlation coefficients of variables, each a row of `x`, or a column.
+    """Return the correlation coefficients of variables, each a row of `x`, or a column.
 
     From -1 to 1 where real; NaN of variables that do not vary. `x`, `y`, `rowvar`, `dtype` and
     errors (ValueError, TypeError): as for `cov`. Layout: row-major.
@@ -81,7 +81,7 @@ def _covariance_matrix(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtyp
 
 
 def _variables_in_rows(x: Tensor, rowvar: bool) -> Tensor:
-    """A matrix with a variable in each row."""
+    """Return a matrix with a variable in each row."""
     if x.ndim > 2:
         raise ValueError(f"needs a rank of at most 2, got shape {x.shape}")
     wide: Tensor = x[(None,) * (2 - x.ndim)]

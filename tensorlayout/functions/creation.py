@@ -67,7 +67,7 @@ def create_tensor(
     *values: Any,
     order: Any = "C",
 ) -> Tensor:
-    """A new tensor, in a `layout` or in an `order`."""
+    """Return a new tensor, in a `layout` or in an `order`."""
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
             if type(dtype) is int:  # as in zeros(2, 3)
@@ -179,7 +179,7 @@ def array(
     ndmax: int = 0,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """A new tensor from whatever `asarray` takes.
+    """Return a new tensor from whatever `asarray` takes.
 
     `ndmin`: dimensions of size 1 are put in front until there are so many. `ndmax` must be left
     out; `subok` changes nothing. `dtype`, `copy`, `order`, `device`, errors (TypeError, ValueError,
@@ -213,7 +213,7 @@ def ascontiguousarray(
 def asfortranarray(
     a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """A column-major tensor of rank 1 at least from whatever `asarray` takes, or `a` itself.
+    """Return a column-major tensor of rank 1 at least from whatever `asarray` takes, or `a` itself.
 
     `dtype`, `device`, `layout` of the result and errors (TypeError, ValueError) as in `asarray`
     with ``order="F"``.
@@ -231,7 +231,7 @@ asanyarray = asarray
 def _tensor_of_numbers(
     obj: Any, dtype: DType | None, target: Device | None, copy: bool | None, layout: Any
 ) -> Tensor:
-    """A tensor of what is no array: a new one, always."""
+    """Return a tensor of what is no array: a new one, always."""
     if copy is False:
         raise ValueError(f"the memory of a {type(obj).__name__} cannot be shared, and copy=False")
     x = tensor_from_sequence("asarray", obj, dtype)
@@ -242,7 +242,7 @@ def _tensor_of_numbers(
 
 
 def _convert_shared(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
-    """`shared` in a dtype and a layout, where it is, copied as `copy` says."""
+    """Return `shared` in a dtype and a layout, where it is, copied as `copy` says."""
     kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
         if copy is False:
@@ -265,7 +265,7 @@ def empty(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor whose elements hold anything; padding with a value holds that.
+    """Return a new tensor whose elements hold anything; padding with a value holds that.
 
     `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
     default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
@@ -289,7 +289,7 @@ def full(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor of one value, converted as by `asarray`.
+    """Return a new tensor of one value, converted as by `asarray`.
 
     `fill_value`: a number or a tensor of rank 0. `dtype`: by default that of the kind of Python
     scalar, or of the tensor. `shape`, `order`, `device`, `layout` and errors: as for `empty`; also
@@ -337,7 +337,7 @@ def zeros(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor of zeros.
+    """Return a new tensor of zeros.
 
     `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
 
@@ -357,7 +357,7 @@ def ones(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor of ones.
+    """Return a new tensor of ones.
 
     `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
 
@@ -405,7 +405,7 @@ def empty_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `prototype` whose elements hold anything.
+    """Return a new tensor of the shape and form of `prototype` whose elements hold anything.
 
     `dtype`, `device`, `layout`: by default those of `prototype`, the layout in its form: order,
     padding and tiles, without gaps or negative strides. `order`: ``K``, that; ``C``, row-major;
@@ -432,7 +432,7 @@ def full_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `a`, of one value.
+    """Return a new tensor of the shape and form of `a`, of one value.
 
     `fill_value`: a number, or a tensor or a list that broadcasts to the shape. `dtype`, `order`,
     `subok`, `shape`, `device`, `layout` and errors: as for `empty_like`; also TypeError for a
@@ -465,7 +465,7 @@ def zeros_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `a`, of zeros.
+    """Return a new tensor of the shape and form of `a`, of zeros.
 
     `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
     for `empty_like`.
@@ -487,7 +487,7 @@ def ones_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `a`, of ones.
+    """Return a new tensor of the shape and form of `a`, of ones.
 
     `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
     for `empty_like`.
@@ -511,7 +511,7 @@ def arange(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """The numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
+    """Return the numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
 
     With one argument it is `stop`, and `start` is 0. `dtype`: int64 if all are integers, else
     float64. `device`: by default the default device. Layout: row-major. ValueError for a step of 0,

@@ -36,7 +36,7 @@ def astype(
     device: DeviceLike | None = None,
     saturate: bool = False,
 ) -> Tensor:
-    """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
+    """Return the elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
     With `copy` True (the default) the result is always new. Floats become integers truncated
     towards 0, values outside the range the nearest limit, NaN 0. `order`: ``K``, the form of `x`;
@@ -102,7 +102,7 @@ def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
-    """The dtype that tensors, dtypes and Python scalars promote to.
+    """Return the dtype that tensors, dtypes and Python scalars promote to.
 
     Scalars take the dtype of the rest, where that is of their kind. TypeError for anything
     else, ValueError for no arguments.
@@ -179,7 +179,7 @@ class IntegerInfo:
 
 
 def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
-    """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex).
+    """Return the limits of a floating-point dtype, or that of a tensor (of its parts, if complex).
 
     `type`: a dtype or a tensor. The result has `bits`, `eps`, `max`, `min`, `smallest_normal` and
     `dtype`. TypeError for any other dtype.
@@ -201,7 +201,7 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
 
 
 def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
-    """The limits of an integer dtype, or that of a tensor.
+    """Return the limits of an integer dtype, or that of a tensor.
 
     `type`: a dtype or a tensor. The result has `bits`, `max`, `min` and `dtype`. TypeError for any
     other dtype.

@@ -27,7 +27,7 @@ def eye(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere.
+    """Return ones on the diagonal `k` (above the main one if positive), zeros elsewhere.
 
     `N`: the number of rows; `M`: of columns, by default `N`. `dtype`: by default float64. `device`:
     by default the default device. `layout`: as `to_layout` takes it; by default row-major, as
@@ -48,7 +48,7 @@ def eye(
 def identity(
     n: SupportsIndex, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """The identity matrix of `n` rows: `eye` of one size.
+    """Return the identity matrix of `n` rows: `eye` of one size.
 
     `dtype`, `device` and errors (ValueError, TypeError): as for `eye`. Layout: row-major.
 
@@ -68,7 +68,7 @@ def tri(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Ones on and below the diagonal `k`, zeros elsewhere: `tril` of a matrix of ones.
+    """Return ones on and below the diagonal `k`, zeros elsewhere: `tril` of a matrix of ones.
 
     `N`, `M`, `k`, `dtype`, `device` and errors (ValueError, TypeError): as for `eye`. Layout:
     row-major.
@@ -105,7 +105,7 @@ def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
 
 
 def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """A matrix with all elements of `v`, in index order, on the diagonal `k`.
+    """Return a matrix with all elements of `v`, in index order, on the diagonal `k`.
 
     Any dtype, kept. Layout: new, row-major. TypeError for a `k` that is no integer.
 
@@ -129,7 +129,7 @@ def _keep_triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
 
 
 def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """The elements on and below the diagonal `k` of each matrix, zeros above.
+    """Return the elements on and below the diagonal `k` of each matrix, zeros above.
 
     Any dtype, kept. `k`: above the main diagonal if positive. A vector `m` stands for as many rows
     of it. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no integer.
@@ -143,7 +143,7 @@ def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
 
 
 def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """The elements on and above the diagonal `k` of each matrix, zeros below.
+    """Return the elements on and above the diagonal `k` of each matrix, zeros below.
 
     Any dtype, kept. `k`, vectors and errors (ValueError, TypeError): as for `tril`. Layout: in the
     form of `m`.

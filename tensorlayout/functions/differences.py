@@ -114,7 +114,7 @@ def ediff1d(
 def trapezoid(
     y: Tensor, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: SupportsIndex = -1
 ) -> Tensor:
-    """The area under straight lines between the values `y` along `axis`.
+    """Return the area under straight lines between the values `y` along `axis`.
 
     `x`: where the values are, along `axis` or of the shape of `y`; else `dx` is the distance of
     neighbours. dtypes: numeric and bool; the result is a float, or complex. Layout: packed in the
@@ -147,7 +147,7 @@ def interp(
     right: Tensor | Operand | None = None,
     period: Real | None = None,
 ) -> Tensor:
-    """The values at `x` of straight lines between the points (`xp`, `fp`), `xp` ascending.
+    """Return the values at `x` of straight lines between the points (`xp`, `fp`), `xp` ascending.
 
     `left`, `right`: the values outside, by default those at the ends. `period`: of `xp`, which may
     then be in any order. dtypes: real numeric; the result is float64, or complex128 if `fp` is
@@ -183,7 +183,7 @@ def _wrap_period(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tup
 
 
 def _interpolate_linearly(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
-    """The values between two points each, and on the first or last line outside of all."""
+    """Return the values between two points each, and on the first or last line outside of all."""
     if points.size == 1:
         return basics.where(at != at, at, values[0])
     line = basics.reshape(at, (-1,))

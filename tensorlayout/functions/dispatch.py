@@ -60,7 +60,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
 
 
 def call_view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
-    """A view of `x`, from `at` on; `call` would take twice the time."""
+    """Return a view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
             return _call_observer(operation, (x.spec, key), (x,) if at is None else (x, at))
@@ -161,7 +161,7 @@ def make_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
 
 
 def make_reflected_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
-    """The method for ``1 + x`` and its like."""
+    """Return the method for ``1 + x`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
@@ -179,7 +179,7 @@ def make_reflected_operator(operation: plan.Elementwise) -> Callable[[Tensor, An
 
 
 def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
-    """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding.
+    """Return the method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding.
 
     A result of the same kind, as of int64 added to int32, is converted as `astype` does.
     """

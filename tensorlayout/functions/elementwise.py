@@ -290,7 +290,7 @@ def clip(
     min: Tensor | float | NumpyOperand | None = None,
     max: Tensor | float | NumpyOperand | None = None,
 ) -> Tensor:
-    """Each element moved to the nearest value between `min` and `max`.
+    """Return each element moved to the nearest value between `min` and `max`.
 
     `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
     `x`; bounds of another dtype are first converted to that of `x`, in which those outside its
@@ -319,7 +319,7 @@ def clip(
 
 
 def _clip_bound(x: Tensor, limit: Any) -> Any:
-    """A bound that does not change the dtype of `x`; one made here is where `x` is."""
+    """Return a bound that does not change the dtype of `x`; one made here is where `x` is."""
     if type(limit) is int:
         return limit
     arguments.check_no_arrays((limit,), x.device)
@@ -345,7 +345,7 @@ _IMAG = Elementwise("imag", "numeric")
 
 
 def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor:
-    """The nearest numbers of so many decimals, ties to even.
+    """Return the nearest numbers of so many decimals, ties to even.
 
     `decimals`: if negative, tens, hundreds, …; worked out in the dtype of `a`, as ``round(a *
     10**decimals) / 10**decimals``. `out`: receives the result. dtypes: numeric, kept; integers
@@ -377,7 +377,7 @@ round.operation = _round.operation  # type: ignore[attr-defined]
 
 
 def real(val: Tensor) -> Tensor:
-    """The real part of each element. A view.
+    """Return the real part of each element. A view.
 
     dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
     complex tensor, counted in slots of half the size; the same slots of any other. TypeError for
@@ -396,7 +396,7 @@ def real(val: Tensor) -> Tensor:
 
 
 def imag(val: Tensor) -> Tensor:
-    """The imaginary part of each element: a view of a complex tensor, else new zeros.
+    """Return the imaginary part of each element: a view of a complex tensor, else new zeros.
 
     dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
     complex tensor, counted in slots of half the size; the form of any other. TypeError for other

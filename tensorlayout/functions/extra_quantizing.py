@@ -176,7 +176,7 @@ def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | Non
 
 
 def _as_scalar_tensor(beside: Tensor, value: Tensor | Real) -> Tensor:
-    """A number or a tensor of one element, as float32 of rank 0."""
+    """Return a number or a tensor of one element, as float32 of rank 0."""
     if isinstance(value, Tensor):
         plan.check_category("real floating", value.dtype)
         if value.size != 1:

@@ -25,7 +25,7 @@ _MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
 def scatter_add(
     x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
 ) -> Tensor:
-    """A copy of `x` with `updates` added at the positions `indices` along `axis`.
+    """Return a copy of `x` with `updates` added at the positions `indices` along `axis`.
 
     `indices`: integers, negative ones count from the end. Of rank 1 (for `x` of rank 1: of any
     rank) they are the same for every line along `axis`; of the rank of `x`, there are some for each
@@ -48,7 +48,7 @@ def scatter_add(
 def scatter_min(
     x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
 ) -> Tensor:
-    """A copy of `x` with the least of each element and its `updates`.
+    """Return a copy of `x` with the least of each element and its `updates`.
 
     dtypes: real numeric, that of `x` kept; NaN where the element or one of its updates is.
     `indices`: integers, positions along `axis`, of the shapes that `scatter_add` takes. Layout:
@@ -65,7 +65,7 @@ def scatter_min(
 def scatter_max(
     x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
 ) -> Tensor:
-    """A copy of `x` with the greatest of each element and its `updates`.
+    """Return a copy of `x` with the greatest of each element and its `updates`.
 
     dtypes: real numeric. `indices`, `axis` and errors (IndexError, ValueError, TypeError) as in
     `scatter_min`. Layout: packed in the order of `x`.

@@ -109,7 +109,7 @@ class TracedNumber(UnknownScalar):
 
 
 def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> Any:
-    """The method of `Number` that does later what the function of Python's does."""
+    """Return the method of `Number` that does later what the function of Python's does."""
     function: Any = getattr(operator, f"__{name}__")
 
     def method(self: TracedNumber, *others: Any) -> Any:
@@ -219,7 +219,7 @@ class _Recording:
     def _record_step(
         self, plan: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
     ) -> Symbol:
-        """The result of a call, which may be a part."""
+        """Return the result of a call, which may be a part."""
         same_shape = plan.kind == "copy" and plan.source.layout.shape == plan.result.layout.shape
         if not same_shape and (plan.kind not in ("elementwise", "reduce") or plan.destinations):
             held = "elementwise functions, conversions, views of arguments and a last reduction"
@@ -267,11 +267,11 @@ class _Recording:
         return Fusion(self.name, tuple(parts)), tuple([spec for _, spec in rows]), operands
 
     def _operand_order(self, x: Any) -> int:
-        """The order of operands: arguments, what is made of arguments, constants."""
+        """Return the order of operands: arguments, what is made of arguments, constants."""
         return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, TracedNumber) else 2
 
     def _make_operand_getter(self, reads: list[Any], count: int) -> _Get:
-        """All operands, in that order, from `count` arguments."""
+        """Return all operands, in that order, from `count` arguments."""
         numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]
         gets = [x.get for x in reads[len(numbers) :] if type(x) in (Symbol, TracedNumber)]
         get_arguments, constants = (
@@ -310,7 +310,7 @@ def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Fused:
 @overload
 def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Fused]: ...
 def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
-    """`function`, carried out as one pass over memory; also a decorator.
+    """Return `function`, carried out as one pass over memory; also a decorator.
 
     The result is called as `function` is, and with ``out=``, a tensor that the result is written
     into. It gives the same elements, dtype, layout and padding, but what `function` works out on

@@ -136,7 +136,7 @@ def logspace(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
+    """Return `num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
 
     `base`: a number or a tensor. `start`, `stop`, `endpoint`, `dtype`, `axis`, `device` and errors
     (ValueError, TypeError): as for `linspace`. Layout: row-major.
@@ -165,7 +165,7 @@ def geomspace(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+    """Return `num` numbers from `start` to `stop`, each the same multiple of the one before.
 
     `dtype`: that of the ends, float64 for integers; or the one asked for. `start`, `stop`,
     `endpoint`, `axis`, `device` and errors (ValueError, TypeError): as for `linspace`. NaN between
@@ -237,7 +237,7 @@ def meshgrid(
 
 
 def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
-    """Positions for each dimension, which together index a grid of elements. Views.
+    """Return positions for each dimension, which together index a grid of elements. Views.
 
     `args`: integers, or bool: the positions of what is true. ValueError for another rank than 1,
     TypeError for what is no tensor.

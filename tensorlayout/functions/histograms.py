@@ -59,7 +59,7 @@ def bincount(
 
 
 def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
-    """The bin of each element, int64, in a row of edges.
+    """Return the bin of each element, int64, in a row of edges.
 
     `bins`: of rank 1, ascending or descending. `right`: bins include their right ends, not their
     left ones. dtypes: real numeric and bool. Layout: row-major, of the shape of `x`. ValueError for
@@ -85,7 +85,7 @@ def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
 def histogram_bin_edges(
     a: Tensor, bins: Any = 10, range: Any = None, weights: Any = None
 ) -> Tensor:
-    """The edges of equal bins from the least to the greatest element, or over `range`.
+    """Return the edges of equal bins from the least to the greatest element, or over `range`.
 
     `bins`: how many bins, or their edges, ascending, which are returned. `range`: a pair of
     numbers. `weights` change nothing. dtypes: real numeric and bool; the result is float64 for

@@ -130,7 +130,7 @@ def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
 
 
 def _as_value(name: str, x: Tensor, value: Any) -> Any:
-    """An array of any library as a tensor where `x` is; a number as a Python scalar."""
+    """Return an array of any library as a tensor where `x` is; a number as a Python scalar."""
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.is_in_category(x.dtype, "integral")
         result = tensor_from_sequence(name, value, x.dtype if whole else None)
@@ -179,7 +179,7 @@ def _masks_to_positions(
 def _split_data_key(
     name: str, x: Tensor, items: tuple[Any, ...]
 ) -> tuple[Tensor, tuple[Tensor, ...], tuple[int, ...], bool]:
-    """A key with data in it, as NumPy means it: a view, tensors, and what these index there.
+    """Return a key with data in it, as NumPy means it: a view, tensors, and what these index there.
 
     The tensors index dimensions of the view from `dims` on; `front`: whether slices stand between
     them (an integer counts as a tensor), so that their dimensions come first in the result.
@@ -240,7 +240,7 @@ def _normalize_key(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
 
 
 def _normalize_key_entry(name: str, x: Tensor, item: Any) -> Any:
-    """One entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
+    """Return one entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
     if type(item) is int or item is None or item is ... or isinstance(item, (bool, slice)):
         return item
     if isinstance(item, (np.ndarray, list)):
@@ -262,7 +262,7 @@ def _normalize_key_entry(name: str, x: Tensor, item: Any) -> Any:
 
 
 def _index_array_to_tensor(name: str, item: Any) -> Tensor:
-    """Positions in an array or a list."""
+    """Return positions in an array or a list."""
     try:
         return (
             xp.asarray(item)
@@ -275,7 +275,7 @@ def _index_array_to_tensor(name: str, item: Any) -> Tensor:
 
 
 def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """The view that a key without data cuts out; None for one with other entries in it."""
+    """Return the view that a key without data cuts out; None for one with other entries in it."""
     key_cuts = _basic_cuts(x.spec.layout, items)
     if key_cuts is None:
         return None
@@ -291,7 +291,7 @@ def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor 
 
 
 def _basic_view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
-    """The view that a key of integers, slices and None cuts out."""
+    """Return the view that a key of integers, slices and None cuts out."""
     result = _basic_view_or_none(name, x, items)
     assert result is not None
     return result
@@ -365,7 +365,7 @@ def _check_basic_key_length(items: tuple[Any, ...], shape: tuple[int, ...]) -> N
 
 
 def iterate_slices(x: Tensor) -> Iterator[Tensor]:
-    """The slices along the first dimension."""
+    """Return the slices along the first dimension."""
     layout = x.spec.layout
     if not layout.shape:
         raise prefix_operation_name("iter", TypeError("a tensor of rank 0 cannot be iterated over"))

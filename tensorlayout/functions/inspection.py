@@ -19,11 +19,11 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> devices.Device:
-        """The device of new tensors, as `default_device` gives it."""
+        """Return the device of new tensors, as `default_device` gives it."""
         return devices.default_device()
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, DType]:
-        """The dtypes of new tensors by kind of number."""
+        """Return the dtypes of new tensors by kind of number."""
         devices.as_device(device, "default_dtypes: device")
         return {
             "real floating": dtypes.float64,
@@ -35,7 +35,7 @@ class NamespaceInfo:
     def dtypes(
         self, *, device: DeviceLike | None = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
-        """The standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
+        """Return the standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
         devices.as_device(device, "dtypes: device")
         wanted = dtypes.STANDARD
         return {
@@ -45,7 +45,7 @@ class NamespaceInfo:
         }
 
     def devices(self) -> tuple[devices.Device, ...]:
-        """The devices of this machine."""
+        """Return the devices of this machine."""
         return devices.available_devices()
 
 

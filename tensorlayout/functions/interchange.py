@@ -59,7 +59,7 @@ _UNSAID: Any = _NotGiven()
 
 
 def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array:
-    """The elements as a NumPy array over the same memory, whatever the strides.
+    """Return the elements as a NumPy array over the same memory, whatever the strides.
 
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
     the tensor is, or if its elements share slots. One tiled or packed below a byte has no strides:
@@ -165,7 +165,7 @@ def _numpy_dtype(dtype: Any) -> Any:
 
 
 def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Tensor:
-    """The tensor on another device; itself if it is there.
+    """Return the tensor on another device; itself if it is there.
 
     The layout is kept where it covers a block, its padding too; any other takes its form. `stream`:
     on CUDA, one on which the result may be used at once, numbered as by `__dlpack__`.
@@ -188,7 +188,7 @@ def to_dlpack(
     dl_device: tuple[int, int] | None = _UNSAID,
     copy: bool | None = _UNSAID,
 ) -> Any:
-    """A DLPack capsule over the memory of `x`, with the strides that `x` has.
+    """Return a DLPack capsule over the memory of `x`, with the strides that `x` has.
 
     Versioned, with flags for read-only and copied memory, if `max_version` is at least (1, 0); else
     a legacy one. `copy`: True exports a copy in the form of `x`; None and False share.
@@ -275,7 +275,7 @@ def from_dlpack(
     copy: bool | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A tensor over the memory that another library exports by DLPack.
+    """Return a tensor over the memory that another library exports by DLPack.
 
     `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares, or
     copies where the exporter or `layout` must; True always copies, in the same form; False never.
@@ -334,7 +334,7 @@ def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | No
 
 
 def _unpickle_tensor(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tensor:
-    """A tensor from what `reduced` gave, checked against its bytes: used by pickle."""
+    """Return a tensor from what `reduced` gave, checked against its bytes: used by pickle."""
     x = call_with_error_name("from_storage", from_storage, octets, layout, dtype=dtype)
     if device == "cpu":
         return x
@@ -345,7 +345,7 @@ def _unpickle_tensor(dtype: str, layout: str, octets: Any, device: str = "cpu") 
 
 
 def _unpickle_tensor_copy(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tensor:
-    """The same in memory that may be written to."""
+    """Return the same in memory that may be written to."""
     return _unpickle_tensor(dtype, layout, bytearray(octets), device)
 
 

@@ -52,7 +52,7 @@ _SPEC = attrgetter("spec")
 
 
 def _tensors_to_join(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
-    """The tensors to be joined, in the dtype asked for."""
+    """Return the tensors to be joined, in the dtype asked for."""
     are_all_tensors = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}
     parts = tuple(arrays if are_all_tensors else as_tensor_sequence(arrays))
     if dtype is None and type(casting) is str and casting == "same_kind":
@@ -72,7 +72,7 @@ def concat(
     dtype: DTypeLike | None = None,
     casting: str = "same_kind",
 ) -> Tensor:
-    """The tensors one after the other along `axis`; None joins all elements in index order.
+    """Return the tensors one after the other along `axis`; None joins all elements in index order.
 
     dtype: the promoted one, or the `dtype` asked for, if `casting` allows it. `out`: receives the
     result. Layout: packed in the order of the first tensor. ValueError for no tensors, where other
@@ -104,7 +104,7 @@ def stack(
     dtype: DTypeLike | None = None,
     casting: str = "same_kind",
 ) -> Tensor:
-    """The tensors `arrays`, of one shape, along a new dimension at `axis`.
+    """Return the tensors `arrays`, of one shape, along a new dimension at `axis`.
 
     dtype: the promoted one, or the `dtype` asked for, if `casting` allows it. `out`: receives the
     result. Layout: packed in the order of the first tensor, the new dimension the most major one.
@@ -132,7 +132,7 @@ def stack(
 
 
 def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
-    """The tensors `tup` one below the other; those of rank 1 are rows.
+    """Return the tensors `tup` one below the other; those of rank 1 are rows.
 
     `dtype` and `casting` are those of `concat`. Layout: packed in the order of the first tensor.
     ValueError where other sizes than the first differ; TypeError for what is no tensor.
@@ -145,7 +145,7 @@ def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
 
 
 def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
-    """The tensors `tup` side by side: along the second dimension, at rank 1 along the first.
+    """Return the tensors `tup` side by side: along the second dimension, at rank 1 along the first.
 
     `dtype` and `casting` are those of `concat`. Layout: packed in the order of the first tensor.
     ValueError where other sizes differ; TypeError for what is no tensor.
@@ -159,7 +159,7 @@ def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
 
 
 def dstack(tup: Arrays) -> Tensor:
-    """The tensors `tup` one behind the other, along the third dimension.
+    """Return the tensors `tup` one behind the other, along the third dimension.
 
     dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where other
     sizes differ; TypeError for what is no tensor.
@@ -172,7 +172,7 @@ def dstack(tup: Arrays) -> Tensor:
 
 
 def column_stack(tup: Arrays) -> Tensor:
-    """The tensors `tup` side by side; those of rank 1 are columns.
+    """Return the tensors `tup` side by side; those of rank 1 are columns.
 
     dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where other
     sizes differ; TypeError for what is no tensor.
@@ -202,7 +202,7 @@ def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) ->
 
 
 def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...]:
-    """All tensors broadcast to their common shape. Views.
+    """Return all tensors broadcast to their common shape. Views.
 
     Any dtypes, kept. Repeated dimensions have stride 0, so such results cannot be written to.
     `subok` says nothing. ValueError for shapes that do not broadcast.
@@ -225,7 +225,7 @@ def _map_tensors(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> A
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
-    """Tensors of rank 0 as ones of a single element. Views; a tuple of several.
+    """Return tensors of rank 0 as ones of a single element. Views; a tuple of several.
 
     Any dtypes, kept. TypeError for what is no tensor.
 
@@ -237,7 +237,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
-    """Tensors of rank 1 as rows of a matrix. Views; a tuple of several.
+    """Return tensors of rank 1 as rows of a matrix. Views; a tuple of several.
 
     Any dtypes, kept. TypeError for what is no tensor.
 
@@ -265,7 +265,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 
 def block(arrays: Any) -> Tensor:
-    """Tensors in nested lists: the innermost joined along the last dimension, and so on.
+    """Return tensors in nested lists: the innermost joined along the last dimension, and so on.
 
     `arrays`: lists, equally deep, of tensors and numbers, at least one of them a tensor. dtype: the
     promoted one. Layout: packed in the order of the first tensor. ValueError for sizes that do not
@@ -319,7 +319,7 @@ _MOST_VIEWS = 2**24  # gigabytes of Python objects
 
 
 def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
-    """The slices along `axis`, without that dimension. Views.
+    """Return the slices along `axis`, without that dimension. Views.
 
     Any dtype. ValueError (AxisError) for an axis outside the rank, TypeError for one that is no
     integer.
@@ -384,7 +384,7 @@ def _split_along_axis(ary: Any, sections: Any, axis: Any, *, equal: bool) -> lis
 
 
 def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
-    """The tensor `ary` split along the second dimension, at rank 1 along the first. Views.
+    """Return the tensor `ary` split along the second dimension, at rank 1 along the first. Views.
 
     `indices_or_sections`: as `split` takes it. Any dtype. ValueError at rank 0, and for parts that
     are not equal.
@@ -397,7 +397,7 @@ def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
 
 
 def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
-    """The tensor `ary` split along the first dimension. Views.
+    """Return the tensor `ary` split along the first dimension. Views.
 
     `indices_or_sections`: as `split` takes it. Any dtype. ValueError below rank 2, and for parts
     that are not equal.
@@ -410,7 +410,7 @@ def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
 
 
 def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
-    """The tensor `ary` split along the third dimension. Views.
+    """Return the tensor `ary` split along the third dimension. Views.
 
     `indices_or_sections`: as `split` takes it. Any dtype. ValueError below rank 3, and for parts
     that are not equal.

@@ -22,7 +22,7 @@ _RELAYOUT = Relayout()
 
 
 def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> Tensor:
-    """The same elements, stored in another layout.
+    """Return the same elements, stored in another layout.
 
     `layout`: a `Layout` of the shape of `x`; labels such as ``"NHWC"``, from the slowest dimension
     to the fastest (the shape stays NCHW); ``"C"``, ``"F"`` or ``"channels_last"``; the text of a
@@ -50,7 +50,7 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
 
 
 def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
-    """The same elements in a storage of their own, in the form of `a`.
+    """Return the same elements in a storage of their own, in the form of `a`.
 
     `order`: ``K``, the form of `a`; ``C``, row-major; ``F``, column-major; ``A``, column-major if
     `a` is. `subok` says nothing: there is one class of tensors. Any dtype. ValueError for another
@@ -73,7 +73,7 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
 def from_storage(
     storage: Storage, layout: Layout | str, *, dtype: DTypeLike, fill_padding: bool = False
 ) -> Tensor:
-    """A tensor over existing memory, in an explicit layout, checked against its bounds.
+    """Return a tensor over existing memory, in an explicit layout, checked against its bounds.
 
     `storage`: an object with the buffer protocol (bytes, bytearray, NumPy array, …) whose memory is
     one run of bytes; the tensor shares it, and is read-only if it is. It is kept while a tensor

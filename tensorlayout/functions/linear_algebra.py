@@ -25,7 +25,7 @@ _VECDOT = Library("vecdot", "numeric", matrices.vecdot_result)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
-    """The matrix product over the last two dimensions; vectors at rank 1, batches above 2.
+    """Return the matrix product over the last two dimensions; vectors at rank 1, batches above 2.
 
     Shapes (…, m, k) and (…, k, n) give (…, m, n), the dimensions before them broadcast; (k,) on
     the left stands for (1, k), on the right for (k, 1), and that 1 is not in the result. dtypes:
@@ -46,7 +46,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """The last two dimensions exchanged. A view.
+    """Return the last two dimensions exchanged. A view.
 
     Any dtype. ValueError for a rank below 2.
 
@@ -58,7 +58,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def transpose_matrix_layout(layout: Layout, _: None) -> Layout:
-    """The last two dimensions exchanged. ValueError for a rank below 2."""
+    """Return the last two dimensions exchanged. ValueError for a rank below 2."""
     end = layout.ndim - 1
     if end < 1:
         raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
@@ -73,7 +73,7 @@ def tensordot(
     b: ArrayLike,
     axes: SupportsIndex | Sequence[SupportsIndex | Sequence[SupportsIndex]] = 2,
 ) -> Tensor:
-    """The sum of products over pairs of axes: the last of `a` and first of `b`, or as given.
+    """Return the sum of products over pairs of axes: the last of `a` and first of `b`, or as given.
 
     `axes`: how many axes, or the axes of each operand, paired in their order. The result has the
     other axes of `a`, then those of `b`. dtypes: numeric and bool; integers wrap. Layout:
@@ -91,7 +91,7 @@ def tensordot(
 def _contracted_axes(
     axes: Any, first_rank: int, second_rank: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes of operands of two ranks, counted from the front."""
+    """Return the axes of operands of two ranks, counted from the front."""
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
         count = arguments.as_integer("axes", axes)
         if not 0 <= count <= min(first_rank, second_rank):

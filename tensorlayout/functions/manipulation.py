@@ -126,7 +126,7 @@ def _call_view(operation: Operation, x: Any, static: Any) -> Tensor:
 
 
 def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
-    """The dimensions in another order: dimension ``i`` is ``axes[i]`` of `a`. A view.
+    """Return the dimensions in another order: dimension ``i`` is ``axes[i]`` of `a`. A view.
 
     `axes`: by default all in reverse. Layout: the same slots; the stored order of dimensions moves
     along. ValueError where `axes` is no permutation. Any dtype.
@@ -145,7 +145,7 @@ transpose = permute_dims
 
 
 def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
-    """Some dimensions of `a` at other places, the rest in their order. A view.
+    """Return some dimensions of `a` at other places, the rest in their order. A view.
 
     Any dtype. `source`, `destination`: integers, or equally many of them. ValueError where there
     are not, and (AxisError) for one outside the rank, or named twice.
@@ -160,7 +160,7 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
 
 
 def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor:
-    """The dimension `axis` of `a` before the dimension `start`. A view.
+    """Return the dimension `axis` of `a` before the dimension `start`. A view.
 
     Any dtype. `start`: up to the rank, which is behind all. ValueError for another, and (AxisError)
     for an axis outside the rank.
@@ -179,7 +179,7 @@ def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor
 
 
 def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
-    """Two dimensions of `a`, `axis1` and `axis2`, exchanged. A view.
+    """Return two dimensions of `a`, `axis1` and `axis2`, exchanged. A view.
 
     Any dtype. ValueError (AxisError) for one outside the rank, TypeError for one that is no
     integer.
@@ -210,7 +210,7 @@ def flip(m: Tensor, axis: Axis = None) -> Tensor:
 
 
 def flipud(m: Tensor) -> Tensor:
-    """The first dimension of `m` in reverse. A view.
+    """Return the first dimension of `m` in reverse. A view.
 
     Any dtype. ValueError (AxisError) at rank 0.
 
@@ -222,7 +222,7 @@ def flipud(m: Tensor) -> Tensor:
 
 
 def fliplr(m: Tensor) -> Tensor:
-    """The second dimension of `m` in reverse. A view.
+    """Return the second dimension of `m` in reverse. A view.
 
     Any dtype. ValueError (AxisError) below rank 2.
 
@@ -259,7 +259,7 @@ def rot90(m: Tensor, k: SupportsIndex = 1, axes: Integers = (0, 1)) -> Tensor:
 
 
 def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
-    """`array` repeated along dimensions of size 1 and new leading ones, by stride 0. A view.
+    """Return `array` repeated along dimensions of size 1 and new leading ones, by stride 0. A view.
 
     Any dtype. The result has this `shape`; it shares slots between its elements, so it cannot be
     written to. `subok` says nothing. ValueError for a shape that `array` does not broadcast to.
@@ -272,7 +272,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
 
 
 def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
-    """The shape that all given shapes broadcast to.
+    """Return the shape that all given shapes broadcast to.
 
     ValueError where none exists, TypeError for sizes that are no integers.
 
@@ -289,7 +289,7 @@ def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
 
 
 def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
-    """`a` with new dimensions of size 1 at `axis`, counted in the result. A view.
+    """Return `a` with new dimensions of size 1 at `axis`, counted in the result. A view.
 
     Any dtype. ValueError (AxisError) for an axis outside the result, or named twice; TypeError for
     one that is no integer.
@@ -302,7 +302,7 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
 
 
 def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
-    """`a` without the dimensions `axis`, which must have size 1. A view.
+    """Return `a` without the dimensions `axis`, which must have size 1. A view.
 
     By default all that have it. Any dtype. ValueError for another size, and (AxisError) for an
     axis outside the rank.
@@ -354,7 +354,7 @@ def diagonal(
 
 
 def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | None = None) -> Tensor:
-    """The elements in index order under another shape; one size may be -1.
+    """Return the elements in index order under another shape; one size may be -1.
 
     `order`: which index is the fastest, of `a` and of the result: ``C``, the last; ``F``, the
     first; ``A``, the first if `a` is column-major. A view wherever the strides allow it; else a
@@ -380,7 +380,7 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
 
 
 def ravel(a: Tensor, order: str = "C") -> Tensor:
-    """The elements in one row without gaps: a view where they are so already, else a copy.
+    """Return the elements in one row without gaps: a view where they are so already, else a copy.
 
     `order`: as in `reshape`, or ``K``: as the dimensions are ordered in memory. Any dtype. Layout:
     row-major. ValueError for another `order`.
@@ -394,7 +394,7 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
 
 
 def flatten_in_order(a: Tensor, order: str, copy: bool | None) -> Tensor:
-    """The elements of `a` in one row, for `ravel` and ``x.flatten()``."""
+    """Return the elements of `a` in one row, for `ravel` and ``x.flatten()``."""
     a = arguments.as_tensor(a)
     if arguments.is_column_major_order(order, "CFAK", a):
         a = permute_dims(a)

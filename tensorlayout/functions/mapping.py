@@ -43,7 +43,7 @@ def apply_along_axis(
 
 
 def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Integers) -> Tensor:
-    """A function called with one axis after the other; dimensions that it drops have size 1.
+    """Return a function called with one axis after the other; dimensions that it drops have size 1.
 
     `func`: called with a tensor, `a` at first, and each of `axes`. Any dtype. Layout: what the
     function gives, or a view of it. ValueError (AxisError) for an axis outside the rank.

@@ -150,12 +150,12 @@ _MATRIX_TRANSPOSE = View("mT", transpose_matrix_layout)
 
 
 def _transpose(self: Tensor) -> Tensor:
-    """The transpose of a matrix: a view. ValueError at any other rank."""
+    """Return the transpose of a matrix: a view. ValueError at any other rank."""
     return dispatch.call_view(_TRANSPOSE, self, None)
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
-    """The last two dimensions exchanged: a view. ValueError below rank 2."""
+    """Return the last two dimensions exchanged: a view. ValueError below rank 2."""
     return dispatch.call_view(_MATRIX_TRANSPOSE, self, None)
 
 

@@ -55,7 +55,7 @@ def permute(a: Tensor, *dims: Integers) -> Tensor:
 
 
 def flatten(a: Tensor, order: str = "C") -> Tensor:
-    """The elements in one row, in memory of their own; `order` as in `tl.ravel`."""
+    """Return the elements in one row, in memory of their own; `order` as in `tl.ravel`."""
     return flatten_in_order(a, order, True)
 
 
@@ -132,7 +132,7 @@ def item(a: Tensor, *index: Integers) -> Any:
 
 
 def tolist(a: Tensor) -> Any:
-    """The elements as numbers of Python, in nested lists; of rank 0 the number itself."""
+    """Return the elements as numbers of Python, in nested lists; of rank 0 the number itself."""
     a = move_to_cpu(a)
     if not dtypes.is_numpy_dtype(a.dtype):
         a = xp.astype(a, dtypes.widened_dtype(a.dtype))
@@ -140,7 +140,7 @@ def tolist(a: Tensor) -> Any:
 
 
 def tobytes(a: Tensor) -> bytes:
-    """The bytes of the elements in row-major index order, with no padding and no gaps."""
+    """Return the bytes of the elements in row-major index order, with no padding and no gaps."""
     return interchange.to_numpy(move_to_cpu(a)).tobytes()
 
 
@@ -178,7 +178,7 @@ def clip(
 def _choose_argument_alias(
     a: Tensor, first_name: str, first_value: Any, second_name: str, second_value: Any
 ) -> Any:
-    """The one of two names of an argument that is given, as an operand beside `a`."""
+    """Return the one of two names of an argument that is given, as an operand beside `a`."""
     if first_value is not None and second_value is not None:
         raise ValueError(f"{first_name} and {second_name} are two names of one argument, got both")
     bound = second_value if first_value is None else first_value
@@ -202,12 +202,12 @@ def sort(
 
 
 def real(a: Tensor) -> Tensor:
-    """The real parts, a view. Assigned to, they are written."""
+    """Return the real parts, a view. Assigned to, they are written."""
     return xp.real(a) if a.spec.dtype.kind != "b" else a[...]
 
 
 def imag(a: Tensor) -> Tensor:
-    """The imaginary parts, a view of a complex tensor; of any other new zeros."""
+    """Return the imaginary parts, a view of a complex tensor; of any other new zeros."""
     return xp.imag(a) if a.spec.dtype.kind != "b" else xp.zeros_like(a)
 
 

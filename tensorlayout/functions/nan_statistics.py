@@ -75,7 +75,7 @@ def nansum(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The sum of the elements along `axis` that are not NaN; 0 of none.
+    """Return the sum of the elements along `axis` that are not NaN; 0 of none.
 
     dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
     (TypeError, ValueError) as in `sum`. Layout: packed in the input's order.
@@ -96,7 +96,7 @@ def nanprod(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The product of the elements along `axis` that are not NaN; 1 of none.
+    """Return the product of the elements along `axis` that are not NaN; 1 of none.
 
     dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
     (TypeError, ValueError) as in `prod`. Layout: packed in the input's order.
@@ -116,7 +116,7 @@ def nanmin(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
+    """Return the least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
     dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
     ValueError) as in `min`. Layout: packed in the input's order.
@@ -136,7 +136,7 @@ def nanmax(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
+    """Return the greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
     dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
     ValueError) as in `max`. Layout: packed in the input's order.
@@ -175,7 +175,7 @@ def nanargmin(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """The position of the first least element that is not NaN.
+    """Return the position of the first least element that is not NaN.
 
     dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
     ValueError) as in `argmin`; ValueError where all are NaN, too. Layout: packed in the input's
@@ -195,7 +195,7 @@ def nanargmax(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """The position of the first greatest element that is not NaN.
+    """Return the position of the first greatest element that is not NaN.
 
     dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
     ValueError) as in `argmax`; ValueError where all are NaN, too. Layout: packed in the input's
@@ -229,7 +229,7 @@ def nanmean(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The mean of the elements along `axis` that are not NaN; NaN of none.
+    """Return the mean of the elements along `axis` that are not NaN; NaN of none.
 
     Worked out in float64 and rounded once. `axis`, `dtype`, `out`, `keepdims`, `where` and errors
     (TypeError, ValueError) as in `mean`. Layout: packed in the input's order.
@@ -254,7 +254,7 @@ def nanvar(
     mean: Tensor | None = None,
     correction: Real | None = None,
 ) -> Tensor:
-    """The variance of the elements along `axis` that are not NaN.
+    """Return the variance of the elements along `axis` that are not NaN.
 
     dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
     and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
@@ -279,7 +279,7 @@ def nanstd(
     mean: Tensor | None = None,
     correction: Real | None = None,
 ) -> Tensor:
-    """The standard deviation of the elements along `axis` that are not NaN.
+    """Return the standard deviation of the elements along `axis` that are not NaN.
 
     dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
     and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
@@ -298,7 +298,7 @@ def nancumsum(
     dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The running sums along `axis`, or of all elements in index order; NaN counts as 0.
+    """Return the running sums along `axis`, or of all elements in index order; NaN counts as 0.
 
     dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumsum`.
     Layout: packed in the input's order.
@@ -318,7 +318,7 @@ def nancumprod(
     dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The running products along `axis`, or of all elements in index order; NaN counts as 1.
+    """Return the running products along `axis`, or of all elements in index order; NaN counts as 1.
 
     dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumprod`.
     Layout: packed in the input's order.

@@ -48,7 +48,7 @@ def as_tensors(*operands: Any, weak: bool = True) -> list[Tensor]:
 
 
 def as_tensor_sequence(value: Any, argument: str = "arrays") -> list[Tensor]:
-    """A sequence of tensors (such as a tensor), or of what stands for some; at least one."""
+    """Return a sequence of tensors (such as a tensor), or of what stands for some; at least one."""
     if not isinstance(value, Iterable):
         raise TypeError(f"{argument} must be a sequence, got {arguments.format_argument(value)}")
     items = list(value)
@@ -72,7 +72,7 @@ def flatten_operands(*operands: Any, weak: bool = True) -> list[Tensor]:
 
 
 def integers_to_float(x: Any) -> Tensor:
-    """`x`, integers and bool as float64."""
+    """Return `x`, integers and bool as float64."""
     operand = arguments.as_tensor(x)
     if dtypes.is_in_category(operand.dtype, "integer or boolean"):
         return astype(operand, dtypes.float64)
@@ -80,7 +80,7 @@ def integers_to_float(x: Any) -> Tensor:
 
 
 def bools_to_integers(x: Any, kind: dtypes.DType = dtypes.int64) -> Tensor:
-    """`x`, bool as integers, which can be added and have an order."""
+    """Return `x`, bool as integers, which can be added and have an order."""
     operand = arguments.as_tensor(x)
     return astype(operand, kind) if operand.dtype == dtypes.bool else operand
 
@@ -88,7 +88,7 @@ def bools_to_integers(x: Any, kind: dtypes.DType = dtypes.int64) -> Tensor:
 def call_product_allowing_bools(
     function: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor
 ) -> Tensor:
-    """A sum of products; of truths, whether one of them is true."""
+    """Return a sum of products; of truths, whether one of them is true."""
     if x.dtype != dtypes.bool or y.dtype != dtypes.bool:
         return function(x, y)
     counts = function(astype(x, dtypes.int64), astype(y, dtypes.int64))
@@ -96,7 +96,7 @@ def call_product_allowing_bools(
 
 
 def promote_tensors(operands: Sequence[Tensor]) -> list[Tensor]:
-    """Tensors in the dtype that all of them promote to."""
+    """Return tensors in the dtype that all of them promote to."""
     kind = operands[0].dtype
     for x in operands:
         kind = dtypes.promote_dtypes(kind, x.dtype)
@@ -104,7 +104,7 @@ def promote_tensors(operands: Sequence[Tensor]) -> list[Tensor]:
 
 
 def mean_dtype(x: Tensor, dtype: Any) -> dtypes.DType:
-    """The dtype of a mean: the one asked for, that of `x`, or float64."""
+    """Return the dtype of a mean: the one asked for, that of `x`, or float64."""
     if dtype is None:
         return x.dtype if dtypes.is_in_category(x.dtype, "floating-point") else dtypes.float64
     kind = arguments.as_dtype_in_category("floating-point", dtype)

@@ -22,7 +22,7 @@ WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 def _convert_to_requested_kind(
     function_name: str, x: Tensor, dtype: Any
 ) -> tuple[Tensor, dtypes.DType | None]:
-    """The dtype asked for, and `x`, in that dtype if it is of another kind."""
+    """Return the dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
     kind = arguments.as_dtype_in_category("numeric", dtype)

@@ -27,7 +27,7 @@ def pad(
     *,
     constant_values: ArrayLike | None = None,
 ) -> Tensor:
-    """`array` with more elements around it.
+    """Return `array` with more elements around it.
 
     `pad_width`: how many before and after along each dimension: a number, a pair, a pair for each
     dimension, or a mapping of dimensions to pairs. `mode`: what they hold: ``constant_values`` (in
@@ -59,7 +59,7 @@ def pad(
 def _pad_with_constants(
     x: Tensor, widths: tuple[tuple[int, int], ...], constant_values: Any
 ) -> Tensor:
-    """`x` with borders of one number; then those of another are written."""
+    """Return `x` with borders of one number; then those of another are written."""
     fillers = _broadcast_per_side("constant_values", constant_values, x.ndim)
     large = fillers.dtype == object and {int} == {type(n) for n in fillers.flat}
     if fillers.dtype.kind not in "biufcV" and not large:
@@ -105,7 +105,7 @@ def _normalize_pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], .
 
 
 def _broadcast_per_side(argument: str, value: Any, ndim: int) -> Any:
-    """A number, a pair, or a pair for each dimension, as an array of such pairs."""
+    """Return a number, a pair, or a pair for each dimension, as an array of such pairs."""
     if isinstance(value, Tensor):
         value = move_to_cpu(value)
     try:

@@ -73,7 +73,7 @@ def put_along_axis(
 
 
 def _arange_along_dim(x: Tensor, dim: int, size: int) -> Tensor:
-    """The numbers below `size` along `dim` of a tensor of the rank of `x`."""
+    """Return the numbers below `size` along `dim` of a tensor of the rank of `x`."""
     shape = [size if d == dim else 1 for d in range(x.ndim)]
     return xp.reshape(xp.arange(size, device=x.device), shape)
 

@@ -87,7 +87,7 @@ def ravel_multi_index(
     mode: Mode = "raise",
     order: Literal["C"] = "C",
 ) -> Tensor:
-    """The positions, in row-major index order of a shape `dims`, of indices, as int64.
+    """Return the positions, in row-major index order of a shape `dims`, of indices, as int64.
 
     `multi_index`: for each dimension a tensor of integers, at least one of all; their shapes
     broadcast. `mode`: what becomes of an index outside: ``raise`` a ValueError, ``clip`` it to the
@@ -113,7 +113,7 @@ def ravel_multi_index(
 
 
 def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
-    """The indices of the elements on and below the diagonal `k` of a matrix, as int64.
+    """Return the indices of the elements on and below the diagonal `k` of a matrix, as int64.
 
     Any dtype. Layout: row-major. ValueError for a rank other than 2, TypeError for a `k` that is no
     integer.
@@ -126,7 +126,7 @@ def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
 
 
 def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
-    """The indices of the elements on and above the diagonal `k` of a matrix, as int64.
+    """Return the indices of the elements on and above the diagonal `k` of a matrix, as int64.
 
     Any dtype. Layout: row-major. Errors (ValueError, TypeError): as for `tril_indices_from`.
 
@@ -147,7 +147,7 @@ def _triangle_indices(
 
 
 def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
-    """The indices of the main diagonal of a tensor of equal sizes, as int64.
+    """Return the indices of the main diagonal of a tensor of equal sizes, as int64.
 
     Any dtype. Layout: row-major. ValueError for sizes that differ, and for a rank below 2.
 
@@ -162,7 +162,7 @@ def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
 
 
 def argwhere(a: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, one in each row, as int64.
+    """Return the indices of the elements that are not zero, one in each row, as int64.
 
     Any dtype; NaN is not zero. The rows come in index order. Layout: packed in the order of a
     column-major matrix. TypeError for what is no tensor.

@@ -26,7 +26,7 @@ _MOST = 40_000  # brackets and elements that are shown: edges of many dimensions
 
 
 def format_repr(x: Tensor) -> str:
-    """The text of ``repr(x)``."""
+    """Return the text of ``repr(x)``."""
     prefix = "Tensor("
     tail = f", dtype={x.dtype}, device={str(x.device)!r}"
     layout = x.spec.layout
@@ -38,7 +38,7 @@ def format_repr(x: Tensor) -> str:
 
 
 def format_str(x: Tensor) -> str:
-    """The text of ``str(x)``: the values alone."""
+    """Return the text of ``str(x)``: the values alone."""
     placeholder = _values_placeholder(x)
     return f"{placeholder} with shape {x.shape}" if placeholder else _format_values(x, "")
 

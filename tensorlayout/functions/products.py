@@ -76,7 +76,7 @@ def _elementwise_product(x: Tensor, y: Tensor) -> Tensor:
 
 
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
-    """The sum of products of all elements in index order, those of `a` conjugated.
+    """Return the sum of products of all elements in index order, those of `a` conjugated.
 
     dtypes: numeric and bool; integers wrap. Layout: row-major, of rank 0. ValueError for different
     numbers of elements, TypeError for other dtypes.
@@ -89,7 +89,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
-    """The sums of products along the last dimensions of both; with a number, the product.
+    """Return the sums of products along the last dimensions of both; with a number, the product.
 
     dtypes: numeric and bool; integers wrap. Layout: row-major; of a product with a number the form
     of the tensor. ValueError for sizes that differ, TypeError for other dtypes.
@@ -105,7 +105,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
-    """All products of an element of `a` with one of `b`, both in index order: a matrix.
+    """Return all products of an element of `a` with one of `b`, both in index order: a matrix.
 
     dtypes: numeric and bool; integers wrap. `out`: receives the result. Layout: row-major.
     TypeError for other dtypes.
@@ -121,7 +121,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
-    """The Kronecker product: the blocks of `b` times each element of `a`.
+    """Return the Kronecker product: the blocks of `b` times each element of `a`.
 
     dtypes: numeric and bool; integers wrap. Layout: row-major. TypeError for other dtypes.
 
@@ -209,7 +209,7 @@ def _subscripts_error(subscripts: str, parts: Sequence[Tensor], reason: str) -> 
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor:
-    """The sums of products of two lines `a` and `v`, one moved along the other in reverse.
+    """Return the sums of products of two lines `a` and `v`, one moved along the other in reverse.
 
     `mode`: ``full``, wherever they overlap; ``same``, as many as the longer has; ``valid``, where
     they overlap in full. dtypes: numeric and bool. Layout: row-major. ValueError for what is no
@@ -253,7 +253,7 @@ def _check_nonempty_vectors(x: Tensor, y: Tensor) -> None:
 
 
 def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
-    """The sums of products of `y` with each window of `x`, which is the longer one."""
+    """Return the sums of products of `y` with each window of `x`, which is the longer one."""
     arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
@@ -261,7 +261,7 @@ def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
-    """The values of the polynomial with coefficients `p`, highest power first, at `x`.
+    """Return the values of the polynomial with coefficients `p`, highest power first, at `x`.
 
     `p`: of rank 1. dtypes: numeric; the result has the promoted one. Layout: the form of `x`.
     ValueError for coefficients of another rank, TypeError for other dtypes.
@@ -280,7 +280,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
 
 
 def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
-    """The powers of each element, a row for each.
+    """Return the powers of each element, a row for each.
 
     `N`: how many, by default as many as there are elements. `increasing`: the least power comes
     first, not last. dtypes: numeric and bool, promoted with int64. Layout: row-major. ValueError

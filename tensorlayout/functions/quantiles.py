@@ -61,7 +61,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Tensor:
-    """The median of the elements along `axis` that are not NaN; NaN of none.
+    """Return the median of the elements along `axis` that are not NaN; NaN of none.
 
     dtypes: real numeric and bool. `axis`, `out`, `overwrite_input`, `keepdims` and errors
     (TypeError, ValueError) as in `median`. Layout: packed in the input's order.
@@ -86,7 +86,7 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """The values below which fractions `q` of the elements along `axis` lie; NaN if one is.
+    """Return the values below which fractions `q` of the elements along `axis` lie; NaN if one is.
 
     `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
     result. `method`: what to do between elements, by NumPy's names (the continuous ones, and
@@ -139,7 +139,7 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """The values below which `q` percent of the elements along `axis` lie; NaN if one is.
+    """Return the values below which `q` percent of the elements along `axis` lie; NaN if one is.
 
     `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
     `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of
@@ -163,7 +163,7 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """The values below which `q` percent of the elements that are not NaN lie; NaN of none.
+    """Return the values below which `q` percent of the elements that are not NaN lie; NaN of none.
 
     `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
     `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of

@@ -34,7 +34,7 @@ _POSITIONS = Library("repeat", "integral")
 
 
 def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
-    """The elements moved by `shift` places along `axis`, those pushed out coming in again.
+    """Return the elements moved by `shift` places along `axis`, those pushed out coming in again.
 
     Any dtype. Without `axis` the elements move in row-major index order; one of `shift` and `axis`
     may be a single number for several. Layout: packed in the input's order. ValueError for other
@@ -96,7 +96,7 @@ def _merge_packed_dims(
 
 
 def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """Each element (or slice along `axis`) several times, one after the other.
+    """Return each element (or slice along `axis`) several times, one after the other.
 
     `repeats`: a number, or integers, one for each slice. Without `axis` the elements come in
     row-major index order. Any dtype, kept. Layout: packed in the order of `a`. ValueError for
@@ -137,7 +137,7 @@ def _check_repeat_counts(repeats: Tensor, size: int) -> Tensor:
 
 
 def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
-    """`A` as a whole, `reps` times along each dimension; missing ones count from the left.
+    """Return `A` as a whole, `reps` times along each dimension; missing ones count from the left.
 
     Layout: packed in the order of `A`, new dimensions the slowest. ValueError for negative numbers.
     Any dtype, kept.
@@ -163,7 +163,7 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
 def _copy_repeated(
     function_name: str, x: Tensor, times: Sequence[int], *, per_slice: bool
 ) -> Tensor:
-    """Each dimension `times` as long, in one copy: each slice several times, or the whole.
+    """Return each dimension `times` as long, in one copy: each slice several times, or the whole.
 
     Every dimension is seen as two, the size and the number of copies, the faster one last in the
     shape and in memory; merging the two afterwards is a view. Halves of 1 are left out, so that
@@ -185,7 +185,7 @@ def _copy_repeated(
 
 
 def resize(a: Tensor, new_shape: Integers) -> Tensor:
-    """The elements in index order under another shape, repeated where they are too few.
+    """Return the elements in index order under another shape, repeated where they are too few.
 
     `new_shape`: a size or a sequence of them. Zeros where `a` has no elements. Any dtype, kept.
     Layout: row-major. ValueError for negative sizes.

@@ -35,7 +35,7 @@ def where(condition: Tensor, /) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: _Numbers, x: _Numbers, y: _Numbers, /) -> Tensor: ...
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """The elements of `x` where `condition` is true, those of `y` elsewhere.
+    """Return the elements of `x` where `condition` is true, those of `y` elsewhere.
 
     Tensors, numbers or lists, at least one of them a tensor; shapes broadcast. `condition`: numbers
     of any dtype, true where they are not 0; alone, its `nonzero`. Layout: the form of `x` and `y`;
@@ -84,7 +84,7 @@ def argmax(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """The position of the first greatest element along `axis`, or in index order; NaN wins.
+    """Return the position of the first greatest element along `axis`, or in index order; NaN wins.
 
     dtypes: real numeric and bool; the result is int64. `out`: receives the result. `axis`: None
     numbers all elements in row-major index order; `keepdims`: the axes stay, of size 1. Layout:
@@ -108,7 +108,7 @@ def argmin(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """The position of the first least element along `axis`, or in index order; NaN wins.
+    """Return the position of the first least element along `axis`, or in index order; NaN wins.
 
     dtypes: real numeric and bool; the result is int64. `axis`, `out`, `keepdims` and errors
     (TypeError, ValueError) as in `argmax`. Layout: packed in the input's order.
@@ -138,7 +138,7 @@ def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Te
 
 
 def nonzero(a: Tensor) -> tuple[Tensor, ...]:
-    """The indices of the elements that are not zero, one int64 tensor a dimension.
+    """Return the indices of the elements that are not zero, one int64 tensor a dimension.
 
     Any dtype; NaN is not zero. The elements come in row-major index order. Layout: row-major.
     ValueError at rank 0.
@@ -152,7 +152,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
 
 
 def flatnonzero(a: Tensor) -> Tensor:
-    """The positions, in index order, of the elements that are not zero, as int64.
+    """Return the positions, in index order, of the elements that are not zero, as int64.
 
     Any dtype; NaN is not zero. Layout: row-major. TypeError for what is no tensor.
 
@@ -169,7 +169,7 @@ def searchsorted(
     side: Literal["left", "right"] = "left",
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """The positions at which `v`, numbers of any shape, would go into the sorted tensor `a`.
+    """Return the positions at which `v`, numbers of any shape, would go into the sorted tensor `a`.
 
     `a`: of rank 1. `side`: before (``left``) or behind equal elements; NaN counts as greater than
     all else, as in `sort`. `sorter`: the positions that sort `a`, an integer tensor of its shape;

@@ -115,7 +115,7 @@ def _replace_size(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...
 def compress(
     condition: ArrayLike, a: Tensor, axis: SupportsIndex | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The slices along `axis`, or the elements in index order, whose `condition` is true.
+    """Return the slices along `axis`, or the elements in index order, whose `condition` is true.
 
     `condition`: of rank 1, no longer than that. `out`: receives the result. Any dtype, kept.
     Layout: packed in the order of `a`. ValueError for a condition of another rank, IndexError for
@@ -134,7 +134,7 @@ def compress(
 
 
 def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
-    """The elements of `arr`, in index order, where `condition` is true.
+    """Return the elements of `arr`, in index order, where `condition` is true.
 
     Any dtype, kept. Layout: row-major, of rank 1. IndexError for a condition that is true beyond
     the last element.
@@ -258,7 +258,7 @@ def _condition_list(condlist: Any, x: Tensor) -> Sequence[Any]:
 
 
 def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
-    """The tensor `arr` without some slices along `axis`, or elements in index order.
+    """Return the tensor `arr` without some slices along `axis`, or elements in index order.
 
     `obj`: integers, a slice, or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
     IndexError for positions outside; ValueError (AxisError) for an axis outside the rank.
@@ -275,7 +275,7 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
 
 
 def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """The tensor `arr` with more slices along `axis`, or more elements in index order.
+    """Return the tensor `arr` with more slices along `axis`, or more elements in index order.
 
     `obj`: before which positions, integers or a slice; `values`: what is put there, converted to
     the dtype of `arr`. Layout: packed in the order of `arr`. IndexError for positions outside;

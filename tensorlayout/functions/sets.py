@@ -68,7 +68,7 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Tensor) -> UniqueAll:
-    """The distinct values, ascending, with first indices, inverse indices and counts.
+    """Return the distinct values, ascending, with first indices, inverse indices and counts.
 
     Any dtype. Values (k,) of the dtype of `x`; for each of them the index of its first occurrence
     in `x` flattened, and how often it occurs, int64; inverse indices: for each element of `x` the
@@ -84,7 +84,7 @@ def unique_all(x: Tensor) -> UniqueAll:
 
 
 def unique_counts(x: Tensor) -> UniqueCounts:
-    """The distinct values, ascending, and how often each occurs.
+    """Return the distinct values, ascending, and how often each occurs.
 
     Any dtype. Values (k,) of the dtype of `x`, NaN last, and counts (k,), int64. Layout: row-major.
     TypeError for what is no tensor.
@@ -97,7 +97,7 @@ def unique_counts(x: Tensor) -> UniqueCounts:
 
 
 def unique_inverse(x: Tensor) -> UniqueInverse:
-    """The distinct values, ascending, and for each element the position of its value.
+    """Return the distinct values, ascending, and for each element the position of its value.
 
     Any dtype. Values (k,) of the dtype of `x`, NaN last, and positions of the shape of `x`, int64.
     Layout: row-major. TypeError for what is no tensor.
@@ -111,7 +111,7 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
 
 
 def unique_values(x: Tensor) -> Tensor:
-    """The distinct values, ascending.
+    """Return the distinct values, ascending.
 
     Any dtype, kept; NaN comes last, each one for itself. Layout: row-major, of rank 1. TypeError
     for what is no tensor.
@@ -133,7 +133,7 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """The distinct values, ascending; all NaN are one value, unless `equal_nan` is false.
+    """Return the distinct values, ascending; all NaN are one value, unless `equal_nan` is false.
 
     A tuple if more is asked for. `return_index`: the position in index order of the first element
     that has each value; `return_inverse`: for each element of `ar` the position of its value;
@@ -204,7 +204,7 @@ def isin(
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
-    """The distinct values of `ar1` and `ar2`, ascending.
+    """Return the distinct values of `ar1` and `ar2`, ascending.
 
     Any dtypes; the result has the promoted one. Layout: row-major. TypeError for what is neither a
     tensor nor numbers.
@@ -219,7 +219,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
 def intersect1d(
     ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
-    """The distinct values that both `ar1` and `ar2` have, ascending.
+    """Return the distinct values that both `ar1` and `ar2` have, ascending.
 
     With `return_indices` a tuple: also the positions in index order, in each tensor, of the first
     element that has each value. `assume_unique` changes nothing. Any dtypes; the values have the
@@ -240,7 +240,7 @@ def intersect1d(
 
 
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
-    """The distinct values of `ar1` that `ar2` does not have, ascending.
+    """Return the distinct values of `ar1` that `ar2` does not have, ascending.
 
     `assume_unique`: all elements of `ar1` that `ar2` does not have, in index order. Any dtypes; the
     result has that of `ar1`. Layout: row-major. TypeError for what is neither a tensor nor numbers.

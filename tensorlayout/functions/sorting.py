@@ -39,7 +39,7 @@ def argsort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> Tensor:
-    """The positions that sort each line along `axis`; equal elements stay in their order.
+    """Return the positions that sort each line along `axis`; equal elements stay in their order.
 
     `descending`: the greatest first. With ``stable=False``, equal numbers of 64 bits may come in
     any order. `kind` and `order` change nothing. dtypes: real numeric, narrow and bool; the result

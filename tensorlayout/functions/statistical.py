@@ -65,7 +65,7 @@ def sum(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The sum of the elements along `axis` (all by default); 0 of none.
+    """Return the sum of the elements along `axis` (all by default); 0 of none.
 
     `initial` is added; elements where `where` is false are not. `keepdims`: the axes stay, of size
     1. `out`: receives the result. `dtype`: that of `a`; integers and bool become int64, unsigned
@@ -100,7 +100,7 @@ def prod(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The product of the elements along `axis` (all by default); 1 of none.
+    """Return the product of the elements along `axis` (all by default); 1 of none.
 
     `initial` is a factor; elements where `where` is false are not. `axis`, `dtype`, `keepdims`,
     `out` and errors (TypeError, ValueError) as in `sum`. Layout: packed in the input's order.
@@ -154,7 +154,7 @@ def min(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The least element along `axis`; NaN if there is one. -0 is less than +0, in any order.
+    """Return the least element along `axis`; NaN if there is one. -0 is less than +0, in any order.
 
     dtypes: real numeric and bool, kept. `initial`: the result is at most this; `where` needs it.
     `out`: receives the result. `axis`: one, several, or None for all; `keepdims`: these stay, of
@@ -243,7 +243,7 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order.
+    """Return the arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order.
 
     dtype: that of `a`, float64 for integers and bool, or the floating-point one asked for; added up
     as by `sum`, without a copy in that dtype. `where`: the elements that count; `out`: receives the
@@ -274,7 +274,7 @@ def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
 
 
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
-    """The mean of what is selected, in float64 or complex128; NaN of none."""
+    """Return the mean of what is selected, in float64 or complex128; NaN of none."""
     total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide_dtype(a), keepdims=keepdims)
     count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
     return xp.divide(total, count)
@@ -296,7 +296,7 @@ def var(
     mean: Tensor | None = None,
     correction: Real | None = None,
 ) -> Tensor:
-    """The variance along `axis`, the count in its divisor reduced by `correction`.
+    """Return the variance along `axis`, the count in its divisor reduced by `correction`.
 
     `ddof`: NumPy's name of `correction`. NaN where the divisor is 0 or less. `mean`: the mean along
     `axis`, with its dimensions kept, if you have it already. `where`: the elements that count;
@@ -328,7 +328,7 @@ def std(
     mean: Tensor | None = None,
     correction: Real | None = None,
 ) -> Tensor:
-    """The standard deviation along `axis`: the square root of `var`, rounded once.
+    """Return the standard deviation along `axis`: the square root of `var`, rounded once.
 
     `ddof`, `correction`, `mean`, `where`, `out`, `dtype`, `axis` and `keepdims` are those of `var`.
     dtypes: numeric and bool; the result is real. Layout: packed in the input's order. TypeError for
@@ -401,7 +401,7 @@ def cumulative_sum(
     out: Tensor | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """The running sums along `axis` (which may be left out at rank 1).
+    """Return the running sums along `axis` (which may be left out at rank 1).
 
     `include_initial`: a 0 comes first, and lines are one element longer. dtypes: numeric and bool.
     Result: that of `x` (integers and bool become int64, unsigned ones uint64), or the `dtype` asked
@@ -426,7 +426,7 @@ def cumulative_prod(
     out: Tensor | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """The running products along `axis` (which may be left out at rank 1).
+    """Return the running products along `axis` (which may be left out at rank 1).
 
     `include_initial`: a 1 comes first, and lines are one element longer. Multiplied and rounded as
     in `prod`, also where a product leaves float64's range. `dtype`, `out` and errors (TypeError,
@@ -446,7 +446,7 @@ def cumsum(
     dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The running sums along `axis`, or of all elements in index order.
+    """Return the running sums along `axis`, or of all elements in index order.
 
     dtypes: numeric and bool. `dtype`, `out`, rounding and errors (TypeError, ValueError) as in
     `cumulative_sum`. Layout: packed in the input's order.
@@ -466,7 +466,7 @@ def cumprod(
     dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The running products along `axis`, or of all elements in index order.
+    """Return the running products along `axis`, or of all elements in index order.
 
     Floats are multiplied in float64 and rounded once. `dtype`, `out` and errors (TypeError,
     ValueError) as in `cumsum`. Layout: packed in the input's order.
@@ -488,7 +488,7 @@ def scan_axis_or_flat(operation: Scan, a: Any, axis: SupportsIndex | None, dtype
 
 
 def _initial_as_tensor(initial: Any, like: Tensor) -> Tensor:
-    """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
+    """Return `initial`, a number or a tensor of rank 0, in the dtype of `like`."""
     check_finite(initial, like.dtype)
     number = xp.asarray(initial, dtype=like.dtype, device=like.device)
     if number.ndim:
@@ -497,7 +497,7 @@ def _initial_as_tensor(initial: Any, like: Tensor) -> Tensor:
 
 
 def ptp(a: Tensor, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
-    """The difference between the greatest and the least element along `axis`.
+    """Return the difference between the greatest and the least element along `axis`.
 
     dtypes: real numeric, kept. `keepdims`: the axes stay, of size 1. `out`: receives the result.
     Layout: packed in the input's order. ValueError of no elements, TypeError for other dtypes.
@@ -518,7 +518,7 @@ def average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """The mean along `axis`, each element as often as its weight says.
+    """Return the mean along `axis`, each element as often as its weight says.
 
     `weights`: of the shape of `a`, or of its sizes along `axis`. `returned`: return the pair of the
     mean and the sum of weights. `keepdims`: the axes stay, of size 1. dtypes: numeric and bool; the

@@ -45,7 +45,7 @@ def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> T
 
 
 def move_to_cpu(x: Tensor) -> Tensor:
-    """`x` on the CPU."""
+    """Return `x` on the CPU."""
     return move_to_device(x, CPU)
 
 

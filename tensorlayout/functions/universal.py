@@ -104,7 +104,7 @@ class Unary(Protocol):
         casting: str = "same_kind",
         dtype: DTypeLike | None = None,
     ) -> Tensor:
-        """The tensor of the results."""
+        """Return the tensor of the results."""
 
 
 class Binary(Protocol[_S]):

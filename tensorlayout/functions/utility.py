@@ -73,7 +73,7 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Tensor:
-    """The differences of neighbours along `axis`, taken `n` times.
+    """Return the differences of neighbours along `axis`, taken `n` times.
 
     `prepend`, `append`: tensors joined to `a` along `axis` before; a number, or a tensor of rank 0,
     counts as one of size 1 along `axis`. dtypes: numeric and bool, promoted. Layout: packed in the

@@ -126,7 +126,7 @@ def _make_creation_method(name: str) -> Any:
 
 
 def _to_backend(data: Any, **options: Any) -> Any:
-    """The same array, its chunks made by ``tl.asarray(chunk, **options)``."""
+    """Return the same array, its chunks made by ``tl.asarray(chunk, **options)``."""
     if isinstance(data._meta, Tensor) and not options:
         return data
     return data.map_blocks(creation.asarray, **options)

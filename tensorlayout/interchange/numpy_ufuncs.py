@@ -58,7 +58,7 @@ def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _make_nan_ignoring(combine: Any, bool_function: Any) -> Any:
-    """The lesser or greater of two numbers; of a number and NaN, the number."""
+    """Return the lesser or greater of two numbers; of a number and NaN, the number."""
 
     def combine_ignoring_nan(x: Tensor, y: Tensor) -> Tensor:
         if not dtypes.is_in_category(x.dtype, "real floating"):
@@ -211,7 +211,7 @@ def _call_ufunc(
 
 
 def _dtype_or_scalar_type(x: Any) -> _Kind:
-    """The dtype of an operand; of a Python scalar, which is weakly typed, its type."""
+    """Return the dtype of an operand; of a Python scalar, which is weakly typed, its type."""
     if hasattr(x, "dtype"):
         return x.dtype
     return dtypes.bool if type(x) is bool else type(x)
@@ -298,7 +298,7 @@ def _resolve_function(
 def numpy_loop_dtypes(
     ufunc: UFunc, kinds: Sequence[_Kind], dtype: DType | None, casting: str
 ) -> tuple[DType, ...]:
-    """The dtypes of operands and results of the loop that NumPy runs. TypeError for none."""
+    """Return the dtypes of operands and results of the loop that NumPy runs. TypeError for none."""
     # With "equiv" NumPy 2.4.6 ends the process beside a Python scalar; native dtypes make it "no".
     options: dict[str, Any] = {"casting": "no" if casting == "equiv" else casting}
     if dtype is not None:
@@ -310,7 +310,7 @@ def numpy_loop_dtypes(
 def _operands_in_loop_dtypes(
     operands: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]
 ) -> list[Tensor]:
-    """The operands as tensors of the dtypes of NumPy's loop."""
+    """Return the operands as tensors of the dtypes of NumPy's loop."""
     device = next(x.device for x in inputs if isinstance(x, Tensor))
     return [
         xp.astype(x, kind, copy=False)
@@ -345,7 +345,7 @@ def _call_with_plain_errors(function: Any, *arrays: Any, **options: Any) -> Any:
 def _call_matrix_product(
     ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str, options: dict[str, Any]
 ) -> Any:
-    """A product of vectors or matrices, in the dtype asked for."""
+    """Return a product of vectors or matrices, in the dtype asked for."""
     if ufunc not in _PRODUCTS:
         raise TypeError("takes no tensors; make arrays with numpy.asarray()")
     operands = as_tensors(*inputs)

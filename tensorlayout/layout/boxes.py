@@ -48,17 +48,17 @@ class Box(NamedTuple):
         return tuple(count for steps in self.steps for count, _ in steps)
 
     def offset_in(self, layout: Placement) -> int:
-        """The slot of the first index."""
+        """Return the slot of the first index."""
         return layout.offset + sum(map(slots.slot_of_index, layout.parts, self.first))
 
     def strides_in(self, layout: Placement) -> tuple[int, ...]:
-        """The stride of each digit, in elements."""
+        """Return the stride of each digit, in elements."""
         pairs = zip(layout.parts, self.steps, strict=True)
         return tuple(slots_per_unit(parts, unit) for parts, steps in pairs for _, unit in steps)
 
 
 def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:
-    """The boxes of the indices in `ranges`; None where the layouts have no common units."""
+    """Return the boxes of the indices in `ranges`; None where the layouts have no common units."""
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
         units = common_units([layout.parts[dim] for layout in layouts])
@@ -72,7 +72,7 @@ def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> 
 
 
 def full_ranges(layout: Placement) -> list[tuple[int, int]]:
-    """The ranges of all elements."""
+    """Return the ranges of all elements."""
     return [(0, n) for n in layout.shape]
 
 

@@ -23,7 +23,7 @@ def raise_argument_error(argument: str, text: str, error: type[Exception] = Valu
 
 
 def check_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
-    """`numbers` as a tuple of Python integers."""
+    """Return `numbers` as a tuple of Python integers."""
     try:
         if not isinstance(numbers, (set, frozenset, dict)):  # which have no order
             return tuple(map(as_int, numbers))
@@ -35,7 +35,7 @@ def check_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_integer(name: str, number: int) -> int:
-    """`number` as a Python integer."""
+    """Return `number` as a Python integer."""
     try:
         return as_int(number)
     except TypeError:
@@ -44,7 +44,7 @@ def check_integer(name: str, number: int) -> int:
 
 
 def check_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """`shape` as a tuple of sizes; a ValueError for too many and for negative ones."""
+    """Return `shape` as a tuple of sizes; a ValueError for too many and for negative ones."""
     sizes = check_integers(name, shape)
     if len(sizes) > MAX_RANK:
         raise_too_many_dims(name, len(sizes))
@@ -54,7 +54,7 @@ def check_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
-    """`dims` as dimension numbers counted from the front."""
+    """Return `dims` as dimension numbers counted from the front."""
     numbers = check_integers(name, dims)
     if not all(0 <= d < rank for d in numbers):
         rule = f"must be dimensions from 0 to {rank - 1} of a rank of {rank}"
@@ -79,7 +79,7 @@ def raise_too_many_dims(name: str, rank: int) -> NoReturn:
 
 
 def check_padded_shape(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple[int, ...]:
-    """`padded_shape` as a tuple, each at least the size."""
+    """Return `padded_shape` as a tuple, each at least the size."""
     padded = check_sizes("padded_shape", padded_shape)
     if len(padded) != len(shape) or any(p < n for p, n in zip(padded, shape, strict=True)):
         rule = f"must have one size at least as large for each of {short_repr(shape)}"
@@ -88,7 +88,7 @@ def check_padded_shape(shape: tuple[int, ...], padded_shape: Sequence[int]) -> t
 
 
 def strides_to_checked_parts(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Parts, ...]:
-    """One part per dimension from strides in elements."""
+    """Return one part per dimension from strides in elements."""
     steps = check_integers("strides", strides)
     if len(steps) != len(shape):
         rule = f"must be {len(shape)}, one for each of the sizes {short_repr(shape)}"
@@ -135,7 +135,7 @@ def check_parts(
 
 
 def infer_padded_shape(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple[int, ...]:
-    """The padded sizes of parts given alone: whole tiles, where those cover a block."""
+    """Return the padded sizes of parts given alone: whole tiles, where those cover a block."""
     padded = tuple(math.prod(e for e, _ in dim) for dim in dims)
     return padded if padded != shape and slots.covers_block(dims, padded) else shape
 
@@ -185,7 +185,7 @@ def _as_index_integer(item: Any) -> int:
 
 
 def check_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
-    """An integer index counted from the front. IndexError outside the dimension."""
+    """Return an integer index counted from the front. IndexError outside the dimension."""
     size = shape[dim]
     if not -size <= item < size:
         rule = f"{short_repr(item)} is out of bounds for dimension {dim} of shape {shape}"
@@ -198,7 +198,7 @@ SLOT_BITS = (1, 2, 4, 6)
 
 
 def check_slot_bits(bits: Any) -> int | None:
-    """The bits of a slot below a byte; None for whole bytes."""
+    """Return the bits of a slot below a byte; None for whole bytes."""
     if bits is None:
         return None
     number = check_integer("slot_bits", bits)
@@ -209,7 +209,7 @@ def check_slot_bits(bits: Any) -> int | None:
 
 
 def check_itemsize(itemsize: Any) -> int:
-    """The bytes per element of a number or a dtype."""
+    """Return the bytes per element of a number or a dtype."""
     number = check_integer("itemsize", getattr(itemsize, "itemsize", itemsize))
     if number < 1:
         raise_argument_error("itemsize", f"must be at least one byte, got {short_repr(number)}")

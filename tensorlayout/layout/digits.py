@@ -48,7 +48,7 @@ class TiledLoop(Loop):
         return gcd(Loop.max_pack_size(self, widest), *packs)
 
     def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> TiledLoop:
-        """The loop over packs of `times` elements; indices move by as many."""
+        """Return the loop over packs of `times` elements; indices move by as many."""
         weights = tuple([(*moves[:-1], moves[-1] * pack_size) for moves in self.weights])
         return replace(Loop.loop_over_packs(self, pack_size, counted), weights=weights)
 
@@ -133,7 +133,7 @@ def make_tiled_loop(
 def _flip_leading_padding(
     layouts: Sequence[Layout | None], written: Sequence[int]
 ) -> Sequence[Layout | None] | None:
-    """The layouts, turned where padding of the first stands before its elements, or None."""
+    """Return the layouts, turned where padding of the first stands before its elements, or None."""
     first = layouts[0]
     assert first is not None, "a scalar has no order"
     padded = [d for d, n in enumerate(first.shape) if written[d] > n]
@@ -149,7 +149,7 @@ def _flip_leading_padding(
 
 
 def split_off_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
-    """Layouts cut into pieces that have no tails, for what has more than a launch takes."""
+    """Return layouts cut into pieces that have no tails, for what has more than a launch takes."""
     for d, size in enumerate(layouts[0].shape):
         largest = max(u for x in layouts for u in part_units(x.parts[d]) if u == 1 or u < size)
         end = size // largest * largest

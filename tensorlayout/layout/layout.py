@@ -61,7 +61,7 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """The one layout of these fields."""
+        """Return the one layout of these fields."""
         sizes = checks.check_sizes("shape", shape)
         padded = None if padded_shape is None else checks.check_padded_shape(sizes, padded_shape)
         start = checks.check_integer("offset", offset)
@@ -106,7 +106,7 @@ class Layout(Placement):
 
     @classmethod
     def row_major(cls, shape: Sequence[int]) -> Self:
-        """The packed layout of `shape` whose last dimension varies fastest.
+        """Return the packed layout of `shape` whose last dimension varies fastest.
 
         ValueError for negative sizes, TypeError for what is no integer.
 
@@ -118,7 +118,7 @@ class Layout(Placement):
 
     @classmethod
     def column_major(cls, shape: Sequence[int]) -> Self:
-        """The packed layout of `shape` whose first dimension varies fastest.
+        """Return the packed layout of `shape` whose first dimension varies fastest.
 
         ValueError for negative sizes, TypeError for what is no integer.
 
@@ -131,7 +131,7 @@ class Layout(Placement):
 
     @classmethod
     def labelled(cls, shape: Sequence[int], labels: str) -> Self:
-        """The packed layout whose memory order is spelt by labels, slowest dimension first.
+        """Return the packed layout whose memory order is spelt by labels, slowest dimension first.
 
         `shape` is in the logical order of the letters: the conventional one, such as ``NCHW`` or
         ``OIHW``. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the channels fastest. Words name
@@ -209,7 +209,7 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """The layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
+        """Return the layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
 
         The rule is XLA's. Memory is taken in the order `minor_to_major` (row-major by default). A
         tile cuts the fastest of its dimensions, as many as it has sizes, into a count of tiles and
@@ -243,7 +243,7 @@ class Layout(Placement):
     def scale_factors(
         cls, rows: int, columns: int, padding_value: Padding | str = PaddingValue.ZERO
     ) -> Self:
-        """The order in which block scaled matrix products take scale factors (MXFP8, NVFP4).
+        """Return the order in which block scaled matrix products take scale factors (MXFP8, NVFP4).
 
         The shape is (`rows`, `columns`): rows or columns of an operand, and blocks of 32 or 16
         elements along the summed dimension. Tiles of 128 x 4 slots stand row by row; inside of one,
@@ -276,7 +276,7 @@ class Layout(Placement):
         *,
         owned: bool,
     ) -> Self:
-        """The layout of parts whose extents still include the padding, which it may own."""
+        """Return the layout of parts whose extents still include the padding, which it may own."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
             slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
@@ -295,7 +295,7 @@ class Layout(Placement):
 
     @classmethod
     def parse(cls, source: str) -> Self:
-        """The layout that `str` or `repr` wrote; blanks between words do not matter.
+        """Return the layout that `str` or `repr` wrote; blanks between words do not matter.
 
         `source`: the text, or sizes with an order and tiles as XLA writes them:
         ``[3,5]{1,0:T(2,2)E(4)}``. ValueError, with the grammar, for any other text.
@@ -317,7 +317,7 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """The layout that CuTe writes so; each mode of the first level becomes a dimension.
+        """Return the layout that CuTe writes so; each mode of the first level becomes a dimension.
 
         `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or nested
         tuples, a triple with an offset (what `to_cute` gives), or a layout of tensor-layouts or
@@ -377,7 +377,7 @@ class Layout(Placement):
         return self if self.lowest == 0 else self.moved(-self.lowest)
 
     def moved(self, slots_up: int) -> Self:
-        """The layout moved `slots_up` slots (elements) further into the storage.
+        """Return the layout moved `slots_up` slots (elements) further into the storage.
 
         ValueError for slots below 0 or beyond 2**63 - 1.
 
@@ -388,7 +388,7 @@ class Layout(Placement):
         return self._replace(offset=self.offset + checks.check_integer("slots_up", slots_up))
 
     def with_padding_value(self, value: Padding | str) -> Self:
-        """The layout with `value` as the content of its padding.
+        """Return the layout with `value` as the content of its padding.
 
         `value`: a `PaddingValue` or its name, or a `BitPattern`. ValueError for another
         name, TypeError for anything else.
@@ -400,7 +400,7 @@ class Layout(Placement):
         return self._replace(padding_value=checks.check_padding_value(value))
 
     def with_slot_bits(self, bits: int | None) -> Self:
-        """The layout with slots of so many **bits**, packed into bytes low bits first.
+        """Return the layout with slots of so many **bits**, packed into bytes low bits first.
 
         `bits`: 1, 2, 4 or 6, as XLA's ``E(4)``; None for slots of whole bytes. The elements stay in
         their slots. ValueError for another number, TypeError for no integer.
@@ -446,7 +446,7 @@ class Layout(Placement):
         offset: int | None = None,
         padded_shape: Sequence[int] | None = None,
     ) -> Self:
-        """A view of this layout; its padding is owned only if it still covers the block."""
+        """Return a view of this layout; its padding is owned only if it still covers the block."""
         sizes, dims, result_order = tuple(shape), tuple(parts), tuple(order)
         if len(sizes) > checks.MAX_RANK:
             checks.raise_too_many_dims("shape", len(sizes))
@@ -481,7 +481,7 @@ class Layout(Placement):
         )
 
     def flip(self, dims: Sequence[int]) -> Self | None:
-        """The given dimensions run backwards. None where a tiled one does not end on a tile.
+        """Return the given dimensions run backwards. None where a tiled one does not end on a tile.
 
         `dims`: dimensions from 0 on. A tiled dimension that ends inside its only tile has a view,
         which owns no padding. ValueError for a dimension outside.
@@ -533,7 +533,7 @@ class Layout(Placement):
         return self._make_view(shape, parts, order, offset, padded if is_whole else None)
 
     def expand_dims(self, dim: int) -> Self:
-        """A new dimension of size 1 at `dim`, counted in the result.
+        """Return a new dimension of size 1 at `dim`, counted in the result.
 
         ValueError for a dimension outside the result.
 
@@ -625,7 +625,7 @@ class Layout(Placement):
         )
 
     def _reshape_tiled(self, sizes: tuple[int, ...]) -> Self | None:
-        """Dimensions of size 1 come and go; others change only where no tile has a tail."""
+        """Return a reshaped view of a tiled layout; None if a tile with a tail would change."""
         if [n for n in sizes if n != 1] != [n for n in self.shape if n != 1]:
             flat = self.untiled()
             return None if flat is None else flat.reshape(sizes)
@@ -636,7 +636,7 @@ class Layout(Placement):
         return layout
 
     def untiled(self) -> Self | None:
-        """One dimension per part, most major first; None where a tile has a tail.
+        """Return one dimension per part, most major first; None where a tile has a tail.
 
         None also beyond 64 dimensions. The row-major index order stays: a reshape without a copy.
 
@@ -736,7 +736,7 @@ class Layout(Placement):
         return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
     def draw(self) -> Drawing:
-        """A picture: the slot at each index, and the index in each slot; large ones are cut.
+        """Return a picture: the slot at each index, and the index in each slot; large ones are cut.
 
         The result is shown by notebooks, has the text of an SVG file as `svg` and the bytes of
         another as ``png()``, and writes either: ``save("layout.svg")``.

@@ -64,7 +64,7 @@ class Axis(NamedTuple):
         )
 
     def scale_axis(self, strides: tuple[int, ...], times: int, parts: int = 1) -> Axis:
-        """The axis with `times` as many indices, counted in `parts`."""
+        """Return the axis with `times` as many indices, counted in `parts`."""
         tag = self.tag
         if isinstance(tag, Window):
             counts = tuple([count * times // parts for count in tag.counts])
@@ -101,7 +101,7 @@ def reverse_axes(
 
 
 def max_offset_of_axes(axes: Iterable[Axis]) -> int:
-    """The largest distance from the first element that any memory has, in elements."""
+    """Return the largest distance from the first element that any memory has, in elements."""
     reach = [
         [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
         for axis in axes
@@ -110,7 +110,7 @@ def max_offset_of_axes(axes: Iterable[Axis]) -> int:
 
 
 def narrowest_index_type(count: int, furthest: int) -> str:
-    """The narrowest type for a number of elements and the furthest offset, in elements."""
+    """Return the narrowest type for a number of elements and the furthest offset, in elements."""
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
 
 
@@ -137,7 +137,7 @@ class Loop:
         alignments: Sequence[int],
         tables: int = 0,
     ) -> Self:
-        """The loop over strided layouts of one shape, not empty, in the order of the first.
+        """Return the loop over strided layouts of one shape, not empty, in the order of the first.
 
         That must not overlap; the loop runs forwards in it. None for a scalar.
         """
@@ -224,7 +224,7 @@ class Loop:
         return gcd(widest // max(self.widths), *packs)
 
     def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> Self:
-        """The loop over packs of `times` elements along the fastest axis.
+        """Return the loop over packs of `times` elements along the fastest axis.
 
         They are the elements of the memories `counted`, contiguous there; the others keep theirs.
         """
@@ -239,7 +239,7 @@ class Loop:
         return replace(self, axes=tuple(axes), widths=tuple(map(mul, self.widths, parts)))
 
     def with_wider_elements(self, widest: int) -> Self:
-        """The loop over elements of up to `widest` bytes, if contiguous; all axes stay."""
+        """Return the loop over elements of up to `widest` bytes, if contiguous; all axes stay."""
         return (
             self.loop_over_packs(self.max_pack_size(widest), self.elements)
             if self.is_contiguous
@@ -247,7 +247,7 @@ class Loop:
         )
 
     def with_widest_elements(self, widest: int) -> Self:
-        """The loop over elements as wide as memory allows, up to `widest` bytes."""
+        """Return the loop over elements as wide as memory allows, up to `widest` bytes."""
         loop = self.with_wider_elements(widest)
         *slower, last = loop.axes
         return replace(loop, axes=tuple(slower)) if slower and last.size == 1 else loop

@@ -42,12 +42,12 @@ _CHANNELS = {
 
 
 def row_major_order(rank: int) -> Order:
-    """The row-major order: the last dimension is the most minor."""
+    """Return the row-major order: the last dimension is the most minor."""
     return tuple(range(rank - 1, -1, -1))
 
 
 def order_or_row_major(minor_to_major: Sequence[int] | None, rank: int) -> Order:
-    """The order that was asked for, checked; None asks for the row-major one."""
+    """Return the order that was asked for, checked; None asks for the row-major one."""
     return row_major_order(rank) if minor_to_major is None else check_order(minor_to_major, rank)
 
 
@@ -87,13 +87,13 @@ def permute_order(order: Order, dims: Sequence[int]) -> Order:
 
 
 def drop_dims_from_order(order: Order, dropped: Sequence[int]) -> Order:
-    """The order of what is left when the dimensions `dropped` go."""
+    """Return the order of what is left when the dimensions `dropped` go."""
     remaining_order = [d for d in order if d not in dropped]
     return tuple(map(sorted(remaining_order).index, remaining_order))
 
 
 def insert_dim_in_order(order: Order, dim: int) -> Order:
-    """The order with a new dimension of size 1 at `dim`.
+    """Return the order with a new dimension of size 1 at `dim`.
 
     Column-major orders stay so. Else a new first dimension becomes the most major one (a batch
     around what was there), any other the next inside its predecessor.

@@ -29,7 +29,7 @@ class PaddingValue(enum.Enum):
 
     @classmethod
     def named(cls, name: str) -> PaddingValue | None:
-        """The symbol of a name, in capitals or not; None for any other text."""
+        """Return the symbol of a name, in capitals or not; None for any other text."""
         return cls.__members__.get(name.upper())
 
     def __repr__(self) -> str:

@@ -59,7 +59,7 @@ class Placement:
         padding_value: Padding,
         slot_bits: int | None = None,
     ) -> Self:
-        """The one layout of these fields; without `parts`, a block with its padding."""
+        """Return the one layout of these fields; without `parts`, a block with its padding."""
         if padded_shape == shape:
             padding_value = PaddingValue.UNSPECIFIED
         is_own_form = parts is None and padded_shape == shape and offset == 0
@@ -197,7 +197,7 @@ class Placement:
         return 0 if 0 in self.shape else self._span[1] + 1
 
     def nbytes(self, itemsize: int | HasItemsize) -> int:
-        """The **bytes** that `required_size` slots take, whole ones.
+        """Return the **bytes** that `required_size` slots take, whole ones.
 
         `itemsize`: the bytes of one element, or a dtype; `slot_bits` come before it. TypeError for
         anything else, ValueError for less than one byte.
@@ -209,7 +209,7 @@ class Placement:
         return self._slots_to_bytes(self.required_size, checks.check_itemsize(itemsize))
 
     def _slots_to_bytes(self, count: int, itemsize: int) -> int:
-        """The **bytes** of so many slots in a row, which begin with a whole byte."""
+        """Return the **bytes** of so many slots in a row, which begin with a whole byte."""
         return count * itemsize if self.slot_bits is None else -(-count * self.slot_bits // 8)
 
     @property
@@ -365,7 +365,7 @@ class Placement:
     # --- positions -------------------------------------------------------------------------------
 
     def offset_of(self, index: Sequence[int]) -> int:
-        """The slot (counted in elements) of the element at `index`.
+        """Return the slot (counted in elements) of the element at `index`.
 
         Each entry counts from the front. IndexError outside the shape.
 
@@ -385,7 +385,7 @@ class Placement:
         return self.offset + sum(map(slots.slot_of_index, self.parts, position))
 
     def index_of(self, slot: int) -> tuple[int, ...] | None:
-        """The index of the element in `slot`, or None for padding and gaps.
+        """Return the index of the element in `slot`, or None for padding and gaps.
 
         IndexError outside the required size; ValueError where several indices share the slot, or
         where finding out takes too long (strides that no chain of views makes).
@@ -407,7 +407,7 @@ class Placement:
         return matches[0] if matches else None
 
     def _indices_in_slot(self, slot: int) -> Iterator[tuple[int, ...]]:
-        """The indices whose element stands in `slot`."""
+        """Return the indices whose element stands in `slot`."""
         flat = [part for parts in self.parts for part in parts]
         # A negative stride counts its digit from the other end, so that all strides are positive.
         relative_slot = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
@@ -427,11 +427,11 @@ class Placement:
             raise ValueError(msg) from None
 
     def _all_indices(self) -> Iterator[tuple[int, ...]]:
-        """All indices in row-major order."""
+        """Return all indices in row-major order."""
         return product(*map(range, self.shape if self.size else (0,)))
 
     def elements(self) -> Iterator[tuple[int, ...]]:
-        """The indices of all elements by slot; those that share one, in index order.
+        """Return the indices of all elements by slot; those that share one, in index order.
 
         ValueError for more than 2**22 elements.
 
@@ -447,7 +447,7 @@ class Placement:
     # --- text ------------------------------------------------------------------------------------
 
     def table(self, values: Sequence[object] | None = None) -> str:
-        """The memory, slot by slot: a line of offsets and one of values.
+        """Return the memory, slot by slot: a line of offsets and one of values.
 
         `values` are those of the elements in index order (letters from A by default). Padding
         shows as ``0`` or ``1`` where it holds that, and as ``x`` like any other gap. Of elements

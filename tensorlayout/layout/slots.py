@@ -19,7 +19,7 @@ MAX_SLOTS = 2**63 - 1
 
 
 def strides_to_parts(shape: Sequence[int], strides: Sequence[int]) -> tuple[Parts, ...]:
-    """The parts of dimensions that have one stride each."""
+    """Return the parts of dimensions that have one stride each."""
     return tuple([((n, s),) for n, s in zip(shape, strides, strict=True)])
 
 
@@ -34,12 +34,12 @@ def part_units(parts: Parts) -> list[int]:
 
 
 def extend_parts_to_size(parts: Parts, size: int) -> Parts:
-    """The parts with as many indices of the most major one as `size` needs."""
+    """Return the parts with as many indices of the most major one as `size` needs."""
     return ((-(-size // indices_per_major_step(parts)), parts[0][1]), *parts[1:])
 
 
 def slot_of_index(parts: Parts, index: int) -> int:
-    """The slot of one index of one dimension, relative to index 0."""
+    """Return the slot of one index of one dimension, relative to index 0."""
     slot = 0
     for extent, stride in parts[:0:-1]:
         index, digit = divmod(index, extent)
@@ -79,7 +79,7 @@ def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]
 
 
 def packed_strides(shape: Sequence[int], minor_to_major: Sequence[int]) -> list[int]:
-    """The strides, in elements, of `shape` without gaps; a size of 0 counts as 1."""
+    """Return the strides, in elements, of `shape` without gaps; a size of 0 counts as 1."""
     strides = [0] * len(shape)
     running = 1
     for dim in minor_to_major:
@@ -136,7 +136,7 @@ def merge_adjacent_parts(parts: Sequence[Part]) -> Parts:
 
 
 def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
-    """The one way to write `parts` for a dimension of `size`: as few parts as possible.
+    """Return the one way to write `parts` for a dimension of `size`: as few parts as possible.
 
     The indices below `padded` keep their slots, so a block of padding is still covered.
     """
@@ -149,7 +149,7 @@ def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
 
 
 def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
-    """The strides that show strided dimensions under another `shape`, or None where none do.
+    """Return the strides that show strided dimensions under another `shape`, or None where none do.
 
     Each arithmetic run of old dimensions must be shared out among whole new ones. Neither is empty.
     """
@@ -178,7 +178,7 @@ def fill_unit_dim_strides(shape: Sequence[int], strides: list[int]) -> list[int]
 def reshape_padded_sizes(
     shape: Sequence[int], padded_shape: Sequence[int], new_shape: Sequence[int]
 ) -> list[int] | None:
-    """The padded sizes under a reshape that leaves each padded dimension alone, else None.
+    """Return the padded sizes under a reshape that leaves each padded dimension alone, else None.
 
     It is left alone if the new shape has a dimension of its size with as many elements below.
     """
@@ -207,7 +207,7 @@ class SearchLimitError(Exception):
 
 
 def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
-    """All digits, one per part, that lead to `slot` (strides not negative).
+    """Return all digits, one per part, that lead to `slot` (strides not negative).
 
     What smaller strides can still reach bounds each digit: nested ones leave it one candidate.
     """

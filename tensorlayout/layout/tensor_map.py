@@ -116,7 +116,7 @@ class TensorMap:
         return tuple(result)
 
     def encode(self, address: int) -> Any:
-        """The ``CUtensorMap`` of cuda-python: what kernels take, as a parameter, for TMA.
+        """Return the ``CUtensorMap`` of cuda-python: what kernels take, as a parameter, for TMA.
 
         `address`: that of slot 0 of the storage, on the device. ValueError where the first element
         does not begin at a multiple of `alignment` bytes, and for names that the installed
@@ -271,7 +271,7 @@ def _check_interleave_and_swizzle(kind: str, names: dict[str, str]) -> None:
 
 
 def _map_axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
-    """A dimension for each part of each dimension, the most minor first."""
+    """Return a dimension for each part of each dimension, the most minor first."""
     for dim in layout.minor_to_major:
         parts, size = layout.parts[dim], layout.shape[dim]
         if size == 0:

@@ -75,7 +75,7 @@ class UnevenError(ValueError):
 
 
 def check_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
-    """The tiles as tuples; ValueError for too many, an empty one, and sizes below 1."""
+    """Return the tiles as tuples; ValueError for too many, an empty one, and sizes below 1."""
     if not isinstance(tiles, Sequence):
         rule = "must be a sequence of tiles, each a sequence of sizes"
         raise_argument_error("tiles", f"{rule}, got {short_repr(tiles)}", TypeError)
@@ -95,7 +95,7 @@ def check_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
 def _tiled_axes(
     shape: Sequence[int], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> list[TiledAxis]:
-    """The axes of a buffer, most major first; `order` is minor to major."""
+    """Return the axes of a buffer, most major first; `order` is minor to major."""
     axes = [TiledAxis(shape[d], (Digit(d, shape[d], shape[d], 1, 1),)) for d in reversed(order)]
     for tile in tiles:
         axes = [ONE] * (len(tile) - len(axes)) + axes
@@ -123,7 +123,7 @@ def _tiled_axes(
 
 
 def _join_axes(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
-    """Two axes side by side as one."""
+    """Return two axes side by side as one."""
     extent = major.extent * minor.extent
     if major.half and _are_halves(major, minor):
         return major.half[0]._replace(extent=extent)
@@ -157,7 +157,7 @@ def _merge_digits(digits: Sequence[Digit]) -> tuple[Digit, ...]:
 
 
 def _rejoin_halves(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
-    """The axes with halves of a cut that stand side by side made one again."""
+    """Return the axes with halves of a cut that stand side by side made one again."""
     merged_axes: list[TiledAxis] = []
     for axis in axes:
         if axis.extent == 1:
@@ -172,7 +172,7 @@ def _rejoin_halves(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
 
 
 def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxis]:
-    """The count of tiles and the index inside of one, for a tile of `size` along an axis."""
+    """Return the count of tiles and the index inside of one, for a tile of `size` along an axis."""
     count = -(-axis.extent // size)
     if size == 1:
         return axis, ONE
@@ -188,7 +188,7 @@ def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxi
 def _split_digits_by_tile(
     digits: Sequence[Digit], size: int
 ) -> tuple[list[Digit], list[Digit]] | None:
-    """The digits of counts and of rests; None where a tile ends between them."""
+    """Return the digits of counts and of rests; None where a tile ends between them."""
     outer: list[Digit] = []
     inner: list[Digit] = []
     below = 0  # the greatest index, padding left out, that the digits so far add up to

@@ -50,7 +50,7 @@ def copy_trace_kind(source: Layout, result: Layout) -> Kind:
 
 
 def distinct_bytes(spec: TensorSpec) -> int:
-    """The **bytes** of the elements, those that a broadcast repeats counted once.
+    """Return the **bytes** of the elements, those that a broadcast repeats counted once.
 
     Of windows that overlap, the bytes from the first to the last, if those are fewer.
     """

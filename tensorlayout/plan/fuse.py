@@ -39,7 +39,7 @@ class Part(NamedTuple):
     static: tuple[Any, ...] = ()
 
     def plan_step(self, values: Sequence[Operand]) -> Step:
-        """The call on these values, which makes a new tensor."""
+        """Return the call on these values, which makes a new tensor."""
         key: Any = (*[values[v] for v in self.reads], *self.static)
         plan: Any = plan_call(self.operation, key)
         reads = self.reads
@@ -124,7 +124,7 @@ class Fusion:
         return tuple([part.operation.name for part in self.parts])
 
     def plan(self, *operands: Operand) -> FusePlan:
-        """The plan of a new tensor: each part planned as it would be by itself."""
+        """Return the plan of a new tensor: each part planned as it would be by itself."""
         values, steps = list(operands), []
         for part in self.parts:
             steps.append(part.plan_step(values))

@@ -98,7 +98,7 @@ def part_slices(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...
 
 
 def slice_layout(layout: Layout, slices: tuple[slice, ...]) -> Layout:
-    """A part of a strided layout."""
+    """Return a part of a strided layout."""
     part_layout = layout.slice(slices)
     assert part_layout is not None, "strided layouts have every slice"
     return part_layout

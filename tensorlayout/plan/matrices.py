@@ -24,17 +24,17 @@ def _eigenvalue_shape(shape: Shape) -> Shape:
 
 
 def same_square_shapes(shapes: Shapes, dtype: DType, **_: Any) -> Results:
-    """Matrices as those given, which must be square."""
+    """Return matrices as those given, which must be square."""
     return [((*_eigenvalue_shape(shapes[0]), shapes[0][-1]), dtype)]
 
 
 def scalar_per_matrix(shapes: Shapes, dtype: DType) -> Results:
-    """One number for each square matrix."""
+    """Return one number for each square matrix."""
     return [(_eigenvalue_shape(shapes[0])[:-1], dtype)]
 
 
 def slogdet_results(shapes: Shapes, dtype: DType) -> Results:
-    """Two numbers for each square matrix, the second real."""
+    """Return two numbers for each square matrix, the second real."""
     shape = _eigenvalue_shape(shapes[0])[:-1]
     return [(shape, dtype), (shape, dtypes.real_part_dtype(dtype))]
 
@@ -60,14 +60,14 @@ def eig_results(shapes: Shapes, dtype: DType) -> Results:
 
 
 def qr_results(shapes: Shapes, dtype: DType, *, mode: str) -> Results:
-    """The factors of `qr`."""
+    """Return the factors of `qr`."""
     *stack, m, n = shapes[0]
     k = m if mode == "complete" else min(m, n)
     return [((*stack, m, k), dtype), ((*stack, k, n), dtype)]
 
 
 def svd_results(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
-    """The left vectors, values and right vectors of `svd`."""
+    """Return the left vectors, values and right vectors of `svd`."""
     *stack, m, n = shapes[0]
     left_vectors, right = (m, n) if full_matrices else (min(m, n), min(m, n))
     values = singular_values_result(shapes, dtype)
@@ -75,25 +75,25 @@ def svd_results(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results
 
 
 def singular_values_result(shapes: Shapes, dtype: DType) -> Results:
-    """The singular values of each matrix, real."""
+    """Return the singular values of each matrix, real."""
     *stack, m, n = shapes[0]
     return [((*stack, min(m, n)), dtypes.real_part_dtype(dtype))]
 
 
 def _stack_shape_for_tolerance(shape: Shape, tolerance: Shape) -> Shape:
-    """The shape of the stack, which the tolerance must not widen."""
+    """Return the shape of the stack, which the tolerance must not widen."""
     if broadcast_shape([shape[:-2], tolerance]) != shape[:-2]:
         raise ValueError(f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}")
     return shape[:-2]
 
 
 def rank_per_matrix(shapes: Shapes, dtype: DType) -> Results:
-    """One integer for each matrix."""
+    """Return one integer for each matrix."""
     return [(_stack_shape_for_tolerance(*shapes), dtypes.int64)]
 
 
 def transposed_result(shapes: Shapes, dtype: DType) -> Results:
-    """Matrices of the transposed shape."""
+    """Return matrices of the transposed shape."""
     *_, m, n = shapes[0]
     return [((*_stack_shape_for_tolerance(*shapes), n, m), dtype)]
 
@@ -119,12 +119,12 @@ def cross_product_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
 
 
 def outer_product_result(shapes: Shapes, dtype: DType) -> Results:
-    """All pairs of elements of two vectors."""
+    """Return all pairs of elements of two vectors."""
     return [((*shapes[0], *shapes[1]), dtype)]
 
 
 def matrix_norm_result(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
-    """One real number for each matrix, `ord` one that there is."""
+    """Return one real number for each matrix, `ord` one that there is."""
     *stack, m, n = shapes[0]
     counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
     counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
@@ -139,7 +139,7 @@ def matrix_norm_result(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any
 def vector_norm_result(
     shapes: Shapes, dtype: DType, *, axis: Shape, keepdims: bool, ord: float
 ) -> Results:
-    """One real number for the elements along `axis`."""
+    """Return one real number for the elements along `axis`."""
     shape = shapes[0]
     if ord == -math.inf and any(shape[d] == 0 for d in axis):
         msg = f"no norm of order -inf of no elements, along axis {axis} of shape {shape}"
@@ -160,7 +160,7 @@ def tensordot_result(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
 
 
 def vecdot_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    """One number for each pair of vectors of one size along `axis`, broadcast."""
+    """Return one number for each pair of vectors of one size along `axis`, broadcast."""
     _check_vector_axis(shapes, axis)
     a, b = shapes
     if a[axis] != b[axis]:

@@ -24,7 +24,7 @@ class _CompileCached(Protocol):
 
 
 def compile_call_uncached(operation: Operation, *key: Any) -> Run:
-    """The function of the operands, without the cache."""
+    """Return the function of the operands, without the cache."""
     return compile_program(make_program(operation, key))
 
 

@@ -38,7 +38,7 @@ Axes = tuple[int, ...]
 
 
 def _module_function(attribute_path: str) -> Callable[..., Any]:
-    """A call of the function of that name in the module."""
+    """Return a call of the function of that name in the module."""
     function = attrgetter(attribute_path)
     return lambda xp, *arrays, **options: function(xp)(*arrays, **options)
 
@@ -68,7 +68,7 @@ def _einsum(xp: Module, *arrays: Array, subscripts: str) -> Array:
 
 
 def _conjugate_transpose(xp: Module, x: Array) -> Array:
-    """The conjugate transpose."""
+    """Return the conjugate transpose."""
     return xp.swapaxes(x, -1, -2).conj()
 
 
@@ -81,12 +81,12 @@ def _cholesky(xp: Module, x: Array, upper: bool) -> Array:
 
 
 def _matrix_power(xp: Module, x: Array, n: int) -> Array:
-    """The first power is a copy."""
+    """Return a power of each matrix; the first power is a copy."""
     return x.copy() if n == 1 else xp.linalg.matrix_power(x, n)
 
 
 def _solve(xp: Module, x: Array, y: Array) -> Array:
-    """A vector is one column for all matrices."""
+    """Solve linear equations; a vector is one column for all matrices."""
     columns = y[:, None] if y.ndim == 1 else y
     # They fit, and np.broadcast_shapes takes no more than 32 sizes.
     sizes = zip_longest(x.shape[-3::-1], columns.shape[-3::-1], fillvalue=1)
@@ -107,7 +107,7 @@ def _matrix_rank(xp: Module, x: Array, rtol: Array) -> Array:
 
 
 def _pinv(xp: Module, x: Array, rtol: Array) -> Array:
-    """The pseudo-inverse; singular values up to `rtol` times the largest count as 0."""
+    """Return the pseudo-inverse; singular values up to `rtol` times the largest count as 0."""
     left_vectors, values, right_vectors = xp.linalg.svd(x.conj(), False)
     significant = values > values[..., :1] * rtol.real[..., None]
     inverted = xp.where(significant, 1 / xp.where(significant, values, 1), 0).astype(values.dtype)
@@ -123,7 +123,7 @@ NormReducer = Callable[[str, Callable[[Array], Array], Array, Axes], Array]
 
 
 def _reduce_elements(xp: Module, reduction: str, function: Any, x: Array, axis: Axes) -> Array:
-    """The greatest of none is 0; NaN where there is one."""
+    """Return the greatest of none is 0; NaN where there is one."""
     values = function(x)
     if not axis:
         return values
@@ -142,7 +142,7 @@ def vector_norm(
     *,
     reducer: NormReducer | None = None,
 ) -> Array:
-    """The norm of order `ord` of the elements along the dimensions `axis`."""
+    """Return the norm of order `ord` of the elements along the dimensions `axis`."""
     reducer = partial(_reduce_elements, xp) if reducer is None else reducer
     if ord == 0:
         norm = reducer("sum", lambda a: xp.not_equal(a, 0), x, axis)
@@ -161,7 +161,7 @@ def vector_norm(
 def matrix_norm(
     xp: Module, x: Array, keepdims: bool, ord: Any, *, reducer: NormReducer | None = None
 ) -> Array:
-    """The norm of each matrix: Frobenius, nuclear, or induced by the order `ord`."""
+    """Return the norm of each matrix: Frobenius, nuclear, or induced by the order `ord`."""
     reducer = partial(_reduce_elements, xp) if reducer is None else reducer
     if ord in (None, "fro"):
         return vector_norm(xp, x, (x.ndim - 2, x.ndim - 1), keepdims, 2, reducer=reducer)
@@ -189,7 +189,7 @@ def _squared_magnitude(xp: Module, x: Array) -> Array:
 
 
 def _make_fft_function(name: str) -> Callable[..., Array]:
-    """A transform along one axis, or of complex numbers over several, or none."""
+    """Return a transform along one axis, or of complex numbers over several, or none."""
 
     def transform(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
         arguments: Any = (s, axes) if name.endswith("n") else (s[0], axes[0])
@@ -203,13 +203,13 @@ def _make_fft_function(name: str) -> Callable[..., Array]:
 
 
 def _rfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
-    """The last axis first, which halves it; the rest is complex."""
+    """Return the last axis first, which halves it; the rest is complex."""
     spectrum = xp.fft.rfft(_replace_empty_lines(xp, x, axes), s[-1], axes[-1], norm)
     return xp.fft.fftn(spectrum, s[:-1], axes[:-1], norm) if axes[1:] else spectrum
 
 
 def _irfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
-    """The inverse, in the inverse order."""
+    """Return the inverse, in the inverse order."""
     signal = _replace_empty_lines(xp, x, axes)
     if axes[1:]:
         signal = xp.fft.ifftn(signal, s[:-1], axes[:-1], norm)
@@ -245,7 +245,7 @@ def _group_equal_values(xp: Module, x: Array) -> tuple[Array, Array, Array, Arra
 def _make_unique_function(
     indices: bool = False, inverse: bool = False, counts: bool = False
 ) -> Callable[[Module, Array], Any]:
-    """A function of the distinct values, and what else is asked for."""
+    """Return a function of the distinct values, and what else is asked for."""
 
     def unique(xp: Module, x: Array) -> Any:
         flat, order, starts, is_new = _group_equal_values(xp, x)
@@ -282,7 +282,7 @@ def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
 
 
 def _repeat_positions(xp: Module, counts: Array) -> Array:
-    """Each position as often as `counts` says, in ascending order."""
+    """Return each position as often as `counts` says, in ascending order."""
     ends = xp.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if counts.size else 0
     return xp.searchsorted(ends, xp.arange(total, dtype=np.int64), "right")

@@ -55,11 +55,11 @@ class Scope(Generic[Value]):
         return None
 
     def scope_with_value(self, value: Value) -> ScopeContext[Value, Value]:
-        """A block that says `value`, and gives it to ``as``."""
+        """Return a block that says `value`, and gives it to ``as``."""
         return self.scope_with_target(value, value)
 
     def scope_with_target(self, value: Value, target: Target) -> ScopeContext[Value, Target]:
-        """A block that says `value`, and gives something else to ``as``."""
+        """Return a block that says `value`, and gives something else to ``as``."""
         return ScopeContext(self, value, target)
 
 

@@ -28,7 +28,7 @@ class Interned(Generic[Value]):
         self.find_reference = self._references.get
 
     def intern(self, key: Hashable, candidate: Value) -> Value:
-        """The one value of `key`: `made`, if there was none."""
+        """Return the one value of `key`: `made`, if there was none."""
         references, remove = (
             self._references,
             _remove_dead_weakref,
@@ -74,7 +74,7 @@ else:
         """`functools.cached_property` without the lock that it has before Python 3.12."""
 
         def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-            """The value, worked out when it is first asked for."""
+            """Return the value, worked out when it is first asked for."""
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self.attrname, self.func(instance))

@@ -67,7 +67,7 @@ class _LazySignature:
 
 
 def _make_standard_dataclass(owner: Any, init: bool) -> Any:
-    """A dataclass of the standard library with the same members."""
+    """Return a dataclass of the standard library with the same members."""
     types = {n: t for cls in owner.__mro__[-2::-1] for n, t in cls.__annotations__.items()}
     members = [(n, types[n], owner._defaults.get(n, MISSING)) for n in owner.__match_args__]
     namespace = {"__doc__": "standard"}  # without one, a signature is worked out

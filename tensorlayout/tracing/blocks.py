@@ -23,7 +23,7 @@ explain_scope: Scope[tuple[ExplainedCalls, Trace]] = Scope("explain", plans.watc
 
 
 def _active_trace_and_refusal() -> tuple[Trace | None, Refusal | None]:
-    """The blocks that see what happens; what is done for people's eyes is not refused."""
+    """Return the blocks that see what happens; what is done for people's eyes is not refused."""
     return (
         trace_scope.innermost_value(),
         None if plans.events.display_only.innermost_value() else refusal_scope.innermost_value(),
@@ -97,7 +97,7 @@ def _make_record(
     only_allocates_memory: bool = False,
     **details: Any,
 ) -> Record:
-    """The record of a call or an event; `read` and `results` are tensors or their specs."""
+    """Return the record of a call or an event; `read` and `results` are tensors or their specs."""
     # What a creation copies is an array, as large as the result.
     sources = results if kind == "copy" and not inputs else inputs
     size = sum(plans.distinct_bytes(getattr(x, "spec", x)) for x in sources)
@@ -124,7 +124,7 @@ def is_allocation_only(plan: plans.Plan) -> bool:
 
 
 def total_written_bytes(results: Sequence[Any]) -> int:
-    """The **bytes** of the elements of tensors, or of their specs."""
+    """Return the **bytes** of the elements of tensors, or of their specs."""
     return sum(x.layout._slots_to_bytes(x.layout.size, x.dtype.itemsize) for x in results)
 
 

@@ -54,7 +54,7 @@ def _shorten_path(path: str) -> str:
 
 
 def calling_lines() -> tuple[Line, ...]:
-    """The line that called this package, and, where that is a library's, who called that.
+    """Return the line that called this package, and, where that is a library's, who called that.
 
     The last one is the first outside of installed libraries, where there is one.
     """
@@ -175,7 +175,7 @@ class Record:
 
 
 def format_layout_change(inputs: Iterable[Layout], output: Layout) -> str:
-    """Layouts before and after, apart by an arrow."""
+    """Return layouts before and after, apart by an arrow."""
     return f"{', '.join(map(str, inputs))} -> {output}".lstrip()
 
 
@@ -192,7 +192,7 @@ def kernel_counts_by_name(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]
 
 
 def format_kernel_cost(counts: Counts) -> str:
-    """The time on a GPU; on the simulator how few sectors would have done."""
+    """Return the time on a GPU; on the simulator how few sectors would have done."""
     if counts.seconds:
         return f"{counts.seconds * 1e6:.1f} us"
     efficiencies = []
@@ -204,7 +204,7 @@ def format_kernel_cost(counts: Counts) -> str:
 
 
 def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
-    """A line for each, to stand below what launched them."""
+    """Return a line for each, to stand below what launched them."""
     return [
         f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
         for name, counts in kernel_counts_by_name(kernels).items()

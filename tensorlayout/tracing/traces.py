@@ -55,7 +55,7 @@ class Trace:
         at_least: int = 0,
         where: Callable[[Record], object] | None = None,
     ) -> Trace:
-        """The records of these kinds, all by default, that are as the others say.
+        """Return the records of these kinds, all by default, that are as the others say.
 
         `name`: of the operation. `file`: the end of the path of a file, and `line` a number in one:
         those of any line in the record's stack. `at_least`: **bytes** written. `where`: a function
@@ -98,7 +98,7 @@ class Trace:
         return self.filter(*COPIES)
 
     def by_line(self) -> Lines:
-        """A trace for each line that called, that with the most **bytes** copied first.
+        """Return a trace for each line that called, that with the most **bytes** copied first.
 
         What an installed library called counts for the line that led there. Prints as a table.
 
@@ -227,7 +227,7 @@ class Trace:
         return "\n".join([*lines, self.totals])
 
     def to_html(self) -> str:
-        """The trace as a page that needs nothing else: by line, then each operation.
+        """Return the trace as a page that needs nothing else: by line, then each operation.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -285,7 +285,7 @@ def _format_count(count: int, noun: str) -> str:
 def _format_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, left_aligned_columns: int
 ) -> list[str]:
-    """Lines in columns as wide as need be; the first `words` columns begin at the left."""
+    """Return lines in columns as wide as need be; the first `words` columns begin at the left."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     return [
         "  ".join(

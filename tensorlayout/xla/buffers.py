@@ -27,7 +27,7 @@ _OutT = TypeVar("_OutT")
 
 
 def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | None = None) -> Tensor:
-    """The tensor in raw memory that XLA would describe by `shape`.
+    """Return the tensor in raw memory that XLA would describe by `shape`.
 
     `buffer`: bytes, a NumPy array or anything with the buffer protocol, one run of bytes from the
     first slot on; bytes behind the shape's are left alone. `shape`: an array, as text or `Shape`.
@@ -133,7 +133,7 @@ def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
 @overload
 def to_buffer(x: Tensor, shape: Shape | str, *, out: _OutT) -> _OutT: ...
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
-    """The memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
+    """Return the memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
 
     `shape`: an array of the sizes of `x` and of its element type, as text or `Shape`. Besides, int8
     and uint8 are taken for integers of fewer bits, float32 for floats of 8 bits and fewer, to which

@@ -83,7 +83,7 @@ def _cached_layout(shape: Shape, padding_value: Padding) -> Layout:
 
 
 def _sub_byte_bits(kind: PrimitiveType) -> int | None:
-    """The bits of a slot below a byte that a type has; None for other types."""
+    """Return the bits of a slot below a byte that a type has; None for other types."""
     return kind.bit_width if kind.is_sub_byte else None
 
 
@@ -91,7 +91,7 @@ def _sub_byte_bits(kind: PrimitiveType) -> int | None:
 
 
 def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> Shape:
-    """The XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
+    """Return the XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
 
     `layout`, `element_type`: slots count elements of that type. Packed layouts give an order alone,
     padded ones a tile of the padded sizes, tiled ones a tile for each level of splits; slots below
@@ -132,7 +132,7 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
 
 
 def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
-    """Tiles that give the splits and the padding of a layout that covers its block.
+    """Return tiles that give the splits and the padding of a layout that covers its block.
 
     Level by level: the slowest digits that stand in the order of the dimensions are counts of
     tiles, all that is faster lies inside of one. Where that ends in an order of its own, `_moves`
@@ -161,7 +161,7 @@ def _extent_product(parts: Parts) -> int:
 
 
 def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
-    """The dimensions whose first digit counts tiles; None where no tile is needed any more.
+    """Return the dimensions whose first digit counts tiles; None where no tile is needed any more.
 
     Tiles count up to the size, so a dimension with more padding lies inside of one.
     """
@@ -186,7 +186,7 @@ def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int]
 
 
 def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
-    """Tiles that bring axes into the order of their strides: each takes one axis to the end.
+    """Return tiles that bring axes into the order of their strides: each takes one axis to the end.
 
     Each is about twice as long as the one before; not so with stars, which take in what has one
     index only.
@@ -307,7 +307,7 @@ class PaddedLayout2017:
         return zip(sizes, padded, strict=False)
 
     def byte_size_of(self, element_type: PrimitiveType, dimensions: Sequence[int]) -> int:
-        """The **bytes** of a buffer, padding included."""
+        """Return the **bytes** of a buffer, padding included."""
         self.validate(dimensions)
         slots = math.prod(self.padded_dimensions or dimensions)
         return slots * element_type.unpacked_bytes
@@ -319,7 +319,7 @@ class PaddedLayout2017:
         return strides[dimension]
 
     def human_string(self) -> str:
-        """The text of that time: **the order alone, without the padding**."""
+        """Return the text of that time: **the order alone, without the padding**."""
         return f"{{{','.join(map(str, self.minor_to_major))}}}"
 
     def permute_dimensions(self, permutation: Sequence[int]) -> PaddedLayout2017:
@@ -335,7 +335,7 @@ class PaddedLayout2017:
         return PaddedLayout2017(tuple(order), tuple(widths), self.padding_value)
 
     def layout_of(self, dimensions: Sequence[int]) -> Layout:
-        """The `tensorlayout.Layout` of an array of these sizes.
+        """Return the `tensorlayout.Layout` of an array of these sizes.
 
         INVALID_PAD and UNKNOWN_PAD are UNSPECIFIED there.
         """
@@ -348,7 +348,7 @@ class PaddedLayout2017:
 
     @classmethod
     def of_layout(cls, layout: Layout) -> PaddedLayout2017:
-        """The old form of a packed or padded `tensorlayout.Layout`.
+        """Return the old form of a packed or padded `tensorlayout.Layout`.
 
         ValueError for what it cannot say: tiles, slots below a byte, gaps, an offset, negative or
         repeated strides, and padding that holds a pattern of bits.

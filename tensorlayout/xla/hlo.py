@@ -241,7 +241,7 @@ class HloModule:
         return opcodes != {"bitcast"} if opcodes and opcodes <= _LAYOUT_ONLY_OPCODES else None
 
     def _executed_instructions(self) -> Iterator[tuple[HloComputation, HloInstruction]]:
-        """The instructions that run by themselves, each with its computation."""
+        """Return the instructions that run by themselves, each with its computation."""
         reached, pending = {self.entry.name}, [self.entry]
         while pending:
             for instruction in pending.pop().instructions:
@@ -257,7 +257,7 @@ class HloModule:
 
 
 def _operand_path_in_result(instruction: HloInstruction) -> tuple[int, ...]:
-    """The path of the operand in the result of what begins a transfer; else of no array."""
+    """Return the path of the operand in the result of what begins a transfer; else of no array."""
     opcode, elements = instruction.opcode, instruction.shape.elements
     if opcode in _OPERAND_ELEMENT_NUMBERS:
         return (_OPERAND_ELEMENT_NUMBERS[opcode],)

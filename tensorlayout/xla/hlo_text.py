@@ -158,7 +158,7 @@ class _HloReader(Scanner):
         ) from None
 
     def find_closing_bracket(self, open_position: int) -> int:
-        """The place behind the bracket that closes the one at `opened`."""
+        """Return the place behind the bracket that closes the one at `opened`."""
         text, open_positions, position = self.text, [open_position], open_position + 1
         while open_positions:
             match = _BETWEEN_BRACKETS.match(text, position)
@@ -198,7 +198,7 @@ class _HloReader(Scanner):
         return self.text[start:end]
 
     def read_attributes(self) -> tuple[dict[str, str], dict[str, int]]:
-        """The values by name, and where each stands."""
+        """Return the values by name, and where each stands."""
         values: dict[str, str] = {}
         positions: dict[str, int] = {}
         begin = self.position
@@ -237,7 +237,7 @@ class _HloReader(Scanner):
         return self.parsed_shapes.setdefault((shape_text, default_layout), shape)
 
     def read_parameter_shape(self) -> tuple[Shape, int]:
-        """A shape, which may have a name in front, and its place."""
+        """Return a shape, which may have a name in front, and its place."""
         self.try_match(_PARAMETER)
         position = self.position
         return self.read_shape(default_layout=False), position
@@ -313,7 +313,7 @@ class _HloReader(Scanner):
                 self.expect_match(_QUOTED, "a string or '{'")
 
     def read_computation(self) -> tuple[HloComputation, bool]:
-        """A computation, and whether it says that it is the entry."""
+        """Return a computation, and whether it says that it is the entry."""
         match = self.expect_match(
             _COMPUTATION, "a computation such as ENTRY %main (x: f32[]) -> f32[] {"
         )
@@ -398,7 +398,7 @@ class _HloReader(Scanner):
         return name
 
     def read_callees(self, value: str, position: int) -> list[str]:
-        """The computations that the value of an attribute names."""
+        """Return the computations that the value of an attribute names."""
         resume_position, self.position = self.position, position
         names = (
             self.read_list(self.read_callee, "}", sys.maxsize)
@@ -411,7 +411,7 @@ class _HloReader(Scanner):
         return names
 
     def read_callee(self) -> str:
-        """The name of a computation, which must stand above."""
+        """Return the name of a computation, which must stand above."""
         position = self.position
         name: str = self.expect_match(_ONE_NAME, "the name of a computation, or names in braces")[1]
         if name not in self.computations:

@@ -105,7 +105,7 @@ class XlaLayout:
 
     @classmethod
     def row_major(cls, rank: int) -> XlaLayout:
-        """The default: dimension 0 the most major."""
+        """Return the default: dimension 0 the most major."""
         return cls(minor_to_major=row_major_order(rank))
 
     def replace(self, **changes: Any) -> XlaLayout:
@@ -115,7 +115,7 @@ class XlaLayout:
     # --- text ------------------------------------------------------------------------------------
 
     def properties(self) -> str:
-        """Text behind the colon: T, L, #, *, E, S, SC, P, M; defaults are left out."""
+        """Return text behind the colon: T, L, #, *, E, S, SC, P, M; defaults are left out."""
         values = {letter: getattr(self, name) for letter, name in PROPERTIES.items()}
         letters = [letter for letter in values if values[letter] != _DEFAULTS[PROPERTIES[letter]]]
         return "".join(f"{letter}{_format_property(values[letter])}" for letter in letters)

@@ -44,7 +44,7 @@ def is_identity_permutation(p: Sequence[int]) -> bool:
 
 
 def checked_permutation(name: str, p: Sequence[int], length: int | None = None) -> tuple[int, ...]:
-    """`p` as a tuple; ValueError where it is no permutation, or not of `length` entries."""
+    """Return `p` as a tuple; ValueError where it is no permutation, or not of `length` entries."""
     entries = check_integers(name, p)
     length = len(entries) if length is None else length
     if sorted(entries) != list(range(length)):
@@ -55,7 +55,7 @@ def checked_permutation(name: str, p: Sequence[int], length: int | None = None) 
 
 
 def permute(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
-    """The values in another order: ``out[i] = values[p[i]]``.
+    """Return the values in another order: ``out[i] = values[p[i]]``.
 
     ValueError where `p` is no permutation of as many entries as there are values.
 
@@ -66,7 +66,7 @@ def permute(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
 
 
 def permute_inverse(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
-    """The values put back from the order of `permute`: ``out[p[i]] = values[i]``.
+    """Return the values put back from the order of `permute`: ``out[p[i]] = values[i]``.
 
     ValueError where `p` is no permutation of as many entries as there are values.
 
@@ -77,7 +77,7 @@ def permute_inverse(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
 
 
 def inverse_permutation(p: Sequence[int]) -> list[int]:
-    """The permutation that undoes another: ``out[p[i]] = i``; ValueError where `p` is none.
+    """Return the permutation that undoes another: ``out[p[i]] = i``; ValueError where `p` is none.
 
     >>> inverse_permutation([1, 2, 0])
     [2, 0, 1]
@@ -87,7 +87,7 @@ def inverse_permutation(p: Sequence[int]) -> list[int]:
 
 
 def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
-    """The permutation that is two in a row: ``out[i] = p1[p2[i]]``.
+    """Return the permutation that is two in a row: ``out[i] = p1[p2[i]]``.
 
     ValueError where one is no permutation, or the lengths differ.
 
@@ -98,7 +98,7 @@ def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
 
 
 def move_single_element(p: Sequence[_ItemT], source: int, target: int) -> list[_ItemT]:
-    """The entry at `source` taken out and put back so that it stands at `target`.
+    """Return the entry at `source` taken out and put back so that it stands at `target`.
 
     >>> move_single_element([0, 1, 2, 3, 4], 1, 3)
     [0, 2, 3, 1, 4]

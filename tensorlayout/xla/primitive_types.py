@@ -102,7 +102,7 @@ class PrimitiveType(enum.Enum):
 
     @classmethod
     def of_text(cls, name: str) -> PrimitiveType:
-        """The type of a name in shape text, such as ``f32``; ValueError for any other word.
+        """Return the type of a name in shape text, such as ``f32``; ValueError for any other word.
 
         Case counts. The words ``tuple``, ``buffer`` and ``opaque_type`` name no type in text.
         """
@@ -115,7 +115,7 @@ class PrimitiveType(enum.Enum):
 
     @classmethod
     def by_text(cls) -> Mapping[str, PrimitiveType]:
-        """The types that have a name in shape text, by that name."""
+        """Return the types that have a name in shape text, by that name."""
         return _BY_TEXT
 
     @property
@@ -169,7 +169,7 @@ class PrimitiveType(enum.Enum):
 
     @classmethod
     def of_dtype(cls, dtype: DTypeLike) -> PrimitiveType:
-        """The type of a NumPy or ml_dtypes dtype; TypeError where XLA has none.
+        """Return the type of a NumPy or ml_dtypes dtype; TypeError where XLA has none.
 
         >>> PrimitiveType.of_dtype("float32")
         <PrimitiveType.F32: 11>

@@ -106,12 +106,12 @@ class Shape:
         layout: XlaLayout | None = None,
         dynamic: Sequence[bool] = (),
     ) -> Shape:
-        """An array; without a layout where none is given."""
+        """Return an array; without a layout where none is given."""
         return cls(element_type, dimensions, tuple(dynamic), layout)  # type: ignore[arg-type]
 
     @classmethod
     def tuple_of(cls, elements: Sequence[Shape]) -> Shape:
-        """A tuple."""
+        """Return a tuple."""
         if not isinstance(elements, Sequence) or not all(isinstance(e, Shape) for e in elements):
             raise_named_error(
                 "tuple_of", f"must be a sequence of shapes, got {short_repr(elements)}", TypeError
@@ -120,22 +120,22 @@ class Shape:
 
     @classmethod
     def token(cls) -> Shape:
-        """The ordering token."""
+        """Return the ordering token."""
         return cls(PrimitiveType.TOKEN)
 
     @classmethod
     def opaque(cls) -> Shape:
-        """A value that XLA does not look into."""
+        """Return a value that XLA does not look into."""
         return cls(PrimitiveType.OPAQUE_TYPE)
 
     @classmethod
     def buffer(cls, array: Shape) -> Shape:
-        """A buffer around one array."""
+        """Return a buffer around one array."""
         require(array.is_array, "buffer: must hold an array", array)
         return cls(PrimitiveType.BUFFER, elements=(array,))
 
     def replace(self, **changes: Any) -> Shape:
-        """A copy of the shape with some fields changed."""
+        """Return a copy of the shape with some fields changed."""
         return replace(self, **changes)
 
     # --- kinds -----------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Shape:
     # --- text ------------------------------------------------------------------------------------
 
     def to_string(self, *, layout: bool = False) -> str:
-        """The text, without layouts unless asked for."""
+        """Return the text, without layouts unless asked for."""
         if self.is_tuple:
             element_texts = [
                 f"{f'/*index={i}*/' if i and i % 5 == 0 else ''}{e.to_string(layout=layout)}"
@@ -495,7 +495,7 @@ class Shape:
         return self.reordered(remaining, layout)
 
     def reordered(self, dims: Sequence[int], layout: XlaLayout | None) -> Shape:
-        """The array with the sizes and flags of the dimensions `dims`, in another layout."""
+        """Return the array with the sizes and flags of the dimensions `dims`, in another layout."""
         sizes, flags = [self.dimensions[d] for d in dims], [self.dynamic[d] for d in dims]
         return Shape.array(self.element_type, sizes, layout, flags)
 

@@ -44,7 +44,7 @@ _LEVEL = token_pattern(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
 
 
 def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
-    """The shape that a text says.
+    """Return the shape that a text says.
 
     `default_layout`: arrays without a layout get the row-major one, as XLA's parser does for a
     single shape; with False they stay without, scalars excepted.
@@ -65,7 +65,7 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
 
 
 def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
-    """The shapes of a list in braces, as in ``{f32[2], s32[]}``.
+    """Return the shapes of a list in braces, as in ``{f32[2], s32[]}``.
 
     `text`: the whole list. `default_layout`: arrays without a layout get the row-major one.
     ShapeSyntaxError (a ValueError) for any other text, with a caret where it fails.
@@ -135,7 +135,7 @@ class ShapeSyntaxError(ValueError):
 
 
 def caret_excerpt(text: str, column: int) -> str:
-    """The text around a column, and a caret under it; blanks of all kinds take one place."""
+    """Return the text around a column, and a caret under it; blanks of all kinds take one place."""
     start, end = max(0, column - _EXCERPT_LENGTH), column + _EXCERPT_LENGTH
     before, after = "…" * (start > 0), "…" * (end < len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[start:end])

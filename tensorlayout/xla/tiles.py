@@ -49,7 +49,7 @@ class Tile:
 
 
 def as_tile(sizes: Tile | Sequence[int]) -> Tile:
-    """A tile, given by its sizes too."""
+    """Return a tile, given by its sizes too."""
     return sizes if isinstance(sizes, Tile) else Tile(check_integers("tile", sizes))
 
 
@@ -110,7 +110,7 @@ def tiling_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Tiling
 
 
 def _merged_dim_ranges(rank: int, tile: Tile) -> list[range]:
-    """The runs of dimensions that a tile merges, one run for each dimension that is left."""
+    """Return the runs of dimensions that a tile merges, one run for each dimension that is left."""
     marks = (0,) * (rank - len(tile.dimensions)) + tile.dimensions
     groups, start = [], 0
     for dim, mark in enumerate(marks):
@@ -121,7 +121,7 @@ def _merged_dim_ranges(rank: int, tile: Tile) -> list[range]:
 
 
 def tiled_sizes(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
-    """The sizes after all tiles; their product is the number of positions.
+    """Return the sizes after all tiles; their product is the number of positions.
 
     >>> tiled_sizes((3, 5), [Tile((2, 2))])
     (2, 3, 2, 2)
@@ -159,7 +159,7 @@ def slot_of_index(
 
 
 def index_of_slot(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
-    """The physical index of a position, each tile undone by ``quotient * t + remainder``.
+    """Return the physical index of a position, each tile undone by ``quotient * t + remainder``.
 
     `Shape.index_at` says what it is on padding.
     """
@@ -179,7 +179,7 @@ def index_of_slot(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tup
 
 
 def ravel_index(index: Sequence[Any], sizes: Sequence[int]) -> int:
-    """The row-major number of an index."""
+    """Return the row-major number of an index."""
     number = 0
     for i, n in zip(index, sizes, strict=True):
         number = number * n + i

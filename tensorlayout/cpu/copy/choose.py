@@ -151,7 +151,7 @@ class CopyLoop:
         return bool(self.axes) and self.axes[-1].strides == (self.width, self.width)
 
     def view_axes(self, array: Array) -> Array:
-        """The array with these axes; never a copy."""
+        """Return the array with these axes; never a copy."""
         array = self.to_axes(array)
         return array if self.word is None else array.view(self.word)[..., 0]
 
@@ -162,7 +162,7 @@ def make_copy_loop(
     source_strides: tuple[int, ...],
     itemsize: int,
 ) -> CopyLoop:
-    """The loop over all elements of a shape; strides in elements, no size may be 0."""
+    """Return the loop over all elements of a shape; strides in elements, no size may be 0."""
     long = [k for k, size in enumerate(shape) if size > 1]
     long.sort(key=lambda k: -abs(destination_strides[k]))
     backwards = [n > 1 and s < 0 for n, s in zip(shape, destination_strides, strict=True)]
@@ -194,7 +194,7 @@ def make_axis_view(
 
 
 def fuse_contiguous_run(loop: CopyLoop) -> CopyLoop:
-    """The loop with a short contiguous run made one wide element, if it has such a run."""
+    """Return the loop with a short contiguous run made one wide element, if it has such a run."""
     if len(loop.axes) < 2 or not loop.is_contiguous:
         return loop
     width = loop.axes[-1].size * loop.width
@@ -235,7 +235,7 @@ def _grow_box_extents(
 def _cut_along_one_axis(
     loop: CopyLoop, axes: Sequence[Axis], max_elements: int, threads: int, least_part: float
 ) -> Cuts:
-    """Boxes of at most `room` elements, cut along one of the axes.
+    """Return boxes of at most `room` elements, cut along one of the axes.
 
     For several threads in smaller pieces, but at least the part `least` of the whole.
     """
@@ -253,7 +253,7 @@ def _cut_along_one_axis(
 
 
 def shrinking_axis_slices(size: int, threads: int, least: int, most: int) -> tuple[slice, ...]:
-    """An axis in a few pieces, large ones first, for threads that take one after the other.
+    """Return an axis in a few pieces, large ones first, for threads that take one after the other.
 
     A thread that starts late then still ends with the others. Two threads, a copy of 330 us: 203 us
     so, 238 in four or eight equal parts.
@@ -394,7 +394,7 @@ _buffers: list[Array] = []
 
 
 def make_tiled_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
-    """A mover that gathers each box in a small buffer in the source's order first.
+    """Return a mover that gathers each box in a small buffer in the source's order first.
 
     Both memories are walked along their own rows, and strided reads meet the buffer only. Of long
     rows its pitch is no even number of cache lines: rows apart by a power of two would share few.

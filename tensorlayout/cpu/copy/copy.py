@@ -44,7 +44,7 @@ _FEW = 1024  # elements that a call takes longer than
 def choose_converting_copy(
     source: Layout, from_dtype: DType, result: Layout, to_dtype: DType, saturate: bool = False
 ) -> ReadyCopy:
-    """The copy between arrays of these layouts and dtypes."""
+    """Return the copy between arrays of these layouts and dtypes."""
     convert = make_converter(from_dtype, to_dtype, saturate)
     if convert is not None:
         nbytes = source.size * (from_dtype.itemsize + to_dtype.itemsize)
@@ -169,6 +169,6 @@ def compile_assign(plan: AssignPlan) -> Write:
 
 
 def compile_transfer(plan: TransferPlan) -> Run:
-    """The bytes of a tensor on another device, read by its backend, become the memory."""
+    """Return the bytes of a tensor on another device, read by its backend, become the memory."""
     spec, source = plan.result, backend_of(plan.source.device)
     return lambda x: tensor_over_bytes(source.read_bytes(x), spec)

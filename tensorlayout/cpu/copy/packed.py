@@ -121,7 +121,7 @@ def _tensor_over_numbers(numbers: Array, spec: TensorSpec) -> Tensor:
 
 
 def _packed_bytes(x: Tensor, layout: Layout) -> Array:
-    """The bytes that `layout` takes of a tensor's storage, from its lowest slot on."""
+    """Return the bytes that `layout` takes of a tensor's storage, from its lowest slot on."""
     slot = storage_and_slot(x)[1]
     first, count = packed_byte_range(layout, slot)
     return storage_bytes(x)[first : first + count]
@@ -175,7 +175,7 @@ def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Conve
 
 
 def _slots_or_packed_bytes(x: Tensor, spec: TensorSpec) -> Array:
-    """The bytes of a packed tensor, or the vector of the slots of another."""
+    """Return the bytes of a packed tensor, or the vector of the slots of another."""
     if spec.layout.slot_bits is not None:
         return _packed_bytes(x, spec.layout)
     storage, slot = storage_and_slot(x)

@@ -152,7 +152,7 @@ def _make_contiguous_fix(function: Any) -> Fix:
 
 
 def _make_row_major_fix(function: Any) -> Fix:
-    """`function` for memory of any kind, with the bits that it gives for most.
+    """Return `function` for memory of any kind, with the bits that it gives for most.
 
     NumPy's vector loops for complex products round once (``fma``), its scalar loop twice. It takes
     the scalar one for a single element in place or of operands of several ranks, and for complex64
@@ -348,7 +348,7 @@ def _complex_product_function(function: np.ufunc) -> ElementwiseFunction:
 
 
 def _float_test_function(function: np.ufunc) -> ElementwiseFunction:
-    """A test of floats, whose loops for vectors write side by side wherever they are to."""
+    """Return a test of floats, whose loops for vectors write side by side wherever they are to."""
     fixes = _fixes_for_dtypes(_make_contiguous_fix(function), "float32", "float64")
     return ElementwiseFunction(function, fixes, is_right_when_allocating=True)
 

@@ -248,7 +248,7 @@ _RUN = 128
 
 
 def _traffic_bytes(plan: ElementwisePlan) -> int:
-    """The bytes that a call reads and writes."""
+    """Return the bytes that a call reads and writes."""
     tensors = [plan.result, *[o for o in plan.operands if isinstance(o, TensorSpec)]]
     return sum([t.layout.size * t.dtype.itemsize for t in tensors])
 
@@ -416,7 +416,7 @@ class BlockCall(NamedTuple):
 
 
 def make_block_call(plan: ElementwisePlan) -> BlockCall:
-    """The function of blocks of a plan's operands: arrays of any broadcast shapes."""
+    """Return the function of blocks of a plan's operands: arrays of any broadcast shapes."""
     vector = Layout.row_major((1,))
     shrunk = replace(
         plan,
@@ -497,7 +497,7 @@ Region = tuple[slice, ...]
 
 
 def _compile_flat_run(spec: TensorSpec, call: Call, read: Reader) -> Run:
-    """`call` on what `read` makes of the operands: the slots of their blocks, or numbers."""
+    """Return `call` on what `read` makes of the operands: the slots of their blocks, or numbers."""
     layout, dtype = spec.layout, spec.dtype
     whole = Layout(layout.padded_shape, layout.strides)
     strides = byte_strides(whole, dtype.itemsize)
@@ -561,6 +561,6 @@ def _compile_tiled_run(plan: ElementwisePlan, fix: Fix | None) -> Write:
 
 
 def _slot_vector_spec(operand: Any) -> TensorSpec:
-    """All slots of a tiled tensor as a vector."""
+    """Return all slots of a tiled tensor as a vector."""
     layout = Layout.row_major((operand.layout.required_size,))
     return TensorSpec(operand.dtype, layout, operand.device)

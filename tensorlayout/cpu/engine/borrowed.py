@@ -23,7 +23,7 @@ class _PinnedMemory(tuple[Any, ...]):
 
 
 def pin_array(array: Array) -> Array:
-    """The memory of an array of NumPy's in an array of our own.
+    """Return the memory of an array of NumPy's in an array of our own.
 
     No shape or dtype that the other is given changes it; NumPy refuses to resize the other, or a
     buffer below it, meanwhile. ValueError for a buffer that is closed or released.
@@ -72,7 +72,7 @@ _flags_of = np.ndarray.flags.__get__
 
 
 def as_base_ndarray(array: Array) -> Array:
-    """`array` without what a subclass makes of its attributes and methods."""
+    """Return `array` without what a subclass makes of its attributes and methods."""
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 

@@ -68,7 +68,7 @@ def plain_scalar_range(dtype: DType, kind: type) -> tuple[float, float]:
 
 
 def make_scalar_reader(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
-    """`scalar_in` for scalars of one kind, those in the `plain_range` by a shorter way."""
+    """Return `scalar_in` for scalars of one kind, those in the `plain_range` by a shorter way."""
     (least, most), make = plain_scalar_range(dtype, kind), dtype.type
     if least > most:
         return functools.partial(scalar_as_array, name, dtype)
@@ -107,7 +107,7 @@ WHOLE = 2**53  # float64 holds all integers up to here
 
 
 def int_to_odd_float(number: int) -> float:
-    """An integer for narrower floats: to odd where 53 bits do not hold it, see `rounded`."""
+    """Return an integer for narrower floats: to odd where 53 bits do not hold it, see `rounded`."""
     excess = max(0, number.bit_length() - 53)
     significand = abs(number) >> excess
     significand |= significand << excess != abs(number)
@@ -260,7 +260,7 @@ def _is_in_integer_range(source: Array, limits: Any) -> bool:
 
 @functools.cache
 def narrow_values_table(dtype: DType) -> Array:
-    """The value of each content of a byte in a narrow type: float32, int8 or uint8."""
+    """Return the value of each content of a byte in a narrow type: float32, int8 or uint8."""
     octets = np.arange(256, dtype=np.uint8) & _used_bits_mask(dtype)
     values: Array = octets.view(dtype).astype(dtypes.widened_dtype(dtype))
     if np.count_nonzero(np.isnan(values)) == 1:  # which has no sign
@@ -273,7 +273,7 @@ def _used_bits_mask(dtype: DType) -> np.uint8:
 
 
 def decode_narrow(source: Array) -> Array:
-    """The values of an array of a narrow type, exactly."""
+    """Return the values of an array of a narrow type, exactly."""
     return narrow_values_table(source.dtype).take(source.view(np.uint8), mode="clip")
 
 
@@ -287,7 +287,7 @@ def _wrap_to_narrow_integers(integers: Array, dtype: DType, *, saturate: bool) -
 
 
 def encode_narrow(singles: Array, dtype: DType, *, saturate: bool) -> Array:
-    """Numbers of float32, rounded to odd, as bytes of a narrow type."""
+    """Return numbers of float32, rounded to odd, as bytes of a narrow type."""
     bits = singles.view(np.uint32)
     halves = (bits >> 16).astype(np.uint16)
     halves |= (bits & 0xFFFF) != 0
@@ -296,7 +296,7 @@ def encode_narrow(singles: Array, dtype: DType, *, saturate: bool) -> Array:
 
 @functools.cache
 def _float32_to_narrow_table(dtype: DType, saturate: bool) -> Array:
-    """The byte of a narrow type for each upper half of a float32 that is rounded to odd.
+    """Return the byte of a narrow type for each upper half of a float32 that is rounded to odd.
 
     As ml_dtypes rounds, but for NaN in types without one, and near 2**-127 in float8_e8m0fnu.
     """

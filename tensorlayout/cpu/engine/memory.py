@@ -41,7 +41,7 @@ def call_quietly(function: Any, *args: Any, **named: Any) -> Any:
 
 
 def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
-    """The strides in **bytes**; those of dimensions of size 0 and 1 are kept small."""
+    """Return the strides in **bytes**; those of dimensions of size 0 and 1 are kept small."""
     pairs = zip(layout.shape, layout.strides, strict=True)
     return tuple(s * itemsize if n > 1 else itemsize for n, s in pairs)
 
@@ -98,7 +98,7 @@ def allocate_aligned_bytes(count: int, alignment: int = ALIGNMENT, *, zeros: boo
 
 
 def take_buffer(buffers: list[Array], count: int) -> Array:
-    """A buffer of at least so many bytes, aligned: one of those not in use, or a new one."""
+    """Return a buffer of at least so many bytes, aligned: one of those not in use, or a new one."""
     # Not one for each thread: a finalizer may start another call in the middle of ours.
     with contextlib.suppress(IndexError):
         buffer = buffers.pop()
@@ -130,7 +130,7 @@ def make_array_allocator(
 
 
 def storage_and_slot(tensor: Tensor) -> Home:
-    """The storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
+    """Return the storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
     home = tensor.home
     if home is None:  # kept: the next view finds it
         memory = tensor.memory
@@ -150,7 +150,7 @@ def padded_slots(operand: Tensor) -> Array:
 
 
 def storage_bytes(tensor: Tensor) -> Array:
-    """The storage of a tensor as an array of bytes."""
+    """Return the storage of a tensor as an array of bytes."""
     storage: Array = storage_and_slot(tensor)[0]
     plain = storage.ndim == 1 and storage.dtype == np.uint8
     return storage if plain else storage.reshape(-1).view(np.uint8)
@@ -175,7 +175,7 @@ def read_bytes(tensor: Tensor) -> Array:
 
 
 def tensor_over_bytes(octets: Array, spec: TensorSpec) -> Tensor:
-    """A tensor over bytes of its own, as many as its layout requires."""
+    """Return a tensor over bytes of its own, as many as its layout requires."""
     return Tensor._from_memory(array_of_layout(octets, spec.dtype, spec.layout), spec, (octets, 0))
 
 
@@ -197,7 +197,7 @@ def unpack_then_repack(octets: Array, layout: Layout) -> Iterator[Array]:
 
 
 def read_packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Array:
-    """A few elements of a tensor packed below a byte, by their indices."""
+    """Return a few elements of a tensor packed below a byte, by their indices."""
     layout, octets = tensor.spec.layout, tensor.memory
     bits, numbers = layout.slot_bits, []
     assert bits is not None
@@ -303,7 +303,7 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
 
 
 def _allocate_tensor(spec: TensorSpec) -> Tensor:
-    """A new tensor of any layout, empty or too large ones too."""
+    """Return a new tensor of any layout, empty or too large ones too."""
     layout = spec.layout
     slots = math.prod([n or 1 for n in layout.padded_shape])  # sizes of 0 count as 1 for NumPy
     if max(slots, layout.required_size) * spec.dtype.itemsize > sys.maxsize:

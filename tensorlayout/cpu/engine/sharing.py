@@ -44,7 +44,7 @@ _PIECE = 512 << 10
 
 
 def axis_slices(size: int, extent: int) -> tuple[slice, ...]:
-    """An axis in pieces of `extent`, the last of what is left."""
+    """Return an axis in pieces of `extent`, the last of what is left."""
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
@@ -94,7 +94,7 @@ def is_large_call(nbytes: int) -> bool:
 
 
 def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) -> Call:
-    """`call`, its result of this layout made by several threads where that pays; or itself.
+    """Return `call`, its result of this layout made by several threads where that pays; or itself.
 
     `nbytes`: read and written. `exact`: whether an element has the same bits wherever it is.
     """
@@ -123,7 +123,7 @@ def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exa
 
 
 def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
-    """`run` in one thread at first, and in several if that takes long."""
+    """Return `run` in one thread at first, and in several if that takes long."""
     seconds: list[float] = []
 
     def call(arrays: Sequence[Array], out: Array) -> None:

@@ -99,7 +99,7 @@ def set_num_threads(count: SupportsIndex | None) -> None:
 
 
 def available_threads() -> int:
-    """`get_num_threads`, whatever limit is set now: for plans, which are kept."""
+    """Return `get_num_threads`, whatever limit is set now: for plans, which are kept."""
     if _forced:
         return _forced
     if hasattr(os, "process_cpu_count"):  # Python 3.13
@@ -174,7 +174,7 @@ class _SharedCall:
         self.allowed_processors, self.caller_processor = _allowed_processors(), _current_processor()
 
     def take_pieces(self) -> Iterator[Any]:
-        """The pieces that one thread gets."""
+        """Return the pieces that one thread gets."""
         todo = self.pending_pieces
         while todo:
             try:
@@ -267,12 +267,12 @@ def _move_helper_off_caller(call: _SharedCall, processors: set[int]) -> set[int]
 
 
 def _allowed_processors() -> set[int]:
-    """The processors that this thread may run on now; none where nobody tells."""
+    """Return the processors that this thread may run on now; none where nobody tells."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 def _current_processor() -> int:
-    """The number of the processor that this thread runs on, or -1 where nobody tells."""
+    """Return the number of the processor that this thread runs on, or -1 where nobody tells."""
     return -1
 
 

@@ -107,7 +107,7 @@ def _has_zero(x: Array) -> bool:
 
 
 def _compile_storage_walk(plan: ReducePlan, work: Work) -> Write:
-    """`work` in storage order, then one rounding to the planned dtype."""
+    """Return `work` in storage order, then one rounding to the planned dtype."""
     view, axes, result_sizes = make_storage_walk(plan.source.layout, plan.dims)
     copy, dtype = quiet.copy, plan.result.dtype
     order, bfloat16 = plan.result.layout.minor_to_major[::-1], dtypes.is_bfloat16(dtype)
@@ -158,7 +158,7 @@ def _sum_function(source: DType, result: DType) -> Work:
 
 
 def _narrow_sum_dtype(dtype: DType) -> DType | None:
-    """The dtype in which short runs are added up; None for wide floats."""
+    """Return the dtype in which short runs are added up; None for wide floats."""
     if dtype.kind == "c":
         return dtype if dtype.itemsize == 8 else None
     return dtypes.float32 if dtype.itemsize <= 4 else None
@@ -170,7 +170,7 @@ def _reduced_count(plan: ReducePlan) -> np.float64:
 
 
 def _mean_function(plan: ReducePlan) -> Work:
-    """The sum divided by the count; NaN of nothing."""
+    """Return the sum divided by the count; NaN of nothing."""
     total, count = _sum_function(plan.source.dtype, plan.result.dtype), _reduced_count(plan)
 
     def work(x: Array, axes: Sequence[int]) -> Array:
@@ -195,7 +195,7 @@ _FEW = 64
 
 
 def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
-    """The mean squared distance from the mean, its divisor reduced by `correction`.
+    """Return the mean squared distance from the mean, its divisor reduced by `correction`.
 
     Float32 and narrower in float32; where squares overflow or vanish, or a mean is far greater
     than the distances from it, all of it again in float64.
@@ -282,7 +282,7 @@ def _logical_fold(dtype: DType, ufunc: Any) -> Work:
 
 
 def _magnitude_bits(x: Array) -> Array:
-    """Integers that are 0 where a 16-bit float is: its bits without the sign."""
+    """Return integers that are 0 where a 16-bit float is: its bits without the sign."""
     return np.left_shift(x.view(np.uint16), np.uint16(1))
 
 
@@ -511,7 +511,7 @@ def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) 
 def _slice_extremes_function(
     layout: Layout, dim: int, dtype: DType, ufunc: Any
 ) -> Callable[[Array], Array]:
-    """The extreme of each slice along the first dimension of what is left from `dim` on."""
+    """Return the extreme of each slice along the first dimension of what is left from `dim` on."""
     rest = layout.slice((0,) * dim)
     assert rest is not None, "strided layouts have every slice"
     walk = make_storage_walk(rest, range(1, rest.ndim))

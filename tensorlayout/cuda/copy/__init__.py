@@ -62,7 +62,7 @@ FILE, BOUNDED_FILE = "copy/copy.cu", "copy/tiled.cu"
 
 
 def compile_copy(plan: CopyPlan) -> Write:
-    """The function of the result and the source; padding is written in the same launch."""
+    """Return the function of the result and the source; padding is written in the same launch."""
     source, spec = plan.source, plan.result
     if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
@@ -113,7 +113,7 @@ def compile_assign(plan: AssignPlan) -> Write:
 
 
 def compile_transfer(plan: TransferPlan) -> Write:
-    """The bytes of a tensor of another device, copied there or by way of the host."""
+    """Return the bytes of a tensor of another device, copied there or by way of the host."""
     device = plan.source.device
     if device.kind != plan.result.device.kind:
         read = backend_of(device).read_bytes
@@ -215,7 +215,7 @@ def plan_copy(
     alignments: tuple[int, int] = (SECTOR, SECTOR),
     padding: bytes | None = None,
 ) -> Launches:
-    """The cheapest way to copy all elements between two layouts of one shape.
+    """Return the cheapest way to copy all elements between two layouts of one shape.
 
     Both have their lowest slots at 0; no two elements of the destination share a slot, and the
     memories do not overlap. Tiles of the two divide each other: see `between`. `alignments` are
@@ -319,7 +319,7 @@ def _cheapest_launch(
 
 
 def _repeated_loop(loop: TiledLoop) -> TiledLoop | None:
-    """The loop with 16-byte elements of the destination, each of one element of the source.
+    """Return the loop with 16-byte elements of the destination, each of one element of the source.
 
     None where the source does not stand still along the destination's run.
     """

@@ -61,7 +61,7 @@ def plan_pack(
     padding: bytes | None,
     owns_all_bytes: bool,
 ) -> Launches | None:
-    """One launch into a packed layout that covers its block, padding and all.
+    """Return one launch into a packed layout that covers its block, padding and all.
 
     None where no walk over its slots finds the elements of the source.
     """
@@ -320,7 +320,7 @@ def plan_packed_fill(
 
 
 def plan_unpack_block(layout: Layout, alignment: int) -> Launches:
-    """All slots of a packed layout to new memory of a byte each."""
+    """Plan to unpack all slots of a packed layout to new memory, one byte for each."""
     octets = Layout((layout.required_size,))
     launches = plan_unpack(
         octets, octets.with_slot_bits(layout.slot_bits), (SECTOR, alignment), None
@@ -330,7 +330,7 @@ def plan_unpack_block(layout: Layout, alignment: int) -> Launches:
 
 
 def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Launches:
-    """The way back."""
+    """Plan to pack slots, the inverse of `plan_unpack_block`."""
     octets = Layout((layout.required_size,))
     slots = octets.with_slot_bits(layout.slot_bits)
     launches = plan_pack(slots, octets, (alignment, SECTOR), None, owns_all_bytes)
@@ -339,5 +339,5 @@ def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Lau
 
 
 def unpacked_spec(spec: TensorSpec) -> TensorSpec:
-    """The tensor with a byte for each slot."""
+    """Return the tensor with a byte for each slot."""
     return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)

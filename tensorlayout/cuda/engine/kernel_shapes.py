@@ -48,7 +48,7 @@ _Declared = tuple[str, str, str, list[str]]
 
 
 def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
-    """All kernels of a file in all their shapes; `types` and `operation` as of `Kernel`."""
+    """Return all kernels of a file in all their shapes; `types` and `operation` as of `Kernel`."""
     return tuple(
         Kernel(file, name, types, shape, operation)
         for name in _declared_kernels(file)
@@ -59,7 +59,7 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
 def kernel_with_shape(
     file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any
 ) -> Kernel:
-    """One kernel; `shape` has the values of its macros. ValueError for what is not declared.
+    """Return one kernel; `shape` has the values of its macros. ValueError for what is not declared.
 
     A RANK without a kernel of its own gets that of any rank, 0.
 
@@ -78,13 +78,13 @@ def kernel_with_shape(
 
 
 def parameter_struct(kernel: Kernel, **constants: int) -> Any:
-    """The ctypes structure that a kernel takes; `constants` as of `struct`."""
+    """Return the ctypes structure that a kernel takes; `constants` as of `struct`."""
     _, text, *_ = _declared_kernels(kernel.file)[kernel.name]
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
 def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
-    """The structure with these members: a ``Walk`` as its axes, or what fills a member."""
+    """Return the structure with these members: a ``Walk`` as its axes, or what fills a member."""
     structure = parameter_struct(kernel)()
     for name, value in members.items():
         if isinstance(value, Sequence) and hasattr(member := getattr(structure, name), "stride"):
@@ -120,7 +120,7 @@ def simulator_source(file: str, types: Types, index: str) -> str:
 
 @functools.cache
 def _declared_kernels(file: str) -> dict[str, _Declared]:
-    """The kernels by their names; none where a file declares no shapes."""
+    """Return the kernels by their names; none where a file declares no shapes."""
     kernels: dict[str, _Declared] = {}
     shapes: list[str] = []
     for lines, macro, name, parameters, text in _KERNEL.findall(read_without_comments(file)):
@@ -134,7 +134,7 @@ def _declared_kernels(file: str) -> dict[str, _Declared]:
 def _shapes_of_kernel(
     file: str, name: str, types: Types
 ) -> dict[frozenset[tuple[str, str]], Shape]:
-    """The shapes of a kernel in the order of the file, each by what is in it."""
+    """Return the shapes of a kernel in the order of the file, each by what is in it."""
     declared = _declared_kernels(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")

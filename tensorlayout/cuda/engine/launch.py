@@ -1,15 +1,15 @@
 """Kernel launches: planned once in integers, bound to a device, and called with addresses.
 
-1. A family such as ``cuda/copy`` plans a `Launch`: the kernel, the number of blocks, and the bytes of
-   the kernel's one struct, with zeros in place of pointers and scalars.
+1. A family such as ``cuda/copy`` plans a `Launch`: the kernel, the number of blocks, and the bytes
+   of the kernel's one struct, with zeros in place of pointers and scalars.
 2. `bind_launches` loads the kernel on a device and prepares all that does not depend on a call.
 3. A call copies the struct, writes addresses and scalars into it, and launches.
 
-Example: a copy of ``x[1:]``, float32, into a new tensor. The struct begins with the pointers `to` and
-`from`, so memory 0 is the destination and memory 1 is `x`. `firsts` is (0, 4): the first element read
-is 4 bytes behind the lowest slot of `x`. A call with the addresses 0x1000 and 0x2000 writes 0x1000
-and 0x2004. Accesses of 16 bytes need aligned addresses, so `make_writer` keeps one bound launch for
-each combination of the operands' alignments.
+Example: a copy of ``x[1:]``, float32, into a new tensor. The struct begins with the pointers `to`
+and `from`, so memory 0 is the destination and memory 1 is `x`. `firsts` is (0, 4): the first
+element read is 4 bytes behind the lowest slot of `x`. A call with the addresses 0x1000 and 0x2000
+writes 0x1000 and 0x2004. Accesses of 16 bytes need aligned addresses, so `make_writer` keeps one
+bound launch for each combination of the operands' alignments.
 """
 
 from __future__ import annotations

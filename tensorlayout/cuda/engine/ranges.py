@@ -34,7 +34,7 @@ _lock = fork_safe_lock()
 
 @contextmanager
 def garbage_collection_disabled() -> Iterator[None]:
-    """No garbage is collected: finalizers would come in the midst of what is done here."""
+    """Return no garbage is collected: finalizers would come in the midst of what is done here."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -84,7 +84,7 @@ class LiveRanges:
             return self._table, len(self._table) // 3
 
     def total_bytes(self) -> int:
-        """The bytes of all ranges."""
+        """Return the bytes of all ranges."""
         table, _ = self.sorted_table()
         return sum(table[1::3])
 
@@ -127,7 +127,7 @@ class LiveRanges:
             self._table = None
 
     def _merge_overlapping(self) -> list[tuple[int, int, int]]:
-        """The ranges with those that overlap in one."""
+        """Return the ranges with those that overlap in one."""
         merged: list[tuple[int, int, int]] = []
         for begin, nbytes, written in self._live:
             first, size, before = merged[-1] if merged else (0, 0, 0)

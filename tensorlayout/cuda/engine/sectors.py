@@ -13,7 +13,7 @@ _WARPS = 64
 
 
 def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = False) -> float:
-    """Bytes of the sectors that warps touch in one memory, over the bytes that they ask for.
+    """Return bytes of the sectors that warps touch in one memory, over the bytes that they ask for.
 
     Each thread has a pack of elements. Threads in masked tails ask for nothing, but where padding
     is `written`. A walk along 4-byte elements that lie 8 elements apart takes a sector for each:

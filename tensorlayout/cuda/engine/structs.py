@@ -192,7 +192,7 @@ _Divisor64 = struct_type("include/indexing.cuh", "Divisor<int64_t>")
 
 
 def divisor32_struct(number: int) -> Any:
-    """The constants of ``n / number`` for n below 2**31; 1 <= number < 2**31.
+    """Return the constants of ``n / number`` for n below 2**31; 1 <= number < 2**31.
 
     >>> divisor = divisor32_struct(7)
     >>> ((100 * divisor.magic >> 32) + 100) >> divisor.shift

@@ -78,7 +78,7 @@ def plan_block_fill(layout: Layout, itemsize: int, alignment: int, padding: byte
 
 
 def bind_fill_value(fill: Launches, value: bytes) -> Launches:
-    """A fill whose value is known, and no scalar of a call."""
+    """Return a fill whose value is known, and no scalar of a call."""
     return replace(
         fill,
         launches=tuple([e.with_constant_scalars(repeat_to_16_bytes(value)) for e in fill.launches]),
@@ -141,7 +141,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
 
 
 def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
-    """The launch; memory is aligned to its elements."""
+    """Return the launch; memory is aligned to its elements."""
     loop = loop.with_widest_elements(WIDEST)
     if not (loop.is_contiguous and len(loop.axes) == 1):
         return _strided_fill_launch(loop, loop.count, padding_write)
@@ -232,7 +232,7 @@ PaddingWrite = tuple[PaddingRegions | None, bytes]
 
 
 def padding_regions(layout: Layout) -> PaddingRegions:
-    """The padding that a layout owns; its lowest slot is 0, and slots run upwards.
+    """Return the padding that a layout owns; its lowest slot is 0, and slots run upwards.
 
     Dimensions in the order of memory make a packed block of padded sizes. Behind the elements of a
     dimension, all that follows in the block up to the next index of the dimension before is a run.
@@ -253,7 +253,7 @@ def padding_regions(layout: Layout) -> PaddingRegions:
 
 
 def pattern_bits(value: bytes) -> tuple[int, int]:
-    """The pattern of an element as two 64-bit numbers; of none: zeros."""
+    """Return the pattern of an element as two 64-bit numbers; of none: zeros."""
     repeated = repeat_to_16_bytes(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
@@ -261,7 +261,7 @@ def pattern_bits(value: bytes) -> tuple[int, int]:
 def padding_struct_and_blocks(
     padding_write: PaddingWrite, first_block: int, alignment: int
 ) -> tuple[Any, int]:
-    """The struct, and how many blocks follow `first_block`.
+    """Return the struct, and how many blocks follow `first_block`.
 
     `alignment`: the power of two that divides the address of the first slot. Elements are written
     as many at a time as it allows, and where runs begin and end.

@@ -65,7 +65,7 @@ def accepts_tiles(plan: CreatePlan) -> bool:
 
 
 def _encode_scalar(operation_name: str, dtype: DType, value: Any) -> bytes:
-    """The octets of a number, or of an array of the dtype and of rank 0."""
+    """Return the octets of a number, or of an array of the dtype and of rank 0."""
     if type(value) in SCALARS:
         return scalar_bytes(operation_name, value, dtype)
     return np.asarray(value, dtype).tobytes()
@@ -144,7 +144,7 @@ def compile_linspace(spec: TensorSpec) -> Write:
 
 
 def compile_frequencies(spec: TensorSpec) -> Write:
-    """Numbers over ``size * spacing``; `negative`: those of the latter half."""
+    """Return numbers over ``size * spacing``; `negative`: those of the latter half."""
     count = spec.layout.size
 
     def pack_scalars(size: int, spacing: float, negative: bool) -> bytes:
@@ -158,7 +158,7 @@ def compile_frequencies(spec: TensorSpec) -> Write:
 
 
 def _sequence_writer(spec: TensorSpec, kind: str, pack_scalars: Callable[..., bytes]) -> Write:
-    """`spec` always is row-major, of rank 1, and of memory of its own."""
+    """Return `spec` always is row-major, of rank 1, and of memory of its own."""
     launch = plan_sequence(spec.dtype, spec.layout.size, kind)
     return make_writer(spec.device.number, lambda alignments: launch, 1, pack_scalars)
 
@@ -204,7 +204,7 @@ def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def plan_row_major_arange(result: TensorSpec) -> Launch | None:
-    """The launch, for the address of the result; 64 bits each of start and step follow."""
+    """Return the launch, for the address of the result; 64 bits each of start and step follow."""
     layout, dtype = result.layout, result.dtype
     if not layout.size:
         return None

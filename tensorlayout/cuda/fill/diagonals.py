@@ -85,7 +85,7 @@ def plan_diagonal_band(
 def _loop_with_distances(
     layouts: tuple[Layout, ...], itemsize: int, alignments: tuple[int, ...]
 ) -> Loop:
-    """The loop over memories, and column - row + rows - 1 as entries of a table."""
+    """Return the loop over memories, and column - row + rows - 1 as entries of a table."""
     shape = layouts[0].shape
     strides = (*[0] * (len(shape) - 2), -1, 1)
     distances = Layout(shape, strides, offset=max(shape[-2] - 1, 0))
@@ -164,7 +164,7 @@ def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
 
 
 def compile_triangle(plan: TrianglePlan) -> Write:
-    """The function of the result, a tensor, and the number of the diagonal."""
+    """Return the function of the result, a tensor, and the number of the diagonal."""
 
     def band_scalars(k: int) -> BandScalars:
         far = 2**62  # a bound that no distance reaches
@@ -177,7 +177,7 @@ def compile_triangle(plan: TrianglePlan) -> Write:
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
-    """The function of the result, the others, if there are any, and the value."""
+    """Return the function of the result, the others, if there are any, and the value."""
     source = None if plan.others is None else plan.others.layout
 
     def band_scalars(value: Any) -> BandScalars:
@@ -194,7 +194,7 @@ def _make_band_writer(
     band_scalars: Callable[[Any], BandScalars],
     padding: bytes | None = None,
 ) -> Write:
-    """The function of the result, the source, if there is any, and what says the `band`."""
+    """Return the function of the result, the source, if there is any, and what says the `band`."""
     first = 0  # the distance of the element that a kernel begins with
     if spec.layout.size:
         first = _loop_with_distances((spec.layout,), 1, (1,)).firsts[1] - (

@@ -89,7 +89,7 @@ _EMPTY_RESULTS = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan,
 
 
 def compile_reduce(plan: ReducePlan) -> Write:
-    """One launch or two, after a conversion where elements become another kind of number."""
+    """Return one launch or two, after a conversion where elements become another kind of number."""
     function, spec = plan.operation.function, plan.result
     if plan.source.layout.size == 0:
         value = _EMPTY_RESULTS.get(function, 0)
@@ -136,7 +136,7 @@ def _is_narrow_float(dtype: DType) -> bool:
 
 
 def words_per_state(functor: str, dtype: DType) -> int:
-    """The words of 8 bytes that a state has."""
+    """Return the words of 8 bytes that a state has."""
     if functor == "variance":
         return 3
     if functor.startswith("first_"):
@@ -212,7 +212,7 @@ def plan_reduce(
 
 
 def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
-    """Rows of a chunk, and how many chunks."""
+    """Return rows of a chunk, and how many chunks."""
     count, batch = box.row_count, box.size_y * ROWS
     if box.name == "reduce_tiles":
         return count, 1
@@ -299,7 +299,7 @@ QUANTILE_FILE = "reduce/quantile.cu"
 
 
 def _compile_quantiles(plan: ReducePlan) -> Write:
-    """The quantiles of the source, whose first dimension repeats it for each fraction."""
+    """Return the quantiles of the source, whose first dimension repeats it for each fraction."""
     first, spec = plan.source.layout.slice((0,)), plan.result
     assert first is not None, "a dimension that repeats the others has no tiles"
     source = TensorSpec(plan.source.dtype, first, plan.source.device)

@@ -142,7 +142,7 @@ def _has_pack_strides(axes: Sequence[Axis], pack: int) -> bool:
 def choose_thread_box(
     reduction_axes: ReductionAxes, itemsize: int, alignment: int, state_registers: int
 ) -> ThreadBox:
-    """The box of threads for these axes.
+    """Return the box of threads for these axes.
 
     `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
     column takes.
@@ -171,7 +171,7 @@ def _row_thread_box(
     itemsize: int,
     alignment: int,
 ) -> ThreadBox:
-    """Elements along the fastest dimension are of one result."""
+    """Return the box if elements along the fastest dimension belong to one result."""
     length = WIDEST // itemsize
     if not rows or rows[-1].strides[SOURCE] != 1:
         length = 1

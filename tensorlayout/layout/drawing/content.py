@@ -101,7 +101,7 @@ class Content:
         return number
 
     def _strip_cells(self) -> Iterator[Cell | None]:
-        """The slots from the lowest on."""
+        """Return the slots from the lowest on."""
         low, end = self.layout.lowest, self.layout.required_size
         for relative_slot in _indices_to_show(end - low, FIRST_SLOTS, LAST_SLOTS):
             if relative_slot is None:
@@ -128,7 +128,7 @@ class Content:
         return self.found[slot]
 
     def _run_limited_search(self, search: Iterable[Index]) -> list[Index]:
-        """The results of a search; none where it takes too long."""
+        """Return the results of a search; none where it takes too long."""
         try:
             return [*search]
         except ValueError:  # strides that no chain of views makes
@@ -176,7 +176,7 @@ _FLAGS = (
 
 
 def layout_properties_text(layout: Placement) -> str:
-    """The kinds of layout that a layout is."""
+    """Return the kinds of layout that a layout is."""
     words = ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
     if layout.slot_bits is None:
         return words
@@ -184,12 +184,12 @@ def layout_properties_text(layout: Placement) -> str:
 
 
 def format_count(number: int, unit: str) -> str:
-    """A number and its unit, such as 2 slots."""
+    """Return a number and its unit, such as 2 slots."""
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
 def describe_axes(layout: Placement) -> Iterator[str]:
-    """The dimensions along columns, rows and panels, and their strides."""
+    """Return the dimensions along columns, rows and panels, and their strides."""
     rank = layout.ndim
     for d in range(max(0, rank - MOST_DIMS), rank):
         name = ("columns", "rows")[rank - 1 - d] if rank - d <= 2 else "panels"
@@ -225,7 +225,7 @@ def describe_padding(layout: Placement) -> str:
 
 
 def format_slot_grid(layout: Placement, width: int) -> list[str]:
-    """The slot at each index of a matrix, under a line of words, in lines of `width`."""
+    """Return the slot at each index of a matrix, under a line of words, in lines of `width`."""
     room = len(str(max(layout.required_size - 1, 0))) + layout.is_overlapping + 1
     head = len(str(layout.padded_shape[0])) + 1
     content = Content(layout, max(2, (width - head - 2) // room))

@@ -59,7 +59,7 @@ class Drawing:
         return "\n".join([*_svg_lines(self._picture), ""])
 
     def png(self, scale: float = 2) -> bytes:
-        """The bytes of a PNG file in light colours, `scale` pixels a unit.
+        """Return the bytes of a PNG file in light colours, `scale` pixels a unit.
 
         ModuleNotFoundError without Pillow, which ``pip install 'tensorlayout[demo]'`` brings.
         """
@@ -171,7 +171,7 @@ def _text_svg(text: Text, kind: str) -> str:
 
 
 def _format_number(number: float) -> str:
-    """A coordinate, to a tenth."""
+    """Return a coordinate, to a tenth."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -242,7 +242,7 @@ _SUMMARY_STYLE = (
 
 
 def summary_html(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
-    """A table of facts over the picture of a layout."""
+    """Return a table of facts over the picture of a layout."""
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>'
         for name, value in facts
@@ -254,7 +254,7 @@ def summary_html(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
 
 
 def layout_facts(layout: Placement) -> list[tuple[str, str]]:
-    """A layout in numbers and words."""
+    """Return a layout in numbers and words."""
     return [
         ("layout", truncate(layout)),
         ("in words", content.layout_properties_text(layout)),
@@ -263,7 +263,7 @@ def layout_facts(layout: Placement) -> list[tuple[str, str]]:
 
 
 def describe_bytes(layout: Placement, itemsize: int) -> str:
-    """The **bytes** of elements, and of the slots from the lowest on that are none."""
+    """Return the **bytes** of elements, and of the slots from the lowest on that are none."""
     room = layout._slots_to_bytes(layout.required_size - layout.lowest, itemsize)
     elements = layout._slots_to_bytes(layout.size, itemsize)
     own = f"{elements} of elements"
@@ -278,7 +278,7 @@ def describe_bytes(layout: Placement, itemsize: int) -> str:
 
 
 def layout_summary_html(layout: Placement) -> str:
-    """The summary of a layout without a tensor."""
+    """Return the summary of a layout without a tensor."""
     size = content.format_count(layout.size, "element")
     slots = f"{content.format_count(layout.required_size, 'slot')} from slot 0 on"
     if layout.slot_bits is not None:

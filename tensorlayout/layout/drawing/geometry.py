@@ -229,7 +229,7 @@ class Picture:
 
 
 def _index_text(cell: Cell) -> str:
-    """The index of an element, its numbers alone."""
+    """Return the index of an element, its numbers alone."""
     if cell.at is None:
         return ""
     name = ",".join(map(str, cell.at)) or "()"

@@ -82,7 +82,7 @@ class TileProblem:
         pack: int,
         followers: tuple[int, ...] = (),
     ) -> TileProblem:
-        """The problem of all axes of a loop."""
+        """Return the problem of all axes of a loop."""
         alignments = []
         for first, alignment, width, strides in zip(
             loop.firsts, loop.alignments, loop.widths, loop.strides, strict=True
@@ -94,12 +94,12 @@ class TileProblem:
         return cls(*memories, pack, *tails, followers)
 
     def access_bytes(self, memory: int) -> int:
-        """Bytes of an access, if rows allow it."""
+        """Return bytes of an access, if rows allow it."""
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)
 
     def tile_width(self, memory: int) -> int:
-        """Bytes of an element in the memory's tile."""
+        """Return bytes of an element in the memory's tile."""
         return self.widths[WRITE if self.across else memory]
 
     @property
@@ -109,7 +109,7 @@ class TileProblem:
 
 
 def round_up_to_multiple(number: int, step: int) -> int:
-    """The least multiple of `step` that is not below a number."""
+    """Return the least multiple of `step` that is not below a number."""
     return -(-number // step) * step
 
 

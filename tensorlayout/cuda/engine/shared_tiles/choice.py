@@ -32,7 +32,7 @@ _GOOD = 0.2
 
 
 def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
-    """The box of a loop over a destination and a source: of squares, where all is aligned.
+    """Return the box of a loop over a destination and a source: of squares, where all is aligned.
 
     None where none fits, where more axes are left outside of it than kernels walk, or of a source
     that stands still.
@@ -52,7 +52,7 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
 
 
 def _word_problem(loop: Loop, pack: int) -> TileProblem | None:
-    """The problem over words of the destination."""
+    """Return the problem over words of the destination."""
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]
@@ -129,7 +129,7 @@ class _TileRuns:
         self.longest = [max(1, _FAR // (2 * other_step)) for other_step in furthest]
 
     def make_tile(self, eighths: int) -> SharedTile:
-        """The box with so many eighths of the usual bytes."""
+        """Return the box with so many eighths of the usual bytes."""
         problem, widths = self.problem, self.problem.widths
         lines = {
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders

@@ -177,7 +177,7 @@ class SharedTile:
         return TileAccess(order, run, unit, lengths, grain)
 
     def _run_lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
-        """Elements of a run; and of one in the last box along its last axis.
+        """Return elements of a run; and of one in the last box along its last axis.
 
         If all axes of a bounded dimension are in the run, it is the slowest part of it, and it runs
         forwards, then the run ends where the dimension does.
@@ -234,7 +234,7 @@ class SharedTile:
         )
 
     def inner_run_elements(self, order: Sequence[int], run: int) -> int:
-        """Elements of a run along all its axes but the last."""
+        """Return elements of a run along all its axes but the last."""
         return prod([self.extents[k] for k in order[: run - 1]])
 
     def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
@@ -278,7 +278,7 @@ class SharedTile:
         return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
     def thread_bytes_per_byte(self) -> float:
-        """Bytes of threads per byte on all sides."""
+        """Return bytes of threads per byte on all sides."""
         memories = (WRITE, *self.problem.staged)
         widths = [self.problem.tile_width(memory) for memory in memories]
         costs = [self.side_cost(m) * width for m, width in zip(memories, widths, strict=True)]
@@ -286,7 +286,7 @@ class SharedTile:
         return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
 
     def side_cost(self, memory: int) -> float:
-        """Bytes that threads could move, and sectors begun by rows, per byte of the box."""
+        """Return bytes that threads could move, and sectors begun by rows, per byte of the box."""
         side, width = self.accesses[memory], self.problem.widths[memory]
         step = abs(self._tiled_axes[side.order[0]].strides[memory])
         if step != 1:
@@ -313,7 +313,7 @@ class SharedTile:
         }
 
     def _conflict_free_strides(self, memory: int, times: float) -> tuple[int, ...]:
-        """Strides in one tile: the first ones for which the first warps find no bank taken.
+        """Return strides in one tile: the first ones for which the first warps find no bank taken.
 
         Elements are left free behind the fastest axes of one of both sides.
         """
@@ -346,7 +346,7 @@ class SharedTile:
         return best
 
     def _padded_strides(self, order: Sequence[int], behind: int, spare: int) -> tuple[int, ...]:
-        """Strides in this order, with elements left free behind so many axes."""
+        """Return strides in this order, with elements left free behind so many axes."""
         pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
             if place == behind:
@@ -456,7 +456,7 @@ class SharedTile:
 
 
 def small_divisor_struct(number: int) -> Any:
-    """The constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
+    """Return the constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
 
     >>> 100 * small_divisor_struct(7).magic >> 32
     14
@@ -465,7 +465,7 @@ def small_divisor_struct(number: int) -> Any:
 
 
 def _padding_candidates(size: int, width: int) -> list[int]:
-    """Numbers of elements to leave free behind so many, the fewest first.
+    """Return numbers of elements to leave free behind so many, the fewest first.
 
     Rows then begin one bank apart, or as many banks as the lanes that share a row leave between.
     """

@@ -1,1 +1,1 @@
-"""What every plan on the CPU is built on: memory, threads, conversions."""
+"""Foundations of all plans on the CPU: memory, threads, conversions."""

@@ -3,7 +3,7 @@
 Figures in this folder were measured from 2026-11-21 to 2026-11-25 on a 2-core AMD EPYC (Zen 4) with
 NumPy 2.4.6, unless they say otherwise.
 
-It is below `exchange` and `functions`; plans import it by name when the CPU is first used.
+Below `exchange` and `functions`; plans import it by name when the CPU is first used.
 """
 
 from __future__ import annotations

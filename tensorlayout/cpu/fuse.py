@@ -66,7 +66,7 @@ _ALONE = Tuning(threads=1)  # for copies of blocks, which run inside our threads
 # Number of neighbouring lines read together from operands in another order.
 _LINES = 128
 
-# Shorter runs are buffered where that is cheap: NumPy takes 10 ns per run.
+# Operands with shorter runs are expanded if that is cheap: NumPy takes 10 ns per run.
 _RUN = 128
 
 
@@ -342,16 +342,15 @@ class _BlockLoop:
         self.strides = list(zip(*[axis.strides for axis in axes], strict=True))
         room = max(1, BLOCK // width, layout.size // _MOST)
         extents = _box_extents(sizes, [self.strides[i] for i in self.reordered_values], room)
-        self.boxes = list(
-            product(*map(axis_slices_of_several, sizes, extents))
-        )  # the largest first
+        # The first box is one of the largest.
+        self.boxes = list(product(*map(axis_slices_of_several, sizes, extents)))
         extents = _box_shape(self.boxes[0])
         split = [k for k, size in enumerate(sizes) if extents[k] != size]
         long = [
             i in self.reordered_values or not _has_short_runs(s, extents)
             for i, s in enumerate(self.strides)
         ]
-        # What is the same in each box, in short runs, is made long once.
+        # Arrays that are the same in every box, with short runs, are expanded once per call.
         same = [not any(strides[k] for k in split) for strides in self.strides[:-1]]
         self.widened_arrays = [i for i, item in enumerate(same) if item and not long[i]]
         self.has_long_runs = len(self.widened_arrays) == long.count(False)
@@ -362,13 +361,17 @@ class _BlockLoop:
             (self.strides[i], self.values[self.moving_values[i]].dtype.itemsize)
             for i in self.reordered_values
         ]
-        self.copiers = {  # what brings boxes of a shape in order
+        self.copiers = {  # by box shape: the copies of operands in another order
             shape: [choose_copy(shape, strides, *item, _ALONE).run for item in away]
             for shape, strides in row_major.items()
         }
 
     def _add_steps(self, plan: FusePlan, full: dict[int, Step]) -> None:
-        """Add these steps, by the numbers of their values, each with a buffer."""
+        """Assign a slot to the result of each step and append the steps' calls.
+
+        `full`: the steps whose results have the shape of the result, by value number. A buffer is
+        reused once no later step reads its value.
+        """
         out = place = len(self.moving_values)
         strides = self.strides[-1]
         forwards = self.has_long_runs and strides[-1] == 1 and min(strides) >= 0
@@ -385,6 +388,7 @@ class _BlockLoop:
                 tuple([self._operand_slot(plan, step, n, v) for n, v in enumerate(reads)])
             )
             apart = call.may_overwrite or not plan.destinations or all(v in full for v in reads)
+            # The last step writes to the result itself only if that gives the same bits.
             if i == len(full) - 1 and apart and (forwards or _has_exact_result(step)):
                 place = out
             else:

@@ -34,17 +34,17 @@ def compile_library_call(plan: LibraryPlan) -> Run:
     def call_numpy(*operands: Tensor) -> Any:
         arrays = [convert_unrepeated(x.memory, work) for x in operands]
         result = operation.call_library(np, function, *arrays, **options)
-        arrays_found = result if isinstance(result, tuple) else (result,)
+        arrays_out = result if isinstance(result, tuple) else (result,)
         tensors: list[Any]
         if specs is None:
             # Computed values get the operands' dtype; indices and counts keep their own.
-            kinds = [dtype if array.dtype == work else array.dtype for array in arrays_found]
+            kinds = [dtype if array.dtype == work else array.dtype for array in arrays_out]
             tensors = [
                 tensor_over_array(_as_row_major(a, k))
-                for a, k in zip(arrays_found, kinds, strict=True)
+                for a, k in zip(arrays_out, kinds, strict=True)
             ]
         else:
-            pairs = zip(arrays_found, specs, strict=True)
+            pairs = zip(arrays_out, specs, strict=True)
             tensors = [Tensor._from_memory(_as_row_major(array, s.dtype), s) for array, s in pairs]
         return tuple(tensors) if isinstance(result, tuple) else tensors[0]
 

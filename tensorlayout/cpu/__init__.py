@@ -1,9 +1,9 @@
-"""The CPU: plans carried out with NumPy.
+"""CPU backend: runs plans with NumPy.
 
 Figures in this folder were measured from 2026-11-21 to 2026-11-25 on a 2-core AMD EPYC (Zen 4) with
-NumPy 2.4.6, where they do not say otherwise.
+NumPy 2.4.6, unless they say otherwise.
 
-Below `exchange` and `functions`; plans import it by name, when the CPU is first used.
+Below `exchange` and `functions`; plans import it by name when the CPU is first used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tensorlayout.plan.fuse import FusePlan
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
-# What carries out a plan, by its kind: see `Plan.makes`. Families are imported at first use.
+# Compiler of each kind of plan (`Plan.kind`). Modules are imported at first use.
 PLAN_COMPILERS = {
     "assign": "copy.copy.compile_assign",
     "col2im": "image.compile_col2im",
@@ -65,7 +65,8 @@ PLAN_COMPILERS = {
     "view": "view.compile_view",
 }
 
-# What makes the result in memory of its own, where that is faster than to write into a new tensor.
+# Compilers of functions that allocate the result themselves, if that is faster than to write into
+# a new tensor.
 ALLOCATING_COMPILERS = {
     "copy": "copy.copy.compile_allocating",
     "create": "fill.compile_allocating",
@@ -79,12 +80,12 @@ ALLOCATING_COMPILERS = {
 
 
 def compile_plan(plan: Plan) -> Any:
-    """Return what carries out a plan, as its `makes` says."""
+    """Compile a plan to a function; its kind determines the arguments."""
     return _import_compiler(PLAN_COMPILERS[plan.kind])(plan)
 
 
 def compile_allocating(plan: Plan) -> Run | None:
-    """Return what makes the result of a plan in memory of its own, where that is faster."""
+    """Compile a plan to a function that allocates its result; None if that is not faster."""
     compiler_path = (
         ALLOCATING_COMPILERS.get(plan.kind)
         if not plan.destinations or plan.kind == "elementwise"
@@ -100,7 +101,7 @@ def _import_compiler(compiler_path: str) -> Any:
 
 
 def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
-    """Return whether a plan is carried out in its layouts, of which some have no strides."""
+    """Return whether the CPU can run a plan in its layouts, some of which have no strides."""
     if plan.kind in ANY_LAYOUT:
         return True
     if below_a_byte:
@@ -111,16 +112,16 @@ def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
 
 
 def overlap_test(plan: Any) -> OverlapTest | None:
-    """Return what tells the operands that a write disturbs before they are read, by addresses."""
+    """Return a test of whether writing the result may overwrite an operand before it is read."""
     if plan.kind == "elementwise" and is_one_ufunc(plan):
-        return None  # NumPy sees to it
+        return None  # ufuncs buffer operands that overlap the result
     if plan.partial:
         return lambda x, y: np.may_share_memory(x.memory, y.memory)
     return _overlap_at_other_elements if plan.in_place else None
 
 
 def _overlap_at_other_elements(x: Tensor, y: Tensor) -> bool:
-    """Return whether memory is shared, unless each element stands in its own place."""
+    """Return whether tensors share memory, except element for element at the same addresses."""
     if x is y or not np.may_share_memory(x.memory, y.memory):
         return False
     address = x.memory.__array_interface__["data"][0]

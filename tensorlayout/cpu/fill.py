@@ -1,4 +1,4 @@
-"""New tensors on the CPU of values that follow from numbers, or from where an element is."""
+"""Creation of tensors on the CPU: constants, ranges, identity matrices, triangles, one-hot."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from tensorlayout.plan import (
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Of triangles: a call for a line costs as much as this many elements.
+# For triangles: a call for a line costs as much as this many elements.
 _CALL = 1024
 
 
 def compile_allocating(plan: CreatePlan) -> Run | None:
-    """Return a row-major tensor of one value, or of some consecutive integers; else None."""
+    """Compile a row-major tensor of one value, or a small int64 arange; None for other plans."""
     spec, layout, values = plan.result, plan.result.layout, plan.operation.values
     whole = layout.is_row_major and not layout.is_padded and layout.form is layout
     if not whole or layout.nbytes(spec.dtype) > sys.maxsize:
         return None
     if values == "arange" and spec.dtype == int64 and layout.ndim == 1 and layout.size <= _ROW:
         return _compile_small_arange(plan)
-    # Of numbers of narrow types NumPy makes others than we do.
+    # NumPy converts numbers to narrow types by other rules than ours.
     if values != "value" or is_narrow_dtype(spec.dtype):
         return None
     new, zeros = object.__new__, plan.operation.name in ("zeros", "zeros_like")
@@ -63,7 +63,7 @@ def compile_allocating(plan: CreatePlan) -> Run | None:
 
 
 def compile_create(plan: CreatePlan) -> Write:
-    """Return the function of a tensor and the operation's values."""
+    """Compile ``write(out, *arguments)``, which fills a tensor."""
     spec, name, values = plan.result, plan.operation.name, plan.operation.values
     fill = _FILLERS[values]
     if spec.layout.slot_bits is not None:
@@ -94,7 +94,7 @@ def compile_create(plan: CreatePlan) -> Write:
 
 
 def _compile_small_arange(plan: CreatePlan) -> Run:
-    """By NumPy's own function, but where it counts beyond its integers."""
+    """Compile a small arange by NumPy, except where its int64 arithmetic could overflow."""
     spec, count, new = plan.result, plan.result.layout.size, tensor_allocator(plan.result)
     exact_fallback = allocate_then_write(new, compile_create(plan))
 
@@ -113,11 +113,11 @@ def _compile_small_arange(plan: CreatePlan) -> Run:
 
 
 def _fill_narrow(name: str, out: Array, value: Any) -> None:
-    """Fill with a Python scalar, or an element."""
+    """Fill `out`, of a narrow type, with a Python scalar or an element."""
     element = (
         scalar_as_array(name, out.dtype, value) if type(value) in SCALARS else np.asarray(value)
     )
-    # As bytes: without memory for a buffer, NumPy ends the process over dtypes not its own.
+    # As bytes: if NumPy cannot allocate a buffer for a foreign dtype, it ends the process.
     out.view(np.uint8)[...] = element.view(np.uint8)
 
 
@@ -125,9 +125,9 @@ def _fill_with_value(out: Array, value: Any) -> None:
     out[...] = value
 
 
-_EXACT = 2**62  # integers that NumPy counts in int64
+_EXACT = 2**62  # NumPy's int64 arithmetic cannot overflow up to here
 
-# Numbers in a row that are worked out at a time.
+# Numbers computed at a time.
 _ROW = 1 << 16
 
 
@@ -140,7 +140,7 @@ def _fill_arange(out: Array, start: float, step: float) -> None:
     whole = isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu"
     for begin in range(0, out.size, _ROW):
         piece = out[begin : begin + _ROW]
-        if whole:  # modulo 2**64, which is exact for all numbers that fit any dtype
+        if whole:  # modulo 2**64, which is exact for all numbers that fit an integer dtype
             numbers: Array = np.arange(begin, begin + piece.size, dtype=np.uint64)
             numbers *= np.uint64(step % 2**64)
             numbers += np.uint64(start % 2**64)
@@ -162,7 +162,7 @@ def _fill_linspace(out: Array, start: complex, stop: complex, endpoint: bool) ->
 
 
 def _fill_frequencies(out: Any, size: int, spacing: float, negative: bool) -> None:
-    """In float64, rounded once."""
+    """Fill with FFT sample frequencies, computed in float64 and rounded once."""
     half = (size + 1) // 2 if negative else size // 2 + 1
     steps = np.arange(out.size, dtype=np.float64)
     steps[half:] -= size
@@ -190,7 +190,7 @@ _FILLERS: dict[str, Callable[..., None]] = {
 
 
 def compile_triangle(plan: TrianglePlan) -> Write:
-    """Return a copy, then zeros line by line: 2048 x 2048 float32 2.8 ms, by way of a mask 6.7."""
+    """Compile a copy, then zeros line by line: 2048 x 2048 float32 2.8 ms, with a mask 6.7."""
     lower = plan.name == "tril"
 
     def triangle(out: Tensor, x: Tensor, k: int) -> None:
@@ -198,14 +198,17 @@ def compile_triangle(plan: TrianglePlan) -> Write:
         np.copyto(memory, x.memory)
         if lower:
             _zero_above_diagonal(memory, k)
-        else:  # the lower triangle of the transposes
+        else:  # the upper triangle is the lower triangle of the transposes
             _zero_above_diagonal(memory.swapaxes(-1, -2), -k)
 
     return triangle
 
 
 def _zero_above_diagonal(out: Array, k: int) -> None:
-    """Zeros at columns beyond row + k, by rows or by columns: those that lie in memory, if few."""
+    """Zero columns beyond ``row + k``, line by line.
+
+    Lines are contiguous if they are few; otherwise the shorter dimension is looped over.
+    """
     rows, columns = out.shape[-2:]
     by_rows, zero = abs(out.strides[-2]) >= abs(out.strides[-1]), np.zeros((), out.dtype)
     if (rows if by_rows else columns) * _CALL > out.size:
@@ -219,7 +222,7 @@ def _zero_above_diagonal(out: Array, k: int) -> None:
 
 
 def compile_one_hot(plan: OneHotPlan) -> Write:
-    """Return the function of the result, the indices, the cold and the hot value."""
+    """Compile ``write(out, indices, cold, hot)``."""
     shape, dtype = plan.result.layout.shape, plan.indices.dtype
     size = shape[plan.dim]
     line = [size if d == plan.dim else 1 for d in range(len(shape))]
@@ -236,7 +239,7 @@ def compile_one_hot(plan: OneHotPlan) -> Write:
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
-    """Return the function of the result, the others, if there are any, and the value."""
+    """Compile ``write(out, *others, value)``: `value` on diagonals, elsewhere `others` or 0."""
     height, width = plan.result.layout.shape[-2:]
     number = np.arange(width) - np.arange(height)[:, None]
     filled = ((plan.begin <= number) & (number < plan.end)) == plan.inside

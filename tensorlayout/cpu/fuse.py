@@ -1,7 +1,7 @@
-"""Fused functions on the CPU: all steps on one block after the other, which the cache holds.
+"""Fused functions on the CPU: all steps run on one cache-sized block after the other.
 
-Steps work in a block of the result, and in a few buffers of its size. Small results are worked out
-step by step: there is no memory traffic to save.
+Steps compute in a block of the result and in a few buffers of its size. Small results are computed
+step by step, because there is no memory traffic to save.
 """
 
 from __future__ import annotations
@@ -48,30 +48,30 @@ from tensorlayout.plan import (
 from tensorlayout.plan.fuse import FusePlan, compile_call_by_call
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Blocks pay from so many bytes on that steps one by one would write and read again. In one thread,
-# time in blocks over that, 1, 2, 4 and 8 MB of float32: two steps 1.26, 1.28, 1.11, 0.91; three
+# Bytes of intermediate results from which on blocks pay. Time in blocks relative to step by step,
+# in one thread, for 1, 2, 4 and 8 MB of float32: two steps 1.26, 1.28, 1.11, 0.91; three steps
 # 1.09, 0.95, 0.95, 0.79.
 LEAST = 1 << 22
 THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
 
-# Bytes of a block of the result. Steps much shorter than 100 µs have threads hand the interpreter
-# lock to and fro: four steps on 16 MB of float32 in blocks of 256 KB, 512 KB, 1 MB and 2 MB take
-# 2.5, 1.0, 1.1 and 1.0 ms in two threads.
+# Bytes of a block of the result. If steps are much shorter than 100 µs, threads spend their time
+# exchanging the interpreter lock: four steps on 16 MB of float32 in blocks of 256 KB, 512 KB, 1 MB
+# and 2 MB take 2.5, 1.0, 1.1 and 1.0 ms in two threads.
 BLOCK = 1 << 19
 
-_MOST = 1 << 12  # blocks, of whatever is too large for any memory
+_MOST = 1 << 12  # maximum number of blocks, so that huge results do not need endless lists
 
-_ALONE = Tuning(threads=1)  # copies of blocks
+_ALONE = Tuning(threads=1)  # for copies of blocks, which run inside our threads
 
-# Of operands in another order, so many lines are read side by side.
+# Number of neighbouring lines read together from operands in another order.
 _LINES = 128
 
-# Shorter runs are made longer, where that is cheap: NumPy takes 10 ns for each.
+# Operands with shorter runs are expanded if that is cheap: NumPy takes 10 ns per run.
 _RUN = 128
 
 
 def compile_allocating(plan: FusePlan) -> Run | None:
-    """Compile a small fused result step by step, or a reduction; None for other plans."""
+    """Compile a function that allocates a small or reduced result; None for other plans."""
     if plan.has_tiles and not plan.is_contiguous_loop:
         return None
     if plan.reduction is not None:
@@ -85,7 +85,7 @@ def compile_allocating(plan: FusePlan) -> Run | None:
 
 
 def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
-    """Memory from one ufunc to the next, where they alone do it: no tensors between."""
+    """Compile steps that are all plain ufuncs to calls on arrays, without tensors between them."""
     plans: list[Any] = [step.plan for step in plan.steps]
     steps: list[Any] = [
         isinstance(step, ElementwisePlan) and standalone_ufunc(step) for step in plans
@@ -111,7 +111,7 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
                 if not -WHOLE <= values[i] <= WHOLE:
                     return one_by_one(*operands)
             memory = copy().run(compute, values)
-        except OverflowError:  # says which step
+        except OverflowError:  # step by step, so that the error names the step
             return one_by_one(*operands)
         result = new(Tensor)
         result.memory, result.spec, result.home = memory, spec, None
@@ -126,7 +126,7 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
 
 
 def compile_fuse(plan: FusePlan) -> Write:
-    """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
+    """Compile ``write(out, *operands)``; each operand is disjoint from `out` or exactly there."""
     if plan.has_tiles and not plan.is_contiguous_loop:
         return compile_call_by_call(plan)
     if _should_run_in_blocks(plan):
@@ -135,9 +135,9 @@ def compile_fuse(plan: FusePlan) -> Write:
 
 
 def _compile_step_by_step(plan: FusePlan) -> Run:
-    """Return what gives each step a result of its own; a destination, if there is one, comes first.
+    """Compile a program in which each step allocates its result; a destination comes first.
 
-    A step writes over what no later step reads, if that gives the same bits.
+    A step overwrites an intermediate result that no later step reads, if that gives the same bits.
     """
     count, first, values = len(plan.operands), plan.destinations, plan.all_value_specs
     program = Program(first + count)
@@ -149,7 +149,9 @@ def _compile_step_by_step(plan: FusePlan) -> Run:
         if expiring and not first and _may_overwrite_operand(step):
             step, reads = step.with_destination(step.result), (expiring[0], *reads)
         program.append_step(step, [v + first for v in reads])
-    if first:  # what reads an operand may write before it has read, and elsewhere round otherwise
+    # A step that reads an operand must not write to the destination directly: it could overwrite
+    # the operand before reading it, or round differently there.
+    if first:
         (last, reads, *_), result = program.steps[-1], plan.result
         elementwise = isinstance(last, ElementwisePlan) and min(reads) >= program.count
         if elementwise and last.result.layout.same_placement(result.layout):
@@ -162,7 +164,7 @@ def _compile_step_by_step(plan: FusePlan) -> Run:
 
 
 def _may_overwrite_operand(step: Plan) -> bool:
-    """Return whether a step gives the same bits where its result takes the place of an operand."""
+    """Return whether a step gives the same bits if it overwrites an operand."""
     return (
         isinstance(step, ElementwisePlan)
         and _has_exact_result(step)
@@ -171,7 +173,7 @@ def _may_overwrite_operand(step: Plan) -> bool:
 
 
 def _should_run_in_blocks(plan: FusePlan) -> bool:
-    """Return whether the steps work on blocks, and give there what they give by themselves."""
+    """Return whether running in blocks pays and gives the same bits as step by step."""
     shape = plan.result.layout.shape
     steps = [step.plan for step in plan.steps]
     full = [step for step in steps if step.result.layout.shape == shape]
@@ -186,7 +188,7 @@ def _should_run_in_blocks(plan: FusePlan) -> bool:
 
 
 def _is_position_independent(step: Plan, result: Layout) -> bool:
-    """Return True if a step gives the same bits in any block of `result`."""
+    """Return whether a step gives the same bits in blocks of `result` as on whole arrays."""
     if _has_exact_result(step):
         return True
     assert isinstance(step, ElementwisePlan), "copies are sure"
@@ -202,12 +204,12 @@ def _is_position_independent(step: Plan, result: Layout) -> bool:
 
 
 def _has_exact_result(step: Any) -> bool:
-    """Return whether a step has one right result, which all of NumPy's loops give."""
+    """Return whether all NumPy loops give the same, exact result for a step."""
     return isinstance(step, CopyPlan) or has_one_result(step.operation.function, step.inputs)
 
 
 def _is_contiguous_in_order(layout: Layout, result: Layout) -> bool:
-    """Return whether elements of `layout` stand side by side, in the order of `result`."""
+    """Return whether `layout` is contiguous along the fastest dimension, in the result's order."""
     order = layout.minor_to_major
     if layout.is_tiled or order != result.minor_to_major:
         return layout.is_tiled
@@ -227,10 +229,11 @@ def _box_shape(box: Box) -> tuple[int, ...]:
 def _box_extents(
     sizes: tuple[int, ...], reordered_strides: list[tuple[int, ...]], max_elements: int
 ) -> tuple[int, ...]:
-    """The sizes of a box of about `room` elements: long along the fastest axes of the result.
+    """Return the extents of a box of about `max_elements`, long along the result's fastest axes.
 
-    If operands are `away`, four times as large, and some lines of theirs wide. 2048 x 2048 float32,
-    ``(x + y.T) * 2 - x``: boxes of 256 x 256 11.9 ms, 256 x 1024 9.1, 128 x 2048 6.6.
+    With operands in another order, boxes are four times as large and `_LINES` of their lines wide.
+    ``(x + y.T) * 2 - x`` of 2048 x 2048 float32 takes 11.9 ms in boxes of 256 x 256, 9.1 in
+    256 x 1024, 6.6 in 128 x 2048.
     """
     extents = [1] * len(sizes)
     for strides in reordered_strides:
@@ -251,36 +254,36 @@ def _has_short_runs(strides: Sequence[int], extents: Sequence[int]) -> bool:
 
 
 class _BlockBuffer(NamedTuple):
-    """A slot: memory of a block's size, as it is seen in a dtype."""
+    """Slot for a temporary buffer of a block's size, seen in a dtype."""
 
     number: int
     dtype: DType
 
 
 class _ConstantSlot(NamedTuple):
-    """A slot that is the same in all boxes: a tensor of rank 0, or a number as a step takes it."""
+    """Slot with the same content in all boxes: a rank-0 tensor or a Python scalar."""
 
     value: int
     dtype: DType | None = None
     name: str = ""  # of the step, for errors
 
     def array_from_call(self, values: Sequence[Any]) -> Array:
-        """Return the memory, from all values of a call."""
+        """Return the array, given all values of a call."""
         value = values[self.value]
         if self.dtype is None:
             return value.memory
         return scalar_as_array(self.name, self.dtype, value)
 
 
-# Memory fresh from the system costs its page faults.
+# Buffers are reused between calls: newly allocated memory costs page faults.
 _buffers: list[Array] = []
 
 
 class _BlockLoop:
-    """The boxes of a result one after the other, each taken through all steps.
+    """Loop over the boxes of a result that runs all steps on each box.
 
-    Steps read and write *slots*: first come the boxes of what moves, the result last of these; then
-    those that steps need besides.
+    Steps read and write *slots*. The first slots are the boxes of tensors, the result's box last;
+    then come the extra slots: buffers and constants.
     """
 
     def __init__(self, plan: FusePlan) -> None:
@@ -301,20 +304,19 @@ class _BlockLoop:
         self.slots = {value: slot for slot, value in enumerate(self.moving_values)}
         self.extra_slots: list[_BlockBuffer | _ConstantSlot] = []
         self.step_calls: list[tuple[BlockCall, int, Any, int]] = []
-        # Bytes of a buffer, and their number: the first hold boxes of what is in another order.
+        # The first buffers hold boxes of the operands in another order.
         self.buffer_bytes = -(-prod(_box_shape(self.boxes[0])) * width // ALIGNMENT) * ALIGNMENT
         self.buffer_count = len(self.reordered_values)
         self._add_steps(plan, full)
 
     def _cut_into_boxes(self, layout: Layout, width: int) -> None:
-        """Cut the result into boxes, along axes with the slowest first, with all that moves.
+        """Cut the result and its operands into boxes along merged axes, slowest first.
 
         `width`: **bytes** of the widest value.
         """
-        self.reordered_array: Callable[[Tensor], Array] = (
-            padded_slots  # gives the memory of a tensor these axes
-        )
-        self.reordered_values: list[int] = []  # what is in another order than the result
+        # Gives the memory of a tensor these axes.
+        self.reordered_array: Callable[[Tensor], Array] = padded_slots
+        self.reordered_values: list[int] = []  # operands in another order than the result
         if layout.is_tiled:
             axes = [Axis(layout.required_size, (1,) * (len(self.moving_values) + 1))]
         else:
@@ -340,16 +342,15 @@ class _BlockLoop:
         self.strides = list(zip(*[axis.strides for axis in axes], strict=True))
         room = max(1, BLOCK // width, layout.size // _MOST)
         extents = _box_extents(sizes, [self.strides[i] for i in self.reordered_values], room)
-        self.boxes = list(
-            product(*map(axis_slices_of_several, sizes, extents))
-        )  # the largest first
+        # The first box is one of the largest.
+        self.boxes = list(product(*map(axis_slices_of_several, sizes, extents)))
         extents = _box_shape(self.boxes[0])
         split = [k for k, size in enumerate(sizes) if extents[k] != size]
         long = [
             i in self.reordered_values or not _has_short_runs(s, extents)
             for i, s in enumerate(self.strides)
         ]
-        # What is the same in each box, in short runs, is made long once.
+        # Arrays that are the same in every box, with short runs, are expanded once per call.
         same = [not any(strides[k] for k in split) for strides in self.strides[:-1]]
         self.widened_arrays = [i for i, item in enumerate(same) if item and not long[i]]
         self.has_long_runs = len(self.widened_arrays) == long.count(False)
@@ -360,18 +361,22 @@ class _BlockLoop:
             (self.strides[i], self.values[self.moving_values[i]].dtype.itemsize)
             for i in self.reordered_values
         ]
-        self.copiers = {  # what brings boxes of a shape in order
+        self.copiers = {  # by box shape: the copies of operands in another order
             shape: [choose_copy(shape, strides, *item, _ALONE).run for item in away]
             for shape, strides in row_major.items()
         }
 
     def _add_steps(self, plan: FusePlan, full: dict[int, Step]) -> None:
-        """Add these steps, by the numbers of their values, each with a buffer."""
+        """Assign a slot to the result of each step and append the steps' calls.
+
+        `full`: the steps whose results have the shape of the result, by value number. A buffer is
+        reused once no later step reads its value.
+        """
         out = place = len(self.moving_values)
         strides = self.strides[-1]
         forwards = self.has_long_runs and strides[-1] == 1 and min(strides) >= 0
         last_use = {v: i for i, (_, reads, *_) in enumerate(full.values()) for v in reads}
-        live_buffers: dict[int, _BlockBuffer] = {}  # those of values that are still needed
+        live_buffers: dict[int, _BlockBuffer] = {}  # buffers of values that are still needed
         free: list[int] = []
         for i, (value, (step, reads, *_)) in enumerate(full.items()):
             call = (
@@ -383,6 +388,7 @@ class _BlockLoop:
                 tuple([self._operand_slot(plan, step, n, v) for n, v in enumerate(reads)])
             )
             apart = call.may_overwrite or not plan.destinations or all(v in full for v in reads)
+            # The last step writes to the result itself only if that gives the same bits.
             if i == len(full) - 1 and apart and (forwards or _has_exact_result(step)):
                 place = out
             else:
@@ -406,7 +412,7 @@ class _BlockLoop:
             )
 
     def _operand_slot(self, plan: FusePlan, step: Any, n: int, value: int) -> int:
-        """Return the slot of operand `n` of a step, which is this value."""
+        """Return the slot of operand `n` of a step, whose value number is `value`."""
         if value in self.slots:
             return self.slots[value]
         if isinstance(plan.all_value_specs[value], type):
@@ -419,7 +425,7 @@ class _BlockLoop:
         return len(self.moving_values) + 1 + self.extra_slots.index(slot)
 
     def run_blocks(self, out: Tensor, *operands: Any) -> None:
-        """Write into `out` what comes of the operands."""
+        """Compute the result of the operands, box by box, into `out`."""
         values = [*operands, *[None] * (len(self.values) - len(operands)), out]
         for run, take, value in self.early_steps:
             values[value] = run(*take(values))
@@ -433,7 +439,7 @@ class _BlockLoop:
     def _make_box_worker(
         self, arrays: list[Array], values: Sequence[Any]
     ) -> Callable[[Iterator[Box]], None]:
-        """``work(boxes)`` for the arrays of one call, that of the result last."""
+        """Return ``work(boxes)`` for the arrays of one call; the result's array is the last."""
         wide = {}
         for i in self.widened_arrays:
             wide[i] = np.empty(_box_shape(self.boxes[0]), arrays[i].dtype)
@@ -486,7 +492,7 @@ class _BlockLoop:
 
 
 def _make_copy_call(copy: Callable[[Array, Array], object]) -> BlockCall:
-    """Return the function of a block that copies it."""
+    """Return a copy as the call of a step on blocks."""
 
     def call(source: Array, out: Array) -> None:
         copy(out, source)

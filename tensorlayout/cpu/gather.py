@@ -1,9 +1,9 @@
-"""Reads at positions that are data, checked before anything is moved; and what writes share.
+"""Gathers on the CPU (reads at index arrays), and the code that they share with scatters.
 
-Each position must be inside its dimension, or counts from its end. Three runs are read and
-written: the dimensions slower than the positions (*outer*), the positions (*middle*), the
-dimensions faster than them (*inner*). The slot of an element is a sum over the three; where memory
-allows, whole runs are moved instead.
+Positions are checked before anything is written; negative ones count from the end. Memory is seen
+as three runs: the dimensions slower than the indexed ones (*outer*), the positions (*middle*) and
+the faster dimensions (*inner*). The slot of an element is a sum over the three; where memory
+allows, whole runs are copied instead.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ from tensorlayout.tensor import Tensor, TensorSpec
 Positions = Sequence[Array]  # one array for each indexed dimension
 Cut = tuple[slice, ...]
 
-# ``move(memory, positions, other)``: reads into `other`, or writes it.
+# ``move(memory, positions, other)``: reads into `other`, or writes its values.
 Move = Callable[[Array, Positions, Array], None]
 
 # Lines that a thread takes at a time: their numbers, and their indices in the outer dimensions.
 Lines = tuple[slice, list[tuple[int, ...]]]
 
-# Moves such lines between a tensor and what is read or written there, by their positions.
+# ``move(lines, positions, other)``: the same for some lines.
 MoveLines = Callable[[Lines, Array, Array], None]
 
-# Elements whose slots are worked out at a time, so that they are read from the cache: 4 M elements
-# x[i, j] take 26 ms so, 44 to 97 by NumPy's own indexing.
+# Number of slots computed at a time, so that they stay in the cache: 4 M elements x[i, j] take
+# 26 ms, and 44 to 97 with NumPy's own indexing.
 BLOCK = 16 * 1024
 
-# Elements from which on moving a run by a call of its own is cheaper than by slots: a call costs
-# about a microsecond, a slot two nanoseconds.
+# Run length from which on one call per run is cheaper than computing slots: a call costs about a
+# microsecond, a slot two nanoseconds.
 RUN = 512
 
-# NumPy releases the interpreter lock while it reads and writes at positions; from so many elements
-# on, threads share the work.
+# Number of elements from which on threads share the work; NumPy releases the interpreter lock
+# while it reads and writes at positions.
 MANY = 256 * 1024
 
-# Neighbouring lines that are read at once where every line has positions of its own.
+# Number of neighbouring lines read together if every line has its own positions.
 _COLUMNS = 64
 
-# Bytes from which on a row is read where it is: 4 M float32 in rows of 2 with a gap behind each
-# take 20 ms brought together first and 65 where they are; in rows of 16, 6.3 and 9.0; of 64, 2.6
-# and 2.1.
+# Row size in bytes from which on rows are read in place instead of being packed first: 4 M float32
+# in rows of 2 with gaps take 20 ms packed first and 65 in place; in rows of 16, 6.3 and 9.0; in
+# rows of 64, 2.6 and 2.1.
 _LONG = 128
 
-# Elements of a tensor with gaps that are brought together at once.
+# Number of elements of a tensor with gaps that are packed at a time.
 _STAGE = 256 * 1024
 
 
 def compile_gather(plan: GatherPlan) -> Write:
-    """Read at checked positions; into a new tensor first, where runs lie in another order."""
+    """Compile a gather; if the result's runs have another order, through a temporary tensor."""
     runs = IndexRuns(plan.source.layout, plan.index_map)
     if not runs.can_view_result(plan.result.layout):
         planned = Layout.packed(plan.result.layout.shape, plan.index_map.order)
@@ -85,7 +85,10 @@ def compile_gather(plan: GatherPlan) -> Write:
 
 
 def compile_take(plan: GatherPlan) -> Run | None:
-    """One indexed dimension of a small tensor without gaps: one call, 2.9 us instead of 13.1."""
+    """Compile a take from a small tensor without gaps to one NumPy call; None for other plans.
+
+    It takes 2.9 us instead of 13.1.
+    """
     runs = IndexRuns(plan.source.layout, plan.index_map)
     is_one_dim = len(plan.index_map.dims) == 1 and not plan.index_map.per_line and not plan.clamps
     if not (is_one_dim and runs.is_packed(runs.order) and plan.result.layout.size < MANY):
@@ -93,7 +96,7 @@ def compile_take(plan: GatherPlan) -> Run | None:
     spec, order, group, axis = plan.result, runs.order, runs.position_order, len(runs.outer)
     result_order = tuple([runs.major.index(d) for d in range(len(runs.major))])
     size = plan.source.layout.shape[plan.index_map.dims[0]]
-    # NumPy takes the greatest of uint64 for -1, and looks at no position if there is no line.
+    # NumPy reads the largest uint64 as -1, and does not check positions if the source is empty.
     must_check = plan.positions[0].dtype == np.uint64 or plan.source.layout.size == 0
 
     def run(x: Tensor, positions: Tensor) -> Tensor:
@@ -117,7 +120,7 @@ def compile_take(plan: GatherPlan) -> Run | None:
 def normalize_positions(
     name: str, positions: Positions, sizes: Sequence[int], *, clamps: bool = False
 ) -> list[Array]:
-    """Positions counted from the front. For one outside IndexError, or the nearest one inside."""
+    """Return non-negative positions; out of bounds, clamp or raise IndexError."""
     pairs = zip(positions, sizes, strict=True)
     return [
         _clamp_positions(p, n) if clamps else normalize_dim_positions(name, p, n) for p, n in pairs
@@ -125,9 +128,9 @@ def normalize_positions(
 
 
 def normalize_dim_positions(name: str, positions: Array, size: int) -> Array:
-    """The positions in one dimension of `size`, counted from the front. IndexError outside."""
+    """Return non-negative positions in a dimension of `size`; raise IndexError out of bounds."""
     signed_positions = positions_as_signed(positions)
-    # Seen as unsigned, negative ones are the greatest: one look in place of two.
+    # As unsigned integers negative positions are the largest, so one pass finds both kinds.
     if (
         signed_positions.size == 0
         or np.maximum.reduce(signed_positions.view(np.uintp), axis=None) < size
@@ -139,21 +142,21 @@ def normalize_dim_positions(name: str, positions: Array, size: int) -> Array:
 
 
 def _clamp_positions(positions: Array, size: int) -> Array:
-    limits = np.iinfo(positions.dtype)  # which may be narrower than sizes
+    limits = np.iinfo(positions.dtype)  # the dtype may not hold the size
     inside = np.clip(positions, max(-size, limits.min), min(size - 1, limits.max))
     clamped = inside.astype(np.intp, copy=False)
     return np.where(clamped < 0, clamped + size, clamped)
 
 
 def positions_as_signed(positions: Array) -> Array:
-    """Return positions as NumPy indexes with them; what is too large for that stays outside."""
+    """Return positions as intp; values that are too large stay out of bounds."""
     if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
         positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
     return positions.astype(np.intp, copy=False)
 
 
 def position_error(name: str, positions: Array, size: int) -> IndexError:
-    """Return the error for positions some of which are outside: it names one."""
+    """Return the error for out-of-bounds positions, which states one of them."""
     lowest, highest = int(positions.min()), int(positions.max())
     bad = lowest if lowest < -size else highest
     return prefix_operation_name(name, IndexError(f"index {bad} is out of bounds for size {size}"))
@@ -163,14 +166,14 @@ def position_error(name: str, positions: Array, size: int) -> IndexError:
 
 
 class IndexRuns:
-    """The three runs of a layout and an index map: dimensions of the tensor, slowest first."""
+    """Outer, indexed and inner dimensions of a layout under an index map, slowest first."""
 
     def __init__(self, layout: Layout, index_map: IndexMap) -> None:
         self.layout, self.index_map = layout, index_map
         self.major = tuple(reversed(index_map.order))
         if index_map.index_dims:
             begin = min(map(self.major.index, index_map.index_dims))
-        else:  # positions of rank 0, that leave no dimension: where the slowest was that they index
+        else:  # rank-0 positions leave no dimension: take the place of the slowest indexed one
             begin = min(map(layout.minor_to_major[::-1].index, index_map.dims))
         end = begin + len(index_map.index_dims)
         tensor_dim = {result: d for d, result in index_map.kept}
@@ -182,7 +185,7 @@ class IndexRuns:
         self._ends = self.element_count(self.outer), self.element_count(self.inner)
         # The dimensions of the positions themselves.
         self.position_order = tuple([d - index_map.index_dims[0] for d in self.major[begin:end]])
-        # Elements side by side at the end of `inner`: a row, and the dimensions before it.
+        # A row: the contiguous elements at the end of `inner`.
         near = len(self.inner) if index_map.per_line else 0
         while not self.is_packed(self.inner[near:]):
             near += 1
@@ -190,22 +193,22 @@ class IndexRuns:
             self.element_count(self.inner[near:]),
             self.inner[:near],
         )
-        # Whether lines have positions of their own, and are long, their elements side by side.
+        # Long contiguous lines with their own positions are read or written by one call each.
         side_by_side = self.is_packed(self.indexed) and self._ends[1] == 1
         long = self.element_count(index_map.dims) >= RUN
         self.is_by_line = index_map.per_line and side_by_side and long
 
     def element_count(self, dims: Sequence[int]) -> int:
-        """Return how many elements there are in some dimensions of the tensor."""
+        """Return the product of the sizes of some dimensions of the tensor."""
         return math.prod([self.layout.shape[d] for d in dims])
 
     def line_view(self, memory: Array) -> Array:
-        """Return the tensor as lines, which lie along the last axis; `inner` has one element."""
+        """Return the tensor as lines along the last axis; `inner` must have one element."""
         key: Any = (..., *[0] * len(self.inner))
         return memory.transpose(self.order)[key]
 
     def is_packed(self, dims: Sequence[int]) -> bool:
-        """Return whether the elements along `dims`, the last the fastest, lie side by side."""
+        """Return whether `dims` are contiguous in memory, the last one the fastest."""
         step = 1
         for d in reversed(dims):
             n = self.layout.shape[d]
@@ -215,7 +218,7 @@ class IndexRuns:
         return True
 
     def overlapping_rows(self, memory: Array, row_length: int = 1) -> Array:
-        """The `row` elements that begin at each slot, from the lowest on, as one; they overlap."""
+        """Return overlapping rows: at each slot, `row_length` elements as one void element."""
         flat = slot_bytes(memory, self.layout)
         if row_length == 1:
             return flat.view(memory.dtype)
@@ -223,7 +226,7 @@ class IndexRuns:
         return np.ndarray((count,), row_dtype(memory, row_length), flat, 0, (memory.itemsize,))
 
     def as_runs(self, array: Array) -> Array:
-        """Return an array of the result's shape as (outer, middle, inner); a copy if it must be."""
+        """Return an array of the result's shape as (outer, middle, inner), copied if necessary."""
         transposed = array.transpose(self.major)
         outer, inner = self._ends
         shape = (outer, -1, inner)
@@ -233,7 +236,7 @@ class IndexRuns:
             return as_contiguous(transposed).reshape(shape)
 
     def can_view_result(self, layout: Layout) -> bool:
-        """Return whether a result in this layout is seen `in_runs` without a copy."""
+        """Return whether `as_runs` gives a view of a result in this layout."""
         if not layout.size:
             return True
         outer, inner = self._ends
@@ -241,7 +244,7 @@ class IndexRuns:
         return layout.permute(self.major).reshape(ends) is not None
 
     def slot_offsets(self, dims: tuple[int, ...]) -> Array:
-        """Return the slots from an element to those that differ from it in `dims`, in order."""
+        """Return the slot offsets of all indices in `dims`, in row-major order."""
         total = np.zeros(1, np.intp)
         for d in dims:
             steps = np.arange(self.layout.shape[d]) * self.layout.strides[d]
@@ -249,7 +252,7 @@ class IndexRuns:
         return total
 
     def weighted_positions(self, positions: Positions, weights: Sequence[int]) -> Array:
-        """The weighted sum of positions that are the same for all lines, as (1, middle, 1)."""
+        """Return the weighted sum of positions shared by all lines, of shape (1, middle, 1)."""
         weighted = [p * w if w != 1 else p for p, w in zip(positions, weights, strict=True)]
         total: Array = weighted[0]
         for more in weighted[1:]:
@@ -257,7 +260,7 @@ class IndexRuns:
         return total.transpose(self.position_order).reshape(1, -1, 1)
 
     def merged_positions(self, positions: Positions) -> Array:
-        """Positions in the indexed dimensions as a vector of one each; they must be packed."""
+        """Return flat positions in the indexed dimensions, which must be packed."""
         weight, weights = 1, {}
         for d in reversed(self.indexed):
             weights[d] = weight
@@ -267,7 +270,7 @@ class IndexRuns:
         ).reshape(-1)
 
     def slot_function(self, positions: Positions, row_length: int = 1) -> Callable[[Cut], Array]:
-        """Return a function from a slice of runs to the slots of elements, or of rows of runs."""
+        """Return ``slots(cut)``: the slots of the elements or rows in a cut of the runs."""
         outer = self.slot_offsets(self.outer)[:, None, None]
         inner = self.slot_offsets(self.inner if row_length == 1 else self.dims_before_row)[
             None, None, :
@@ -285,7 +288,7 @@ class IndexRuns:
         (index,), (weight,) = map(self.as_runs, positions), self._weights
 
         def slots(cut: Cut) -> Array:
-            """There are as many positions as elements: they stay as they are until they are met."""
+            # There are as many positions as elements, so they are weighted one block at a time.
             element_slots: Array = index[cut] * weight
             element_slots += _broadcast_part(outer, cut) + _broadcast_part(inner, cut)
             return element_slots
@@ -293,7 +296,7 @@ class IndexRuns:
         return slots
 
     def cache_sized_cuts(self, shape: tuple[int, ...], row_length: int = 1) -> Iterator[list[Cut]]:
-        """Cuts of a row-major block of rows that stay cached, in groups that do not meet."""
+        """Yield groups of cuts that fit the cache; different groups are disjoint in memory."""
         outer, middle, inner = shape
         most = max(1, BLOCK // row_length)
         i = min(inner, _COLUMNS if self.index_map.per_line else most)
@@ -304,7 +307,7 @@ class IndexRuns:
                 yield [(slice(a, a + o), slice(b, b + m), rest) for b in range(0, middle, m)]
 
     def make_line_mover(self, name: str, make_mover_for: Callable[[Array], MoveLines]) -> Move:
-        """Move by unchecked positions of every line; `of_tensor` meets a few lines at a time."""
+        """Return a move by unchecked positions of every line, a few lines at a time."""
 
         def move_all(memory: Array, positions: Positions, other: Array) -> None:
             index, others = (self.as_runs(operand)[..., 0] for operand in (positions[0], other))
@@ -321,7 +324,7 @@ class IndexRuns:
         return move_all
 
     def _line_groups(self, length: int) -> Iterator[Lines]:
-        """Return all lines, as many at a time as have positions that stay cached."""
+        """Yield all lines, as many at a time as have positions that fit the cache."""
         count = max(1, 8 * BLOCK // max(length, 1))
         line_indices = itertools.product(*[range(self.layout.shape[d]) for d in self.outer])
         begin = 0
@@ -331,19 +334,19 @@ class IndexRuns:
 
 
 def row_dtype(array: Array, count: int) -> np.dtype[Any]:
-    """Return a dtype of `count` elements together, which NumPy moves as one."""
+    """Return a void dtype of `count` elements of an array; the array's dtype for one."""
     return np.dtype((np.void, count * array.itemsize)) if count > 1 else array.dtype
 
 
 def view_as_rows(array: Array, count: int) -> Array:
-    """Return elements in rows of `count` along the last axis, each as one; a copy if it must be."""
+    """Return rows of `count` elements along the last axis as single elements."""
     if count > 1 and array.strides[-1] != array.itemsize:
         array = np.ascontiguousarray(array)
     return array.view(row_dtype(array, count))
 
 
 def as_contiguous(array: Array) -> Array:
-    """Return `array` itself if its memory is in row-major order, else such a copy."""
+    """Return `array` if it is C-contiguous or a vector, else a row-major copy."""
     if array.flags.c_contiguous or array.ndim < 2:
         return array
     copied, size = np.empty(array.shape, array.dtype), array.itemsize
@@ -355,21 +358,21 @@ def as_contiguous(array: Array) -> Array:
 
 
 def _broadcast_part(array: Array, cut: Cut) -> Array:
-    """Return the cut of an array that broadcasts: all of its dimensions of size 1."""
+    """Return a cut of an array that broadcasts; dimensions of size 1 stay whole."""
     pairs = zip(cut, array.shape, strict=True)
     return array[tuple([c if n > 1 else slice(None) for c, n in pairs])]
 
 
 def share_parts(parts: Iterable[Any], move: Callable[[Any], object], elements: int) -> None:
-    """Each part moved, by several threads where there are many elements."""
+    """Move each part, in several threads if there are many elements."""
     share_pieces(parts, move, None if elements >= MANY else 1)
 
 
-# --- ways to read, and the choice between them ---
+# --- read strategies and the choice between them ---
 
 
 def choose_reader(runs: IndexRuns) -> Move:
-    """``read(memory, positions, out)`` by the cheapest way, for an `out` packed as `runs` says."""
+    """Return the cheapest ``read(memory, positions, out)``; `as_runs` must give a view of `out`."""
     inner, dims = runs.element_count(runs.inner), runs.index_map.dims
     if runs.index_map.per_line:
         return _make_slot_reader(runs)
@@ -384,12 +387,12 @@ def choose_reader(runs: IndexRuns) -> Move:
     return _make_staged_reader(runs) if staged else _make_slot_reader(runs)
 
 
-# All positions are inside: "wrap" is then the fastest mode (4096 float32 in the cache 2.1 us,
-# "clip" 2.7), and unlike "raise" it writes to `out` without a buffer.
+# Positions have been checked, so any mode of `take` is correct. "wrap" is the fastest (4096 cached
+# float32 take 2.1 us, "clip" 2.7), and unlike "raise" it writes to `out` without a buffer.
 
 
 def _make_packed_reader(runs: IndexRuns) -> Move:
-    """Return a tensor without gaps: one call, or one for a few lines or a part of the only one."""
+    """Return a reader for a tensor without gaps: one `take`, or one per block of lines."""
     shape = (
         runs.element_count(runs.outer),
         runs.element_count(runs.indexed),
@@ -412,7 +415,7 @@ def _make_packed_reader(runs: IndexRuns) -> Move:
 
 
 def _make_staged_reader(runs: IndexRuns) -> Move:
-    """One call for each block of lines with gaps, brought together if a quarter is wanted."""
+    """Return a reader that packs lines with gaps first, if at least a quarter is read."""
     length, inner = runs.element_count(runs.indexed), runs.element_count(runs.inner)
     outer, slots = tuple([runs.layout.shape[d] for d in runs.outer]), _make_slot_reader(runs)
     keys = block_boxes(outer, max(1, _STAGE // (length * inner)))
@@ -436,9 +439,9 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
 
 
 def _make_line_reader(name: str, runs: IndexRuns) -> Move:
-    """Return a call for a few lines, which have positions of their own; these are not checked yet.
+    """Return a reader for lines with their own, unchecked positions: one call for a few lines.
 
-    4096 lines of 4096 float32: 24 ms so, 36 by a call for each, as threads wait for each other.
+    4096 lines of 4096 float32 take 24 ms; with a call per line 36, as threads wait for each other.
     """
     size = runs.element_count(runs.indexed)
 
@@ -460,7 +463,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
 
 
 def _make_slice_reader(runs: IndexRuns) -> Move:
-    """Return one copy for each position: long slices of a tensor with gaps."""
+    """Return a reader that copies one long slice per position, for a tensor with gaps."""
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         source, index = memory.transpose(runs.order), runs.merged_positions(positions)
@@ -472,7 +475,7 @@ def _make_slice_reader(runs: IndexRuns) -> Move:
 
 
 def _make_row_reader(runs: IndexRuns) -> Move:
-    """Rows without gaps that lie apart, each as one element; short ones brought together first."""
+    """Return a reader of separate contiguous rows, each as one element; short ones packed first."""
     inner, size = runs.element_count(runs.inner), runs.element_count(runs.indexed)
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
@@ -494,7 +497,7 @@ def _make_row_reader(runs: IndexRuns) -> Move:
 
 
 def _make_slot_reader(runs: IndexRuns) -> Move:
-    """Return the slot of every element, or of every long row, whatever the layout."""
+    """Return a reader for any layout: by the slot of every element or long row."""
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         target = runs.as_runs(out)

@@ -1,4 +1,4 @@
-"""Images on the CPU: sums of windows, enlarged ones, sequences reversed each up to its length."""
+"""Image operators on the CPU: col2im, upsampling, and reversal of sequences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def compile_col2im(plan: Col2ImPlan) -> Write:
-    """Return an element of all windows at a time, which is a strided part of the image."""
+    """Compile col2im: add one element of all windows at a time, a strided part of the image."""
     windows = plan.windows
     batch, channels, *spatial = plan.result.layout.shape
     window_shape = (batch, channels, *(w.size for w in windows), *(w.count for w in windows))
@@ -54,7 +54,7 @@ def compile_col2im(plan: Col2ImPlan) -> Write:
 
 
 def compile_upsample(plan: UpsamplePlan) -> Write:
-    """Return the function of the result and the tensor, a dimension, a phase at a time."""
+    """Compile linear upsampling ``write(out, x)``, one dimension and one phase at a time."""
     order = plan.source.layout.minor_to_major[::-1]
     rank, (height, width) = len(order), plan.scales
 
@@ -71,13 +71,13 @@ def compile_upsample(plan: UpsamplePlan) -> Write:
 
 
 def _upsample_dim(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
-    """Return one dimension of `x` enlarged, in memory of an order, slowest first."""
+    """Return `x` enlarged along `dim`, in float32; `order` is the memory order, slowest first."""
     n = x.shape[dim]
     sizes = [m * scale if d == dim else m for d, m in enumerate(x.shape)]
     result = np.empty([sizes[d] for d in order], np.float32).transpose(np.argsort(order))
     head = (slice(None),) * dim
     for phase in range(scale):
-        shift = 2 * phase + 1 - scale  # from the centre of the element, in halves of one of these
+        shift = 2 * phase + 1 - scale  # from the source element's centre, in half result elements
         part = result[(*head, slice(phase, None, scale))]
         if shift == 0:
             part[...] = x
@@ -85,14 +85,15 @@ def _upsample_dim(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Arr
         near, far = (slice(0, -1), slice(1, None)) if shift < 0 else (slice(1, None), slice(0, -1))
         edge = slice(0, 1) if shift < 0 else slice(n - 1, n)
         part[(*head, edge)] = x[(*head, edge)]
-        # `far` is where the result stands, `near` the neighbour on the side of the centre.
+        # `far` selects the element that contains the result's centre, `near` its neighbour on the
+        # side of that centre.
         weight, keep = abs(shift) / (2 * scale), (2 * scale - abs(shift)) / (2 * scale)
         part[(*head, far)] = x[(*head, far)] * keep + x[(*head, near)] * weight
     return result
 
 
 def compile_reverse_sequence(plan: ReverseSequencePlan) -> Write:
-    """Compile reverse_sequence: compute the positions and read the elements at them."""
+    """Compile the reversal of each sequence up to its length, as a gather."""
     shape, dim = plan.source.layout.shape, plan.dim
     size = shape[dim]
     place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])

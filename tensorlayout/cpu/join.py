@@ -1,4 +1,4 @@
-"""Tensors side by side, and taken apart, on the CPU."""
+"""Concatenation and splitting of tensors on the CPU."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tensorlayout.cpu.copy.copy import choose_converting_copy
 from tensorlayout.plan import JoinPlan, Run, SplitPlan, Write, part_slices, slice_layout
 from tensorlayout.tensor import Tensor
 
-_FEW = 1024  # elements that a call takes longer than
+_FEW = 1024  # elements up to which the overhead of a call dominates
 
 _MEMORY = attrgetter("memory")
 
 
 def compile_join(plan: JoinPlan) -> Write:
-    """Return each operand moved into its part of the result."""
+    """Compile a copy of each operand into its part of the result."""
     spec = plan.result
     cuts = part_slices(plan.sources, plan.axis)
     parts = [slice_layout(spec.layout, cut) for cut in cuts]
@@ -34,7 +34,7 @@ def compile_join(plan: JoinPlan) -> Write:
 
 
 def compile_allocating(plan: JoinPlan) -> Run | None:
-    """Compile a join of few row-major elements of one dtype to one NumPy call; None for others."""
+    """Compile a join of few row-major elements to one NumPy call; None for other plans."""
     spec, axis, new = plan.result, plan.axis, object.__new__
     alike = all(s.dtype == spec.dtype and s.layout.is_row_major for s in plan.sources)
     if not (alike and spec.layout.is_row_major) or spec.layout.size > _FEW:
@@ -50,7 +50,7 @@ def compile_allocating(plan: JoinPlan) -> Run | None:
 
 
 def compile_split(plan: SplitPlan) -> Write:
-    """Return each part moved into its tensor."""
+    """Compile a copy of each part into its result."""
     source, results = plan.source, plan.results
     cuts = part_slices(results, plan.axis)
     parts = [slice_layout(source.layout, cut) for cut in cuts]

@@ -1,6 +1,6 @@
-"""Library calls on the CPU: NumPy's functions on whole arrays, and faster ones of some.
+"""Library calls on the CPU: NumPy functions on whole arrays, some replaced by faster ones.
 
-All figures are of 16 MB of random elements.
+All figures are for 16 MB of random elements.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tensorlayout.tensor import Tensor
 
 
 def compile_library_call(plan: LibraryPlan) -> Run:
-    """Compile a NumPy call on strided arrays; its arrays become row-major tensors.
+    """Compile a call of a library function on strided arrays, with row-major results.
 
-    16-bit floats go in as float32, and what comes out is rounded once to the operands' dtype.
+    16-bit floats are passed as float32; results are rounded once to the operands' dtype.
     """
     operation, options = plan.operation, dict(plan.options)
     function = FUNCTIONS[operation.name]
@@ -34,17 +34,17 @@ def compile_library_call(plan: LibraryPlan) -> Run:
     def call_numpy(*operands: Tensor) -> Any:
         arrays = [convert_unrepeated(x.memory, work) for x in operands]
         result = operation.call_library(np, function, *arrays, **options)
-        arrays_found = result if isinstance(result, tuple) else (result,)
+        arrays_out = result if isinstance(result, tuple) else (result,)
         tensors: list[Any]
         if specs is None:
-            # Values that it worked out get the operands' dtype.
-            kinds = [dtype if array.dtype == work else array.dtype for array in arrays_found]
+            # Computed values get the operands' dtype; indices and counts keep their own.
+            kinds = [dtype if array.dtype == work else array.dtype for array in arrays_out]
             tensors = [
                 tensor_over_array(_as_row_major(a, k))
-                for a, k in zip(arrays_found, kinds, strict=True)
+                for a, k in zip(arrays_out, kinds, strict=True)
             ]
         else:
-            pairs = zip(arrays_found, specs, strict=True)
+            pairs = zip(arrays_out, specs, strict=True)
             tensors = [Tensor._from_memory(_as_row_major(array, s.dtype), s) for array, s in pairs]
         return tuple(tensors) if isinstance(result, tuple) else tensors[0]
 
@@ -59,7 +59,7 @@ def _as_row_major(array: Any, dtype: DType) -> Array:
 
 
 class _IntegerTable(NamedTuple):
-    """A place for each of the integers, `size` of them, from `least` on."""
+    """Table with a place for each of `size` consecutive integers from `least` on."""
 
     least: int
     size: int
@@ -70,24 +70,24 @@ class _IntegerTable(NamedTuple):
         return places.view(np.int64) if x.itemsize == 8 else places  # as np.bincount takes it
 
     def values_at(self, places: Array, dtype: DType) -> Array:
-        """Return the inverse of `places`."""
+        """Return the values at some places, the inverse of `table_positions`."""
         values: Array = places.astype(f"u{dtype.itemsize}") + self._unsigned_least(dtype)
         return values.view(dtype)
 
     def _unsigned_least(self, dtype: DType) -> Any:
-        """Return `least` as unsigned numbers have it, whose sums and differences go round."""
+        """Return `least` as an unsigned number, so that sums and differences wrap around."""
         return np.asarray(self.least % (1 << (8 * dtype.itemsize)), f"u{dtype.itemsize}")
 
 
 def _whole_dtype_table(dtype: DType) -> _IntegerTable | None:
-    """The table of all values of a dtype, if that is small: bool, and integers of 8 and 16 bits."""
+    """Return the table of all values of bool or an 8- or 16-bit integer dtype, else None."""
     if dtype.kind not in "biu" or dtype.itemsize > 2:
         return None
     return _IntegerTable(np.iinfo(dtype).min if dtype.kind == "i" else 0, 1 << (8 * dtype.itemsize))
 
 
 def _counting_table(x: Array) -> _IntegerTable | None:
-    """Return a table in which to count the elements, where that beats sorting them."""
+    """Return a table for counting the elements; None if sorting them is faster."""
     every = _whole_dtype_table(x.dtype)
     if every is None and x.dtype.kind in "iu" and x.size:
         least, most = int(x.min()), int(x.max())
@@ -99,19 +99,19 @@ def _counting_table(x: Array) -> _IntegerTable | None:
 
 
 def unique_all(x: Array) -> tuple[Array, ...]:
-    """Values, first indices, inverse, counts."""
+    """Return unique values, first indices, inverse and counts."""
     table = _counting_table(x)
     if table is None:
         return np.unique_all(x)
     places = table.table_positions(x).reshape(-1)
     first = np.empty(table.size, np.int64)
-    first[places[::-1]] = np.arange(x.size - 1, -1, -1)  # of equal places the last one stays
+    first[places[::-1]] = np.arange(x.size - 1, -1, -1)  # the last assignment to a place wins
     values, inverse, counts = _unique_by_table(x, table)
     return values, first[table.table_positions(values)], inverse, counts
 
 
 def unique_counts(x: Array) -> tuple[Array, ...]:
-    """Return values and counts. 16 MB of uint8: 32 ms, np.unique 520."""
+    """Return unique values and counts: for 16 MB of uint8 32 ms, np.unique 520."""
     table = _counting_table(x)
     if table is None:
         return np.unique_counts(x)
@@ -121,13 +121,13 @@ def unique_counts(x: Array) -> tuple[Array, ...]:
 
 
 def unique_inverse(x: Array) -> tuple[Array, ...]:
-    """Return values and, for each element, the position of its value."""
+    """Return unique values and, for each element, the position of its value."""
     table = _counting_table(x)
     return np.unique_inverse(x) if table is None else _unique_by_table(x, table)[:2]
 
 
 def unique_values(x: Array) -> Array:
-    """The distinct values, sorted: 4 M of int32 160 ms, np.unique with its hash table 3400."""
+    """Return sorted unique values: for 4 M int32 160 ms, np.unique with its hash table 3400."""
     if _counting_table(x) is not None:
         return unique_counts(x)[0]
     line = np.sort(x, axis=None)
@@ -137,7 +137,7 @@ def unique_values(x: Array) -> Array:
 
 
 def _unique_by_table(x: Array, table: _IntegerTable) -> tuple[Array, Array, Array]:
-    """Values, inverse and counts by way of the table. 16 MB of uint8: 70 ms, np.unique 1800."""
+    """Return unique values, inverse and counts: 16 MB of uint8 70 ms, np.unique 1800."""
     places = table.table_positions(x)
     counts = np.bincount(places.reshape(-1), minlength=table.size)
     occurring = np.flatnonzero(counts)
@@ -147,14 +147,14 @@ def _unique_by_table(x: Array, table: _IntegerTable) -> tuple[Array, Array, Arra
 
 
 def isin(x: Array, test_values: Array, invert: bool) -> Array:
-    """Return whether each element occurs in `of`; NaN never does."""
+    """Return whether each element occurs in `test_values`; NaN never does."""
     every = _whole_dtype_table(x.dtype)
-    if every is not None:  # int16: 13 ms, np.isin 1150, which fears that a range might overflow
+    if every is not None:  # int16: 13 ms, np.isin 1150, which avoids a range that might overflow
         is_member = np.full(every.size, invert)
         is_member[every.table_positions(test_values).reshape(-1)] = not invert
         return is_member[every.table_positions(x)]
-    # NumPy compares with each of a few, has a good way for integers, and sorts `x` too for others:
-    # 4 million of float32 in 1000 take it 640 ms, and 260 so; in a million, 700 and 980.
+    # np.isin is fast for few test values and for integers; for others it sorts `x` too. 4 million
+    # float32 in 1000 values take it 640 ms, and 260 here; in a million values, 700 and 980.
     if x.dtype.kind in "iu" or not 100 <= test_values.size <= x.size // 16:
         return np.isin(x, test_values, invert=invert)
     line = np.sort(test_values, axis=None)
@@ -168,9 +168,10 @@ def isin(x: Array, test_values: Array, invert: bool) -> Array:
 
 
 def einsum(*arrays: Array, subscripts: str) -> Array:
-    """Return the sum of products that the subscripts say; never a view.
+    """Return the sum of products given by `subscripts`; never a view.
 
-    By way of matrix products: `ij,jk->ik` of 512 x 512 float32 1.4 ms, 13 without.
+    Matrix products are used where possible: `ij,jk->ik` of 512 x 512 float32 takes 1.4 ms, and 13
+    without them.
     """
     result = np.asarray(np.einsum(subscripts, *arrays, optimize=True))
     shared = any(np.may_share_memory(result, array) for array in arrays)
@@ -178,7 +179,7 @@ def einsum(*arrays: Array, subscripts: str) -> Array:
 
 
 def tensordot(x: Array, y: Array, axes: tuple[tuple[int, ...], tuple[int, ...]]) -> Array:
-    """Return the sum of products over pairs of axes, as one matrix product."""
+    """Return the sum of products over pairs of axes, by one matrix product."""
     first, second = axes
     rows = tuple(d for d in range(x.ndim) if d not in first)
     columns = tuple(d for d in range(y.ndim) if d not in second)
@@ -192,10 +193,11 @@ def tensordot(x: Array, y: Array, axes: tuple[tuple[int, ...], tuple[int, ...]])
 
 
 def vecdot(x: Array, y: Array, axis: int) -> Any:
-    """Return the sum of products along one axis, the first operand conjugated.
+    """Return the sum of products along one axis, with the first operand conjugated.
 
-    np.vecdot calls BLAS for each pair of vectors, which is good where their elements lie together
-    only: 2048 × 2048 float32, 0.3 ms so and 25 along the other axis, np.einsum 1.1 and 0.6.
+    np.vecdot calls BLAS for each pair of vectors, which is fast only for contiguous vectors:
+    2048 × 2048 float32 take 0.3 ms along the fast axis and 25 along the other, np.einsum 1.1 and
+    0.6.
     """
     a, b = (x, y) if axis == -1 else (np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1))
     if a.strides[-1] == a.itemsize and b.strides[-1] == b.itemsize:
@@ -203,15 +205,15 @@ def vecdot(x: Array, y: Array, axis: int) -> Any:
     return np.einsum("...i,...i->...", np.conj(a) if a.dtype.kind == "c" else a, b)
 
 
-_BLOCK = 1 << 16  # elements that are worked on at a time
+_BLOCK = 1 << 16  # elements processed at a time
 _UFUNCS: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
 
 def _reduce_in_float64(reduction: str, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
     """Return `function` of each element, reduced along `axis` in float64.
 
-    By blocks that stay in the cache: the norm of 2048 × 2048 float32 along axis 0, 3.6 ms instead
-    of 12.9. NumPy's own, 1.9 ms, adds up in float32: squares overflow from 1.8e19 on.
+    It works in blocks that fit the cache: the norm of 2048 × 2048 float32 along axis 0 takes 3.6 ms
+    instead of 12.9. NumPy's own takes 1.9 ms, but adds in float32: squares overflow from 1.8e19 on.
     """
     if not x.ndim:
         return _reduce_in_float64(reduction, function, x[None], (0,))
@@ -219,7 +221,7 @@ def _reduce_in_float64(reduction: str, function: Any, x: Array, axis: tuple[int,
     initial = np.inf if ufunc is np.minimum else 0
     if x.size <= _BLOCK:
         return ufunc.reduce(function(x), axis, np.float64, None, False, initial)
-    order = sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))  # as it lies in memory
+    order = sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))  # slowest dimension first
     dims = tuple(order.index(d) for d in axis)
     x = x.transpose(order)
     totals = np.full([1 if d in dims else n for d, n in enumerate(x.shape)], initial, np.float64)

@@ -1,4 +1,4 @@
-"""Masks: reads and writes where a tensor is true, and the positions of non-zero elements."""
+"""Boolean masks on the CPU: selection, masked assignment, and positions of non-zero elements."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from tensorlayout.plan import (
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Share of true elements from which on NumPy's own indexing, which predicts every element of a mask
-# and copies run by run, beats positions. 4 M float32, half of them: 18.7 ms against 3.4; 999 in
-# 1000: 2.5 against 4.8.
+# Share of true elements from which on NumPy's own indexing, which branches on every element of the
+# mask and copies run by run, beats positions. 4 M float32, half of them true: 18.7 ms against 3.4;
+# 999 in 1000 true: 2.5 against 4.8.
 _DENSE = 0.95
 
-# Elements up to which NumPy's own indexing is faster, however few of them are true.
+# Size up to which NumPy's own indexing is faster for any share of true elements.
 _FEW = 1024
 
-# Bytes of a tensor that are brought into row-major order at a time.
+# Bytes of a tensor that are copied to row-major order at a time.
 _BLOCK = 256 * 1024
 
 
 def compile_select(plan: SelectPlan) -> Run:
-    """Count and read; the elements come in row-major index order of the mask."""
+    """Compile ``x[mask]``; elements are in row-major index order of the mask."""
     viewed_spec, index_map = plan.seen, plan.index_map
     layout = viewed_spec.layout
     read = choose_reader(IndexRuns(layout, index_map))
@@ -68,7 +68,7 @@ def compile_select(plan: SelectPlan) -> Run:
 
 
 def compile_masked(plan: MaskedPlan) -> Write:
-    """Write where the mask is true; value and mask lie apart from what is written."""
+    """Compile ``x[mask] = value``; value and mask share no memory with `x`."""
     layout, index_map, spread = plan.seen.layout, plan.index_map, plan.spread
     write = choose_writer(IndexRuns(layout, index_map))
     alone = layout.ndim == 1
@@ -94,7 +94,7 @@ def compile_masked(plan: MaskedPlan) -> Write:
 
 
 def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
-    """By a mask and positions in it: 2048 × 2048 float32, one in a hundred, 1.8 ms, NumPy 23."""
+    """Compile ``nonzero(x)``: for 2048 × 2048 float32, 1 % of them non-zero, 1.8 ms; NumPy 23."""
     source = plan.result
     shape, dtype = source.layout.shape, compute_dtype(source.dtype)
     if source.layout.size <= _FEW and dtype == source.dtype:
@@ -126,7 +126,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def _compile_small_nonzero(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
-    """By NumPy's own function, which takes bytes of bool for 0 and 1: it is given numbers."""
+    """Compile nonzero by NumPy's function; bools as uint8, because any non-zero byte is True."""
     new, kind = (
         Tensor._from_memory,
         np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype,
@@ -146,12 +146,15 @@ def _positions_spec(count: int) -> TensorSpec:
 
 
 def _true_positions(mask: Array, index_map: IndexMap) -> Positions:
-    """The positions where a mask is true, in row-major index order, one array a dimension."""
+    """Return the true positions in row-major index order, one array per dimension."""
     return [np.flatnonzero(mask)] if len(index_map.dims) == 1 else np.nonzero(mask)
 
 
 def _read_masked_blocks(memory: Array, mask: Array, out: Array) -> None:
-    """Row-major order block by block: half of 2048 x 2048 float32 in columns 28 ms, by slots 54."""
+    """Read masked elements from row-major copies of blocks.
+
+    Half of a column-major 2048 x 2048 float32 takes 28 ms, by slots 54.
+    """
 
     def copy_chosen(begin: int, end: int, rows: slice) -> None:
         block = as_contiguous(memory[rows]).reshape(-1)
@@ -163,7 +166,7 @@ def _read_masked_blocks(memory: Array, mask: Array, out: Array) -> None:
 def _share_mask_blocks(
     mask: Array, rows_per_block: int, move_block: Callable[[int, int, slice], None]
 ) -> None:
-    """``move(begin, end, rows)`` for blocks of a mask: which of its true elements are in which."""
+    """Call ``move_block(begin, end, rows)`` per block; `begin` and `end` count true elements."""
     blocks = [slice(k, k + rows_per_block) for k in range(0, mask.shape[0], rows_per_block)]
     ends = [0, *accumulate([int(np.count_nonzero(mask[block])) for block in blocks])]
     share_parts(

@@ -1,6 +1,6 @@
-"""Borders around tensors; and a tensor spread over a window of another, zero elsewhere.
+"""Padding on the CPU, and the gradient of slicing: a tensor in a window of zeros.
 
-Of a border the inside comes first, then dimension after dimension what lies around it.
+Padding writes the inside first, then the borders, one dimension after the other.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tensorlayout.cpu.engine.casting import scalar_as_array
 from tensorlayout.plan import PadPlan, SliceGradPlan, Write, slice_layout
 from tensorlayout.tensor import Tensor
 
-# Where to, and where from: slices of one dimension of the result.
+# Destination and source: slices of one dimension of the result.
 Part = tuple[slice, slice]
 
 
 def compile_pad(plan: PadPlan) -> Write:
-    """Return the function of the result, the tensor, and the value of a constant."""
+    """Compile ``write(out, x, value)``; `value` is used in constant mode only."""
     sizes = plan.source.layout.shape
     dim_borders = list(zip(sizes, plan.borders, strict=True))
     inside = tuple(slice(before, before + n) for n, (before, _) in dim_borders)
@@ -35,7 +35,7 @@ def compile_pad(plan: PadPlan) -> Write:
     def write(out: Tensor, x: Tensor, value: Any) -> None:
         memory = out.memory
         number = scalar_as_array(name, out.dtype, value) if constant else None
-        move(memory[(..., *inside)], x.memory)  # of rank 0 no number
+        move(memory[(..., *inside)], x.memory)  # the ellipsis gives an array also for rank 0
         for target, origin in parts:
             memory[target] = number if constant else memory[origin]
 
@@ -43,7 +43,7 @@ def compile_pad(plan: PadPlan) -> Write:
 
 
 def compile_slice_grad(plan: SliceGradPlan) -> Write:
-    """Return the function of the result and the tensor."""
+    """Compile ``write(out, x)``: zeros, with `x` in the window."""
     source = plan.source
     rows = zip(plan.window, source.layout.shape, strict=True)
     ends = [(first, first + n * step, step) for (first, step), n in rows]
@@ -59,7 +59,7 @@ def compile_slice_grad(plan: SliceGradPlan) -> Write:
 
 
 def _border_copies(mode: str, n: int, pad_before: int, pad_after: int) -> list[Part]:
-    """Return what of the border equals what inside; a mirrored one may be several parts."""
+    """Return the copies that fill the borders of one dimension, as (destination, source) slices."""
     if mode in ("constant", "edge") or n == 1:
         first_element, last_element = (
             slice(pad_before, pad_before + 1),
@@ -70,7 +70,7 @@ def _border_copies(mode: str, n: int, pad_before: int, pad_after: int) -> list[P
             (slice(pad_before + n, pad_before + n + pad_after), last_element),
         )
         return [(target, source) for target, source in sides if target.stop > target.start]
-    period = n - 1 if mode == "reflection" else n  # after which a mirrored border turns
+    period = n - 1 if mode == "reflection" else n  # elements after which a mirrored border turns
     copies = []
     for position, stop in ((-pad_before, 0), (n, n + pad_after)):
         while position < stop:

@@ -1,4 +1,4 @@
-"""Running sums and products on the CPU."""
+"""Cumulative sums and products on the CPU."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan import Run, ScanPlan, Write
 from tensorlayout.tensor import Tensor
 
-# From so many lines on, so many of them neighbours in memory, whole rows of them are added at once:
-# 2048 x 2048 float32 along the first axis 4.8 ms so, 43 as NumPy does it, line by line.
+# With at least `_ROWS` lines, `_SIDE_BY_SIDE` of them neighbours in memory, whole rows are added at
+# once: 2048 x 2048 float32 along the first axis takes 4.8 ms, and 43 line by line, as in NumPy.
 _ROWS = 128
 _SIDE_BY_SIDE = 16
 
-# NumPy gives the interpreter lock away while it scans more than 500 lines, or a single one; else
-# threads take turns. 2048 x 2048 float32 along the last axis, in two threads: 19 ms in blocks of 64
-# lines, 12 of 512; in one thread 16 and 20.
+# NumPy releases the interpreter lock only while it scans more than 500 lines, or a single one.
+# 2048 x 2048 float32 along the last axis takes, in two threads, 19 ms in blocks of 64 lines and 12
+# in blocks of 512; in one thread 16 and 20.
 _UNLOCKED = 512
 _LONG = 1 << 15
 
-# Elements of a row, which as float64 fill a first-level cache.
+# Elements of a row: as float64 they fill a first-level cache.
 _ROW = 4096
 
 
 def compile_scan(plan: ScanPlan) -> Write:
-    """Return each line from its first element to its last, floats in float64 and rounded once."""
+    """Compile a scan of each line; floats are accumulated in float64 and rounded once."""
     layout, initial = plan.source.layout, plan.initial
     ufunc, start = _FUNCTIONS[plan.operation.function]
     minor = layout.minor_to_major
@@ -58,7 +58,7 @@ def compile_scan(plan: ScanPlan) -> Write:
 
 
 def compile_allocating(plan: ScanPlan) -> Run | None:
-    """Compile a scan of few row-major elements to NumPy's function; None for other scans."""
+    """Compile a scan of few row-major elements to one NumPy call; None for other plans."""
     layout, spec, copy, new = plan.source.layout, plan.result, quiet.copy, object.__new__
     dtype, wide, dim = spec.dtype, accumulator_dtype(spec.dtype), plan.dim
     few = 0 < layout.size <= SMALL and spec.layout.nbytes(dtype) <= UNALIGNED
@@ -78,12 +78,12 @@ def compile_allocating(plan: ScanPlan) -> Run | None:
     return run
 
 
-# What is done to an element and the total before it, and what that is at first.
+# The ufunc that combines a total and an element, and the initial total.
 _FUNCTIONS: dict[str, tuple[Any, int]] = {"prod": (np.multiply, 1), "sum": (np.add, 0)}
 
 
 def _scan_by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
-    """NumPy's own scan of some lines after the other, which threads share."""
+    """Scan blocks of lines by NumPy's accumulate; threads share the blocks."""
     plain = lambda ufunc, x, out, wide: ufunc.accumulate(x, -1, wide, out)  # noqa: E731
     scan_lines = plain if wide == out.dtype else _scan_converted_lines
     lines, n = x.shape[:-1], x.shape[-1]
@@ -93,7 +93,7 @@ def _scan_by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
 
 
 def _scan_converted_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
-    """Of another dtype than the result's: a piece at a time."""
+    """Scan lines piece by piece in `wide`, which is not the result's dtype."""
     n = x.shape[-1]
     previous_total: Array | None = None
     step = max(1, BLOCK * n // x.size)
@@ -108,7 +108,7 @@ def _scan_converted_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None
 
 
 def _scan_by_rows(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
-    """All lines at once, one position after the other."""
+    """Scan all lines at once, one position after the other."""
     x, out = np.moveaxis(x, -1, 0), np.moveaxis(out, -1, 0)
     for key in block_boxes(x.shape[1:], _ROW):
         rows, results = x[(slice(None), *key)], out[(slice(None), *key)]

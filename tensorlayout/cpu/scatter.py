@@ -1,4 +1,4 @@
-"""Writes at positions that are data: values put there, or combined with what is there."""
+"""Scatters on the CPU: assign values at index arrays, or combine them with existing elements."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ from tensorlayout.plan import (
 )
 from tensorlayout.tensor import Tensor
 
-# Elements of a run from which on NumPy's own loops write there faster than slots do: 640 x 1000 x
-# 16 float32 along the second axis 8.9 ms, by slots 22.7.
+# Run length from which on NumPy's own loops write faster than slots: 640 x 1000 x 16 float32 along
+# the second axis takes 8.9 ms, by slots 22.7.
 _SLICED = 16
 
-# What is worked out for so many values stays cached; fresh memory takes longer than all else.
+# Number of values whose intermediate arrays fit the cache; page faults in newly allocated memory
+# take longer than everything else.
 _MANY = 2 * BLOCK
 
-# Values from which on neighbouring columns are not taken together: 500 rows of 2000 float32 added
-# to 2000 rows take 6.1 ms, with four times as many 9.8.
+# Number of values up to which neighbouring columns are processed together: adding 500 rows of 2000
+# float32 to 2000 rows takes 6.1 ms, and 9.8 with a limit four times as large.
 _MOST = 16 * BLOCK
 
 
 def compile_scatter(plan: ScatterPlan) -> base.Write:
-    """Write at checked positions; those of long lines are checked a few lines at a time."""
+    """Compile a write at checked positions; long lines are checked a few at a time."""
     layout, index_map = plan.result.layout, plan.index_map
     runs, sizes = IndexRuns(layout, index_map), [layout.shape[d] for d in index_map.dims]
     by_line = runs.is_by_line
@@ -57,9 +58,8 @@ def compile_scatter(plan: ScatterPlan) -> base.Write:
         places = [p.memory for p in positions]
         if not by_line:
             places = normalize_positions(plan.name, places, sizes)
-        values = value_as_array(
-            plan.name, x, value
-        )  # which may not fit, also where nothing is written
+        # Before the test for emptiness: a value that does not fit raises in any case.
+        values = value_as_array(plan.name, x, value)
         if 0 not in plan.shape:
             write(x.memory, places, broadcast_value(values, plan.shape))
 
@@ -67,17 +67,18 @@ def compile_scatter(plan: ScatterPlan) -> base.Write:
 
 
 def compile_copy_scatter(plan: CopyScatterPlan) -> base.Write:
-    """Copied, then written at positions."""
+    """Compile a copy, then a write at positions."""
     return compile_copy_then_write(plan, compile_scatter(plan.scatter))
 
 
 def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
-    """Return a copy, and what is at positions combined with values in index order, and in runs."""
+    """Compile a copy whose elements at positions are combined with values, in index order."""
     scatter, spec = plan.scatter, plan.result
     name, shape, index_map = scatter.name, scatter.shape, scatter.index_map
     sizes, ufunc = [spec.layout.shape[d] for d in index_map.dims], getattr(np, plan.function)
     runs = IndexRuns(spec.layout, index_map)
-    order_matters = plan.function == "add" and spec.dtype.kind not in "iu"  # whether the order does
+    # Sums of floats depend on the order of additions, so all devices add in the same runs.
+    order_matters = plan.function == "add" and spec.dtype.kind not in "iu"
 
     def reduce(out: Tensor, value: Tensor, *positions: Tensor) -> None:
         places = normalize_positions(name, [p.memory for p in positions], sizes)
@@ -87,7 +88,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
             places = [np.broadcast_to(position, shape) for position in places]
         values = runs.as_runs(broadcast_value(value_as_array(name, out, value), shape))
         flat, slots = runs.overlapping_rows(out.memory), runs.slot_function(places)
-        # Of one dimension NumPy is ten times faster.
+        # ufunc.at is ten times faster on one-dimensional arrays.
         if values.shape[1] < RUN or not order_matters:
             for cut in itertools.chain.from_iterable(runs.cache_sized_cuts(values.shape)):
                 call_quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
@@ -98,23 +99,23 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
 
 
 def value_as_array(name: str, x: Tensor, value: Any) -> Array:
-    """Return the value to write as an array in the dtype of `x`."""
+    """Return the value as an array in the dtype of `x`."""
     if not isinstance(value, Tensor):
         return scalar_as_array(name, x.dtype, value)
     return convert_array(value.memory, x.dtype)
 
 
 def broadcast_value(value: Array, shape: tuple[int, ...]) -> Array:
-    """Return `value` broadcast to `shape`; leading dimensions of size 1 that are too many go."""
+    """Return `value` broadcast to `shape`; surplus leading dimensions of size 1 are removed."""
     surplus = max(value.ndim - len(shape), 0)
     return np.broadcast_to(value.reshape(value.shape[surplus:]), shape)
 
 
-# ---- Ways to write
+# ---- Write strategies
 
 
 def choose_writer(runs: IndexRuns) -> Move:
-    """``write(memory, positions, value)``, in index order of the positions."""
+    """Return ``write(memory, positions, value)``, which writes in index order."""
     index_map, inner = runs.index_map, runs.element_count(runs.inner)
     if index_map.per_line:
         return _make_slot_writer(runs)
@@ -127,14 +128,14 @@ def choose_writer(runs: IndexRuns) -> Move:
 
 
 def _make_row_writer(runs: IndexRuns) -> Move:
-    """Return one call, each row an element: 2 M rows of 2 float32 14 ms, NumPy 84."""
+    """Return a writer of rows as single elements: 2 M rows of 2 float32 14 ms, NumPy 84."""
     inner = runs.element_count(runs.inner)
     shape = (runs.element_count(runs.indexed), inner)
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
         index = runs.merged_positions(positions)
         target, values = memory.transpose(runs.order).reshape(shape), runs.as_runs(value)[0]
-        # A view always: of a copy nothing would be kept.
+        # This must be a view: writes to a copy would be lost.
         rows = target.view(row_dtype(target, inner))[:, 0]
         rows[index] = _rows_as_elements(values, inner)
 
@@ -142,7 +143,7 @@ def _make_row_writer(runs: IndexRuns) -> Move:
 
 
 def _make_line_writer(name: str, runs: IndexRuns) -> Move:
-    """One call for each line, which has positions of its own; NumPy checks them, line by line."""
+    """Return a writer with one call per line; NumPy checks each line's own positions."""
 
     def make_mover_for(memory: Array) -> MoveLines:
         target = runs.line_view(memory)
@@ -159,12 +160,12 @@ def _make_line_writer(name: str, runs: IndexRuns) -> Move:
 
 
 def _make_slice_writer(runs: IndexRuns) -> Move:
-    """Slices of a tensor with gaps, or behind others, which NumPy writes well by itself."""
+    """Return a writer of slices of a tensor with gaps, by NumPy's own indexing."""
     head = [slice(None)] * len(runs.outer)
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
         target = memory.transpose(runs.order)
-        # NumPy may go backwards through what is not contiguous, and the last one is to win.
+        # NumPy may walk a non-contiguous index backwards, but the last of equal positions must win.
         index = np.ascontiguousarray(runs.merged_positions(positions))
         shape = (*target.shape[: len(head)], index.size, *target.shape[len(head) + 1 :])
         key: Any = (*head, index)
@@ -175,7 +176,7 @@ def _make_slice_writer(runs: IndexRuns) -> Move:
 
 
 def _make_slot_writer(runs: IndexRuns) -> Move:
-    """Return the slot of every element, or of every row, whatever the layout."""
+    """Return a writer for any layout: by the slot of every element or row."""
     row = runs.row_length
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
@@ -188,11 +189,11 @@ def _make_slot_writer(runs: IndexRuns) -> Move:
                 *lines, last = cut
                 part = (*lines, slice(last.start * row, last.stop * row))
                 new_rows = view_as_rows(values[part], row) if single_row is None else single_row
-                # Of one dimension: 4096 x 4096 float32 along the first axis, processor time, 150 ms
-                # so, 190 with slots and values of three.
+                # One-dimensional, because 4096 x 4096 float32 along the first axis take 150 ms of
+                # processor time that way, and 190 with three-dimensional slots and values.
                 rows[slots(cut).reshape(-1)] = new_rows.reshape(-1) if new_rows.ndim else new_rows
 
-        # What threads share are lines, which do not meet.
+        # Threads share lines, which are disjoint in memory.
         shape = (*values.shape[:2], values.shape[2] // row)
         share_parts(runs.cache_sized_cuts(shape, row), move, value.size)
 
@@ -200,24 +201,24 @@ def _make_slot_writer(runs: IndexRuns) -> Move:
 
 
 def _is_single_value(values: Array) -> bool:
-    """Return whether all elements are one."""
+    """Return whether all elements are one broadcast value."""
     return not any(values.strides)
 
 
 def _rows_as_elements(values: Array, row: int) -> Array:
-    """Return the rows of an array, or rank 0 for one: from that 4 M float32 take 25 ms, not 53."""
+    """Return rows as elements; rank 0 for one value: 4 M float32 25 ms instead of 53."""
     if _is_single_value(values):
         return view_as_rows(np.ascontiguousarray(values[0, :row]), row)[0, ...]
     return view_as_rows(values, row)[:, 0]
 
 
-# ---- Values combined in runs: sums of floats that all devices take in the same order
+# ---- Combining values in runs: all devices add floats in the same order
 
 
 def _combine_values_in_runs(
     ufunc: Any, flat: Array, slots_of_cut: Callable[[Cut], Array], values: Array
 ) -> None:
-    """``np.add.at(flat, slots, values)`` in runs, of (outer, middle, inner), by parts of `flat`."""
+    """Apply `ufunc` at slots in runs, part by part; `values` have shape (outer, middle, inner)."""
     outer, middle, inner = values.shape
     span = flat.size // outer
     lines, columns = max(1, _MANY // (middle * inner)), max(1, _MOST // middle)
@@ -231,13 +232,13 @@ def _combine_values_in_runs(
 def _slot_value_chunks(
     slots: Array, values: Array, size: int = _MANY
 ) -> Iterator[tuple[Array, Array]]:
-    """Return slots and values, so many at a time."""
+    """Yield slots and values in chunks of `size`."""
     for k in range(0, slots.size, size):
         yield slots[k : k + size], values[k : k + size]
 
 
 def _combine_values(ufunc: Any, flat: Array, slots: Array, values: Array) -> None:
-    """``np.add.at`` in runs; of many more slots than values, frequent ones are numbered."""
+    """Apply `ufunc` at slots in runs; if `flat` is sparse, frequent slots are renumbered first."""
     sparse = flat.size > 2 * slots.size
     counts = np.zeros(2 * slots.size + 1 if sparse else flat.size, np.intp)
     for slot_chunk, _ in _slot_value_chunks(slots, values):
@@ -259,9 +260,10 @@ def _combine_values(ufunc: Any, flat: Array, slots: Array, values: Array) -> Non
 def _combine_frequent_slots(
     ufunc: Any, flat: Array, slots: Array, values: Array, counts: Array, frequent_slots: Array
 ) -> None:
-    """``np.add.at`` in runs, given the slots of `RUN` values or more, and how many each has."""
-    # Each of these slots is a place, and so are all others together, the last. The runs of a place
-    # have numbers; of the values left of them, that follow, the number is one that `is_left`.
+    """Apply `ufunc` in runs, given the slots with `RUN` or more values and their counts."""
+    # Each frequent slot is a place; all other slots together are the last place. The runs of a
+    # place are numbered consecutively, followed by one number, marked in `is_left`, for the values
+    # that do not fill a run.
     runs = np.append(counts // RUN, 0)
     last = np.cumsum(runs + 1) - 1
     is_left = np.zeros(last[-1] + 1, bool)
@@ -272,10 +274,10 @@ def _combine_frequent_slots(
     if frequent_slots.size < flat.size:
         place_of = np.full(flat.size, frequent_slots.size)
         place_of[frequent_slots] = np.arange(frequent_slots.size)
-    run_totals = -np.zeros(is_left.size, flat.dtype)  # to which -0 may be added too
+    run_totals = -np.zeros(is_left.size, flat.dtype)  # -0, because 0 + -0 would lose the sign
     seen_counts = (last - runs) * RUN
     leftovers = []
-    width = 16 * runs.size  # of a cell: a run ends in one of 16
+    width = 16 * runs.size  # values per cell, so that about one in 16 contains the end of a run
     size = max(_MANY, width)
     rows = -(-size // width)
     cells = np.repeat(np.arange(0, rows * runs.size, runs.size), width)[:size]
@@ -295,9 +297,9 @@ def _combine_frequent_slots(
 
 
 def _run_numbers(places: Array, cells: Array, seen_counts: Array, last: int) -> Array:
-    """The number of the run of each value: its rank in its place, of which so many were `seen`.
+    """Return the run number of each value, from its rank in its place; update `seen_counts`.
 
-    All values of a place in a cell of few neighbours have one, but where a run ends.
+    Values of one place in one cell share a run number, unless a run ends within the cell.
     """
     key = places + cells[: places.size]
     sizes = np.bincount(key, minlength=cells[places.size - 1] + seen_counts.size)

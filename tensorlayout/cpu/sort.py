@@ -1,9 +1,9 @@
-"""Sorts on the CPU: stable, and as fast as sorts of plain integers.
+"""Stable sorts on the CPU, as fast as unstable sorts of integers.
 
-NumPy vectorises sorts of 32 and 64 bits, which are not stable, and of integers of 16 bits (by
-radix). Both are enough: equal numbers are the same number, but for zeros of two signs; and
-positions can be made part of what is sorted. A line of 2048 float32, per element: NumPy's stable
-sort 44 ns, this one 9; its stable argsort 53, this one 17.
+NumPy has vectorised, unstable sorts of 32- and 64-bit numbers and a radix sort of 16-bit integers.
+These suffice: equal numbers are identical, except for the signs of zeros, and an argsort can sort
+positions together with the numbers. Per element of a line of 2048 float32, NumPy's stable sort
+takes 44 ns, this one 9; its stable argsort 53, this one 17.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import SortPlan, TopKPlan, Write
 from tensorlayout.tensor import Tensor
 
-# Up to so many elements NumPy's stable sorts take less time than what it takes to avoid them.
+# Up to this size NumPy's stable sorts take less time than avoiding them.
 _FEW = 512
 
-# NumPy sorts no array of more dimensions.
+# Maximum number of dimensions that NumPy sorts.
 _MOST_DIMS = 32
 
 
 def compile_sort(plan: SortPlan) -> Write:
-    """Each line sorted, or the positions that sort it; equal elements in their order, NaN last."""
+    """Compile a sort or argsort of each line; equal elements keep their order, NaN come last."""
     layout = plan.source.layout
     if layout.size <= _FEW and layout.ndim <= _MOST_DIMS and plan.source.dtype.kind != "V":
         return _compile_small_sort(plan)
@@ -49,7 +49,7 @@ def compile_sort(plan: SortPlan) -> Write:
 
 
 def _compile_small_sort(plan: SortPlan) -> Write:
-    """By NumPy's stable sort, of lines read backwards for a descending order."""
+    """Compile a sort by NumPy's stable sort; descending order sorts reversed lines."""
     dim, last = plan.dim, plan.source.layout.shape[plan.dim] - 1
     flipped_lines = (*[slice(None)] * dim, slice(None, None, -1 if plan.descending else None))
 
@@ -65,7 +65,7 @@ def _compile_small_sort(plan: SortPlan) -> Write:
 
 
 def compile_top_k(plan: TopKPlan) -> Write:
-    """Return the first of the positions that sort each line, and the elements there."""
+    """Compile top-k: the first positions that sort each line, and their elements."""
     order, count = (
         _order_with_lines_last(plan.source.layout, plan.dim),
         plan.result.layout.shape[plan.dim],
@@ -87,12 +87,12 @@ def compile_top_k(plan: TopKPlan) -> Write:
 
 
 def _order_with_lines_last(layout: Layout, dim: int) -> tuple[int, ...]:
-    """Return dimensions in the order of storage, but for that of the lines, which comes last."""
+    """Return the dimensions in storage order, except that `dim` comes last."""
     return (*[d for d in reversed(layout.minor_to_major) if d != dim], dim)
 
 
 def _sort_lines(x: Array, descending: bool, stable: bool) -> Array:
-    """Return the elements of each line in order."""
+    """Return each line sorted."""
     block = _lines_as_rows(x)
     if is_half_float(x.dtype):
         bits = _flip_negative_bits(_bits_with_canonical_nan(block))
@@ -103,14 +103,14 @@ def _sort_lines(x: Array, descending: bool, stable: bool) -> Array:
         sorted_lines.sort(-1, kind="stable" if x.itemsize <= 2 else "quicksort")
     if descending:
         sorted_lines = sorted_lines[:, ::-1]
-    # Zeros stand together in the sorted line; where some are -0, they get the order they had.
+    # Zeros are adjacent in a sorted line; if some are -0, restore their original order.
     if x.dtype.kind in "fV" and (_view_as_integers(block) == np.iinfo(f"i{x.itemsize}").min).any():
         sorted_lines[_zero_mask(sorted_lines)] = block[_zero_mask(block)]
     return sorted_lines.reshape(x.shape)
 
 
 def _lines_as_rows(x: Array) -> Array:
-    """Return the lines along the last dimension, in contiguous memory, as the rows of a matrix."""
+    """Return the lines along the last dimension as rows of a contiguous matrix."""
     return np.ascontiguousarray(x).reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -119,13 +119,13 @@ def _view_as_integers(x: Array) -> Array:
 
 
 def _flip_negative_bits(bits: Array) -> Array:
-    """Signed integers in the order of the floats with these bits, -0 before +0; and back again."""
+    """Map the bits of floats to signed integers in the same order, or back; -0 is before +0."""
     low = np.iinfo(bits.dtype).max
     return np.bitwise_xor(bits, (bits >> (8 * bits.itemsize - 1)) & low)
 
 
 def _bits_with_canonical_nan(x: Array) -> Array:
-    """Return the bits of floats, in a copy; every NaN has the greatest, so that it comes last."""
+    """Return a copy of the bits of floats; every NaN gets the largest bits, so it sorts last."""
     bits = _view_as_integers(x).copy()
     infinity = _view_as_integers(np.asarray(np.inf, x.dtype))
     most = np.iinfo(bits.dtype).max
@@ -138,7 +138,7 @@ def _zero_mask(x: Array) -> Array:
 
 
 def _argsort_lines(x: Array, descending: bool, stable: bool) -> Array:
-    """Return the positions that sort each line; equal elements in their order."""
+    """Return the positions that sort each line; equal elements keep their order."""
     numbers = _integer_sort_keys(_lines_as_rows(x))
     return _argsort_keys(~numbers if descending else numbers, stable).reshape(x.shape)
 
@@ -147,11 +147,11 @@ _LINE_SORTERS = {"values": _sort_lines, "positions": _argsort_lines}
 
 
 def _integer_sort_keys(x: Array) -> Array:
-    """Return integers that are in the order of the elements, and equal where these are."""
+    """Return integers that compare as the elements do."""
     if x.dtype.kind not in "fV":
         return x
     bits = _bits_with_canonical_nan(x)
-    bits[bits == np.iinfo(bits.dtype).min] = 0  # -0 is +0
+    bits[bits == np.iinfo(bits.dtype).min] = 0  # -0 equals +0
     return _flip_negative_bits(bits)
 
 
@@ -159,7 +159,8 @@ def _argsort_keys(numbers: Array, stable: bool) -> Array:
     if numbers.itemsize != 4:
         fast = numbers.itemsize == 8 and not stable
         return np.argsort(numbers, -1, kind="quicksort" if fast else "stable")
-    # Each number in the upper half of 64 bits, its position in the lower: no two are equal.
+    # Sort 64-bit keys: the number in the upper half, its position in the lower. No two keys are
+    # equal, so the fast unstable sort is stable here.
     both = np.empty(numbers.shape, f"{numbers.dtype.kind}8")
     lower, upper = np.moveaxis(both.view(np.uint32).reshape(*numbers.shape, 2), -1, 0)
     upper[...], lower[...] = numbers.view(np.uint32), np.arange(numbers.shape[-1], dtype=np.uint32)

@@ -20,10 +20,10 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def compile_view(plan: ViewPlan) -> Run:
-    """Another array over the storage of the operand."""
+    """Compile a view: another array over the operand's storage."""
     spec, shift = plan.result, plan.shift
     layout, dtype = spec.layout, spec.dtype
-    if not layout.size:  # which begins anywhere
+    if not layout.size:  # an empty view may begin anywhere
         return lambda x, first=0: _tensor_at_slot(spec, *storage_and_slot(x), 0)
     if not layout.is_strided:
         return lambda x, first=shift + layout.offset: _tensor_at_slot(
@@ -43,7 +43,7 @@ def compile_view(plan: ViewPlan) -> Run:
 
 
 def _tensor_at_slot(spec: TensorSpec, storage: Array, slot: int, slot_shift: int) -> Tensor:
-    """Return a tensor over a storage, its lowest slot so many `up` from the given one."""
+    """Return a tensor over `storage`; its lowest slot is ``slot + slot_shift``."""
     layout = spec.layout.moved(slot + slot_shift)
     return Tensor._from_memory(
         array_of_layout(storage, spec.dtype, layout), spec, (storage, slot + slot_shift)
@@ -51,9 +51,9 @@ def _tensor_at_slot(spec: TensorSpec, storage: Array, slot: int, slot_shift: int
 
 
 def compile_part(plan: PartPlan) -> Run:
-    """One half of every complex number: of the slots of that size there are twice as many."""
+    """Compile a view of real or imaginary parts; slots of half the size are counted twice."""
     spec, which = plan.result, plan.which
-    if plan.source.layout.is_tiled:  # its parts may lie in no tile: they own no tails
+    if plan.source.layout.is_tiled:  # parts own no padding, as they may not form tiles
         return lambda x: _tensor_at_slot(
             spec, storage_and_slot(x)[0], 2 * storage_and_slot(x)[1], which
         )
@@ -67,7 +67,7 @@ def compile_part(plan: PartPlan) -> Run:
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
-    """Another array over the storage of the operand, in items of another dtype."""
+    """Compile a view of the operand's storage in another dtype."""
     spec, have, want = plan.result, plan.source.dtype.itemsize, plan.result.dtype.itemsize
 
     def reinterpret(x: Tensor) -> Tensor:
@@ -78,12 +78,12 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
 
 
 def compile_same(plan: SamePlan) -> Run:
-    """Return the operand itself."""
+    """Compile a function that returns its operand."""
     return lambda x: x
 
 
 def compile_row(plan: RowPlan) -> Run:
-    """Return one slice along the first dimension; the commonest by NumPy's shortest way."""
+    """Compile ``x[index]``; strided layouts take NumPy's fastest path."""
     spec, layout = plan.result, plan.view.source.layout
     if not layout.is_strided or not spec.layout.shape or not spec.layout.size:
         return compile_row_view(plan, compile_view(plan.view))

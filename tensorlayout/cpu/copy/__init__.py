@@ -1,1 +1,1 @@
-"""Elements moved from one layout, or one dtype, into another: the ways to, and what they cost."""
+"""Copies between layouts and dtypes: strategies and their costs."""

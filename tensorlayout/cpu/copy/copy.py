@@ -1,4 +1,4 @@
-"""Elements moved into another layout or dtype: copies, reshapes, writes, moves to the CPU."""
+"""Copies into another layout or dtype on the CPU: copies, reshapes, assignments, transfers."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from tensorlayout.plan import (
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
-_FEW = 1024  # elements that a call takes longer than
+_FEW = 1024  # elements up to which the overhead of a call dominates
 
 
 def choose_converting_copy(
     source: Layout, from_dtype: DType, result: Layout, to_dtype: DType, saturate: bool = False
 ) -> ReadyCopy:
-    """Return the copy between arrays of these layouts and dtypes."""
+    """Return a copy between arrays of these layouts and dtypes."""
     convert = make_converter(from_dtype, to_dtype, saturate)
     if convert is not None:
         nbytes = source.size * (from_dtype.itemsize + to_dtype.itemsize)
@@ -54,7 +54,7 @@ def choose_converting_copy(
     copy = choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
     if not dtypes.is_narrow_dtype(from_dtype):
         return copy
-    # NumPy has no loops of its own for types of ml_dtypes.
+    # NumPy has no specialised copy loops for the dtypes of ml_dtypes, so copy their bytes.
     run = copy.run
     as_bytes = lambda out, x: run(out.view(np.uint8), x.view(np.uint8))  # noqa: E731
     return replace(copy, run=as_bytes)
@@ -76,14 +76,14 @@ def _compile_move(
 
 
 def compile_box_move(source: TensorSpec, result: TensorSpec, saturate: bool = False) -> Write:
-    """``move(to, x)`` for tensors of one shape, of which some are tiled: each by a few boxes."""
+    """Return ``move(destination, x)`` for tiled tensors of one shape: a few strided boxes each."""
     source_layout, result_layout = source.layout, result.layout
     if not source_layout.size:
         return lambda destination, x: None
     common_boxes = boxes.split_into_boxes(
         boxes.full_ranges(source_layout), source_layout, result_layout
     )
-    if common_boxes is None:  # the tiles of the two have no common units: by way of a packed layout
+    if common_boxes is None:  # no boxes are strided in both tilings: copy to a packed layout first
         layout = Layout.packed(source_layout.shape, result_layout.minor_to_major)
         packed_spec = TensorSpec(source.dtype, layout, source.device)
         copy_to_packed = compile_traced_tensor_copy("to_layout", source, packed_spec)
@@ -106,7 +106,7 @@ def compile_box_move(source: TensorSpec, result: TensorSpec, saturate: bool = Fa
 
 
 def compile_copy(plan: CopyPlan) -> Write:
-    """The function of the result and the source; a row-major result is written in the old shape."""
+    """Compile a copy ``write(out, x)``; a reshaped, row-major result is written in x's shape."""
     source, result, shape = plan.source, plan.result, plan.source.layout.shape
     if result.layout.shape == shape:
         return _compile_move(source, result, plan.saturate, is_new=True)
@@ -116,7 +116,7 @@ def compile_copy(plan: CopyPlan) -> Write:
 
 
 def compile_allocating(plan: CopyPlan) -> Run | None:
-    """Compile a copy of few row-major elements to one NumPy call; None for other copies."""
+    """Return a copy of few row-major elements by one NumPy call; None for other plans."""
     source, result, new, copy = plan.source, plan.result, object.__new__, quiet.copy
     source_layout, result_layout = source.layout, result.layout
     alike = (
@@ -136,16 +136,18 @@ def compile_allocating(plan: CopyPlan) -> Run | None:
 
 
 def compile_assign(plan: AssignPlan) -> Write:
-    """The function of a destination and a number, or a tensor that lies apart, or exactly there."""
+    """Compile ``write(out, value)``, for a Python scalar or a tensor.
+
+    The tensor is disjoint from the destination or occupies exactly its memory.
+    """
     spec, source, name = plan.result, plan.source, plan.name
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
         if is_any_packed(spec):
             return make_number_writer(spec, functools.partial(scalar_as_array, name, dtype))
         if not spec.layout.is_tiled:
-            least, most = plain_scalar_range(
-                dtype, source
-            )  # of scalars that NumPy converts as we do
+            # Scalars in this range are converted by NumPy as by `scalar_as_array`, but faster.
+            least, most = plain_scalar_range(dtype, source)
 
             def write(out: Tensor, value: Any) -> None:
                 plain = source is not complex and least <= value <= most
@@ -157,7 +159,8 @@ def compile_assign(plan: AssignPlan) -> Write:
     if source.layout.shape == shape:
         return _compile_move(source, spec)
     wide = source.layout.broadcast_to(shape)
-    if not (source.layout.is_strided and spec.layout.is_strided):  # the memory is a vector
+    # Arrays of tiled and packed tensors are vectors of slots, which NumPy cannot broadcast.
+    if not (source.layout.is_strided and spec.layout.is_strided):
         read = TensorSpec(source.dtype, wide, source.device)
         if is_any_packed(read, spec):
             return make_packed_mover(
@@ -169,6 +172,6 @@ def compile_assign(plan: AssignPlan) -> Write:
 
 
 def compile_transfer(plan: TransferPlan) -> Run:
-    """Return the bytes of a tensor on another device, read by its backend, become the memory."""
+    """Compile a transfer to the CPU: the source's backend reads the bytes, which become memory."""
     spec, source = plan.result, backend_of(plan.source.device)
     return lambda x: tensor_over_bytes(source.read_bytes(x), spec)

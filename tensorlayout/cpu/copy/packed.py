@@ -1,9 +1,9 @@
 """Copies from and to layouts packed below a byte.
 
-Where both sides have one order without gaps, slots are unpacked, converted and packed a block at a
-time. Any other copy goes by way of a tensor of one byte an element, in the layout of the packed
-side: of a source that is a copy of its own, which is noted; of a destination its bytes are read,
-changed and packed again, so that what else is in them stays.
+If both sides have the same order without gaps, slots are unpacked, converted and packed block by
+block. Any other copy goes through a tensor with one byte per element in the layout of the packed
+side. Unpacking a source this way is a copy of its own, which is traced. A packed destination is
+unpacked, changed and repacked, so that unrelated bits in its bytes are kept.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan import Event, Write, notify_listeners
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Slots that a thread takes at a time, whole bytes of any width: a step of a few hundred us.
+# Slots that a thread converts at a time, a few hundred us of work. A multiple of 8, so that a piece
+# begins at a whole byte for every slot width.
 _PIECE = 1 << 19
 
 
 def is_any_packed(*specs: TensorSpec) -> bool:
-    """Return whether some tensor is packed below a byte."""
+    """Return whether any tensor is packed below a byte."""
     return any(spec.layout.slot_bits is not None for spec in specs)
 
 
@@ -46,10 +47,11 @@ def make_packed_mover(
     is_new: bool,
     make_unpacked_mover: Callable[[TensorSpec, TensorSpec], Write],
 ) -> Write:
-    """``move(to, x)`` for tensors of one shape, of which one or both are packed.
+    """Return ``move(destination, x)`` for tensors of one shape, one or both of them packed.
 
-    `convert`: between their dtypes, if these differ. `whole`: whether the destination is new, so
-    that padding of no value may be written. `between`: what moves elements between whole bytes.
+    - `convert`: conversion between their dtypes; None if these are equal.
+    - `is_new`: True if the destination is new, so that padding without a value may be overwritten.
+    - `make_unpacked_mover`: compiles the copy between tensors with whole bytes per element.
     """
     if not source.layout.size:
         return lambda destination, x: None
@@ -83,7 +85,7 @@ def make_packed_mover(
 def make_number_writer(
     spec: TensorSpec, read_scalar: Callable[[Any], Array]
 ) -> Callable[[Tensor, Any], None]:
-    """Return a function that writes a number, read from a Python scalar, to all elements."""
+    """Return a function that fills a packed tensor with `read_scalar(value)`."""
     if spec.layout.covers_block and not spec.layout.is_padded and spec.layout.size:
         return lambda out, value: _fill_packed(
             read_scalar(value), _packed_bytes(out, spec.layout), spec.layout
@@ -100,7 +102,7 @@ def make_number_writer(
 
 
 def _fill_packed(number: Array, octets: Array, layout: Layout) -> None:
-    """The bytes of slots that all hold one number; bits behind the last slot stay."""
+    """Fill all slots with one number; bits after the last slot are kept."""
     bits = layout.slot_bits or 8
     few = np.full(numbers_per_whole_bytes(bits), number.view(np.uint8))
     period = np.zeros(few.size * bits // 8, np.uint8)
@@ -121,14 +123,14 @@ def _tensor_over_numbers(numbers: Array, spec: TensorSpec) -> Tensor:
 
 
 def _packed_bytes(x: Tensor, layout: Layout) -> Array:
-    """Return the bytes that `layout` takes of a tensor's storage, from its lowest slot on."""
+    """Return the bytes of a tensor's storage that `layout` occupies, from its lowest slot on."""
     slot = storage_and_slot(x)[1]
     first, count = packed_byte_range(layout, slot)
     return storage_bytes(x)[first : first + count]
 
 
 def _is_same_slot_order(source: Layout, result: TensorSpec, is_new: bool) -> bool:
-    """Return whether a block of slots without gaps becomes another of the same order."""
+    """Return whether both sides have the same slots in the same order, without gaps."""
     source_slots, result_slots = source.with_slot_bits(None), result.layout.with_slot_bits(None)
     alike = source_slots.covers_block and source_slots.padded_shape == result_slots.padded_shape
     if (
@@ -137,6 +139,7 @@ def _is_same_slot_order(source: Layout, result: TensorSpec, is_new: bool) -> boo
         or not source_slots.same_placement(result_slots)
     ):
         return False
+    # A block-wise copy overwrites padding: allowed only in new memory, if the padding has no value.
     return not result_slots.is_padded or (
         is_new and padding_value_array(result.layout.padding_value, result.dtype) is None
     )
@@ -175,7 +178,7 @@ def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Conve
 
 
 def _slots_or_packed_bytes(x: Tensor, spec: TensorSpec) -> Array:
-    """Return the bytes of a packed tensor, or the vector of the slots of another."""
+    """Return the bytes of a packed tensor, or the slots of an unpacked one as a vector."""
     if spec.layout.slot_bits is not None:
         return _packed_bytes(x, spec.layout)
     storage, slot = storage_and_slot(x)

@@ -1,1 +1,1 @@
-"""Elementwise operations."""
+"""Elementwise operations on the CPU."""

@@ -1,4 +1,4 @@
-"""NumPy's function for each elementwise operation, by the name of the operation."""
+"""NumPy function of each elementwise operation, and fixes where it departs from the standard."""
 
 from __future__ import annotations
 
@@ -15,35 +15,31 @@ from tensorlayout.dtypes import DType
 
 Fix = Callable[..., None]  # fix(*operands, out)
 
-# By name of the dtype to which the operands are converted; names with a star stand for calls whose
-# last operand is a scalar or broadcast, those with a "<" for memory that vector loops refuse.
+# Keys are names of the dtype to which operands are converted. A suffix "*" restricts a fix to calls
+# whose last operand is a scalar or broadcast, "<" to memory that NumPy's vector loops reject.
 Fixes = Mapping[str, Fix]
 _NONE: Fixes = {}
 
 
 class ElementwiseFunction(NamedTuple):
-    """A function that the CPU runs for an operation."""
+    """NumPy function of an operation, with its fixes."""
 
     numpy_function: Callable[..., Any]  # a ufunc, or ``function(*operands, out)``
     fixes: Fixes = _NONE  # for dtypes in which it departs from the standard, or is slow
-    is_usual_scalar: Callable[[Any], bool] | None = (
-        None  # whether a scalar as last operand needs no fix
-    )
-    is_right_when_allocating: bool = False  # only what it writes into a given array needs a fix
-    small_function: Callable[..., Any] | None = (
-        None  # gives few packed elements in memory of its own
-    )
+    is_usual_scalar: Callable[[Any], bool] | None = None  # True for last scalars that need no fix
+    is_right_when_allocating: bool = False  # a fix is needed only with ``out``
+    small_function: Callable[..., Any] | None = None  # faster for few packed elements, without out
 
 
 @functools.cache
 def elementwise_function(name: str) -> ElementwiseFunction:
-    """The function of an operation; NumPy's of the same name, if no other is in the table."""
+    """Return the function of an operation; by default NumPy's of the same name."""
     entry = _FUNCTIONS.get(name)
     return ElementwiseFunction(getattr(np, name)) if entry is None else entry
 
 
-# These round differently, or not at all, in NumPy's loops for memory that runs backwards; those of
-# 16-bit floats and complex numbers in those for any gaps. All others have one right result.
+# NumPy's loops for memory that runs backwards round these functions differently; for 16-bit floats
+# and complex numbers, so do the loops for memory with gaps. All others have one exact result.
 _INEXACT = {
     *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "exp", "expm1"),
     *("hypot", "log", "log10", "log1p", "log2", "logaddexp", "pow", "sin", "sinh", "tan", "tanh"),
@@ -51,7 +47,7 @@ _INEXACT = {
 
 
 def has_one_result(name: str, inputs: Sequence[DType]) -> bool:
-    """Return whether an operation has one right result, which all of NumPy's loops give."""
+    """Return whether all NumPy loops give the same, exact result of an operation."""
     return name not in _INEXACT and all(d.kind != "c" for d in inputs)
 
 
@@ -70,19 +66,19 @@ def _round_to_integral(x: Array, out: Array) -> None:
 
 
 def _scale_bias(x: Array, scale: Array, bias: Array, out: Array) -> None:
-    """``x * scale + bias`` in the dtype of `scale`, rounded to that of `out`; which may be `x`."""
+    """Compute ``x * scale + bias`` in the dtype of `scale`; `out` may be `x`."""
     wide = np.multiply(x, scale, dtype=scale.dtype)
     np.add(wide, bias, out=out, dtype=wide.dtype, casting="unsafe")
 
 
-# Of `where`: NumPy's has no ``out``, and a branch for each element. From `_SAMPLE` elements on, the
-# masks pay; so many at the beginning are looked at.
+# For `where`: NumPy's function has no ``out`` and branches on each element. Bit masks pay from
+# `_SAMPLE` elements on; as many at the beginning are sampled for long runs.
 _SAMPLE = 2048
 _LONG_RUN = 64
 
 
 def _where_by_copy(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    """`x1` where the condition holds, or a number is not 0, else `x2`; `out` lies apart."""
+    """Write `x1` where the condition is true or non-zero, else `x2`; `out` must be disjoint."""
     out[...] = x2
     np.copyto(out, x1, where=condition if condition.dtype == np.bool_ else condition != 0)
 
@@ -93,17 +89,18 @@ def _has_long_runs(condition: Array) -> bool:
 
 
 def _where_by_masks(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    """`_choose` for a block in the cache, with masks where the condition has no long runs.
+    """Choose as `_where_by_copy` does, by bit masks if the condition has no long runs.
 
-    A branch that nobody can foresee costs 4 ns an element: 16 MB of float32 by a random condition
-    took 20 ms by `_choose` and 15 by ``np.where``; so 3.7.
+    A mispredicted branch costs 4 ns per element: 16 MB of float32 with a random condition take
+    20 ms by `_where_by_copy`, 15 by ``np.where``, and 3.7 with masks.
     """
     if out.size < _SAMPLE:
         _where_by_copy(condition, x1, x2, out)
         return
     condition = normalize_bools(condition) if condition.dtype == np.bool_ else condition != 0
     if condition.ndim == 1 and _has_long_runs(condition):
-        # Often a whole block is alike: true in the first half, 16 MB take 1.5 ms, 2.5 if not seen.
+        # Often a block is all true or all false: with a condition that is true in the first half,
+        # 16 MB take 1.5 ms, and 2.5 without this test.
         count = np.count_nonzero(condition)
         if 0 < count < condition.size:
             _where_by_copy(condition, x1, x2, out)
@@ -122,24 +119,24 @@ def _where_by_masks(condition: Array, x1: Array, x2: Array, out: Array) -> None:
 
 # --- fixes: where NumPy's functions depart from the standard's special cases ---------------------
 
-# Each takes operands of the planned dtypes and writes ``out``. It lets NumPy work, looks by a cheap
-# test whether something special was there, and only then computes the special elements anew: what
-# an element gives never depends on its neighbours. Large operands come in blocks that fit the
-# cache, so that the test reads what is still there.
+# Each fix takes operands of the planned dtypes and writes ``out``. It calls NumPy, tests cheaply
+# for special values, and recomputes only those, so that an element's result never depends on its
+# neighbours. Large operands come in blocks that fit the cache, so that the test is cheap.
 #
-# Those of two operands have an operator that works in place, so ``out`` may overlap the operands:
-# they test before they write, and write once. The others get an ``out`` of its own.
+# Fixes of two operands also serve in-place operators, so ``out`` may overlap the operands: they
+# test before they write, and write once. Other fixes get a separate ``out``.
 
 
 def _is_all_finite(x: Array) -> bool:
-    """Return whether there is no infinity and no NaN; parts of complex numbers are faster."""
+    """Return whether there is no infinity and no NaN."""
+    # The real and imaginary parts are tested faster than complex numbers.
     if x.dtype.kind == "c" and x.ndim and x.flags.c_contiguous:
         x = x.view(x.real.dtype)
     return _is_all_true(np.isfinite(x))
 
 
 def _make_contiguous_fix(function: Any) -> Fix:
-    """`function`, whose loops for vectors of NumPy 2.4.6 ignore the strides of what they write."""
+    """Return a fix for vector loops of NumPy 2.4.6 that ignore the strides of their output."""
 
     def fix(x: Array, out: Array) -> None:
         rows = x.flags.c_contiguous and out.flags.c_contiguous
@@ -152,11 +149,11 @@ def _make_contiguous_fix(function: Any) -> Fix:
 
 
 def _make_row_major_fix(function: Any) -> Fix:
-    """Return `function` for memory of any kind, with the bits that it gives for most.
+    """Return a fix that gives the same bits for memory of any kind.
 
-    NumPy's vector loops for complex products round once (``fma``), its scalar loop twice. It takes
-    the scalar one for a single element in place or of operands of several ranks, and for complex64
-    that runs backwards or is far apart.
+    NumPy's vector loops for complex products round once (``fma``), its scalar loop twice. NumPy
+    uses the scalar loop for a single element in place or with operands of several ranks, and for
+    complex64 memory that runs backwards or has large strides.
     """
 
     def fix(*operands: Array) -> None:
@@ -167,9 +164,9 @@ def _make_row_major_fix(function: Any) -> Fix:
 
 
 def _make_bool_comparison(function: Any) -> Fix:
-    """Return the fix that compares bools: NumPy may compare bytes, but every one except 0 is True.
+    """Return a comparison of bools: NumPy may compare bytes, but any non-zero byte is True.
 
-    To turn them it looks for 0.
+    logical_not tests for 0, so it normalises the bytes.
     """
 
     def fix(x: Array, y: Array, out: Array) -> None:
@@ -179,12 +176,12 @@ def _make_bool_comparison(function: Any) -> Fix:
 
 
 def _is_all_true(mask: Array) -> bool:
-    """``mask.all()``, which takes a microsecond more for a small array."""
+    """Return ``mask.all()``, a microsecond faster for a small array."""
     return bool(np.count_nonzero(mask) == mask.size)
 
 
 def _make_quadrant_fix(function: Any) -> Fix:
-    """A function odd in each part, computed for one quadrant: it may round elsewhere otherwise."""
+    """Return a fix that computes one quadrant and copies signs: others may round differently."""
 
     def fix(x: Array, out: Array) -> None:
         quadrant = np.empty_like(x)
@@ -198,7 +195,10 @@ def _make_quadrant_fix(function: Any) -> Fix:
 
 
 def _expm1_complex(x: Array, out: Array) -> None:
-    """NumPy multiplies infinities by zeros, as `exp` does not. Of -0 the real part is +0."""
+    """Compute expm1 with exp for infinities, which NumPy's expm1 multiplies by zeros.
+
+    The real part of a result for -0 is +0.
+    """
     np.expm1(x, out=out)
     np.add(out.real, 0, out=out.real)
     if not _is_all_finite(x):
@@ -207,7 +207,7 @@ def _expm1_complex(x: Array, out: Array) -> None:
 
 
 def _acosh_complex(x: Array, out: Array) -> None:
-    """NumPy before 2.3 gives NaN for both parts of 0 + NaN j; the imaginary one is pi / 2."""
+    """Set the imaginary part for 0 + NaN j to pi / 2: NumPy before 2.3 gives NaN."""
     np.arccosh(x, out=out)
     if not _is_all_finite(x):
         special = (x.real == 0) & np.isnan(x.imag)
@@ -215,7 +215,7 @@ def _acosh_complex(x: Array, out: Array) -> None:
 
 
 def _floor_divide(x: Array, y: Array, out: Array) -> None:
-    """NumPy takes the result from the remainder; with infinities the quotient is meant."""
+    """Use the quotient for infinities: NumPy computes the result from the remainder."""
     if _is_all_finite(x) and _is_all_finite(y):
         np.floor_divide(x, y, out=out)
         return
@@ -225,14 +225,17 @@ def _floor_divide(x: Array, y: Array, out: Array) -> None:
 
 
 def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
-    """In float64, where no quotient of narrower floats below 2**29 rounds up; ten times as fast."""
+    """Divide in float64, ten times as fast.
+
+    There, no quotient of narrower floats below 2**29 rounds up to an integer.
+    """
     out[...] = np.floor(np.divide(x, y, dtype=np.float64, casting="unsafe"))
 
 
 def _log1p_complex(x: Array, out: Array) -> None:
-    """Near 0 NumPy loses what the function is for; here ``log|1 + z|`` is found from its square.
+    """Compute ``log|1 + z|`` from its square, because NumPy's log1p loses precision near 0.
 
-    Near -1, where that loses as much, and where squares overflow, NumPy's way is the better one.
+    Near -1, where this loses as much, and where squares overflow, NumPy's result is better.
     """
     wide = x.astype(np.complex128, copy=False)
     a, b = wide.real, wide.imag
@@ -245,14 +248,17 @@ def _log1p_complex(x: Array, out: Array) -> None:
 
 
 def _nextafter_half(x: Array, y: Array, out: Array) -> None:
-    """From one zero to the other NumPy stays where it is."""
+    """Return `y` if `x` and `y` are equal zeros: NumPy does not step from one zero to the other."""
     np.nextafter(x, y, out=out)
     if np.minimum.reduce(out.view(np.uint16) << 1, axis=None, initial=1) == 0:
         np.copyto(out, y, where=x == y)
 
 
 def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
-    """NumPy takes x ** 0.5 for the root, where -0 and -inf differ, but not among many exponents."""
+    """Compute powers with one exponent as NumPy does with many.
+
+    For a single exponent 0.5 NumPy takes the root, which differs for -0 and -inf.
+    """
     exponent = y.item() if y.ndim == 0 else None
     if exponent == 2:
         np.square(x, out=out)
@@ -266,12 +272,12 @@ def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
 
 
 def _is_usual_exponent(exponent: float) -> bool:
-    """Return True if NumPy handles this Python scalar correctly as the exponent of all elements."""
+    """Return whether NumPy needs no fix for this Python scalar as exponent of all elements."""
     return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
 
 
 def _pow_signed(x: Array, y: Array, out: Array) -> None:
-    """NumPy raises for negative exponents; here the exact result is truncated, as 0 ** -1 is."""
+    """Truncate the exact result for negative exponents, for which NumPy raises; 0 ** -1 is 0."""
     if np.minimum.reduce(y, axis=None, initial=0) == 0:
         np.power(x, y, out=out)
         return
@@ -282,14 +288,14 @@ def _pow_signed(x: Array, y: Array, out: Array) -> None:
 
 
 def _reciprocal_complex(x: Array, out: Array) -> None:
-    """NumPy is wrong for zeros; wherever it finds nothing finite, `divide` is asked."""
+    """Use divide where NumPy's reciprocal is not finite, because it is wrong for zeros."""
     np.reciprocal(x, out=out)
     if not _is_all_finite(out):
         np.divide(1, x, out=out, where=~np.isfinite(out))
 
 
 def _remainder(x: Array, y: Array, out: Array) -> None:
-    """Rounding must not take a remainder to the divisor: it is the number before that."""
+    """Replace a remainder that was rounded up to the divisor by the next number towards 0."""
     remainder = np.remainder(x, y, out=np.empty_like(out))
     if np.count_nonzero(remainder == y):
         np.nextafter(y, np.zeros_like(y), out=remainder, where=(remainder == y) & np.isfinite(y))
@@ -297,15 +303,15 @@ def _remainder(x: Array, y: Array, out: Array) -> None:
 
 
 def _sign_bfloat16(x: Array, out: Array) -> None:
-    """The sign of -0 is +0. Taken for an integer, -0 is the least of all numbers."""
+    """Compute the sign, +0 for -0."""
     np.sign(x, out=out)
-    bits = out.view(np.int16)
+    bits = out.view(np.int16)  # as an integer, -0 is the minimum
     if np.minimum.reduce(bits, axis=None, initial=0) == -0x8000:
         np.copyto(bits, 0, where=bits == -0x8000)
 
 
 def _sign_complex(x: Array, out: Array) -> None:
-    """Each part divided by the magnitude, an infinite one too; NaN wherever one part is NaN."""
+    """Divide each part by the magnitude, even if it is infinite; NaN if a part is NaN."""
     magnitude = np.abs(x)
     np.divide(x.real, magnitude, out=out.real)
     np.divide(x.imag, magnitude, out=out.imag)
@@ -314,7 +320,7 @@ def _sign_complex(x: Array, out: Array) -> None:
 
 
 def _tan_complex(x: Array, out: Array) -> None:
-    """At infinite imaginary parts the real part of the result has the sign of that of `x`."""
+    """Correct the sign of zero real parts for infinite imaginary parts: that of x's real part."""
     np.tan(x, out=out)
     if not _is_all_finite(x):
         flat = np.isinf(x.imag) & np.isfinite(x.real)
@@ -322,7 +328,7 @@ def _tan_complex(x: Array, out: Array) -> None:
 
 
 def _tanh_complex(x: Array, out: Array) -> None:
-    """At infinite real parts the imaginary part of the result has the sign of that of `x`."""
+    """Correct the sign of zero imaginary parts for infinite real parts, from x's imaginary part."""
     np.tanh(x, out=out)
     if not _is_all_finite(x):
         flat = np.isinf(x.real) & np.isfinite(x.imag)
@@ -341,14 +347,14 @@ def _fixes_for_complex(function: Fix) -> Fixes:
 
 
 def _complex_product_function(function: np.ufunc) -> ElementwiseFunction:
-    """A function of complex numbers whose products are rounded once, in memory of any kind."""
+    """Return a function whose complex products are rounded once, in memory of any kind."""
     return ElementwiseFunction(
         function, _fixes_for_dtypes(_make_row_major_fix(function), "complex64<", "complex128<")
     )
 
 
 def _float_test_function(function: np.ufunc) -> ElementwiseFunction:
-    """Return a test of floats, whose loops for vectors write side by side wherever they are to."""
+    """Return a test of floats, with a fix for vector loops that ignore output strides."""
     fixes = _fixes_for_dtypes(_make_contiguous_fix(function), "float32", "float64")
     return ElementwiseFunction(function, fixes, is_right_when_allocating=True)
 

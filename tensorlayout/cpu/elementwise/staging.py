@@ -1,8 +1,8 @@
-"""Operands in another order than the result's: brought into that order slab by slab.
+"""Elementwise operands in another order than the result's: reordered slab by slab.
 
-Of an operand whose fastest dimension is another one NumPy reads a cache line for each element:
-``x + y.T`` of 2048 x 2048 float32 took 24.8 ms. So where the copy engine takes tiles, the operand
-goes through a buffer: 3.4 ms with slabs of 4 MB, 3.6 of 2 MB, 4.3 of 1 MB, 7.8 of 256 KB.
+If an operand's fastest dimension is not the result's, NumPy reads a cache line for each element:
+``x + y.T`` of 2048 x 2048 float32 took 24.8 ms. So if a copy of the operand would use tiles, it
+goes through a buffer: 3.4 ms in slabs of 4 MB, 3.6 in 2 MB, 4.3 in 1 MB, 7.8 in 256 KB.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
 
-# Of all such operands together, in each thread.
+# Bytes of the slabs of all such operands together, per thread.
 SLAB_BYTES = 2 << 20
 
-_MOST = 4096  # slabs, of whatever is larger than many gigabytes
+_MOST = 4096  # maximum number of slabs, for results of many gigabytes
 
-# Below this many elements the plain walk is as fast: a slab costs 10 us to set up. x + y.T of
-# 128 x 128 float32 took 12 us plainly, 23 so; 256 x 256 71 and 53.
+# Below this many elements a direct call is as fast: a slab costs 10 us to set up. x + y.T of
+# 128 x 128 float32 took 12 us directly and 23 in slabs; of 256 x 256 71 and 53.
 LEAST = 1 << 15
 
-# From as many repetitions on, a packed copy of a scattered operand costs next to nothing.
+# From this many repetitions on, a packed copy of a scattered operand costs next to nothing.
 REPEATS = 16
 
 
 class _ReorderedOperand(NamedTuple):
-    """An operand in another order: which one it is, and its layout in the shape of the result."""
+    """Operand in another order: its number, and its layout broadcast to the result's shape."""
 
     number: int
     dtype: DType
@@ -44,10 +44,10 @@ class _ReorderedOperand(NamedTuple):
 
 
 def make_staged_call(plan: ElementwisePlan, call: Call) -> Call:
-    """Return `call`, for which operands that it would read badly are brought in order; or itself.
+    """Return `call`, with operands reordered first if it would read them slowly.
 
-    Those that repeat many times, gathered from all over memory, are packed first: of 2048 x 2048
-    float32 ``x.T + y[:, :1]`` 22 ms, with the column packed 1.0.
+    Scattered operands that repeat many times are packed first: ``x.T + y[:, :1]`` of 2048 x 2048
+    float32 takes 22 ms, and 1.0 with the column packed.
     """
     result = plan.result.layout
     if result.size < LEAST:
@@ -120,7 +120,7 @@ def _box_shape(box: Box) -> tuple[int, ...]:
 def _make_slab_copier(
     shape: tuple[int, ...], result: Layout, operand: _ReorderedOperand
 ) -> Callable[[Array, Array], Array]:
-    """``copy(buffer, part)``: a slab of the operand, packed in the order of the result."""
+    """Return ``copy(buffer, part)``, which packs a slab of the operand in the result's order."""
     dtype, packed = operand.dtype, Layout.packed(shape, result.minor_to_major)
     move = choose_copy(shape, packed.strides, operand.layout.strides, dtype.itemsize).run
     strides = byte_strides(packed, dtype.itemsize)

@@ -1,4 +1,4 @@
-"""Elementwise plans on the CPU: one NumPy call, without warnings, into the planned layout."""
+"""Elementwise plans on the CPU: quiet NumPy calls that write into the planned layout."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def compile_allocating(plan: ElementwisePlan) -> Run | None:
-    """Return what makes a new tensor as NumPy does, or as one run over whole blocks; else None.
+    """Compile a fast path that allocates its result or writes into an operand; else None.
 
-    These are for speed: the first costs a small call nothing but NumPy's own, the second writes
-    padding while it is in the cache. So is what writes into an operand and gives it back.
+    For small calls NumPy allocates the result, so that they cost nothing but NumPy's call. Padded
+    results are computed over whole blocks, so that padding is written while it is in the cache.
     """
     if plan.destinations:
         return _compile_inplace_ufunc(plan) if _is_plain_binary_ufunc(plan) else None
@@ -68,7 +68,7 @@ def compile_allocating(plan: ElementwisePlan) -> Run | None:
 
 
 def compile_elementwise(plan: ElementwisePlan) -> Write:
-    """``write(out, *operands)``: these lie apart from `out`, of any layout, or exactly there."""
+    """Compile ``write(out, *operands)``; each operand is disjoint from `out` or exactly there."""
     usual, with_fix = _usual_scalar_test(plan), _compile_with_fix(plan, _required_fix(plan))
     return (
         with_fix
@@ -78,7 +78,7 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
 
 
 def _usual_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
-    """Return a test whether the last operand, a Python scalar, needs no fix; or None."""
+    """Return a test of whether a Python scalar as last operand needs no fix; None if unneeded."""
     scalar = isinstance(plan.operands[-1], type)
     return (
         elementwise_function(plan.operation.function).is_usual_scalar
@@ -122,7 +122,7 @@ def _compile_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Write:
 
 
 def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
-    """``write(out, *operands)`` for memory and Python scalars of any kind."""
+    """Compile ``write(out, *operands)`` for strided tensors and Python scalars."""
     alone = _make_call(plan, fix)
     call, read = make_staged_call(plan, alone), _make_operand_reader(plan)
     if call is alone:
@@ -137,7 +137,7 @@ def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
 
 
 def _does_numpy_give_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
-    """Return whether NumPy, left to itself, returns an array of the planned dtype and layout."""
+    """Return whether NumPy without `out` returns an array of the planned dtype and layout."""
     return (
         isinstance(_numpy_function(plan), np.ufunc)
         and not is_large_call(_traffic_bytes(plan))
@@ -162,7 +162,7 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
 
 
 def _required_fix(plan: ElementwisePlan) -> Fix | None:
-    """Return the replacement for NumPy's function if that departs from the standard."""
+    """Return the fix for NumPy's function in the planned dtypes, if it needs one."""
     fixes = elementwise_function(plan.operation.function).fixes
     if not fixes:
         return None
@@ -183,12 +183,12 @@ def _is_last_operand_repeated(plan: ElementwisePlan) -> bool:
     return last.layout.shape != plan.result.layout.shape or last.layout.is_overlapping
 
 
-# Vector loops gather elements that are up to so many, and somewhat more, apart.
+# NumPy's vector loops handle strides up to this many elements; their limit is somewhat higher.
 _FAR = 1 << 24
 
 
 def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
-    """Return whether NumPy may use its scalar complex loop (see `_forwards`)."""
+    """Return whether NumPy may use its scalar complex loop (see `_make_row_major_fix`)."""
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     layout = plan.result.layout
     ranks = {len(o.shape) for o in (layout, *tensors)} - {0}
@@ -204,16 +204,16 @@ def _is_numpy_promotion(plan: ElementwisePlan) -> bool:
         return False
     if not _has_only_tensors(plan):
         if any(dtypes.is_bfloat16(d) for d in plan.inputs):
-            return False  # NumPy takes Python scalars beside bfloat16 for float32
+            return False  # NumPy converts Python scalars to float32 if the other is bfloat16
         if plan.result.dtype == dtypes.bool and plan.inputs[0].kind in "iu":
-            return False  # NumPy compares integers with Python integers that do not fit
+            return False  # NumPy accepts Python integers that do not fit the dtype
     return _has_planned_loop(plan, [o if isinstance(o, type) else o.dtype for o in plan.operands])
 
 
 def _has_planned_loop(plan: ElementwisePlan, operand_types: Sequence[Any]) -> bool:
-    """Return whether NumPy picks the planned dtypes for operands of dtypes (or scalar kinds).
+    """Return whether NumPy picks the planned dtypes for operands of these dtypes or scalar types.
 
-    To divide integers it has loops that convert them: 16 MB of int32 6.3 ms, by a buffer 13.6.
+    Its integer division has loops that convert: 16 MB of int32 6.3 ms, through a buffer 13.6.
     """
     try:
         *inputs, result = _numpy_function(plan).resolve_dtypes((*operand_types, None))
@@ -227,13 +227,13 @@ def _has_planned_loop(plan: ElementwisePlan, operand_types: Sequence[Any]) -> bo
 
 
 def _operand_dtypes(plan: ElementwisePlan) -> list[dtypes.DType]:
-    """Return the dtypes of the operands; for scalars, the dtypes to convert them to."""
+    """Return the dtypes of the operands; for scalars, those they are converted to."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     return [i if isinstance(o, type) else o.dtype for o, i in pairs]
 
 
 def _needs_conversion(plan: ElementwisePlan) -> bool:
-    """Return whether some operand holds another dtype than the function is to get."""
+    """Return whether some operand's dtype differs from the function's input dtype."""
     return _operand_dtypes(plan) != [*plan.inputs]
 
 
@@ -241,9 +241,9 @@ def _has_only_tensors(plan: ElementwisePlan) -> bool:
     return {*map(type, plan.operands)} == {TensorSpec}
 
 
-# Runs of fewer elements are faster through NumPy's buffer. x + column of 16 MB of float32, runs of
-# 8, 32, 64, 128, 256 elements: 13.2, 4.9, 2.6, 1.4, 1.0 ms without it, 2.8, 1.7, 1.4, 1.6, 1.6
-# through it.
+# Runs of fewer elements are faster through NumPy's buffer. x + column of 16 MB of float32 in runs
+# of 8, 32, 64, 128, 256 elements takes 13.2, 4.9, 2.6, 1.4, 1.0 ms without the buffer, and 2.8,
+# 1.7, 1.4, 1.6, 1.6 through it.
 _RUN = 128
 
 
@@ -254,12 +254,15 @@ def _traffic_bytes(plan: ElementwisePlan) -> int:
 
 
 def _context_copier(plan: ElementwisePlan) -> Any:
-    """A context for a ufunc: 16 MB of int32 + float64 take 7.5 ms with a large buffer or 14.7."""
+    """Return the ``copy`` of a context for a ufunc, with a large buffer if it needs one.
+
+    16 MB of int32 + float64 take 7.5 ms with a large buffer, and 14.7 with the smallest.
+    """
     return quiet.copy if _needs_conversion(plan) or _has_short_runs(plan) else unbuffered.copy
 
 
 def _has_short_runs(plan: ElementwisePlan) -> bool:
-    """Return whether the operands and the result continue together for a few elements only."""
+    """Return whether operands and result have only short runs in common."""
     result = plan.result.layout
     if result.ndim < 2 or (plan.is_contiguous_loop and not plan.destinations):
         return False
@@ -271,7 +274,7 @@ def _has_short_runs(plan: ElementwisePlan) -> bool:
 
 
 def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
-    """Few packed elements of one order, which NumPy allocates: the shortest path there is."""
+    """Compile the fastest path: a small, packed result that NumPy allocates."""
     function, spec = _numpy_function(plan), plan.result
     copy, new, narrow = _context_copier(plan), object.__new__, _rounds_integers_twice(plan)
 
@@ -296,7 +299,7 @@ def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
                 result.memory = copy().run(function, x.memory, y)
             else:
                 result.memory = copy().run(function, x, y.memory)
-        except OverflowError:  # to be rounded once, or an error, which that raises
+        except OverflowError:  # the general path rounds once, or raises the error
             return allocate_then_write(tensor_allocator(spec), _compile_call(plan, fix))(x, y)
         result.spec, result.home = spec, None
         return result
@@ -306,15 +309,15 @@ def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
     return run_tensors if _has_only_tensors(plan) else run_with_number
 
 
-# Up to so many elements a call costs more than they do.
+# Up to this size the overhead of a call dominates.
 _FEW = 1024
 
 
 def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) -> Run | None:
-    """A `function` of three that converts nothing, for few elements; `others`: for rare scalars."""
+    """Compile a ternary function of few elements; `fallback` handles scalars out of range."""
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
     ranges = [(i, *plain_scalar_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
-    odd = plan.result.dtype.kind == "V"  # of which NumPy's have no loop
+    odd = plan.result.dtype.kind == "V"  # NumPy's functions have no loop for bfloat16
     if odd or _needs_conversion(plan) or any(least > most for _, least, most in ranges):
         return None
     spec, new = plan.result, object.__new__
@@ -336,7 +339,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
 
 
 def _rounds_integers_twice(plan: ElementwisePlan) -> bool:
-    """Return True if NumPy would round a Python integer twice: to float64, then to the dtype."""
+    """Return whether NumPy would round a Python integer twice, first to float64."""
     return int in plan.operands and plan.inputs[-1] in (dtypes.float32, dtypes.complex64)
 
 
@@ -346,7 +349,7 @@ Reader = Callable[[tuple[Any, ...]], list[Array]]
 def _make_operand_reader(
     plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None = None
 ) -> Reader:
-    """From the operands to what the function gets: the memory of tensors, or `of_tensor`."""
+    """Return a reader of operands: the memory of tensors, or `of_tensor` of them, and scalars."""
     if of_tensor is None and _has_only_tensors(plan):
         return lambda operands: [o.memory for o in operands]
     get = [
@@ -359,7 +362,7 @@ def _make_operand_reader(
 
 
 def _predecoders(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
-    """Readers of operands that ml_dtypes converts otherwise: bool from any byte, narrow types."""
+    """Return decoders of bool and narrow operands, which ml_dtypes converts differently."""
     decoders: dict[int, Callable[[Array], Array]] = {}
     for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True)):
         if isinstance(o, TensorSpec) and o.dtype != d:
@@ -371,7 +374,7 @@ def _predecoders(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
 
 
 def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
-    """``call(arrays, out)``: the operation, with the planned dtypes, without warnings."""
+    """Return ``call(arrays, out)``: the operation in the planned dtypes, quietly."""
     call, odd = _make_converting_call(plan, fix), _predecoders(plan)
     if not odd:
         return call
@@ -381,14 +384,14 @@ def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 
 
 def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
-    """``call(arrays, out)`` for operands whose bool memory is zeros and ones."""
+    """Return ``call(arrays, out)`` for operands that need no decoding."""
     function = _numpy_function(plan)
     converts = _needs_conversion(plan)
     copy: Any = _context_copier(plan)
     if fix is not None or (converts and not isinstance(_numpy_function(plan), np.ufunc)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
         if not converts and elementwise_function(plan.operation.function).is_right_when_allocating:
-            nbytes = 0  # which passes once over most memory
+            nbytes = 0  # no blocks: such a fix passes over memory only once in most cases
         return make_blockwise_call(fix or function, plan.inputs, converts, nbytes)
     if not isinstance(_numpy_function(plan), np.ufunc):
         return lambda arrays, out: copy().run(function, *arrays, out)
@@ -400,23 +403,23 @@ def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 
 
 def standalone_ufunc(plan: ElementwisePlan) -> Any:
-    """The ufunc that gives the planned result of memory and Python scalars up to 2**53, or None."""
+    """Return the ufunc that alone gives the planned result, for scalars up to 2**53; or None."""
     fix = None if _usual_scalar_test(plan) else _required_fix(plan)
     is_standalone = _usual_scalar_test(plan) is None and _does_numpy_give_the_layout(plan, fix)
     return _numpy_function(plan) if is_standalone and not plan.result.layout.is_tiled else None
 
 
 class BlockCall(NamedTuple):
-    """The functions of one plan on blocks that the cache holds: ``function(*arrays, out=…)``."""
+    """Functions of one plan on cache-sized blocks: ``function(*arrays, out=…)``."""
 
     common: Callable[..., object]
-    rare: Callable[..., object]  # for a Python scalar as last operand that is not `usual`
+    rare: Callable[..., object]  # if the last operand, a scalar, fails `is_usual_scalar`
     is_usual_scalar: Callable[[Any], bool] | None
-    may_overwrite: bool  # a ufunc takes the arrays as they are, so that `out` may be one of them
+    may_overwrite: bool  # True if `out` may be one of the arrays
 
 
 def make_block_call(plan: ElementwisePlan) -> BlockCall:
-    """Return the function of blocks of a plan's operands: arrays of any broadcast shapes."""
+    """Return the call of a plan on blocks of its operands, of any broadcast shapes."""
     vector = Layout.row_major((1,))
     shrunk = replace(
         plan,
@@ -444,14 +447,14 @@ def _with_out_keyword(call: Call) -> Callable[..., object]:
 
 
 def is_one_ufunc(plan: ElementwisePlan) -> bool:
-    """Return True if a plan is one ufunc call, which buffers operands that overlap the result."""
+    """Return whether a plan is one ufunc call, which buffers operands that overlap the result."""
     if (
         not isinstance(_numpy_function(plan), np.ufunc)
         or _required_fix(plan) is not None
         or plan.result.layout.is_tiled
     ):
         return False
-    if is_large_call(_traffic_bytes(plan)):  # it may be several
+    if is_large_call(_traffic_bytes(plan)):  # it may be split into several calls
         return False
     call = _make_call(plan, None)
     return make_staged_call(plan, call) is call
@@ -463,7 +466,7 @@ def _is_plain_binary_ufunc(plan: ElementwisePlan) -> bool:
 
 
 def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
-    """``x += y`` and the like, where NumPy's promotion is the planned one."""
+    """Compile ``x += y`` and the like if NumPy's promotion is the planned one."""
     function, copy, narrow = (
         _numpy_function(plan),
         _context_copier(plan),
@@ -484,20 +487,20 @@ def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
     return run
 
 
-# --- one padded or tiled layout: one run over blocks, then the padding --------------------------
+# --- padded or tiled results: one run over all slots, then the padding ---------------------------
 
-# The padding is written after each so many bytes of the result, while they are in the cache: rows
-# of 2048 float32 and 64 slots of padding, x + y of 16 MB, 1.09 ms with all padding written at the
-# end, 0.74 with none.
+# Padding is written after each chunk of this size, while the chunk is in the cache. x + y of 16 MB
+# in rows of 2048 float32 and 64 slots of padding takes 1.09 ms if all padding is written at the
+# end, and 0.74 without padding.
 CHUNK_BYTES = 1 << 20
 
-_MOST_CHUNKS = 1024  # chunks, of whatever is too large for any cache
+_MOST_CHUNKS = 1024  # maximum number of chunks of a huge result
 
 Region = tuple[slice, ...]
 
 
 def _compile_flat_run(spec: TensorSpec, call: Call, read: Reader) -> Run:
-    """Return `call` on what `read` makes of the operands: the slots of their blocks, or numbers."""
+    """Compile `call` on the slots of whole blocks, chunk by chunk, each followed by its padding."""
     layout, dtype = spec.layout, spec.dtype
     whole = Layout(layout.padded_shape, layout.strides)
     strides = byte_strides(whole, dtype.itemsize)
@@ -527,7 +530,7 @@ def _compile_flat_run(spec: TensorSpec, call: Call, read: Reader) -> Run:
 
 
 def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
-    """Cuts of about `room` slots along the slowest dimension, and the padding in each."""
+    """Yield cuts of about `room` slots along the slowest dimension, with their padding."""
     slowest = layout.minor_to_major[-1]
     size, step = layout.padded_shape[slowest], layout.strides[slowest]
     for start, stop in [(cut.start, cut.stop) for cut in axis_slices(size, max(1, room // step))]:
@@ -541,7 +544,7 @@ def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, lis
 
 
 def _compile_tiled_run(plan: ElementwisePlan, fix: Fix | None) -> Write:
-    """Tiled tensors of one placement: written over vectors of their slots, then the padding."""
+    """Compile a call on tiled tensors of one placement as vectors of slots, then the padding."""
     spec, fill = plan.result, make_padding_filler(plan.result)
     tiled = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
     operands = tuple(
@@ -561,6 +564,6 @@ def _compile_tiled_run(plan: ElementwisePlan, fix: Fix | None) -> Write:
 
 
 def _slot_vector_spec(operand: Any) -> TensorSpec:
-    """Return all slots of a tiled tensor as a vector."""
+    """Return the spec of all slots of a tiled tensor as a vector."""
     layout = Layout.row_major((operand.layout.required_size,))
     return TensorSpec(operand.dtype, layout, operand.device)

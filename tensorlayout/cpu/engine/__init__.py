@@ -1,1 +1,1 @@
-"""Common parts of all plans on the CPU: memory, threads, conversions."""
+"""Foundations of all plans on the CPU: memory, threads, conversions."""

@@ -1,4 +1,4 @@
-"""Arrays over memory that others own: held, so that nobody can change or free it."""
+"""Arrays over memory owned by other objects, pinned so that it is not resized or freed."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 class _PinnedMemory(tuple[Any, ...]):
-    """The memory of an array, and a weak reference to it: NumPy does not resize it meanwhile."""
+    """Memory of an array with its keeper; NumPy does not resize an array with a weak reference."""
 
     __slots__ = ()
     __array_struct__ = property(itemgetter(0))
 
 
 def pin_array(array: Array) -> Array:
-    """Return the memory of an array of NumPy's in an array of our own.
+    """Return a new array over the memory of a NumPy array.
 
-    No shape or dtype that the other is given changes it; NumPy refuses to resize the other, or a
-    buffer below it, meanwhile. ValueError for a buffer that is closed or released.
+    Assigning a shape or dtype to the original does not affect it, and NumPy refuses to resize the
+    original or a buffer below it. Raises ValueError if that buffer is closed or released.
     """
     array = as_base_ndarray(array)
     keeper = weakref.ref(array) if array.flags.owndata else memory_keeper(array)
     if keeper is None:
         return array.view()
-    # NumPy does not take the "f1" that it gives for float8_e5m2.
+    # NumPy rejects the type string "f1", which it produces itself for float8_e5m2.
     memory = array.view(np.uint8) if array.dtype.str[1:] == "f1" else array
     own_array: Array = np.asarray(_PinnedMemory((memory.__array_struct__, keeper)))
     return own_array if own_array.dtype == array.dtype else own_array.view(array.dtype)
 
 
 def memory_keeper(array: Array) -> object:
-    """Return the object that keeps an array's memory in place; None if the array does so itself.
+    """Return an object that keeps the memory of an array in place; None if the array does.
 
-    NumPy keeps only the object that it is given as `buffer=`, and no view: a bytearray can be
-    resized then, and a mapped file closed. ValueError for memory that is no longer there.
+    NumPy keeps a reference to the object passed as `buffer=`, but no memoryview: without one, a
+    bytearray could be resized and a mapped file closed. Raises ValueError if the memory is gone.
     """
     while (base := _base_of(array)) is not None:
         if not isinstance(base, np.ndarray):
@@ -51,13 +51,16 @@ def memory_keeper(array: Array) -> object:
                 return view
             base = base.obj
             if not isinstance(base, np.ndarray):
-                return None  # the view below is enough
+                return None  # the memoryview already pins the memory
         array = base
     return weakref.ref(array) if _flags_of(array).owndata else None
 
 
 def pin_buffer(obj: Any) -> memoryview | None:
-    """A view that pins the memory of a buffer; None for other objects. ValueError if it is gone."""
+    """Return a memoryview that pins a buffer; None for other objects.
+
+    Raises ValueError if the memory is gone.
+    """
     try:
         return memoryview(obj)
     except TypeError:
@@ -66,18 +69,18 @@ def pin_buffer(obj: Any) -> memoryview | None:
         raise ValueError(f"has no memory now: {error}") from error
 
 
-# What a subclass calls so may be anything.
+# Read through np.ndarray: a subclass may override these attributes.
 _base_of = np.ndarray.base.__get__
 _flags_of = np.ndarray.flags.__get__
 
 
 def as_base_ndarray(array: Array) -> Array:
-    """Return `array` without what a subclass makes of its attributes and methods."""
+    """Return `array` as a plain ndarray, without overrides of a subclass."""
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 
 class _ExternalInterface:
-    """Array interface of another library's memory, kept alive by the arrays over it."""
+    """Array interface of another library's memory; arrays over it keep it, and the owner, alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -86,8 +89,8 @@ class _ExternalInterface:
         self.owner = owner
 
 
-# What an array may be over that never changes, or keeps all that is below it. NumPy puts `_Held`
-# into a tuple.
+# Base objects that are immutable or pin the memory below them. NumPy wraps `_PinnedMemory` in a
+# tuple.
 _LASTING = (bytes, tuple, _PinnedMemory, _ExternalInterface)
 
 
@@ -100,7 +103,10 @@ def array_over_address(
     *,
     readonly: bool,
 ) -> Array:
-    """An array over memory that `owner` keeps, from index (0, …, 0) on. BufferError for none."""
+    """Return an array over memory of `owner`; `address` is that of index (0, …, 0).
+
+    Raises BufferError for an invalid address range.
+    """
     byte_address_range(address, dtype.itemsize, shape, byte_steps)
     if 0 in shape:
         array = np.empty(shape, dtype)
@@ -127,14 +133,14 @@ def wrap_external(
     *,
     readonly: bool,
 ) -> Tensor | None:
-    """A tensor over memory as `array_at` takes it; None where strides are no whole elements."""
+    """Return a tensor over memory of `owner`; None if strides are not whole elements."""
     return tensor_over_array(
         array_over_address(address, dtype, shape, byte_steps, owner, readonly=readonly)
     )
 
 
 def wrap_external_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
-    """A tensor over memory packed below a byte, whose lowest slot begins the byte at `address`."""
+    """Return a tensor over packed memory whose lowest slot begins at the byte `address`."""
     count = spec.layout.nbytes(spec.dtype)
     return tensor_over_bytes(
         array_over_address(address, uint8, (count,), (1,), owner, readonly=readonly), spec

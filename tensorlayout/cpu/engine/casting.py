@@ -1,7 +1,7 @@
-"""Conversions between dtypes on the CPU: one rule for each pair, whichever way elements take.
+"""Conversions between dtypes on the CPU: one rule per pair of dtypes, in all code paths.
 
-Floats to integers are truncated; out of range the nearest limit, NaN 0. To bfloat16 and the narrow
-types everything is rounded once. All else as NumPy converts.
+Floats are truncated to integers; out of range they become the nearest limit, and NaN becomes 0.
+Conversions to bfloat16 and to narrow types round once. All others are NumPy's.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from tensorlayout.cpu.engine import sharing
 from tensorlayout.cpu.engine.memory import Array, call_quietly
 from tensorlayout.dtypes import DType
 
-Convert = Callable[[Array, Array], None]  # to, from
+Convert = Callable[[Array, Array], None]  # convert(destination, source)
 
 
 def make_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
-    """Return what moves elements of one dtype into another, if any; `saturate`: to the limits."""
+    """Return a converter between two dtypes; None if they are equal.
+
+    With `saturate`, values out of range of a narrow type become its limits.
+    """
     if from_dtype == to_dtype:
         return None
     by_block = _block_converter(from_dtype, to_dtype, saturate)
@@ -34,12 +37,12 @@ def make_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -
 
 
 def can_numpy_convert(from_dtype: DType, to_dtype: DType) -> bool:
-    """Return whether NumPy's own conversion is right, or there is none."""
+    """Return whether the dtypes are equal or NumPy's own conversion follows our rules."""
     return from_dtype == to_dtype or _block_converter(from_dtype, to_dtype) is None
 
 
 def convert_array(source: Array, dtype: DType) -> Array:
-    """`source`, or a copy in another dtype, its dimensions in the order they have in memory."""
+    """Return `source`, or a copy in another dtype with the same order of dimensions in memory."""
     convert = make_converter(source.dtype, dtype)
     if convert is None:
         return source
@@ -49,7 +52,7 @@ def convert_array(source: Array, dtype: DType) -> Array:
 
 
 def scalar_as_array(name: str, dtype: DType, value: Any) -> Array:
-    """A Python scalar as an array of rank 0. OverflowError for an integer that does not fit."""
+    """Return a Python scalar as a rank-0 array; raise OverflowError if an integer does not fit."""
     try:
         return call_quietly(_convert_scalar, dtype, value)
     except OverflowError:
@@ -57,7 +60,10 @@ def scalar_as_array(name: str, dtype: DType, value: Any) -> Array:
 
 
 def plain_scalar_range(dtype: DType, kind: type) -> tuple[float, float]:
-    """The least and the largest scalar of a kind that NumPy takes as `scalar_in` does, if any."""
+    """Return the range of scalars of type `kind` that NumPy converts as `scalar_as_array` does.
+
+    It is (0, -1), an empty range, if there are none.
+    """
     if kind is int and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return int(limits.min), int(limits.max)
@@ -68,7 +74,7 @@ def plain_scalar_range(dtype: DType, kind: type) -> tuple[float, float]:
 
 
 def make_scalar_reader(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
-    """Return `scalar_in` for scalars of one kind, those in the `plain_range` by a shorter way."""
+    """Return `scalar_as_array` for scalars of one type, with a fast path for the plain range."""
     (least, most), make = plain_scalar_range(dtype, kind), dtype.type
     if least > most:
         return functools.partial(scalar_as_array, name, dtype)
@@ -88,18 +94,19 @@ def _convert_scalar(dtype: DType, value: Any) -> Array:
         return convert_array(np.asarray(value, np.float64), dtype)
     if type(value) is int and dtype.kind in "fcV" and dtype not in _DOUBLE:
         value = int_to_odd_float(value)
-    if dtypes.is_bfloat16(dtype) and float(np.float32(value)) == value:  # rounded once from there
+    # A value that float32 holds exactly is rounded only once, by NumPy.
+    if dtypes.is_bfloat16(dtype) and float(np.float32(value)) == value:
         return np.asarray(float(value), dtype)
     if dtypes.is_bfloat16(dtype) or (type(value) is float and dtype.kind in "iu"):
         return convert_array(np.asarray(value, np.float64), dtype)
     return np.asarray(value, dtype)
 
 
-_DOUBLE = (dtypes.float64, dtypes.complex128)  # to which Python rounds integers itself
+_DOUBLE = (dtypes.float64, dtypes.complex128)  # Python itself rounds integers to these
 
 
 def normalize_bools(array: Array) -> Array:
-    """Bool memory, where every byte but 0 is True, as the zeros and ones that NumPy relies on."""
+    """Return bools as bytes 0 and 1, on which NumPy relies; any non-zero byte is True."""
     return np.asarray(array.view(np.uint8) != 0)
 
 
@@ -107,7 +114,7 @@ WHOLE = 2**53  # float64 holds all integers up to here
 
 
 def int_to_odd_float(number: int) -> float:
-    """Return an integer for narrower floats: to odd where 53 bits do not hold it, see `rounded`."""
+    """Return an integer as float, rounded to odd, so that a narrower float is rounded only once."""
     excess = max(0, number.bit_length() - 53)
     significand = abs(number) >> excess
     significand |= significand << excess != abs(number)
@@ -115,7 +122,10 @@ def int_to_odd_float(number: int) -> float:
 
 
 def round_before_bfloat16(array: Array, dtype: DType) -> Array:
-    """`array`, ready to be converted to `dtype` with one rounding: bfloat16 goes by float32."""
+    """Return `array` prepared for a single rounding to `dtype`.
+
+    NumPy converts to bfloat16 through float32, which would round twice.
+    """
     return (
         round_to_odd_float32(array)
         if dtypes.is_bfloat16(dtype) and _exceeds_float32(array.dtype)
@@ -124,11 +134,14 @@ def round_before_bfloat16(array: Array, dtype: DType) -> Array:
 
 
 def round_to_odd_float32(array: Array) -> Array:
-    """Numbers as float32, rounded to odd: the last bit set if anything was lost, so no ties."""
+    """Return numbers as float32 rounded to odd: the last bit is set if anything was lost.
+
+    An odd number is never a tie, so a second rounding to a narrower type is correct.
+    """
     if not _exceeds_float32(array.dtype):
         return array.astype(np.float32)
     wide: Array = array.astype(np.float64, copy=False)
-    if array.dtype.kind in "iu" and array.itemsize == 8:  # to odd, where 53 bits do not hold them
+    if array.dtype.kind in "iu" and array.itemsize == 8:  # float64 may not hold these: round to odd
         odd = (array >> 11 | (array & 2047 != 0)) << 11
         np.copyto(wide, odd, "unsafe", where=np.abs(wide) >= 2.0**53)
     single: Array = wide.astype(np.float32)
@@ -149,14 +162,14 @@ _EXACT = 2**24  # up to which float32 holds every integer
 
 
 def _block_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
-    """Return the converter of one cached block; None if NumPy converts by our rule."""
+    """Return a converter for a block that fits the cache; None if NumPy follows our rules."""
     if dtypes.is_narrow_dtype(from_dtype) or dtypes.is_narrow_dtype(to_dtype):
         if from_dtype.itemsize <= 2:
             table, index = (
                 _conversion_table(from_dtype, to_dtype, saturate),
                 f"u{from_dtype.itemsize}",
             )
-            # In this mode NumPy lets go of the interpreter lock.
+            # With mode="clip" NumPy releases the interpreter lock.
             return lambda target, origin: np.copyto(
                 target, table.take(origin.view(index), mode="clip")
             )
@@ -172,7 +185,7 @@ def _block_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False)
 
 @functools.cache
 def _conversion_table(from_dtype: DType, to_dtype: DType, saturate: bool) -> Array:
-    """Return the table that converts elements of 1 or 2 bytes; one of the types is narrow."""
+    """Return the result for every bit pattern of a 1- or 2-byte dtype; one dtype is narrow."""
     every = np.arange(256**from_dtype.itemsize).astype(f"u{from_dtype.itemsize}").view(from_dtype)
     if dtypes.is_narrow_dtype(from_dtype):
         every = decode_narrow(every)
@@ -186,7 +199,7 @@ def _conversion_table(from_dtype: DType, to_dtype: DType, saturate: bool) -> Arr
 
 
 def _convert_to_narrow(saturate: bool, destination: Array, source: Array) -> None:
-    """Numbers of a type that is not narrow in one that is."""
+    """Convert numbers of an ordinary dtype to a narrow one."""
     dtype = destination.dtype
     if source.dtype.kind in "iu" and dtypes.is_in_category(dtype, "narrow integer"):
         codes = _wrap_to_narrow_integers(source, dtype, saturate=saturate)
@@ -196,10 +209,10 @@ def _convert_to_narrow(saturate: bool, destination: Array, source: Array) -> Non
 
 
 def _convert_in_blocks(convert: Convert, destination: Array, source: Array) -> None:
-    """Convert in blocks, so that looking at their range reads elements from a cache.
+    """Convert in blocks, so that the test of their range and the conversion share the cache.
 
-    4 M float32 to int16 in blocks of 256 and 512 KB, 1 and 2 MB: 1.9, 1.6, 1.3 and 1.2 ms; padded
-    rows where they are 1.8, and 2.7 by way of buffers.
+    4 M float32 to int16 take 1.9, 1.6, 1.3 and 1.2 ms in blocks of 256 KB, 512 KB, 1 MB and 2 MB;
+    padded rows take 1.8 ms in place and 2.7 through buffers.
     """
     room = 2 * sharing.BLOCK_BYTES // max(source.itemsize, destination.itemsize)
     if destination.size <= room:
@@ -219,7 +232,7 @@ def _convert_to_bfloat16(destination: Array, source: Array) -> None:
 
 
 def _truncate_to_integers(destination: Array, source: Array) -> None:
-    """Floats to integers; outside the range NumPy's answer differs between processors."""
+    """Truncate floats to integers; out of range NumPy's result depends on the processor."""
     limits = np.iinfo(destination.dtype)
     ends = limits.min, limits.max
     if source.size == 0 or _is_in_integer_range(source, limits):
@@ -238,21 +251,23 @@ def _truncate_to_integers(destination: Array, source: Array) -> None:
 
 
 def _is_in_integer_range(source: Array, limits: Any) -> bool:
-    """Return whether floats become integers within the limits; False for a NaN."""
+    """Return whether all truncated floats are within the limits; False if there is a NaN."""
     least, most = float(limits.min) - 1, float(limits.max) + 1
-    if limits.min == 0:  # the bits of floats from 0 on rise with them, and all others have more
+    # Bits of non-negative floats increase with their values; negative floats and NaN have larger
+    # bits. So one pass over the bits tests both limits.
+    if limits.min == 0:
         bits = source.view(f"u{source.itemsize}")
         if np.maximum.reduce(bits, None) < np.asarray(most, source.dtype).view(bits.dtype):
             return True
     return bool(np.minimum.reduce(source, None) > least and np.maximum.reduce(source, None) < most)
 
 
-# --- types of 8 bits and fewer: every conversion is a look-up in a table ---
+# --- narrow types (8 bits and fewer): every conversion is a table look-up ---
 
-# A byte has 256 contents, so a table says what each becomes. To a narrow type the upper half of a
-# float32 decides, its last bit set where anything below was lost (rounded to odd): it has 8 bits of
-# significand, no narrow type more than 5, and what is odd lies on no tie. So the table of its 65536
-# contents rounds each number once.
+# From a narrow type, a table has the value of each of the 256 bytes. To a narrow type, the table
+# has 65536 entries, one per upper half of a float32. The upper half is rounded to odd: its last bit
+# is set if any lower bit was. It has 8 bits of significand, narrow types have at most 5, and an odd
+# number is never a tie; so each number is rounded once.
 #
 # 2**20 elements in one thread: float32 to float8_e4m3fn 2.4 ms, ml_dtypes 8.7; back 1.3 and 6.6; to
 # float4_e2m1fn 2.3 and 11.3; to int4 2.3 and 1.5 (ml_dtypes 0.6.0).
@@ -260,10 +275,10 @@ def _is_in_integer_range(source: Array, limits: Any) -> bool:
 
 @functools.cache
 def narrow_values_table(dtype: DType) -> Array:
-    """Return the value of each content of a byte in a narrow type: float32, int8 or uint8."""
+    """Return the value of each byte of a narrow type, as float32, int8 or uint8."""
     octets = np.arange(256, dtype=np.uint8) & _used_bits_mask(dtype)
     values: Array = octets.view(dtype).astype(dtypes.widened_dtype(dtype))
-    if np.count_nonzero(np.isnan(values)) == 1:  # which has no sign
+    if np.count_nonzero(np.isnan(values)) == 1:  # a type's only NaN has no sign
         values[np.isnan(values)] = np.nan
     return values
 
@@ -273,12 +288,12 @@ def _used_bits_mask(dtype: DType) -> np.uint8:
 
 
 def decode_narrow(source: Array) -> Array:
-    """Return the values of an array of a narrow type, exactly."""
+    """Return the exact values of an array of a narrow type."""
     return narrow_values_table(source.dtype).take(source.view(np.uint8), mode="clip")
 
 
 def _wrap_to_narrow_integers(integers: Array, dtype: DType, *, saturate: bool) -> Array:
-    """Integers as bytes of a narrow integer type: its low bits, or those of the nearest limit."""
+    """Return integers as bytes of a narrow integer type, wrapped or saturated."""
     if saturate:
         least, most = dtypes.integer_limits(dtype)
         source_limits = np.iinfo(integers.dtype)
@@ -287,7 +302,7 @@ def _wrap_to_narrow_integers(integers: Array, dtype: DType, *, saturate: bool) -
 
 
 def encode_narrow(singles: Array, dtype: DType, *, saturate: bool) -> Array:
-    """Return numbers of float32, rounded to odd, as bytes of a narrow type."""
+    """Return float32 numbers that are rounded to odd as bytes of a narrow type."""
     bits = singles.view(np.uint32)
     halves = (bits >> 16).astype(np.uint16)
     halves |= (bits & 0xFFFF) != 0
@@ -296,9 +311,10 @@ def encode_narrow(singles: Array, dtype: DType, *, saturate: bool) -> Array:
 
 @functools.cache
 def _float32_to_narrow_table(dtype: DType, saturate: bool) -> Array:
-    """Return the byte of a narrow type for each upper half of a float32 that is rounded to odd.
+    """Return the byte of a narrow type for each upper half of a float32 rounded to odd.
 
-    As ml_dtypes rounds, but for NaN in types without one, and near 2**-127 in float8_e8m0fnu.
+    It rounds as ml_dtypes does, except for NaN in types without NaN, and near 2**-127 in
+    float8_e8m0fnu.
     """
     numbers = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
     if dtypes.is_in_category(dtype, "narrow integer"):
@@ -316,13 +332,13 @@ def _float32_to_narrow_table(dtype: DType, saturate: bool) -> Array:
     return codes
 
 
-# --- floats of 16 bits, for which NumPy has no fast loops: exact float32 copies ---
+# --- 16-bit floats: exact float32 copies, because NumPy has no fast loops for them ---
 
-# A float16 keeps its 5 bits of exponent in the low end of the 8 of float32, with a bias of 15 in
-# the place of 127: too small by this factor.
+# Shifted left by 13, the 5 exponent bits of a float16 are the low exponent bits of a float32, with
+# a bias of 15 instead of 127: the value is too small by this factor.
 _REBIAS = np.float32(2.0**112)
 _SIGN_AND_REST = np.int32(-0x70002000)  # bit 31, and bits 13 to 27
-_BEYOND = np.float32(65536)  # where infinities and NaN of float16 end up: no finite one does
+_BEYOND = np.float32(65536)  # infinities and NaN of float16 become at least this large
 
 
 def is_half_float(dtype: DType) -> bool:
@@ -331,13 +347,13 @@ def is_half_float(dtype: DType) -> bool:
 
 
 def widen_to_float32(x: Array) -> Array:
-    """A row-major float32 copy of 16-bit floats: 0.29 ns an element, NumPy's conversion 1.5."""
+    """Return a row-major float32 copy of 16-bit floats: 0.29 ns per element, NumPy takes 1.5."""
     result = np.empty(x.shape, np.float32)
     if x.dtype.kind == "V":
         result[...] = x
         return result
     bits = result.view(np.int32)
-    bits[...] = x.view(np.int16)  # the sign fills the upper half
+    bits[...] = x.view(np.int16)  # sign extension fills the upper half
     np.left_shift(bits, 13, bits)
     np.bitwise_and(bits, _SIGN_AND_REST, bits)
     np.multiply(result, _REBIAS, result)

@@ -1,4 +1,4 @@
-"""CPU memory: NumPy arrays laid out as a spec says, their padding, and views of their storage."""
+"""CPU memory: allocation of NumPy arrays with a given layout, their padding and their storage."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ Array = np.ndarray[Any, Any]
 quiet = contextvars.Context()
 quiet.run(np.seterr, all="ignore")
 
-# The same for ufuncs that convert nothing. NumPy 2.4 sends padded rows through its buffer although
-# they need none: 2048 x 2048 float32, x += y, 2.8 ms so, 0.9 with the smallest buffer. Conversions
-# do need one.
+# The same for ufuncs that convert nothing. NumPy 2.4 needlessly sends padded rows through its
+# buffer: x += y of 2048 x 2048 float32 takes 2.8 ms, and 0.9 with the smallest buffer. Conversions
+# need a large one.
 unbuffered = quiet.copy()
 unbuffered.run(np.setbufsize, 16)
 
 
 def call_quietly(function: Any, *args: Any, **named: Any) -> Any:
-    """``function(*args, **named)`` without warnings of NumPy."""
+    """Call ``function(*args, **named)`` without NumPy warnings."""
     return quiet.copy().run(function, *args, **named)
 
 
 def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
-    """Return the strides in **bytes**; those of dimensions of size 0 and 1 are kept small."""
+    """Return the strides in **bytes**; dimensions of size 0 and 1 get the item size."""
     pairs = zip(layout.shape, layout.strides, strict=True)
     return tuple(s * itemsize if n > 1 else itemsize for n, s in pairs)
 
 
 def array_of_layout(storage: Array, dtype: DType, layout: Layout) -> Array:
-    """The strided array of `layout` over a C-contiguous array; NumPy checks the bounds again.
+    """Return the array of `layout` over a C-contiguous array; NumPy checks the bounds again.
 
-    Of a tiled layout all slots, from the lowest to the last that it requires; of one packed below a
-    byte the bytes that these take. ValueError where its lowest slot does not begin one.
+    A tiled layout gives the vector of its slots, from the lowest to the last that it requires. A
+    layout packed below a byte gives the bytes of these slots. Raises ValueError if the lowest slot
+    of a packed layout is not at a byte boundary.
     """
     shape, first, itemsize = layout.shape, layout.offset, dtype.itemsize
     strides: tuple[int, ...]
@@ -70,7 +71,7 @@ def array_of_layout(storage: Array, dtype: DType, layout: Layout) -> Array:
 
 
 def make_box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array, int], Array]:
-    """``view(storage, slot)``: a box of a tensor whose lowest slot is there, an axis a digit."""
+    """Return ``view(storage, slot)``: a box of a tensor whose lowest slot is `slot`."""
     itemsize, start = dtype.itemsize, box.offset_in(layout) - layout.lowest
     shape, strides = box.shape, tuple([s * itemsize for s in box.strides_in(layout)])
 
@@ -80,26 +81,26 @@ def make_box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[A
     return view
 
 
-# Storage of more than `UNALIGNED` bytes begins at a multiple of `ALIGNMENT` bytes: JAX takes no
-# other memory without a copy. Less begins where NumPy puts it: to find an address takes 0.8 us, as
-# long as a small addition, and JAX's copy of so little less than the call that asks for it. So does
-# what NumPy alone can make: arrays from lists, what masks choose, transforms, factors of matrices.
+# Storage of more than `UNALIGNED` bytes begins at a multiple of `ALIGNMENT` bytes: JAX copies other
+# memory. Smaller storage begins where NumPy puts it: finding an aligned address takes 0.8 us, as
+# long as a small addition, and JAX copies so few bytes in less time than its call takes. Arrays
+# that NumPy allocates (from lists, masks, transforms, matrix factorisations) are not aligned.
 UNALIGNED, ALIGNMENT = 16 << 10, 64
-_PITCH = 256  # so do rows, by multiples of this, as textures and 2-D copies on GPUs want them
+_PITCH = 256  # alignment of storage whose row pitch is a multiple of it, as GPU textures need
 
 _address, _first = ctypes.addressof, ctypes.c_char.from_buffer
 
 
 def allocate_aligned_bytes(count: int, alignment: int = ALIGNMENT, *, zeros: bool = False) -> Array:
-    """So many bytes, from a multiple of `alignment` on: zeros, or what is in memory."""
+    """Return `count` bytes aligned to `alignment`, zeroed or uninitialised."""
     room: Any = (np.zeros if zeros else np.empty)(count + alignment, np.uint8)
     start = -_address(_first(room)) % alignment
     return np.ndarray(count, np.uint8, room, start)
 
 
 def take_buffer(buffers: list[Array], count: int) -> Array:
-    """Return a buffer of at least so many bytes, aligned: one of those not in use, or a new one."""
-    # Not one for each thread: a finalizer may start another call in the middle of ours.
+    """Return an aligned buffer of at least `count` bytes, taken from `buffers` or new."""
+    # Not a buffer per thread: a finalizer may start another call in the middle of ours.
     with contextlib.suppress(IndexError):
         buffer = buffers.pop()
         if buffer.nbytes >= count:
@@ -110,7 +111,7 @@ def take_buffer(buffers: list[Array], count: int) -> Array:
 def make_array_allocator(
     spec: TensorSpec, shape: tuple[int, ...], *, zeros: bool = False
 ) -> Callable[[], Array]:
-    """Return an allocator of row-major arrays of one shape, the storage of new tensors."""
+    """Return a function that allocates row-major arrays of `shape` as storage of new tensors."""
     layout, dtype, pitch = spec.layout, spec.dtype, 0
     if layout.is_padded and not layout.is_tiled:
         pitch = layout.padded_shape[layout.minor_to_major[0]] * dtype.itemsize
@@ -130,9 +131,9 @@ def make_array_allocator(
 
 
 def storage_and_slot(tensor: Tensor) -> Home:
-    """Return the storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
+    """Return a tensor's storage, a C-contiguous array, and the tensor's lowest slot there."""
     home = tensor.home
-    if home is None:  # kept: the next view finds it
+    if home is None:  # computed once and cached on the tensor
         memory = tensor.memory
         whole = memory if memory.flags.c_contiguous else slot_bytes(memory, tensor.spec.layout)
         tensor.home = home = (whole, 0)
@@ -140,7 +141,7 @@ def storage_and_slot(tensor: Tensor) -> Home:
 
 
 def padded_slots(operand: Tensor) -> Array:
-    """The slots of the padded block of an operand, as they are stored; of one of rank 0 itself."""
+    """Return the slots of an operand's padded block as a vector; rank 0 is returned unchanged."""
     if not operand.spec.layout.shape:
         return operand.memory
     storage, slot = storage_and_slot(operand)
@@ -157,12 +158,13 @@ def storage_bytes(tensor: Tensor) -> Array:
 
 
 def read_bytes(tensor: Tensor) -> Array:
-    """The bytes that the layout requires of a tensor's storage; bits behind the last read as 0."""
+    """Return the bytes that a tensor's layout requires; bits after the last slot are 0."""
     layout, itemsize = tensor.spec.layout, tensor.itemsize
     if not layout.required_size:
         return np.empty(0, np.uint8)
     storage, (_, slot) = storage_bytes(tensor), storage_and_slot(tensor)
-    tensor.home = (storage, slot)  # joblib knows arrays by identity: always the same for a whole
+    # joblib identifies arrays by identity, so return the same object every time.
+    tensor.home = (storage, slot)
     first, count = slot * itemsize, layout.nbytes(itemsize)
     if layout.slot_bits is not None:
         first, count = packed_byte_range(layout, slot)
@@ -175,29 +177,33 @@ def read_bytes(tensor: Tensor) -> Array:
 
 
 def tensor_over_bytes(octets: Array, spec: TensorSpec) -> Tensor:
-    """Return a tensor over bytes of its own, as many as its layout requires."""
+    """Return a tensor over `octets`, which has as many bytes as its layout requires."""
     return Tensor._from_memory(array_of_layout(octets, spec.dtype, spec.layout), spec, (octets, 0))
 
 
 def packed_byte_range(layout: Layout, slot: int) -> tuple[int, int]:
-    """The first byte of a packed layout from `slot` on, and their count. ValueError within one."""
+    """Return the first byte and the byte count of a packed layout whose lowest slot is `slot`.
+
+    Raises ValueError if the slot is not at a byte boundary.
+    """
     first = slot_byte_offset(layout, slot)
     return first, layout._slots_to_bytes(max(0, layout.required_size - layout.lowest), 1)
 
 
 @contextlib.contextmanager
 def unpack_then_repack(octets: Array, layout: Layout) -> Iterator[Array]:
-    """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed."""
+    """Yield the slots of a packed layout, one byte each; pack them into `octets` on exit."""
     assert layout.slot_bits is not None
     numbers = np.empty(max(0, layout.required_size - layout.lowest), np.uint8)
-    if layout.is_padded or not layout.covers_block:  # else every slot is an element
+    # If every slot is an element, the caller overwrites all of them.
+    if layout.is_padded or not layout.covers_block:
         unpack(octets, layout.slot_bits, numbers)
     yield numbers
     pack(numbers, layout.slot_bits, octets)
 
 
 def read_packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Array:
-    """Return a few elements of a tensor packed below a byte, by their indices."""
+    """Return a few elements of a tensor packed below a byte, given by their indices."""
     layout, octets = tensor.spec.layout, tensor.memory
     bits, numbers = layout.slot_bits, []
     assert bits is not None
@@ -209,11 +215,11 @@ def read_packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Ar
 
 
 def slot_bytes(memory: Array, layout: Layout) -> Array:
-    """The bytes of all slots from the lowest on; `memory` is the array of `layout`, at slot 0."""
+    """Return the bytes of all slots from the lowest on; `memory` is the array of `layout`."""
     if layout.size == 0:
         return np.empty(layout.required_size * memory.itemsize, np.uint8)
     if memory.size == layout.required_size and memory.flags.c_contiguous:
-        return memory.reshape(-1).view(np.uint8)  # 0.5 us, what follows 7
+        return memory.reshape(-1).view(np.uint8)  # takes 0.5 us, the general case below 7
     backwards = tuple(slice(None, None, -1 if s < 0 else 1) for s in memory.strides)
     corner = memory[backwards][(0,) * memory.ndim + (...,)]
     count = layout.required_size * memory.itemsize
@@ -225,7 +231,7 @@ def slot_bytes(memory: Array, layout: Layout) -> Array:
 
 
 def padding_value_array(value: Padding, dtype: DType) -> Array | None:
-    """The content of padding as a 0-d array of `dtype`, or None where nothing is promised."""
+    """Return the padding value as a 0-d array of `dtype`; None if padding has no value."""
     content = padding_bytes(value, dtype)
     return None if content is None else np.frombuffer(content, np.uint8).view(dtype).reshape(())
 
@@ -233,7 +239,7 @@ def padding_value_array(value: Padding, dtype: DType) -> Array | None:
 def make_range_filler(
     layout: Layout, ranges: Iterable[Sequence[tuple[int, int]]], dtype: DType
 ) -> Callable[[Any, Array, int], None]:
-    """``fill(value, storage, slot)``: write `ranges` of indices, as `boxes` takes them."""
+    """Return ``fill(value, storage, slot)``, which writes the given ranges of indices."""
     range_boxes = [
         box for index_ranges in ranges for box in boxes.split_into_boxes(index_ranges, layout) or []
     ]
@@ -248,12 +254,12 @@ def make_range_filler(
 
 @functools.lru_cache(maxsize=1024)
 def make_padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
-    """``fill(storage, slot)``: write the padding of a tensor whose lowest slot is there, if any."""
+    """Return ``fill(storage, slot)``, which writes padding; None if there is none to write."""
     layout = spec.layout
     bits = padding_value_array(layout.padding_value, spec.dtype) if layout.is_padded else None
     if bits is None:
         return None
-    form = layout.form  # the padding is behind, also what runs backwards
+    form = layout.form  # in this form padding follows the elements, also in reversed dimensions
     ranges = boxes.padding_ranges(form)
     if layout.slot_bits is None:
         return functools.partial(make_range_filler(form, ranges, spec.dtype), bits)
@@ -271,7 +277,7 @@ def make_padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None
 
 @functools.lru_cache(maxsize=1024)
 def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
-    """Return an allocator of tensors: elements uninitialised, padding with its value, gaps zero."""
+    """Return a function that allocates uninitialised tensors; padding is set, gaps are zero."""
     layout, dtype, new = spec.layout, spec.dtype, object.__new__
     shape, count = layout.shape, layout.required_size
     odd = layout.form is not layout or layout.slot_bits is not None or not layout.size
@@ -303,11 +309,11 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
 
 
 def _allocate_tensor(spec: TensorSpec) -> Tensor:
-    """Return a new tensor of any layout, empty or too large ones too."""
+    """Allocate a tensor of any layout; raise MemoryError if it is too large."""
     layout = spec.layout
     slots = math.prod([n or 1 for n in layout.padded_shape])  # sizes of 0 count as 1 for NumPy
     if max(slots, layout.required_size) * spec.dtype.itemsize > sys.maxsize:
-        raise _allocation_error(spec)  # NumPy would not try
+        raise _allocation_error(spec)  # NumPy would raise another error
     try:
         zeros = layout.form is not layout or layout.slot_bits is not None
         storage = allocate_aligned_bytes(layout.nbytes(spec.dtype), zeros=zeros).view(spec.dtype)
@@ -329,7 +335,7 @@ def _allocation_message(shape: tuple[int, ...], dtype: DType, octets: int) -> st
 
 
 def describe_memory_error(error: MemoryError) -> str:
-    """Return the message of a MemoryError, also of NumPy's, which contains shape and dtype."""
+    """Return the message of a MemoryError; NumPy's own has a shape and a dtype as arguments."""
     match error.args:
         case (tuple() as shape, np.dtype() as dtype):
             return _allocation_message(shape, dtype, math.prod(shape) * dtype.itemsize)
@@ -339,24 +345,24 @@ def describe_memory_error(error: MemoryError) -> str:
 
 
 def fill_padding(tensor: Tensor) -> None:
-    """Write the padding that the tensor owns, if it has a value."""
+    """Write the padding of a tensor, if it has a value."""
     fill = make_padding_filler(tensor.spec)
     if fill is not None:
         fill(*storage_and_slot(tensor))
 
 
 def tensor_over_array(array: Array) -> Tensor | None:
-    """A tensor that shares the memory of an array; None where its strides are no whole elements."""
+    """Return a tensor over the memory of an array; None if strides are not whole elements."""
     spec = spec_of_strides(array.dtype, array.shape, array.strides)
     if spec is None:
         return None
-    if array.flags.c_contiguous or spec.layout.is_packed:  # the first: 0.1 us less
+    if array.flags.c_contiguous or spec.layout.is_packed:  # the first test saves 0.1 us
         return Tensor._from_memory(array, spec)
     return Tensor._from_memory(array, spec, (slot_bytes(array, spec.layout), 0))
 
 
 def export_info(tensor: Tensor) -> ExportInfo:
-    """Return the address of a tensor's elements, for export."""
+    """Return the address of a tensor's elements, whether they are read-only, and their owner."""
     memory = tensor.memory
     address = memory.__array_interface__["data"][0]
     layout = tensor.spec.layout
@@ -366,10 +372,10 @@ def export_info(tensor: Tensor) -> ExportInfo:
 
 
 def current_stream(_device: Device) -> None:
-    """None: there are no streams."""
+    """Return None: the CPU has no streams."""
 
 
 def make_stream_wait(name: str, stream: Any, _device: Device) -> None:
-    """Nothing: all that was asked for has been done. ValueError for a stream."""
+    """Do nothing, because CPU calls are synchronous; raise ValueError if `stream` is not None."""
     if stream is not None:
         raise ValueError(f"{name}: the {CPU} has no streams, got stream={short_repr(stream)}")

@@ -1,12 +1,12 @@
-"""Numbers of 1, 2, 4 and 6 bits, packed into bytes and unpacked to one a byte, low bits first.
+"""Packing of 1-, 2-, 4- and 6-bit numbers into bytes, low bits first, and unpacking to bytes.
 
-The first number takes the lowest bits of the first byte, the next the bits above. Those of 6 bits
-go on across bytes, four in three. All is done a block at a time that stays in the cache, with
-shifts and masks on words that hold as many numbers as some whole bytes.
+The first number takes the lowest bits of the first byte, the next one the bits above. 6-bit numbers
+cross byte boundaries: four of them take three bytes. Data is processed in blocks that fit the
+cache, with shifts and masks on words that hold as many numbers as some whole bytes.
 
-67 M numbers of 4 bits, in ns each, in one thread: unpacked 0.34, packed 0.33; a copy of as many
-bytes 0.18, unpacked by a table through `take` 0.57, by NumPy's even and odd places 0.68, packed so
-0.95 (busy with other work).
+Nanoseconds per number, for 67 M 4-bit numbers in one thread (on a busy machine): unpacking 0.34,
+packing 0.33; a copy of as many bytes 0.18; unpacking through a table with `take` 0.57; unpacking
+with NumPy's even and odd slices 0.68, packing with them 0.95.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ Array = np.ndarray[Any, Any]
 
 
 class _PackingSteps(NamedTuple):
-    """Steps by which numbers come to stand in the bytes of a word: `mask` moves, `kept` stays."""
+    """Shift-and-mask steps that spread packed numbers over the bytes of a word."""
 
     word_dtype: np.dtype[np.unsignedinteger]
-    steps: tuple[tuple[int, int, int], ...]  # shift, mask of what moves, mask of what stays
-    bytes_per_word: int  # that the numbers of a word take
+    steps: tuple[tuple[int, int, int], ...]  # shift, mask of moved bits, mask of kept bits
+    bytes_per_word: int  # packed bytes for the numbers of one word
 
 
 _PACKING_STEPS = {
-    1: _PackingSteps(np.dtype("<u8"), (), 1),  # NumPy has that
+    1: _PackingSteps(np.dtype("<u8"), (), 1),  # np.packbits and np.unpackbits need no steps
     2: _PackingSteps(np.dtype("<u4"), ((12, 0xF0, 0x0F), (6, 0x000C000C, 0x00030003)), 1),
     4: _PackingSteps(np.dtype("<u2"), ((4, 0xF0, 0x0F),), 1),
     6: _PackingSteps(np.dtype("<u4"), ((4, 0xFFF000, 0x000FFF), (2, 0x0FC00FC0, 0x003F003F)), 3),
 }
 
-_BLOCK = 1 << 16  # numbers: with two words for each of a few, in the second cache
+_BLOCK = 1 << 16  # numbers per block: with two temporary arrays they fit the second-level cache
 
 
 def numbers_per_whole_bytes(bits: int) -> int:
-    """Of how many numbers a multiple takes whole bytes."""
+    """Return the least number of numbers that take whole bytes."""
     return 8 // gcd(8, bits)
 
 
 def unpack(octets: Array, bits: int, numbers: Array) -> None:
-    """Fill `numbers`, bytes in a row, with the first ones of packed `octets`; high bits are 0."""
+    """Fill `numbers`, contiguous bytes, from packed `octets`; their high bits become 0."""
     packing, numbers_per_word = _PACKING_STEPS[bits], _PACKING_STEPS[bits].word_dtype.itemsize
     words = numbers.size // numbers_per_word
     for first in range(0, words, _BLOCK // numbers_per_word):
@@ -62,7 +62,7 @@ def unpack(octets: Array, bits: int, numbers: Array) -> None:
 
 
 def pack(numbers: Array, bits: int, octets: Array) -> None:
-    """Write `numbers`, bytes in a row whose low bits count, to `octets`; its other bits stay."""
+    """Pack the low bits of `numbers`, contiguous bytes, into `octets`; its other bits are kept."""
     packing, numbers_per_word = _PACKING_STEPS[bits], _PACKING_STEPS[bits].word_dtype.itemsize
     words = numbers.size // numbers_per_word
     for first in range(0, words, _BLOCK // numbers_per_word):
@@ -84,14 +84,14 @@ def pack(numbers: Array, bits: int, octets: Array) -> None:
 
 
 def _unpack_words(octets: Array, packing: _PackingSteps, numbers: Array) -> None:
-    """The numbers of whole words."""
+    """Unpack whole words into `numbers`."""
     if not packing.steps:
         numbers[...] = np.unpackbits(octets, bitorder="little")
         return
     words = numbers.view(packing.word_dtype)
     if packing.bytes_per_word == 1:
         words[...] = octets
-    else:  # a byte more, which the last word reads too
+    else:  # words of 4 bytes overlap, 3 bytes apart, so the last one reads one byte more
         padded_octets = np.empty(octets.size + 1, np.uint8)
         padded_octets[:-1] = octets
         words[...] = np.ndarray(
@@ -106,7 +106,7 @@ def _unpack_words(octets: Array, packing: _PackingSteps, numbers: Array) -> None
 
 
 def _pack_words(numbers: Array, packing: _PackingSteps, octets: Array) -> None:
-    """The bytes of whole words."""
+    """Pack whole words into `octets`."""
     if not packing.steps:
         octets[...] = np.packbits(numbers & np.uint8(1), bitorder="little")
         return

@@ -1,7 +1,7 @@
-"""Calls over large memory: in blocks that the cache holds, or pieces that threads share.
+"""Large calls, split into blocks that fit the cache or pieces shared by threads.
 
-The pieces follow from the layout of the result alone. So the bits of a result do not depend on how
-many threads there are, even where a loop of NumPy rounds by an element's place in a vector.
+Pieces depend on the result's layout only. So the bits of a result do not depend on the number of
+threads, even if a NumPy loop rounds differently depending on an element's position in a vector.
 """
 
 from __future__ import annotations
@@ -21,35 +21,36 @@ from tensorlayout.layout import Layout
 Box = tuple[slice, ...]
 Call = Callable[[Sequence[Array], Array], None]  # call(arrays, out)
 
-# Bytes read and written from which a call is cut at all.
+# Minimum bytes read and written of a call that is split.
 LEAST_BYTES = 1 << 20
 
-# From as many bytes on several threads pay, whatever is done with them. x + y of 4 MB of float32
-# 146 us in one thread, 131 in two; of 16 MB 1215 and 900 (2026-11-23, 2-core AMD EPYC (Zen 4),
+# From this many bytes on, several threads pay for any function. x + y of 4 MB of float32 takes
+# 146 us in one thread and 131 in two; of 16 MB 1215 and 900 (2026-11-23, 2-core AMD EPYC (Zen 4),
 # numpy 2.4.6).
 SURE_BYTES = 12 << 20
 
-# Below that the call is timed in one thread: to wake another takes 30 us, and both of them take
-# turns at the interpreter. `exp` of 1 MB of float32 120 us in one thread and in two, of 2 MB 277
-# and 182.
+# Smaller calls use threads only if they take this long in one thread: waking a thread takes 30 us,
+# and the two threads compete for the interpreter. `exp` of 1 MB of float32 takes 120 us in one
+# thread and in two; of 2 MB 277 and 182.
 LEAST_SECONDS = 150e-6
 
-# How often a call is timed: the first time its memory may be new.
+# Number of timed calls; the first one may be slower because its memory is new.
 _TIMES = 3
 
-# Bytes of the result in a piece at least. There are up to four, then each grows to four times that,
-# then there are up to sixteen. A piece takes 3 to 20 us besides its elements: in two threads x += y
-# of 16 MB of float32 takes 1.0 ms in sixteen, 1.15 in 32, 1.2 in 64 (same day and machine).
+# Minimum bytes of the result in a piece. As results grow, there are first up to 4 pieces, then the
+# pieces grow to four times this size, then there are up to 16. A piece costs 3 to 20 us plus its
+# elements: in two threads, x += y of 16 MB of float32 takes 1.0 ms in 16 pieces, 1.15 in 32, 1.2 in
+# 64 (same day and machine).
 _PIECE = 512 << 10
 
 
 def axis_slices(size: int, extent: int) -> tuple[slice, ...]:
-    """Return an axis in pieces of `extent`, the last of what is left."""
+    """Return slices of `extent` elements over an axis; the last may be shorter."""
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
 def axis_slices_of_several(size: int, extent: int) -> tuple[slice, ...]:
-    """Return `pieces`, none of one element: NumPy's loops for single ones round otherwise."""
+    """Return such slices, but none of one element: NumPy rounds single elements differently."""
     if extent < 3 or not size % extent == 1 < size:
         return axis_slices(size, extent)
     cut = size - 2
@@ -63,9 +64,9 @@ def slab_boxes(
     max_elements: int,
     split_axis: Any = axis_slices_of_several,
 ) -> list[Box]:
-    """Boxes of at most about `room` elements, whole along the fastest dimensions; sizes not 0.
+    """Return boxes of about `max_elements` at most, whole along the fastest dimensions.
 
-    The first is one of the largest. `cut`: what cuts a dimension into pieces.
+    Sizes must not be 0. The first box is one of the largest. `split_axis` cuts a dimension.
     """
     steps = [1] * len(shape)
     remaining = max(1, max_elements)
@@ -78,7 +79,7 @@ def slab_boxes(
 def share_pieces(
     pieces: Iterable[Piece], process_piece: Callable[[Piece], object], threads: int | None = None
 ) -> None:
-    """Call `move` with each piece, without warnings, in `threads`, or as many as may be used."""
+    """Call `process_piece` with each piece, quietly, in `threads` threads; None: all allowed."""
 
     def move_pieces(own_pieces: Iterator[Piece]) -> None:
         for piece in own_pieces:
@@ -89,14 +90,15 @@ def share_pieces(
 
 
 def is_large_call(nbytes: int) -> bool:
-    """Return True if a call that reads and writes this many bytes may be split into pieces."""
+    """Return whether a call that reads and writes `nbytes` may be split."""
     return nbytes >= LEAST_BYTES
 
 
 def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) -> Call:
-    """Return `call`, its result of this layout made by several threads where that pays; or itself.
+    """Return `call`, split among threads if that pays.
 
-    `nbytes`: read and written. `exact`: whether an element has the same bits wherever it is.
+    `nbytes`: bytes read and written. `exact`: True if the bits of an element do not depend on its
+    position, so that one thread need not split the call.
     """
     if not is_large_call(nbytes) or not result.size:
         return call
@@ -123,7 +125,7 @@ def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exa
 
 
 def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
-    """Return `run` in one thread at first, and in several if that takes long."""
+    """Return a call that runs in one thread at first, and in several if that takes long."""
     seconds: list[float] = []
 
     def call(arrays: Sequence[Array], out: Array) -> None:
@@ -132,31 +134,31 @@ def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call
             return
         start = perf_counter()
         run(arrays, out, 1)
-        if len(seconds) < _TIMES:  # another thread may have been here
+        if len(seconds) < _TIMES:  # another thread may have appended meanwhile
             seconds.append(perf_counter() - start)
 
     return call
 
 
-# --- functions of several passes -----------------------------------------------------------------
+# --- functions with several passes over memory ---------------------------------------------------
 
-# What they write early they read again while it is still in the cache, and operands of other dtypes
-# are converted a block at a time, never as a whole.
+# In blocks, later passes find the results of earlier ones in the cache, and operands of other
+# dtypes are converted block by block, never as a whole.
 
 Function = Callable[..., object]  # function(*operands, out)
 
-# Of the widest array, so that what a function needs on the way stays below 4 MB. Steps of less than
-# 50 us have two threads hand the interpreter lock to and fro, for as long.
+# Bytes of the widest array in a block: temporaries of a function then stay below 4 MB. With steps
+# shorter than 50 us, two threads would spend as long exchanging the interpreter lock.
 BLOCK_BYTES = 1 << 19
 
 
 def make_blockwise_call(
     function: Function, inputs: Sequence[DType], converts: bool, nbytes: int
 ) -> Call:
-    """``call(arrays, out)``: `function` on operands converted to `inputs`, without warnings.
+    """Return ``call(arrays, out)``: `function` on operands converted to `inputs`, quietly.
 
-    `converts`: whether some operand has another dtype; `nbytes`: of the result. ``out`` may overlap
-    operands if `function` writes it only after it has read them.
+    `converts`: True if some operand has another dtype; `nbytes`: size of the result. ``out`` may
+    overlap operands if `function` writes it only after reading them.
     """
     copy: Any = quiet.copy
     if nbytes > BLOCK_BYTES:
@@ -173,14 +175,14 @@ def make_blockwise_call(
 def run_in_blocks(
     function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array
 ) -> None:
-    """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
-    if not out.size:  # of a large padded block
+    """Run `function` on contiguous blocks; each block gets rank-0 operands whole."""
+    if not out.size:  # an empty result may have a large padded block
         return
     pairs = list(zip(arrays, inputs, strict=True))
     block_operands: list[Array] = [a if a.ndim else a.astype(d) for a, d in pairs]
     moving = [i for i, a in enumerate(arrays) if a.ndim]
     flags = ["contig", "overlap_assume_elementwise"]
-    nditer: Any = np.nditer  # whose stub knows fewer combinations
+    nditer: Any = np.nditer  # NumPy's stub does not accept these arguments
     blocks = nditer(
         [*(arrays[i] for i in moving), out],
         ["external_loop", "buffered", "copy_if_overlap"],

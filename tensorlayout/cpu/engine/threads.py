@@ -38,19 +38,19 @@ VARIABLE = "TENSORLAYOUT_THREADS"
 
 
 def _threads_from_environment() -> int:
-    """Return how many threads the environment asks for; 0 where it does not say."""
+    """Return the number of threads set by the environment variable; 0 if it is not set."""
     text = os.environ.get(VARIABLE, "").strip()
     if text and not (text.isascii() and text.isdigit() and int(text)):
         raise ValueError(f"{VARIABLE} must be a whole number from 1 on, got {short_repr(text)}")
     return int(text or 0)
 
 
-# Set by the variable, whatever the machine has.
+# Number of threads set by the variable, which overrides the processor count; 0 if it is not set.
 _forced = _threads_from_environment()
 
 
 def _omp_threads_from_environment() -> int:
-    """The first number of `OMP_NUM_THREADS`, which Dask, Ray and joblib set to 1 in workers."""
+    """Return the first number of `OMP_NUM_THREADS`; Dask, Ray and joblib set it to 1 in workers."""
     text = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return max(1, int(text)) if text.isascii() and text.isdigit() else MOST_THREADS
 
@@ -59,28 +59,31 @@ _limits = {"OpenMP": _omp_threads_from_environment(), "set_num_threads": sys.max
 
 
 def get_num_threads() -> int:
-    """Return how many threads a large call on the CPU may use, begun in this thread.
+    """Return the number of threads that a large CPU call from this thread may use.
 
-    What the variable ``TENSORLAYOUT_THREADS`` says; else as many as there are processors that this
-    thread may run on and the control group grants, at most 8, and no more than ``OMP_NUM_THREADS``
-    says. In both cases no more than `set_num_threads` allows.
+    Returns the value of the variable ``TENSORLAYOUT_THREADS`` if it is set. Otherwise the number is
+    the smallest of: the processors that this thread may run on, the limit of the control group,
+    ``OMP_NUM_THREADS``, and 8. In both cases, it is at most the limit of `set_num_threads`.
 
     >>> import tensorlayout as tl
     >>> tl.get_num_threads() >= 1
     True
     """
-    if getattr(_own, "serves", False):  # whoever gave this thread its piece minds the others
+    if getattr(_own, "serves", False):  # our workers start no further threads
         return 1
     return min(available_threads(), _limits["set_num_threads"])
 
 
 def set_num_threads(count: SupportsIndex | None) -> None:
-    """Let no call on the CPU use more than `count` threads, the caller's included.
+    """Limit the number of threads per CPU call to `count`, including the calling thread.
 
-    It counts for the whole process, from the next call on; None: no such limit. It never makes
-    more threads than `get_num_threads` says without it. ``threadpoolctl.threadpool_limits`` does
-    the same for a block, where threadpoolctl is imported before tensorlayout, or before its first
-    large call. ValueError for less than 1, TypeError for what is no integer.
+    `count`: an integer of at least 1; None removes the limit.
+
+    Raises `ValueError` if `count` is less than 1; `TypeError` if it is not an integer or None.
+
+    The limit applies to the whole process from the next call on. It can only lower the number of
+    threads that `get_num_threads` returns without it. ``threadpoolctl.threadpool_limits`` sets it
+    for a block, if threadpoolctl is imported before tensorlayout or before its first large call.
 
     >>> import tensorlayout as tl
     >>> tl.set_num_threads(1)
@@ -99,7 +102,7 @@ def set_num_threads(count: SupportsIndex | None) -> None:
 
 
 def available_threads() -> int:
-    """Return `get_num_threads`, whatever limit is set now: for plans, which are kept."""
+    """Return the number of threads without the limit of `set_num_threads`, for cached plans."""
     if _forced:
         return _forced
     if hasattr(os, "process_cpu_count"):  # Python 3.13
@@ -111,7 +114,7 @@ def available_threads() -> int:
 
 @functools.cache
 def _cgroup_processor_limit() -> int:
-    """Return how many processors' time the control group of this process may use, rounded up."""
+    """Return the CPU quota of this process's control group in processors, rounded up."""
     least = MOST_THREADS
     for quota_file, period_file in _QUOTAS.items():
         try:
@@ -125,13 +128,14 @@ def _cgroup_processor_limit() -> int:
     return max(1, least)
 
 
-# The files of both kinds of control groups that hold microseconds in a period, and the period.
+# Files with the CPU quota in microseconds, and with its period ("": in the same file), for versions
+# 2 and 1 of control groups.
 _QUOTAS = {
     "/sys/fs/cgroup/cpu.max": "",
     "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
 }
 
-_own = threading.local()  # `serves`: in a thread of our pool
+_own = threading.local()  # attribute `serves`: True in threads of our pool
 
 
 def run_in_threads(
@@ -139,7 +143,8 @@ def run_in_threads(
 ) -> None:
     """Call `work` in this thread and in up to ``threads - 1`` others, and wait for all of them.
 
-    Pieces are dealt out among their iterators until there is an exception, which is raised here.
+    Each call takes pieces from its iterator until none are left or a call raises; the first
+    exception is raised here.
     """
     if threads > 1:
         threads = min(threads, get_num_threads())
@@ -154,27 +159,25 @@ def run_in_threads(
             work(call.take_pieces())
         finally:
             call.finish()
-    finally:  # an interrupt may have come before the other had begun
+    finally:  # an interrupt may arrive before the inner `finally` has begun
         call.finish()
     if call.errors:
         raise call.errors[0]
 
 
 class _SharedCall:
-    """A call: the pieces that nobody has taken yet, and a seat for each helper."""
+    """State of one call: the pieces that are left, and a lock ("seat") for each helper."""
 
     def __init__(self, work: Callable[[Any], None], todo: deque[Any], helpers: int) -> None:
         self.work: Any = work  # None when the call has ended
         self.pending_pieces = todo
-        self.helper_locks = [
-            threading.RLock() for _ in range(helpers)
-        ]  # who has one may take it again
+        # Reentrant, because `finish` starts again after an interrupt.
+        self.helper_locks = [threading.RLock() for _ in range(helpers)]
         self.errors: list[BaseException] = []
-        # Where the calling thread may run, and where it does.
         self.allowed_processors, self.caller_processor = _allowed_processors(), _current_processor()
 
     def take_pieces(self) -> Iterator[Any]:
-        """Return the pieces that one thread gets."""
+        """Yield the pieces of one thread."""
         todo = self.pending_pieces
         while todo:
             try:
@@ -184,7 +187,7 @@ class _SharedCall:
             yield piece
 
     def run_as_helper(self, seat: threading.RLock) -> None:
-        """Take part, if the call has not ended."""
+        """Process pieces, unless the call has ended."""
         if not seat.acquire(blocking=False):
             return
         try:
@@ -196,7 +199,7 @@ class _SharedCall:
             seat.release()
 
     def finish(self) -> None:
-        """No piece is left, no helper writes, and none will, however often an interrupt comes."""
+        """Drop all pieces and wait for the helpers, even if interrupts arrive meanwhile."""
         self.pending_pieces.clear()
         try:
             for seat in self.helper_locks:
@@ -204,16 +207,16 @@ class _SharedCall:
         except BaseException:
             self.finish()
             raise
-        self.work = None  # it may hold large arrays, while invitations wait in a queue
+        self.work = None  # free its arrays: invitations may still wait in the queue
 
 
-# The pool. Its threads are daemons: none of them writes while it waits.
+# The pool. Its threads are daemons, which is safe: they write nothing while they wait.
 _invitations: SimpleQueue[tuple[_SharedCall, threading.RLock]] = SimpleQueue()
 _helpers: list[threading.Thread] = []
 
 
 def _reset_helpers_after_fork() -> None:
-    """In a forked child: the threads did not come along."""
+    """Reset the pool in a forked child, which does not inherit threads."""
     global _invitations
     _invitations = SimpleQueue()
     _helpers.clear()
@@ -224,7 +227,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _invite_helpers(call: _SharedCall) -> None:
-    """Let as many threads take part as there are seats, or fewer."""
+    """Invite one helper per seat; start missing threads if possible."""
     with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
         while len(_helpers) < len(call.helper_locks):
             _register_with_threadpoolctl()
@@ -242,37 +245,37 @@ def _invite_helpers(call: _SharedCall) -> None:
 def _helper_loop(
     invitations: SimpleQueue[tuple[_SharedCall, threading.RLock]], processors: set[int]
 ) -> None:
-    """Accept one invitation after the other, in a thread that may run on `processors`."""
+    """Serve invitations forever, in a thread that may run on `processors`."""
     _own.serves = True
     while True:
         call, seat = invitations.get()
         processors = _move_helper_off_caller(call, processors)
         if processors <= call.allowed_processors:
             call.run_as_helper(seat)
-        del call  # it may hold large arrays
+        del call  # free its arrays while this thread waits
 
 
 def _move_helper_off_caller(call: _SharedCall, processors: set[int]) -> set[int]:
-    """Let this helper run where its caller may, on another processor; gives what it follows then.
+    """Move this helper to another processor than its caller's; return the caller's processors.
 
-    Linux often wakes a helper where its caller runs although another processor is idle, and keeps
-    both there for milliseconds. Two threads, a copy of 330 us: 358 us then, 196 on two processors
-    (Linux 6 on a virtual machine). The mask stays set, so a helper moves once, not each time.
+    Linux often wakes a helper on its caller's processor although another one is idle, and keeps
+    both there for milliseconds. A copy of 330 us then takes 358 us with two threads, and 196 on two
+    processors (Linux 6, virtual machine). The mask stays set, so a helper usually moves only once.
     """
     if _current_processor() == call.caller_processor >= 0 or processors != call.allowed_processors:
-        with contextlib.suppress(OSError):  # processors came and went
+        with contextlib.suppress(OSError):  # the set of processors may have changed
             os.sched_setaffinity(0, call.allowed_processors - {call.caller_processor})
             return call.allowed_processors
     return processors
 
 
 def _allowed_processors() -> set[int]:
-    """Return the processors that this thread may run on now; none where nobody tells."""
+    """Return the processors that this thread may run on; an empty set if unknown."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 def _current_processor() -> int:
-    """Return the number of the processor that this thread runs on, or -1 where nobody tells."""
+    """Return the number of the current processor; -1 if unknown."""
     return -1
 
 
@@ -285,17 +288,17 @@ _registrations: list[str] = []
 
 
 def _register_with_threadpoolctl() -> None:
-    """Tell it, once, where somebody has imported it: how many threads, and how to limit them."""
+    """Register our thread pool with threadpoolctl once, if that is imported."""
     threadpoolctl = sys.modules.get("threadpoolctl")
     if _registrations or not hasattr(threadpoolctl, "register"):
         return
     _registrations.append("threadpoolctl")
 
     class Controller(threadpoolctl.LibController):  # type: ignore[name-defined, misc]
-        """Our threads, under the name of the package."""
+        """Controller for our thread pool."""
 
         user_api = internal_api = "tensorlayout"
-        # It knows pools by the shared libraries they are in: NumPy's is always loaded beside us.
+        # threadpoolctl finds pools by their shared library. We have none, but NumPy's is loaded.
         filename_prefixes = ("_multiarray_umath",)
 
         def get_num_threads(self) -> int:
@@ -305,7 +308,7 @@ def _register_with_threadpoolctl() -> None:
             set_num_threads(num_threads)
 
         def get_version(self) -> None:
-            """Of NumPy's library, which is not asked."""
+            """Return None: the library is NumPy's, so its version says nothing about us."""
 
     threadpoolctl.register(Controller)  # type: ignore[union-attr]
 

@@ -1,4 +1,4 @@
-"""Reductions on the CPU: for each operation, the function of an array that carries out a plan."""
+"""Reductions on the CPU: sums, means, variances, extremes, counts and quantiles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import CONTINUOUS, DISCRETE, ReducePlan, Write
 from tensorlayout.tensor import Tensor
 
-# What NumPy alone does, right and as fast as can be, for few elements.
+# Reductions of few elements for which one NumPy call is correct and fastest.
 _UFUNCS = {
     "all": np.logical_and,
     "any": np.logical_or,
@@ -53,7 +53,7 @@ _UFUNCS = {
 
 
 def compile_reduce(plan: ReducePlan) -> Write:
-    """Compile a reduction into a destination, without warnings."""
+    """Compile a reduction ``write(out, x)``, without NumPy warnings."""
     function, dtype = plan.operation.function, plan.source.dtype
     if function in _REDUCTION_COMPILERS:
         return _REDUCTION_COMPILERS[function](plan)
@@ -73,14 +73,14 @@ def compile_reduce(plan: ReducePlan) -> Write:
 def _compile_small_reduction(
     plan: ReducePlan, ufunc: Any, work: DType, *, orders_zeros: bool = False
 ) -> Write:
-    """Few elements by NumPy's own reduction in the dtype `work`: frames take longer than that.
+    """Compile a reduction of few elements by one NumPy call in the dtype `work`.
 
-    `ordered`: among zeros -0 is less than +0.
+    At this size Python calls cost more than the reduction. With `orders_zeros`, -0 is less than +0.
     """
     reduce, copy = ufunc.reduce, quiet.copy
     dims, keepdims, dtype = plan.dims, plan.keepdims, plan.result.dtype
     if work == dtype:
-        has_zero = _has_zero if plan.result.layout.ndim else operator.not_  # the short way for one
+        has_zero = _has_zero if plan.result.layout.ndim else operator.not_  # faster for one element
 
         def write(out: Tensor, x: Tensor) -> None:
             result = out.memory
@@ -107,7 +107,7 @@ def _has_zero(x: Array) -> bool:
 
 
 def _compile_storage_walk(plan: ReducePlan, work: Work) -> Write:
-    """Return `work` in storage order, then one rounding to the planned dtype."""
+    """Compile `work` on the array in storage order, then one rounding to the planned dtype."""
     view, axes, result_sizes = make_storage_walk(plan.source.layout, plan.dims)
     copy, dtype = quiet.copy, plan.result.dtype
     order, bfloat16 = plan.result.layout.minor_to_major[::-1], dtypes.is_bfloat16(dtype)
@@ -126,15 +126,15 @@ def _compile_storage_walk(plan: ReducePlan, work: Work) -> Write:
 
 # --- sums --------------------------------------------------------------------------------------
 
-# How many float32 are added one after the other before float64 takes over. 2048 rows of 2048 in
-# runs of 16 take 17 % more time than NumPy's naive sum, of 32 6 %, of 64 nothing; the relative
-# error that they leave is below 4.5, 8.5 and 16.5 * 2**-24. NumPy's pairwise sums, along the
-# fastest axis, leave 4.5.
+# Number of float32 added one after the other; their sums are added in float64. For 2048 rows of
+# 2048, runs of 16 take 17 % more time than NumPy's naive sum, runs of 32 6 %, runs of 64 nothing;
+# the relative error is below 4.5, 8.5 and 16.5 * 2**-24. NumPy's pairwise sums along the fastest
+# axis have 4.5 * 2**-24.
 _RUN = 32
 
 
 def _sum_function(source: DType, result: DType) -> Work:
-    """Sums in the accumulator of `result`; what overflows on the way is added up in float64."""
+    """Return a sum that adds runs in a narrow dtype, and everything in a wide one on overflow."""
     wide = accumulator_dtype(result)
     careful = Fold(np.add, wide, wide, WIDE_RUN if wide.kind in "fc" else None)
     if wide.kind not in "fc" or not (_narrow_sum_dtype(source) and _narrow_sum_dtype(result)):
@@ -158,24 +158,24 @@ def _sum_function(source: DType, result: DType) -> Work:
 
 
 def _narrow_sum_dtype(dtype: DType) -> DType | None:
-    """Return the dtype in which short runs are added up; None for wide floats."""
+    """Return the dtype in which short runs are added; None for wide floats."""
     if dtype.kind == "c":
         return dtype if dtype.itemsize == 8 else None
     return dtypes.float32 if dtype.itemsize <= 4 else None
 
 
 def _reduced_count(plan: ReducePlan) -> np.float64:
-    """Return how many elements become one; a NumPy number, so that 0 / 0 is NaN."""
+    """Return the number of elements per result, as a NumPy number, so that 0 / 0 is NaN."""
     return np.float64(math.prod(plan.source.layout.shape[d] for d in plan.dims))
 
 
 def _mean_function(plan: ReducePlan) -> Work:
-    """Return the sum divided by the count; NaN of nothing."""
+    """Return the sum divided by the count; NaN for no elements."""
     total, count = _sum_function(plan.source.dtype, plan.result.dtype), _reduced_count(plan)
 
     def work(x: Array, axes: Sequence[int]) -> Array:
         sums = total(x, axes)
-        if sums.dtype.kind == "c":  # by parts: a NaN in one must not reach the other
+        if sums.dtype.kind == "c":  # separately: a NaN in one part must not reach the other
             sums.real /= count
             sums.imag /= count
             return sums
@@ -186,19 +186,19 @@ def _mean_function(plan: ReducePlan) -> Work:
 
 # --- variance ----------------------------------------------------------------------------------
 
-# Elements for each sum of a block, at least, where these are kept until all are there.
+# Threads keep the partial sums of all blocks only if these have at most 1/16 of the elements.
 _SPARE = 16
 
-# Up to this many elements, the mean is worked out in float64: where there are as many variances as
-# that, some are of numbers so close to each other that they need it.
+# Up to this many elements per variance, the mean is computed in float64. There are so many
+# variances then that some belong to numbers close enough to each other to need it.
 _FEW = 64
 
 
 def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
-    """Return the mean squared distance from the mean, its divisor reduced by `correction`.
+    """Return the variance or standard deviation, its divisor reduced by `correction`.
 
-    Float32 and narrower in float32; where squares overflow or vanish, or a mean is far greater
-    than the distances from it, all of it again in float64.
+    float32 and narrower dtypes are computed in float32. If squares overflow or underflow, or the
+    mean is far greater than the distances from it, everything is recomputed in float64.
     """
     (correction,) = plan.static
     count = _reduced_count(plan)
@@ -227,7 +227,7 @@ def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
 def _sum_squared_distances(
     x: Array, axes: Sequence[int], work: DType, count: np.float64
 ) -> Array | None:
-    """The sum of squared distances from the mean, in `work`; None where that is too narrow."""
+    """Return the sums of squared distances from the mean; None if `work` is too narrow."""
     precise = bool(work == dtypes.float64 or count <= _FEW)
     middle = _sum_function(x.dtype, dtypes.float64 if precise else work)(x, axes) / count
     near: Array = middle.astype(work)
@@ -243,7 +243,7 @@ def _sum_squared_distances(
 
     keys = block_boxes(x.shape)
     alone = x.nbytes < SHARED_BYTES or sums.size * len(keys) > x.size // _SPARE
-    # Threads keep the sums of all blocks, for they are added in order.
+    # Threads keep the sums of all blocks: they are added in order, for reproducible bits.
     parts = map(squares, keys) if alone else map_in_threads(squares, keys)
     for key, part in zip(keys, parts, strict=True):
         sums[result_key(key, axes)] += part
@@ -256,10 +256,11 @@ def _sum_squared_distances(
 def _is_float32_enough(
     variance: Array, mean: Array, x: Array, axes: Sequence[int], precise: bool
 ) -> bool:
-    """Return whether float32 was enough: squares are in its range, and the mean is near enough.
+    """Return whether float32 squares were in range and the mean was accurate enough.
 
-    A mean that is not `precise` is off by up to 8.5 * 2**-24 of itself, and the variance by the
-    square of that. Next to a mean above 1e-10 no distance has a square that vanishes.
+    A mean that is not `precise` has a relative error of up to 8.5 * 2**-24; the error of the
+    variance is the square of the mean's error. If the mean is above 1e-10, no squared distance
+    underflows.
     """
     good = (variance < 1e37) & ((variance > 1e-25) | (np.abs(mean) > 1e-10))
     if not precise:
@@ -273,7 +274,7 @@ def _is_float32_enough(
     )
 
 
-# --- truths and counts -------------------------------------------------------------------------
+# --- logical reductions and counts -------------------------------------------------------------
 
 
 def _logical_fold(dtype: DType, ufunc: Any) -> Work:
@@ -282,19 +283,19 @@ def _logical_fold(dtype: DType, ufunc: Any) -> Work:
 
 
 def _magnitude_bits(x: Array) -> Array:
-    """Return integers that are 0 where a 16-bit float is: its bits without the sign."""
+    """Return the bits of 16-bit floats without the sign, which are 0 exactly for zeros."""
     return np.left_shift(x.view(np.uint16), np.uint16(1))
 
 
 class _CountAllAxes(Fold):
-    """The count of ones along all axes. 16 MB of float32: 0.6 ms, sums of bytes 1.8."""
+    """Count of ones along all axes; for 16 MB of float32 0.6 ms, by sums of bytes 1.8."""
 
     def _fold_array(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         return np.full((1,) * x.ndim, np.count_nonzero(x.view(np.bool_)))
 
 
 def _count_nonzero_function(plan: ReducePlan) -> Work:
-    """Return how many elements are not zero (NaN is not)."""
+    """Return a count of non-zero elements; NaN counts as non-zero."""
     dtype, whole = plan.source.dtype, len(plan.dims) == plan.source.layout.ndim
     if whole and dtype.kind in "biu":
         integer_dtype = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
@@ -309,16 +310,15 @@ def _count_nonzero_function(plan: ReducePlan) -> Work:
 
     if whole:
         return _CountAllAxes(np.add, convert_block=ones)
-    return Fold(
-        np.add, dtypes.uint8, dtypes.int64, 255, 255, convert_block=ones
-    )  # a byte holds up to 255
+    # Runs of 255 ones cannot overflow a byte.
+    return Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255, convert_block=ones)
 
 
-# --- quantiles: lines put in order once, then read at fractional positions ----------------------
+# --- quantiles: lines are partitioned once, then read at fractional positions -------------------
 
-# Not `numpy.nanquantile`, which walks lines in Python and warns whatever the error state. It takes
-# 45 ms for 1000 lines of 1000 float64 with NaN, 13 are taken here; 2.8 s for 100 000 lines of 10,
-# and 24 ms here.
+# numpy.nanquantile loops over lines in Python and warns even if NumPy's error state ignores errors.
+# For 1000 lines of 1000 float64 with NaN it takes 45 ms, this code 13; for 100 000 lines of 10,
+# 2.8 s and 24 ms.
 
 _STEPS: dict[str, Callable[[Any], Any]] = {
     "higher": np.ceil,
@@ -328,14 +328,14 @@ _STEPS: dict[str, Callable[[Any], Any]] = {
     "nearest": np.rint,
 }
 
-_FEW_PLACES = 8  # places up to which they are looked for one by one
+_FEW_PLACES = 8  # with more positions, lines are sorted instead of partitioned
 
 
 def _compile_quantiles(plan: ReducePlan) -> Write:
-    """The quantiles along the planned dimensions, at the probabilities and by the method asked for.
+    """Compile quantiles along the planned dimensions.
 
-    The first dimension of the result goes through the probabilities; that of the source repeats
-    the same slice. NaN is left out if `skip`; else a line with one gives it.
+    The first dimension of the result has one entry per probability; the source's first dimension
+    repeats one slice. If `skip`, NaN are ignored; otherwise a line with a NaN gives NaN.
     """
     probabilities, method, skip = plan.static
     dims = tuple(d - 1 for d in plan.dims)
@@ -354,7 +354,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
         )
         low = np.floor(positions).astype(np.intp)
         ordered = _partition_lines(lines, low, last)
-        if method in DISCRETE:  # which float64 may not hold
+        if method in DISCRETE:  # elements as they are: float64 does not hold every int64
             values = np.take_along_axis(ordered, low, -1)
         else:
             values = _interpolate_lines(ordered, low, last, positions - low)
@@ -369,16 +369,20 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
 
 
 def _lines_as_rows(x: Array, dims: tuple[int, ...]) -> Array:
-    """All elements along `dims` as rows of a matrix: NumPy sorts no more than 32 dimensions."""
+    """Return the elements along `dims` as rows of a matrix: NumPy sorts at most 32 dimensions."""
     kept_dims = tuple(d for d in range(x.ndim) if d not in dims)
-    wide = x.astype(np.float32) if x.dtype.kind == "V" else x  # NumPy sorts bfloat16 otherwise
+    # As float32, because NumPy sorts bfloat16 in another order.
+    wide = x.astype(np.float32) if x.dtype.kind == "V" else x
     count = math.prod(x.shape[d] for d in dims)
     rows = math.prod(x.shape[d] for d in kept_dims)
     return wide.transpose(*kept_dims, *dims).reshape(rows, count)
 
 
 def _partition_lines(lines: Array, low: Array, last: Array) -> Array:
-    """The lines, in order at `low` and behind it: the median of 4 M float32 48 ms, sorted 150."""
+    """Return the lines with the sorted elements at `low` and ``low + 1``.
+
+    The median of 4 M float32 takes 48 ms, and 150 by sorting.
+    """
     places = np.unique(np.concatenate([low, np.minimum(low + 1, last)], axis=None))
     if places.size > _FEW_PLACES:
         return np.sort(lines)
@@ -386,7 +390,7 @@ def _partition_lines(lines: Array, low: Array, last: Array) -> Array:
 
 
 def _quantile_positions(p: Array, count: Array, method: str) -> Any:
-    """Return the positions of quantiles in lines of `count` elements, with fractions in between."""
+    """Return the (fractional) positions of quantiles in sorted lines of `count` elements."""
     if method in CONTINUOUS:
         alpha, beta = CONTINUOUS[method]
         return count * p + (alpha + p * (1 - alpha - beta)) - 1
@@ -394,28 +398,31 @@ def _quantile_positions(p: Array, count: Array, method: str) -> Any:
 
 
 def _interpolate_lines(lines: Array, low: Array, last: Array, t: Array) -> Any:
-    """The values behind `low` by fractions `t`, in float64: exact at whole places and halfway."""
+    """Return values interpolated between `low` and ``low + 1`` in float64.
+
+    They are exact at whole positions and halfway between two elements.
+    """
     a = np.take_along_axis(lines, low, -1).astype(np.float64)
     b = np.take_along_axis(lines, np.minimum(low + 1, last), -1).astype(np.float64)
     near = np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1 - t))
-    halfway = np.where(t == 0.5, a / 2 + b / 2, near)  # no overflow on the way
+    halfway = np.where(t == 0.5, a / 2 + b / 2, near)  # cannot overflow, unlike (a + b) / 2
     return np.where((t == 0) | (a == b), a, halfway)
 
 
 # --- positions of extremes ---------------------------------------------------------------------
 
-# Rows of which a byte can say which one it is.
+# Number of rows that a byte can number, 0 meaning none.
 _ROWS = 255
 
-# Lines side by side that are looked at together.
+# Number of neighbouring lines that are processed together.
 _COLUMNS = 16384
 
-# With fewer elements beside each other than this, NumPy's way of copying each line is as fast.
+# With fewer neighbouring lines than this, NumPy, which copies each line, is as fast.
 _WIDE = 64
 
 
 def _compile_extreme_positions(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
-    """Write the position of the first element that `ufunc` prefers, or of the first NaN."""
+    """Compile ``write(out, x)``: the position of the first extreme or, if any, the first NaN."""
     layout, dims, keepdims, result = (
         plan.source.layout,
         plan.dims,
@@ -447,9 +454,11 @@ def _compile_extreme_positions(plan: ReducePlan, function: Any, ufunc: Any) -> W
 
 
 def _extreme_positions(x: Array, axis: int, function: Any, ufunc: Any) -> Array:
-    """By marks where many lines are side by side: 2048 x 2048 float32 1.4 ms, NumPy's way 23.
+    """Return the positions of the extremes along `axis`.
 
-    NumPy makes each line contiguous; in blocks, so that this happens in the cache.
+    With many neighbouring lines, rows are numbered by marks: 2048 x 2048 float32 takes 1.4 ms, and
+    23 with NumPy. Other arrays go to NumPy, which makes each line contiguous, in blocks that the
+    cache holds.
     """
     lines = np.moveaxis(x, axis, -1)
     positions = np.empty((*lines.shape[:-1], 1), np.int64)
@@ -489,7 +498,7 @@ def _extreme_positions_by_marks(x: Array, axis: int, ufunc: Any) -> Array:
 
 
 def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
-    """The first of all elements in row-major order: one dimension of its index after the other."""
+    """Compile the row-major position of the first extreme, one dimension of its index at a time."""
     layout, dtype = plan.source.layout, plan.source.dtype
     if layout.is_row_major and not is_half_float(dtype):
         name, copy = function.__name__, quiet.copy
@@ -511,7 +520,7 @@ def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) 
 def _slice_extremes_function(
     layout: Layout, dim: int, dtype: DType, ufunc: Any
 ) -> Callable[[Array], Array]:
-    """Return the extreme of each slice along the first dimension of what is left from `dim` on."""
+    """Return a function for the extreme of each slice along `dim`, after earlier dims are fixed."""
     rest = layout.slice((0,) * dim)
     assert rest is not None, "strided layouts have every slice"
     walk = make_storage_walk(rest, range(1, rest.ndim))
@@ -536,14 +545,14 @@ _REDUCTIONS: dict[str, Callable[[ReducePlan], Work]] = {
     "min": lambda plan: make_extreme_fold(plan.source.dtype, np.minimum, orders_zeros=True),
     "nanmax": lambda plan: make_extreme_fold(plan.source.dtype, np.fmax, orders_zeros=True),
     "nanmin": lambda plan: make_extreme_fold(plan.source.dtype, np.fmin, orders_zeros=True),
-    # Floats all in float64, whose range the product of a few may need.
+    # Floats are multiplied in float64: products of a few float32 may overflow on the way.
     "prod": lambda plan: Fold(np.multiply, wide := accumulator_dtype(plan.result.dtype), wide),
     "std": lambda plan: _variance_function(plan, takes_root=True),
     "sum": lambda plan: _sum_function(plan.source.dtype, plan.result.dtype),
     "var": _variance_function,
 }
 
-# Those that find their way through memory themselves.
+# Reductions that do not use a storage walk.
 _REDUCTION_COMPILERS: dict[str, Callable[[ReducePlan], Write]] = {
     "argmax": lambda plan: _compile_extreme_positions(plan, np.argmax, np.maximum),
     "argmin": lambda plan: _compile_extreme_positions(plan, np.argmin, np.minimum),

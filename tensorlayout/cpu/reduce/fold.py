@@ -1,9 +1,13 @@
-"""Many elements to one by a ufunc: accurate, and as fast along any axes as along the best one.
+"""Reductions by one ufunc ("folds") that are accurate and fast along any axes.
 
-Arrays are walked in the order of their storage, with few axes, slowest first. NumPy adds pairwise
-along the fastest axis only; along any other the error grows with the length. And it takes 10 ns a
-call of its inner loop: along the pixels of an image in NHWC 30 times as long as need be. So long
-axes are split in two, one after the other.
+NumPy sums pairwise along the fastest axis only; along other axes the error grows with the length.
+Its inner loop costs 10 ns per call, so a sum over the pixels of an NHWC image takes 30 times as
+long as necessary. A `Fold` views an array in storage order with few axes and reduces one axis
+after the other; long axes are split into runs. For example, summing a float32 array of shape
+(1000, 1024) along axis 0 with ``Fold(np.add, float32, float64, 32)``:
+
+    rows 0 to 991    → view them as (31, 32, 1024) and add the 32 rows of each run in float32
+    31 partial sums  → add them, and the 8 remaining rows, in float64, giving (1, 1024)
 """
 
 from __future__ import annotations
@@ -24,28 +28,30 @@ from tensorlayout.layout import Axis, Layout, merge_axes
 
 Key = tuple[slice, ...]
 
-# Elements of a block that is converted before it is worked on. The variance of 2048 x 2048 float32
-# takes 4.0 ms in blocks of 32768, 3.3 of 65536, 2.9 of 131072, 2.7 of 262144, which as float64 fill
-# two second-level caches; float16 to float32 0.62 ns an element in blocks of 8192, 0.29 of 65536.
+# Elements of a block that is converted before it is reduced. The variance of 2048 x 2048 float32
+# takes 4.0 ms in blocks of 32768, 3.3 in 65536, 2.9 in 131072 and 2.7 in 262144, but the largest
+# ones fill two second-level caches as float64. float16 to float32 takes 0.62 ns per element in
+# blocks of 8192, 0.29 in 65536.
 BLOCK = 1 << 17
 
 
 class StorageWalk(NamedTuple):
-    """An array of one layout seen slowest axis first: how; which axes are reduced; what is kept."""
+    """View of an array with merged axes, slowest first, for a reduction."""
 
     to_storage_order: Callable[[Array], Array]
     reduced_axes: tuple[int, ...]
-    result_sizes: tuple[int, ...]  # sizes, 1 for axes that are reduced
+    result_sizes: tuple[int, ...]  # 1 for reduced axes
 
 
 def make_storage_walk(layout: Layout, dims: Sequence[int]) -> StorageWalk:
-    """Return the walk over a layout whose dimensions `dims` are reduced; several may be flipped."""
+    """Return the walk over a layout whose dimensions `dims` are reduced."""
     order, reduced = tuple(reversed(layout.minor_to_major)), set(dims)
     dimensions = [
         Axis(n, (s,), d in reduced)
         for d, (n, s) in enumerate(zip(layout.shape, layout.strides, strict=True))
     ]
     several = len(dims) > 1 and layout.size > 0
+    # Reversing reduced dimensions lets neighbours merge; a single one keeps its index order.
     backwards = [several and d in reduced and s < 0 for d, s in enumerate(layout.strides)]
     axes = [dimensions[d].reversed_axis if backwards[d] else dimensions[d] for d in order]
     axes = merge_axes(axes) if layout.size else [axis for axis in axes if axis.size != 1]
@@ -59,7 +65,7 @@ def make_storage_walk(layout: Layout, dims: Sequence[int]) -> StorageWalk:
 def block_boxes(
     shape: tuple[int, ...], max_elements: int = BLOCK, uncut_axes: int = 0
 ) -> list[Key]:
-    """Boxes of at most about `room` elements, in order; the last `whole` axes are never cut."""
+    """Return boxes of about `max_elements` at most, in order; the last `uncut_axes` stay whole."""
     if math.prod(shape) <= max_elements:
         return [(slice(None),) * len(shape)]
     cut = len(shape) - uncut_axes
@@ -70,12 +76,12 @@ def block_boxes(
 
 
 def result_key(key: Key, axes: Sequence[int]) -> Key:
-    """Index of a block's result."""
+    """Return the index of a block's result, in which reduced axes have size 1."""
     return tuple([slice(None) if k in axes else s for k, s in enumerate(key)])
 
 
 def map_in_threads(function: Callable[[Any], Array], items: Sequence[Any]) -> list[Array]:
-    """Return what `find` finds of each item, by several threads."""
+    """Return ``function(item)`` for each item, in order, computed in several threads."""
     results: list[Any] = [None] * len(items)
 
     def run_one(number: int) -> None:
@@ -87,55 +93,52 @@ def map_in_threads(function: Callable[[Any], Array], items: Sequence[Any]) -> li
 
 # --- folds ---
 
-# From an array in storage order and the axes to reduce to what is found; those axes have size 1.
+# ``work(x, axes)``: reduces an array in storage order; reduced axes stay with size 1.
 Work = Callable[..., Array]
 
-# Inner loops are made at least this long, where they can be: 8 x 50176 x 3 float32 along the
-# middle, in rows of 3 5.7 ms, of 384 0.19.
+# Inner loops are made at least this long where possible: 8 x 50176 x 3 float32 along the middle
+# axis takes 5.7 ms in rows of 3 and 0.19 in rows of 384.
 _ROW = 384
 
-# Shorter fastest axes are folded a column at a time: 8 x 224 x 224 x 3 float32 along the last, 0.30
-# ms instead of 6.1.
+# Shorter fastest axes are folded one column at a time: 8 x 224 x 224 x 3 float32 along the last
+# axis takes 0.30 ms instead of 6.1.
 _COLUMNS = 16
 
-# How many sums NumPy keeps beside each other along the fastest axis, where it has as many elements.
-# Narrower dtypes are added in a wider one, whose last bits rounding drops.
+# Number of partial sums that NumPy keeps in parallel along the fastest axis, if it is that long.
+# Narrower dtypes are added in a wider one, so rounding hides differences in the order of additions.
 _LANES = {float64: 8, complex128: 4}
 
-# How many float64 are added one after the other: the error stays below 128 * 2**-53.
+# Number of float64 added one after the other: the error stays below 128 * 2**-53.
 WIDE_RUN = 128
 
-# Bytes from which on threads share the work, in two pieces or more of half as many: a piece takes
-# 20 us besides its elements. The sum of 16 MB of float32 takes 0.65 ms in one thread, in two 0.57
-# in pieces of 2 MB, 0.46 in pieces of 4.
+# Bytes from which on threads share the work, in at least two pieces of half this size: a piece
+# costs 20 us plus its elements. The sum of 16 MB of float32 takes 0.65 ms in one thread; in two
+# threads 0.57 with pieces of 2 MB, 0.46 with pieces of 4 MB.
 SHARED_BYTES = 8 << 20
 _PIECES = 16
 
-# Up to this size an array is folded at once in its wide dtype: that is faster than to think.
+# Up to this size an array is folded at once in its wide dtype: planning would cost more.
 SMALL = 8192
 
 
-# NumPy 2.1 finds wrong extremes along what runs backwards in memory, where it is given `out`.
+# With `out`, NumPy 2.1 computes wrong extremes along dimensions that run backwards in memory.
 ALL_WAYS = np.lib.NumpyVersion(np.__version__) >= "2.2.0"
 
 
 @dataclass(slots=True)
 class Fold:
-    """A ufunc, and what it works in."""
+    """Reduction by a ufunc: the dtypes in which it computes, and its run lengths."""
 
     ufunc: Any
-    narrow: DType | None = None  # of elements as they go in; None: their own
-    wide: DType | None = None  # of all that comes after, and of the result of more than one run
-    run_length: int | None = None  # so many in a row may be folded in `narrow`; None: any number
-    line_run_length: int | None = (
-        None  # the same along the fastest axis, where NumPy takes sums pairwise
-    )
-    convert_block: Callable[[Array], Array] | None = (
-        None  # makes of a block what is folded; None: itself
-    )
+    narrow: DType | None = None  # dtype for folding elements; None: their own
+    wide: DType | None = None  # dtype for folding partial results, and of a result of several runs
+    run_length: int | None = None  # elements folded in a row in `narrow`; None: any number
+    # The same along the fastest axis, where NumPy sums pairwise.
+    line_run_length: int | None = None
+    convert_block: Callable[[Array], Array] | None = None  # applied to each block before folding
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
-        """Fold `axes`, which stay with size 1; into `out` if that is given, and the fold can."""
+        """Return `x` folded along `axes`, which stay with size 1; in `out` if the fold can."""
         if self.convert_block is None:
             return self._fold_array(x, axes, out)
         if x.nbytes >= SHARED_BYTES and axes:
@@ -143,7 +146,7 @@ class Fold:
         return self._fold_in_blocks(x, axes)
 
     def _fold_in_blocks(self, x: Array, axes: Sequence[int]) -> Array:
-        """Return the fold of `read(x)`, which is never there as a whole."""
+        """Return the fold of ``convert_block(x)``, which is never materialised as a whole."""
         assert self.convert_block is not None
         if x.size <= BLOCK:
             return self._fold_array(self.convert_block(x), axes)
@@ -162,9 +165,11 @@ class Fold:
         return result
 
     def _fold_in_threads(self, fold: Work, x: Array, axes: Sequence[int]) -> Array:
-        """`find` of pieces of an array in storage order, by several threads; then one result.
+        """Fold pieces of an array in several threads, then combine their results.
 
-        They follow from shapes alone: along the slowest axis, or if that leaves too much, another.
+        The pieces depend on shapes only, so results do not depend on the number of threads. They
+        are cut along the slowest axis, or along a kept axis if there would be too many partial
+        results.
         """
         results = math.prod([1 if k in axes else n for k, n in enumerate(x.shape)])
         count = min(_PIECES, 2 * x.nbytes // SHARED_BYTES)
@@ -202,11 +207,11 @@ class Fold:
         return fold._fold_axis(x, last, out)
 
     def has_one_dtype(self, source: DType, result: DType) -> bool:
-        """True if all intermediate values have the dtype of the result."""
+        """Return whether every step from `source` to `result` has the dtype of the result."""
         return (self.narrow or source) == result == (self.wide or source)
 
     def _wide_fold(self) -> Fold:
-        """Return the fold of what this one gives."""
+        """Return the fold for the partial results of this one."""
         return Fold(self.ufunc, self.wide, self.wide, self.run_length and WIDE_RUN)
 
     def _fold_axis(self, x: Array, axis: int, out: Array | None = None) -> Array:
@@ -232,16 +237,17 @@ class Fold:
         return result
 
     def _fold_column_by_column(self, x: Array, axis: int) -> Array:
-        """Return lines too short to group, of a few columns side by side: a column at a time.
+        """Fold one column at a time: for a few columns and lines that are too short to group.
 
-        28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3. But of more columns
-        than a line has elements, 20000 x 5 x 15 float64 along the second, 22 ms so, 2.4 otherwise.
+        28 x 224 x 224 x 3 float32 along the third axis takes 3.4 ms, and 22 in rows of 3. With
+        more columns than elements per line it is slower: 20000 x 5 x 15 float64 along the second
+        axis takes 22 ms this way and 2.4 otherwise.
         """
         parts = [self._fold_runs(x[..., k], axis, self.run_length) for k in range(x.shape[-1])]
         return np.stack(parts, axis=-1)
 
     def _fold_grouped_rows(self, x: Array, axis: int, group: int) -> Array:
-        """Rows too short for an inner loop: `group` of them taken for one, folded at the end."""
+        """Fold rows too short for an inner loop: treat `group` rows as one, folded at the end."""
         whole = x.shape[axis] // group * group
         rows = self._fold_axis(_split_axis(x, axis, whole, group), axis)
         result = self.ufunc.reduce(rows, axis + 1, self.wide, keepdims=False)
@@ -250,7 +256,7 @@ class Fold:
     def _fold_runs(
         self, x: Array, axis: int, run_length: int | None, out: Array | None = None
     ) -> Array:
-        """Runs in the narrow dtype, what comes of them in the wide one."""
+        """Fold each run in the narrow dtype, then the results of the runs in the wide one."""
         n = x.shape[axis]
         if run_length is None or n <= run_length:
             return self.ufunc.reduce(x, axis, self.narrow, out, keepdims=True)
@@ -267,7 +273,10 @@ class Fold:
 
 
 def _add_pairwise(columns: list[Array], lanes: int) -> list[Array]:
-    """`columns` after NumPy's pairwise additions, so that a row's bits depend on no other rows."""
+    """Return partial sums of columns, added in NumPy's order for one row.
+
+    NumPy sums a short row in this order, so a row has the same bits however many rows there are.
+    """
     whole = len(columns) // lanes * lanes
     sums, rest = columns[: min(lanes, whole)], columns[whole:]
     for k in range(lanes, whole):
@@ -278,7 +287,7 @@ def _add_pairwise(columns: list[Array], lanes: int) -> list[Array]:
 
 
 def _reduction_axis_order(x: Array, axes: Sequence[int]) -> list[int]:
-    """The axes in the order in which they go: first what leaves little, in long inner loops."""
+    """Return the axes in folding order: first those that leave few elements in long loops."""
     order = sorted(axes)
     slow, fast = order[0], order[-1]
     rows = math.prod(x.shape[slow + 1 :]) >= _ROW and x.shape[slow] >= _COLUMNS
@@ -292,33 +301,36 @@ def _slice_axis(x: Array, axis: int, start: int, stop: int) -> Array:
 
 
 def _split_axis(x: Array, axis: int, whole: int, length: int) -> Array:
-    """The first `whole` along `axis` as an axis of pieces and one of the elements of a piece."""
+    """Return a view of the first `whole` elements along `axis`, split into pieces of `length`."""
     shape = (*x.shape[:axis], whole // length, length, *x.shape[axis + 1 :])
     return _slice_axis(x, axis, 0, whole).reshape(shape, copy=False)
 
 
 @dataclass(slots=True)
 class OrderedExtreme(Fold):
-    """The least or greatest of floats; -0 is less than +0."""
+    """Minimum or maximum of floats in which -0 is less than +0."""
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
-        """As a `Fold`; then zeros get the sign that the order says."""
+        """Fold as `Fold` does, then correct the signs of zeros."""
         result = Fold.__call__(self, x, axes, out)
         fix_zero_signs(self.ufunc, result, x, axes)
         return result
 
 
 def make_extreme_fold(dtype: DType, ufunc: Any, orders_zeros: bool = False) -> Fold:
-    """The least or greatest element; 16-bit floats give float32. `ordered`: -0 is less than +0."""
+    """Return the fold for a minimum or maximum; 16-bit floats give float32.
+
+    With `orders_zeros`, -0 is less than +0.
+    """
     kind = OrderedExtreme if orders_zeros and dtype.kind in "fV" else Fold
     return kind(ufunc, convert_block=widen_to_float32 if is_half_float(dtype) else None)
 
 
 def fix_zero_signs(ufunc: Any, extremes: Array, x: Array, axes: Sequence[int]) -> None:
-    """Set the signs of zeros among extremes along `axes`, which have size 1: -0 is less than +0.
+    """Correct the signs of zeros in `extremes` in place, so that -0 is less than +0.
 
-    Few extremes are zeros, so this looks at all elements only if one is, and has the sign that
-    may be wrong: the minimum of 16 MB of float32 takes twice as long if it is 0.
+    The `axes` have size 1 in `extremes`. All elements of `x` are read only if an extreme is a zero
+    of the sign that may be wrong: the minimum of 16 MB of float32 takes twice as long if it is 0.
     """
     greatest = ufunc in (np.maximum, np.fmax)
     if (
@@ -326,7 +338,7 @@ def fix_zero_signs(ufunc: Any, extremes: Array, x: Array, axes: Sequence[int]) -
         or not _has_signed_zero(extremes, range(extremes.ndim), signed=greatest).any()
     ):
         return
-    # If there is no zero of the right sign anywhere, there is none in any line.
+    # A cheap test of the whole array: without any zero of the right sign, nothing is to correct.
     if x.size > SMALL and not _has_signed_zero(x, range(x.ndim), signed=not greatest).any():
         return
     has_right_zero = _has_signed_zero(x, axes, signed=not greatest)
@@ -334,13 +346,14 @@ def fix_zero_signs(ufunc: Any, extremes: Array, x: Array, axes: Sequence[int]) -
 
 
 def _has_signed_zero(x: Array, axes: Sequence[int], *, signed: bool) -> Array:
-    """Return whether lines along `axes` hold -0 (`signed`), or +0, whose bits are the least."""
+    """Return whether lines along `axes` contain -0 (`signed`) or +0."""
+    # As signed integers the bits of -0 are the minimum, as unsigned integers those of +0.
     bits = x.view(f"{'i' if signed else 'u'}{x.itemsize}")
     return np.asarray(Fold(np.minimum)(bits, axes) == np.iinfo(bits.dtype).min)
 
 
 def accumulator_dtype(dtype: DType) -> DType:
-    """Return the dtype of totals: float64 for all real floats, complex128 for complex ones."""
+    """Return the dtype of totals: float64 for real floats, complex128 for complex dtypes."""
     if is_in_category(dtype, "real floating"):
         return float64
     return complex128 if is_in_category(dtype, "complex floating") else dtype

@@ -432,7 +432,7 @@ def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
 
 
 def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
-    """The inverse of `fftshift`: the middle of each of `axes` (all by default) moved to the front.
+    """Undo `fftshift`: move the middle of each of `axes` (all by default) to the front.
 
     Any dtype. Layout: packed in the input's order. Errors (ValueError, TypeError): as `fftshift`.
 

@@ -217,7 +217,7 @@ def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
 
 
 def eigvals(a: Tensor) -> Tensor:
-    """The eigenvalues of each square matrix, always complex, in no order: (…, m, m) gives (…, m).
+    """Return the eigenvalues of each square matrix, always complex, in no order.
 
     dtypes: floating-point. Layout: row-major. LinAlgError for a matrix that is not finite,
     ValueError for one that is not square, TypeError for other dtypes.
@@ -288,7 +288,7 @@ def matrix_norm(
 
 
 def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
-    """Each square matrix to an integer power `n`; a negative one inverts, 0 gives the identity.
+    """Raise each square matrix to an integer power `n`; negative powers invert.
 
     dtypes: numeric and bool, kept, but for integers to negative powers, which count as float64.
     Layout: row-major. LinAlgError for a negative power of a singular matrix, ValueError for one
@@ -371,7 +371,7 @@ def pinv(
     *,
     rtol: ArrayLike | None = None,
 ) -> Tensor:
-    """The pseudo-inverse of each matrix; singular values up to `rtol` of the largest count as 0.
+    """Compute the pseudo-inverse of each matrix; small singular values (`rtol`) count as 0.
 
     dtypes: floating-point, kept. `rtol`, also called `rcond`: a number or a tensor, one for each
     matrix; by default the larger size of a matrix times the epsilon of the dtype. `hermitian`
@@ -415,7 +415,7 @@ def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRRe
 
 
 def slogdet(a: Tensor) -> SlogdetResult:
-    """The sign and the logarithm of the magnitude of each determinant; 0 and -inf if singular.
+    """Return sign and logarithm of the magnitude of each determinant; 0 and -inf if singular.
 
     dtypes: floating-point. (…, m, m) gives (…) twice; the logarithm is real, the sign of a complex
     one of magnitude 1. Layout: row-major. ValueError for a matrix that is not square, TypeError for

@@ -147,7 +147,7 @@ def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 def sinc(x: Tensor) -> Tensor:
-    """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
+    """Compute ``sin(pi * x) / (pi * x)``, which is 1 at 0.
 
     dtypes: numeric and bool; integers count as float64. Layout: the form of `x`. TypeError for
     other dtypes.

@@ -107,7 +107,7 @@ def asarray(
     copy: bool | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """A tensor from a number, a nested sequence, an array, a buffer, or an object with DLPack.
+    """Create a tensor from a number, nested sequence, array, buffer, or DLPack object.
 
     `dtype`: by default that of `a`; for Python numbers bool, int64, float64 or complex128.
     `copy`: None shares memory where it can, True never, False always (ValueError where it cannot).
@@ -199,7 +199,7 @@ def array(
 def ascontiguousarray(
     a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """A row-major tensor of rank 1 at least from whatever `asarray` takes: `a` itself if it is one.
+    """Return a row-major tensor of rank at least 1; `a` itself if it is one already.
 
     `dtype`, `device` and errors (TypeError, ValueError) as in `asarray`.
 

@@ -84,7 +84,7 @@ def tri(
 
 
 def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
+    """Return the diagonal `k` of a matrix as a view, or a matrix with that diagonal.
 
     A tensor `v` of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere.
     ValueError for another rank. Any dtype, kept.

@@ -46,7 +46,7 @@ def gradient(
     axis: Axis = None,
     edge_order: SupportsIndex = 1,
 ) -> Tensor | tuple[Tensor, ...]:
-    """The slope along each `axis` (all by default), of second order inside; a tuple for several.
+    """Compute the slope along each `axis` (all by default); a tuple for several axes.
 
     `varargs`: distances: none (1), a number for all axes, or for each axis a number or the
     coordinates (a sequence or tensor of rank 1). `edge_order`: 1 or 2, of the differences at both
@@ -96,7 +96,7 @@ def _is_uniform_spacing(distance: Any) -> bool:
 def ediff1d(
     ary: Tensor, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Tensor:
-    """The differences of neighbours in index order, `to_begin` before and `to_end` behind them.
+    """Return differences of neighbours in index order, between `to_begin` and `to_end`.
 
     dtypes: numeric and bool, that of `ary` kept. Layout: row-major. TypeError for what is no
     tensor.
@@ -200,7 +200,7 @@ def unwrap(
     *,
     period: float = 2 * math.pi,
 ) -> Tensor:
-    """Angles `p` along `axis` with jumps of more than half a `period` taken out.
+    """Remove jumps of more than half a `period` from angles `p` along `axis`.
 
     `discont`: the least jump that is taken out, if it is more than half a period. dtypes: real
     numeric; integers become float64. Layout: packed in the input's order. ValueError (AxisError)

@@ -92,110 +92,127 @@ __all__ = [
 ]
 
 
-abs = unary("abs", "numeric", "The magnitude of each element.", "real")
-acos = unary("acos", "floating-point", "The principal inverse cosine, in radians.")
-acosh = unary("acosh", "floating-point", "The inverse hyperbolic cosine.")
-asin = unary("asin", "floating-point", "The principal inverse sine, in radians.")
-asinh = unary("asinh", "floating-point", "The inverse hyperbolic sine.")
-atan = unary("atan", "floating-point", "The principal inverse tangent, in radians.")
-atanh = unary("atanh", "floating-point", "The inverse hyperbolic tangent.")
-bitwise_invert = unary("bitwise_invert", "integer or boolean", "Each bit inverted.")
-ceil = unary("ceil", "real numeric", "The least integer not below each element.")
-conj = unary("conj", "numeric", "The complex conjugate.")
-cos = unary("cos", "floating-point", "The cosine of angles in radians.")
-cosh = unary("cosh", "floating-point", "The hyperbolic cosine.")
-exp = unary("exp", "floating-point", "The exponential function.")
-expm1 = unary("expm1", "floating-point", "``exp(x) - 1``, accurate near 0.")
-floor = unary("floor", "real numeric", "The greatest integer not above each element.")
-isfinite = unary("isfinite", "numeric", "Whether each element is neither infinite nor NaN.", "bool")
-isinf = unary("isinf", "numeric", "Whether each element is infinite.", "bool")
-isnan = unary("isnan", "numeric", "Whether each element is NaN.", "bool")
-log = unary("log", "floating-point", "The natural logarithm.")
-log10 = unary("log10", "floating-point", "The logarithm to base 10.")
-log1p = unary("log1p", "floating-point", "``log(1 + x)``, accurate near 0.")
-log2 = unary("log2", "floating-point", "The logarithm to base 2.")
-logical_not = unary("logical_not", "bool", "The logical opposite.", "bool")
-negative = unary("negative", "numeric", "Each element with its sign changed.")
-positive = unary("positive", "numeric", "Each element as it is.")
-reciprocal = unary("reciprocal", "floating-point", "One divided by each element.")
-_round = unary("round", "numeric", "The nearest integer, ties to even.")
-sign = unary("sign", "numeric", "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
-signbit = unary(
-    "signbit", "real floating", "Whether the sign bit is set, that of -0 and NaN too.", "bool"
+abs = unary("abs", "numeric", "Return the magnitude of each element.", "real")
+acos = unary("acos", "floating-point", "Compute the principal inverse cosine, in radians.")
+acosh = unary("acosh", "floating-point", "Compute the inverse hyperbolic cosine.")
+asin = unary("asin", "floating-point", "Compute the principal inverse sine, in radians.")
+asinh = unary("asinh", "floating-point", "Compute the inverse hyperbolic sine.")
+atan = unary("atan", "floating-point", "Compute the principal inverse tangent, in radians.")
+atanh = unary("atanh", "floating-point", "Compute the inverse hyperbolic tangent.")
+bitwise_invert = unary("bitwise_invert", "integer or boolean", "Invert each bit.")
+ceil = unary("ceil", "real numeric", "Round up to the least integer not below each element.")
+conj = unary("conj", "numeric", "Return the complex conjugate.")
+cos = unary("cos", "floating-point", "Compute the cosine of angles in radians.")
+cosh = unary("cosh", "floating-point", "Compute the hyperbolic cosine.")
+exp = unary("exp", "floating-point", "Compute the exponential function.")
+expm1 = unary("expm1", "floating-point", "Compute ``exp(x) - 1``, accurately near 0.")
+floor = unary("floor", "real numeric", "Round down to the greatest integer not above each element.")
+isfinite = unary(
+    "isfinite", "numeric", "Return True where an element is neither infinite nor NaN.", "bool"
 )
-sin = unary("sin", "floating-point", "The sine of angles in radians.")
-sinh = unary("sinh", "floating-point", "The hyperbolic sine.")
-sqrt = unary("sqrt", "floating-point", "The principal square root.")
-square = unary("square", "numeric", "Each element times itself.")
-tan = unary("tan", "floating-point", "The tangent of angles in radians.")
-tanh = unary("tanh", "floating-point", "The hyperbolic tangent.")
-trunc = unary("trunc", "real numeric", "The nearest integer towards 0.")
+isinf = unary("isinf", "numeric", "Return True where an element is infinite.", "bool")
+isnan = unary("isnan", "numeric", "Return True where an element is NaN.", "bool")
+log = unary("log", "floating-point", "Compute the natural logarithm.")
+log10 = unary("log10", "floating-point", "Compute the logarithm to base 10.")
+log1p = unary("log1p", "floating-point", "Compute ``log(1 + x)``, accurately near 0.")
+log2 = unary("log2", "floating-point", "Compute the logarithm to base 2.")
+logical_not = unary("logical_not", "bool", "Return the logical opposite.", "bool")
+negative = unary("negative", "numeric", "Change the sign of each element.")
+positive = unary("positive", "numeric", "Return each element unchanged.")
+reciprocal = unary("reciprocal", "floating-point", "Divide 1 by each element.")
+_round = unary("round", "numeric", "Round to the nearest integer, ties to even.")
+sign = unary("sign", "numeric", "Return -1, 0 or 1; for complex dtypes ``x / abs(x)``.")
+signbit = unary(
+    "signbit",
+    "real floating",
+    "Return True where the sign bit is set, also for -0 and NaN.",
+    "bool",
+)
+sin = unary("sin", "floating-point", "Compute the sine of angles in radians.")
+sinh = unary("sinh", "floating-point", "Compute the hyperbolic sine.")
+sqrt = unary("sqrt", "floating-point", "Compute the principal square root.")
+square = unary("square", "numeric", "Square each element.")
+tan = unary("tan", "floating-point", "Compute the tangent of angles in radians.")
+tanh = unary("tanh", "floating-point", "Compute the hyperbolic tangent.")
+trunc = unary("trunc", "real numeric", "Round to the nearest integer towards 0.")
 
-add = binary("add", "numeric", "The sum of the operands.", of_bools="logical_or")
+add = binary("add", "numeric", "Add the operands.", of_bools="logical_or")
 atan2 = binary(
     "atan2",
     "real floating",
-    "The angle of the point (x2, x1), in radians, over all four quadrants.",
+    "Compute the angle of the point (x2, x1), in radians, over all four quadrants.",
 )
-bitwise_and = binary("bitwise_and", "integer or boolean", "The bits set in both operands.")
+bitwise_and = binary(
+    "bitwise_and", "integer or boolean", "Return the bits that are set in both operands."
+)
 bitwise_left_shift = binary(
     "bitwise_left_shift",
     "integral",
-    "The bits of `x1` moved up by `x2` places; 0 where `x2` is negative or not below the width.",
+    "Shift the bits of `x1` left by `x2`; 0 where `x2` is negative or not below the width.",
 )
-bitwise_or = binary("bitwise_or", "integer or boolean", "The bits set in either operand.")
+bitwise_or = binary(
+    "bitwise_or", "integer or boolean", "Return the bits that are set in either operand."
+)
 bitwise_right_shift = binary(
     "bitwise_right_shift",
     "integral",
-    """The bits of `x1` moved down by `x2` places, the sign kept.
+    """Shift the bits of `x1` right by `x2`, keeping the sign.
 
 Where `x2` is negative or not below the width, only the sign is left: 0 or -1.""",
 )
-bitwise_xor = binary("bitwise_xor", "integer or boolean", "The bits set in exactly one operand.")
-copysign = binary("copysign", "real floating", "The magnitude of `x1` with the sign of `x2`.")
-divide = binary("divide", "floating-point", "The quotient of the operands.")
-equal = binary("equal", "any or narrow", "Whether the operands are equal.", "bool")
+bitwise_xor = binary(
+    "bitwise_xor", "integer or boolean", "Return the bits that are set in exactly one operand."
+)
+copysign = binary(
+    "copysign", "real floating", "Return the magnitude of `x1` with the sign of `x2`."
+)
+divide = binary("divide", "floating-point", "Divide the operands.")
+equal = binary("equal", "any or narrow", "Return True where the operands are equal.", "bool")
 floor_divide = binary(
     "floor_divide",
     "real numeric",
-    """The quotient rounded towards minus infinity.
+    """Divide and round towards minus infinity.
 
 Integers divided by 0 give 0; the least integer divided by -1 wraps to itself.""",
 )
-greater = binary("greater", "real numeric", "Whether `x1` is greater than `x2`.", "bool")
-greater_equal = binary("greater_equal", "real numeric", "Whether `x1` is at least `x2`.", "bool")
+greater = binary("greater", "real numeric", "Return True where `x1` is greater than `x2`.", "bool")
+greater_equal = binary(
+    "greater_equal", "real numeric", "Return True where `x1` is at least `x2`.", "bool"
+)
 hypot = binary(
-    "hypot", "real floating", "The square root of the sum of squares, without overflow on the way."
+    "hypot", "real floating", "Compute ``sqrt(x1**2 + x2**2)`` without intermediate overflow."
 )
-less = binary("less", "real numeric", "Whether `x1` is less than `x2`.", "bool")
-less_equal = binary("less_equal", "real numeric", "Whether `x1` is at most `x2`.", "bool")
+less = binary("less", "real numeric", "Return True where `x1` is less than `x2`.", "bool")
+less_equal = binary("less_equal", "real numeric", "Return True where `x1` is at most `x2`.", "bool")
 logaddexp = binary(
-    "logaddexp", "real floating", "``log(exp(x1) + exp(x2))``, without overflow on the way."
+    "logaddexp", "real floating", "Compute ``log(exp(x1) + exp(x2))`` without overflow."
 )
-logical_and = binary("logical_and", "bool", "Whether both operands are true.", "bool")
-logical_or = binary("logical_or", "bool", "Whether at least one operand is true.", "bool")
-logical_xor = binary("logical_xor", "bool", "Whether exactly one operand is true.", "bool")
-_EITHER_ZERO = "NaN if either is. Of +0 and -0, which are equal, either may be the result."
-maximum = binary("maximum", "real numeric", f"The greater operand; {_EITHER_ZERO}")
-minimum = binary("minimum", "real numeric", f"The lesser operand; {_EITHER_ZERO}")
-multiply = binary("multiply", "numeric", "The product of the operands.", of_bools="logical_and")
-nextafter = binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
-not_equal = binary("not_equal", "any or narrow", "Whether the operands differ.", "bool")
+logical_and = binary("logical_and", "bool", "Return True where both operands are true.", "bool")
+logical_or = binary("logical_or", "bool", "Return True where at least one operand is true.", "bool")
+logical_xor = binary(
+    "logical_xor", "bool", "Return True where exactly one operand is true.", "bool"
+)
+_EITHER_ZERO = "NaN if either is NaN. For +0 and -0 the result may be either."
+maximum = binary("maximum", "real numeric", f"Return the greater operand; {_EITHER_ZERO}")
+minimum = binary("minimum", "real numeric", f"Return the lesser operand; {_EITHER_ZERO}")
+multiply = binary("multiply", "numeric", "Multiply the operands.", of_bools="logical_and")
+nextafter = binary("nextafter", "real floating", "Return the next number from `x1` towards `x2`.")
+not_equal = binary("not_equal", "any or narrow", "Return True where the operands differ.", "bool")
 pow = binary(
     "pow",
     "numeric",
-    """`x1` to the power of `x2`.
+    """Raise `x1` to the power of `x2`.
 
 Integers with negative exponents give the exact result truncated: that of 1 and -1, else 0.""",
 )
 remainder = binary(
     "remainder",
     "real numeric",
-    """What the floored quotient leaves; it has the sign of `x2`.
+    """Return the remainder of floor division, with the sign of `x2`.
 
 Of integers by 0 it is 0.""",
 )
-subtract = binary("subtract", "numeric", "The difference of the operands.")
+subtract = binary("subtract", "numeric", "Subtract `x2` from `x1`.")
 
 # The first operand, the second, and what is printed of the result: the example of each docstring.
 _EXAMPLES = {

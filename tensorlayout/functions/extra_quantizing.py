@@ -45,7 +45,7 @@ def quantize_blocks(
     layout: LayoutLike | None = None,
     scales_layout: LayoutLike | None = None,
 ) -> QuantizedBlocks:
-    """Narrow elements and the scales that blocks of them along `axis` share: `x` in less memory.
+    """Quantize `x` to narrow elements with one scale for each block along `axis`.
 
     `x`: of rank 1 at least; dtypes: real floating, float64 as float32, rounded to odd.
     `format`: ``"mxfp8_e4m3"``, ``"mxfp8_e5m2"``, ``"mxfp6_e2m3"``, ``"mxfp6_e3m2"``, ``"mxfp4"``:
@@ -122,7 +122,7 @@ def dequantize_blocks(
     dtype: DTypeLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """The numbers that elements in blocks along `axis` stand for: what `quantize_blocks` made.
+    """Convert the result of `quantize_blocks` back to floating-point numbers.
 
     `data`, `scales`: of the dtypes of a format, which these tell; the shape of `scales` is that of
     `data` with the number of blocks along `axis`, of 32 elements, or of 16 where scales are

@@ -69,7 +69,7 @@ def linspace(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False).
+    """Return `num` evenly spaced numbers from `start` to `stop` (inclusive by default).
 
     `start`, `stop`: numbers, or tensors; then the numbers stand along a new dimension at `axis`.
     `retstep`: the pair of the result and of the distance between two of them. `dtype`: float64, or
@@ -202,7 +202,7 @@ def meshgrid(
     sparse: bool = False,
     indexing: Literal["xy", "ij"] = "xy",
 ) -> tuple[Tensor, ...]:
-    """Coordinate tensors of a grid, one for each of the tensors, whose elements are in one row.
+    """Return the coordinates of a grid, one tensor for each vector of coordinates.
 
     `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
     `sparse`: of size 1 in all dimensions but their own. `copy`: False gives views. Any dtypes,

@@ -186,7 +186,7 @@ def column_stack(tup: Arrays) -> Tensor:
 
 
 def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """The elements `values` behind `arr` along `axis`, or behind all elements in index order.
+    """Append `values` to `arr` along `axis`, or to all elements in index order.
 
     dtype: the promoted one. Layout: packed in the order of `arr`. ValueError where other sizes than
     that of `axis` differ; TypeError for what is no tensor.
@@ -249,7 +249,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 
 
 def atleast_3d(*arys: ArrayLike) -> Any:
-    """Tensors of rank 2 as one of depth 1, of rank 1 as a row of it. Views; a tuple of several.
+    """Return views with rank at least 3; a tuple for several tensors.
 
     Any dtypes, kept. TypeError for what is no tensor.
 
@@ -339,7 +339,7 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
 def split(
     ary: Tensor, indices_or_sections: Tensor | Integers, axis: SupportsIndex = 0
 ) -> list[Tensor]:
-    """Equal parts of `ary` along `axis`, or the parts between indices. Views.
+    """Split `ary` along `axis` into equal parts, or at indices. Returns views.
 
     `indices_or_sections`: how many parts, or where each but the first begins. Any dtype. ValueError
     where the parts are not equal, and (AxisError) for an axis outside the rank.
@@ -354,7 +354,7 @@ def split(
 def array_split(
     ary: Tensor, indices_or_sections: Tensor | Integers, axis: SupportsIndex = 0
 ) -> list[Tensor]:
-    """Parts of `ary` along `axis`, the first ones one longer where they cannot be equal. Views.
+    """Split `ary` along `axis`; the first parts are one longer if needed. Returns views.
 
     `indices_or_sections`: how many parts, or where each but the first begins. Any dtype. ValueError
     for fewer parts than one, and (AxisError) for an axis outside the rank.

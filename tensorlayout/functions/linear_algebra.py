@@ -113,7 +113,7 @@ def _contracted_axes(
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tensor:
-    """The sum of products along `axis`, complex elements of `x1` conjugated; others broadcast.
+    """Sum products along `axis`, with complex elements of `x1` conjugated; other axes broadcast.
 
     `axis`: negative, inside both shapes. dtypes: numeric and bool; integers wrap. Layout:
     row-major. ValueError where the sizes along `axis` differ, or the other sizes do not broadcast.

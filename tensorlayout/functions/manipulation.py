@@ -197,7 +197,7 @@ def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
 
 
 def flip(m: Tensor, axis: Axis = None) -> Tensor:
-    """The elements of `m` in reverse along `axis` (all by default), by negative strides. A view.
+    """Reverse the elements of `m` along `axis` (all by default) with negative strides. A view.
 
     Any dtype. TypeError for an axis that is no integer; ValueError (AxisError) for one outside the
     rank, or named twice.
@@ -234,7 +234,7 @@ def fliplr(m: Tensor) -> Tensor:
 
 
 def rot90(m: Tensor, k: SupportsIndex = 1, axes: Integers = (0, 1)) -> Tensor:
-    """A plane of `m` turned by `k` right angles, from the first of `axes` to the second. A view.
+    """Rotate a plane of `m` by `k` right angles, from the first of `axes` to the second. A view.
 
     Any dtype. ValueError for other than two `axes`, and (AxisError) for one outside the rank.
 
@@ -315,7 +315,7 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
 
 
 def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> Tensor:
-    """All windows of `window_shape` along `axis`, as new last dimensions. A view of shared slots.
+    """Return all windows of `window_shape` along `axis` as new last dimensions. A view.
 
     Any dtype. `window_shape`: one size for each `axis`, which are by default all. The result cannot
     be written to. ValueError for other numbers of sizes, and for a window that is larger than its
@@ -333,7 +333,7 @@ def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> T
 def diagonal(
     a: Tensor, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
 ) -> Tensor:
-    """The diagonal `offset` of the matrices in two dimensions, as the last dimension. A view.
+    """Return the diagonal `offset` of each matrix as the last dimension. A view.
 
     Any dtype. `axis1`, `axis2`: the dimensions of rows and of columns; a positive `offset` is above
     the main diagonal. It can be written to if `a` can. ValueError below rank 2, and for one

@@ -57,7 +57,7 @@ def first_position_outside(positions: Tensor, size: int, lowest: int = 0) -> int
 def unravel_index(
     indices: Tensor, shape: Integers, order: Literal["C"] = "C"
 ) -> tuple[Tensor, ...]:
-    """The index in each dimension of `shape` of positions in row-major index order, as int64.
+    """Convert positions in row-major order to an index in each dimension of `shape`, as int64.
 
     `indices`: integers. `order`: only row-major. dtypes: integers. Layout: packed in the order of
     `indices`. ValueError for a position outside, TypeError for other dtypes.

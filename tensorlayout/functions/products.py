@@ -50,7 +50,7 @@ _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
 
 
 def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
-    """The sums of products over the last axis of `a` and the last but one of `b`, or its only one.
+    """Multiply over the last axis of `a` and the second to last axis (or the only one) of `b`.
 
     For matrices their product; with a number, the product of it and each element. `out`: receives
     the result. dtypes: numeric and bool; integers wrap. Layout: row-major; of a product with a
@@ -146,7 +146,7 @@ def cross(
     axisc: SupportsIndex = -1,
     axis: SupportsIndex | None = None,
 ) -> Tensor:
-    """The cross products of vectors of three elements in `a` and `b`; other dimensions broadcast.
+    """Compute the cross product of vectors of three elements; other dimensions broadcast.
 
     `axisa`, `axisb`: the axes of the vectors; `axisc`: that of the results; `axis`: all three.
     dtypes: numeric; integers wrap. Layout: row-major, the vectors along the last axis but for a
@@ -167,7 +167,7 @@ def cross(
 def einsum(
     *operands: ArrayLike | str, out: Tensor | None = None, optimize: Any = False, **kwargs: Any
 ) -> Tensor:
-    """The sum of products over the labelled dimensions, in Einstein's notation, as NumPy reads it.
+    """Sum products over labelled dimensions, in NumPy's Einstein notation.
 
     `operands`: subscripts such as ``"ij,jk->ik"``, in which ``...`` stands for dimensions without a
     label; then the tensors. `out`: receives the result. `optimize` changes nothing; other keywords
@@ -230,7 +230,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "valid"
 ) -> Tensor:
-    """The sums of products of two lines `a` and `v`, moved along one another; `v` is conjugated.
+    """Correlate two lines `a` and `v`: sums of products at each shift; `v` is conjugated.
 
     `mode`: as in `convolve`. dtypes: numeric and bool. Layout: row-major, or its reverse.
     ValueError for what is no line, and for one without elements; TypeError for other dtypes.

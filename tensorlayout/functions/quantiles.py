@@ -38,7 +38,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Tensor:
-    """The middle of the elements along `axis`, or the mean of the two; NaN of none or if one is.
+    """Compute the median along `axis`; NaN for no elements or if one is NaN.
 
     dtypes: real numeric and bool. Result: that of `a`, float64 for integers. `axis`: one, several,
     or None for all; `keepdims`: these stay, of size 1. `out`: receives the result;
@@ -115,7 +115,7 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """The values below which fractions `q` of the elements that are not NaN lie; NaN of none.
+    """Compute the quantiles `q` of the elements that are not NaN; NaN for none.
 
     `q`, `axis`, `method`, `keepdims`, `out`, `overwrite_input`, `weights` and errors (ValueError,
     TypeError, IndexError) are those of `quantile`. dtypes: real numeric. Layout: packed in the

@@ -54,7 +54,7 @@ def take(
     out: Tensor | None = None,
     mode: Mode = "raise",
 ) -> Tensor:
-    """The slices of `a` at `indices` along `axis`, or the elements at positions in index order.
+    """Take slices of `a` at `indices` along `axis`, or elements at positions in index order.
 
     `indices`: integers of any shape. `mode`: what becomes of those outside: ``raise`` an
     IndexError, where negative ones count from the end; ``clip`` to the nearest; ``wrap`` around.
@@ -84,7 +84,7 @@ def take(
 
 
 def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None = -1) -> Tensor:
-    """From each line along `axis` the elements at the line of `indices` that belongs to it.
+    """Take elements of each line along `axis` at the matching line of `indices`.
 
     `indices`: integers, of the rank of `arr`; other sizes broadcast. Negative ones count from the
     end; IndexError outside. With an `axis` of None, `arr` counts as one line in index order.
@@ -151,7 +151,7 @@ def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
 def select(
     condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
 ) -> Tensor:
-    """Of each element the choice whose condition is the first that is true; else `default`.
+    """Choose each element from the tensor whose condition is the first true one, else `default`.
 
     `condlist`, `choicelist`: as many conditions as tensors or numbers. Shapes broadcast. dtype: the
     promoted one of all choices. Layout: the form of the choices. ValueError for lists of unequal
@@ -188,7 +188,7 @@ def choose(
     out: Tensor | None = None,
     mode: Mode = "raise",
 ) -> Tensor:
-    """Of each element that of the choice whose number `a` has there.
+    """Choose each element from the tensor of `choices` with the number in `a`.
 
     `a`: integers. `choices`: tensors or numbers, at least one of all a tensor; shapes broadcast.
     `mode`: what becomes of a number that no choice has: ``raise`` a ValueError, ``clip`` it to the

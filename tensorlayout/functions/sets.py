@@ -255,7 +255,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Te
 
 
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
-    """The values that only one of `ar1` and `ar2` has, ascending; each NaN is a value of its own.
+    """Return the sorted values that are in only one of `ar1` and `ar2`; each NaN is distinct.
 
     `assume_unique`: no value is looked for twice in the same tensor. Any dtypes that have an order;
     the result has the promoted one. Layout: row-major. TypeError for other dtypes.

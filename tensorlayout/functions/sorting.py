@@ -62,7 +62,7 @@ def sort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> Tensor:
-    """The elements along `axis` in ascending order, or `descending`; equal ones keep their order.
+    """Sort the elements along `axis`, ascending by default; equal elements keep their order.
 
     A new tensor; ``x.sort()`` sorts in place. With ``stable=False`` zeros of both signs may come in
     any order. `axis`, `kind`, `order` and errors (TypeError, ValueError): as in `argsort`. dtypes:
@@ -120,7 +120,7 @@ def partition(
     kind: str = "introselect",
     order: None = None,
 ) -> Tensor:
-    """The elements along `axis`, lesser ones before each position `kth` and greater ones behind.
+    """Partition the elements along `axis` around each position `kth`.
 
     They are sorted, which is one of the possible results. `kth`: a position, or several. `kind` and
     `order` change nothing. dtypes: real numeric, narrow and bool, kept. Layout: packed in the
@@ -141,7 +141,7 @@ def argpartition(
     kind: str = "introselect",
     order: None = None,
 ) -> Tensor:
-    """The positions that put lesser elements before each position `kth`, greater ones behind.
+    """Return the positions that partition the elements around each position `kth`.
 
     They sort. `kth`, `axis`, `kind`, `order` and errors (ValueError, TypeError): as in `partition`.
     dtypes: real numeric, narrow and bool; the result is int64. Layout: packed in the input's order.
@@ -165,7 +165,7 @@ def _check_kth(a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> Non
 
 
 def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Tensor:
-    """The positions that sort by the last of `keys`, equal ones by the one before, and so on.
+    """Return the positions that sort by the last of `keys`, then by the key before, and so on.
 
     `keys`: tensors of one shape, or a tensor of them along its first dimension; each line along
     `axis` is sorted. dtypes: real numeric and bool; the result is int64. Layout: packed in the

@@ -179,7 +179,7 @@ def max(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """The greatest element along `axis`; NaN if there is one. -0 is less than +0, in any order.
+    """Return the greatest element along `axis`; NaN if there is one. -0 is less than +0.
 
     dtypes: real numeric and bool, kept. `initial`: the result is at least this. `axis`, `out`,
     `keepdims`, `where` and errors (TypeError, ValueError) as in `min`. Layout: packed in the

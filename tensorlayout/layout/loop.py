@@ -254,7 +254,7 @@ class Loop:
 
 
 def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
-    """The layouts with dimensions reordered, flipped and merged, each in the same way in all.
+    """Reorder, flip and merge the dimensions of layouts, in the same way in all.
 
     The slots that the layouts assign to one index stay together; the order of the indices changes.
     Dimensions of size 1 vanish; those that run backwards in some layout and forwards in none run

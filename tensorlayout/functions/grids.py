@@ -69,7 +69,7 @@ def linspace(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return `num` evenly spaced numbers from `start` to `stop` (inclusive by default).
+    """Return `num` evenly spaced numbers from `start` to `stop`, inclusive unless not `endpoint`.
 
     `start`, `stop`: numbers, or tensors; then the numbers stand along a new dimension at `axis`.
     `retstep`: the pair of the result and of the distance between two of them. `dtype`: float64, or

@@ -146,7 +146,7 @@ def cross(
     axisc: SupportsIndex = -1,
     axis: SupportsIndex | None = None,
 ) -> Tensor:
-    """Compute the cross product of vectors of three elements; other dimensions broadcast.
+    """Compute the cross product of 3-element vectors in `a` and `b`; other dimensions broadcast.
 
     `axisa`, `axisb`: the axes of the vectors; `axisc`: that of the results; `axis`: all three.
     dtypes: numeric; integers wrap. Layout: row-major, the vectors along the last axis but for a

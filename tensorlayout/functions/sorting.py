@@ -62,7 +62,7 @@ def sort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> Tensor:
-    """Sort the elements along `axis`, ascending by default; equal elements keep their order.
+    """Sort the elements along `axis`, ascending or `descending`; equal ones keep their order.
 
     A new tensor; ``x.sort()`` sorts in place. With ``stable=False`` zeros of both signs may come in
     any order. `axis`, `kind`, `order` and errors (TypeError, ValueError): as in `argsort`. dtypes:

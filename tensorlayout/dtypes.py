@@ -107,6 +107,8 @@ def _ml_dtypes_dtype(name: str) -> DType:
     return np.dtype(getattr(import_lazily("ml_dtypes"), name))
 
 
+# Importing ml_dtypes is left to the first use of one of its types, which keeps the package's import
+# short.
 LAZY_DTYPES = (
     "bfloat16",
     *NARROW,

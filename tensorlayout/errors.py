@@ -218,6 +218,7 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
     return checked_call  # type: ignore[return-value]
 
 
+# Modules whose functions users see under the name `tensorlayout`.
 _CHAPTERS = ("tensorlayout.files", "tensorlayout.functions.")
 _FORMATS = "tensorlayout.formats."
 

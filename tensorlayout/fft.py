@@ -86,6 +86,7 @@ _IRFFTN = Library("irfftn", _FLOATS, _real_results)
 _HFFT = Library("hfft", _FLOATS, _real_results)
 _IHFFT = Library("ihfft", "real floating", _half_spectrum_results)
 
+# The standard's names for the three ways to scale a transform.
 _NORMS = ("backward", "ortho", "forward")
 
 

@@ -94,6 +94,7 @@ class _PublicDirMeta(type):
         return [name for name in type.__dir__(cls) if name not in _INTERNAL]
 
 
+# Attributes that users need not see in `dir(x)` and in completion.
 _INTERNAL = ("home", "memory", "spec")
 
 

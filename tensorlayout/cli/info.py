@@ -9,6 +9,7 @@ import tensorlayout as tl
 from tensorlayout.devices import available_devices, cuda_unavailable_reason, default_device
 from tensorlayout.plan import cache_info
 
+# Versions of these decide whether a report can be reproduced.
 REQUIRED = ("numpy", "ml_dtypes")
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
 

@@ -395,6 +395,7 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
 
 FILE = "matmul.cu"
 
+# CUDA's limit of blocks in the x dimension of a grid.
 _MOST_BLOCKS = 2**31 - 1
 
 

@@ -22,6 +22,7 @@ FILE = "scan.cu"
 
 # As in kernels/scan.cu.
 TILE = 9 * THREADS
+# Threads of a warp: scan_columns gives each of them a line.
 _LANES = 32
 _STEP = 64  # positions that a block of `scan_columns` has at once
 

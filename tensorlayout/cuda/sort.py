@@ -246,6 +246,7 @@ def is_radix_cheaper(lines: SortLines) -> bool:
 
 RADIX_FILE = "sort/radix.cu"
 DIGIT = 8  # bits
+# Values of a digit of 8 bits, as in kernels/sort/radix.cu.
 DIGITS = 256
 
 # Blocks that keep a GPU busy: eight on each of 128 multiprocessors.

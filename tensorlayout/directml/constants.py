@@ -29,6 +29,7 @@ __all__ = [
     "TensorFlags",
 ]
 
+# DirectML declares sizes, strides and counts as UINT.
 UINT32_MAX = 2**32 - 1
 
 

@@ -283,6 +283,8 @@ _IMMUTABLE_TYPES = {
 
 # Validated operators, by the calls that they carry out.
 _operators: dict[tuple[Any, ...], Operator] = {}
+# Attributes may be computed from data, so that without a limit the cache would grow for as long as
+# the process runs.
 _MAX_CACHED_OPERATORS = 4096
 
 

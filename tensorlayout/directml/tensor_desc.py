@@ -22,6 +22,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, Storage
 
 _NAME = "TensorDesc"
+# DML_TENSOR_DIMENSION_COUNT_MAX1.
 _MOST_DIMENSIONS = 8
 _LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 

@@ -35,6 +35,7 @@ Mode: TypeAlias = "int | tuple[Mode, ...]"
 
 _SIDES = r"(?a)((?:-?\d|[\s(),])*):((?:-?\d|[\s(),])*)"
 _STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # of static integers C++ prints _4 and _-4
+# Nested text from outside is refused before it reaches Python's recursion limit.
 _MOST_LEVELS = 64
 _MOST_MODES = 2 * MAX_RANK * MAX_PARTS  # with those that hold others
 _CALLER_NAME = "from_cute"  # whose errors are told

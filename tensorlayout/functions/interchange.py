@@ -381,6 +381,7 @@ def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     return _unpickle_tensor, (*said, buffer, *device)
 
 
+# The first pickle protocol that can pass memory on without copying it.
 _OUT_OF_BAND = 5
 
 

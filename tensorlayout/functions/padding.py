@@ -17,6 +17,7 @@ __all__ = ["pad"]
 
 _PAD, _BORDER = Pad("pad"), Assign("pad")
 
+# The other modes of np.pad compute statistics or ramps, or leave memory uninitialised.
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 

@@ -20,6 +20,7 @@ from tensorlayout.tensor import Tensor
 
 # Tensors of more elements show their edges only (NumPy's own limits).
 _THRESHOLD = 1000
+# NumPy's default for `edgeitems`.
 _EDGE = 3
 _FIRST = 8  # values in a notebook's summary
 _MOST = 40_000  # brackets and elements that are shown: edges of many dimensions are many, too

@@ -27,6 +27,7 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
 
 _ARGSORT = Sort("argsort", "positions")
 _SORT = Sort("sort", "values")
+# NumPy's names. All of them select the same stable sort here.
 _KINDS = ("heapsort", "mergesort", "quicksort", "stable")
 
 

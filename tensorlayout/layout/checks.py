@@ -12,6 +12,7 @@ from tensorlayout.layout import slots
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
 
+# NumPy's limit of dimensions since 2.0.
 MAX_RANK = 64
 MOST_ENTRIES = 2 * MAX_RANK + 1  # of a key: one that uses a dimension up, a new one, an Ellipsis
 MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two indices each

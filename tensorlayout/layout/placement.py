@@ -16,6 +16,7 @@ from tensorlayout.support.interning import Interned, cached_property
 
 # Lists of all elements or slots are for eyes: beyond these they would take minutes, and the memory.
 MOST_DRAWN = 2**16
+# A list of one tuple per element takes about 100 bytes each, so this is near half a gigabyte.
 MOST_LISTED = 2**22
 
 _interned: Interned[Any] = Interned()

@@ -15,6 +15,7 @@ from operator import add
 Part = tuple[int, int]
 Parts = tuple[Part, ...]
 
+# Kernels count slots in signed 64-bit integers.
 MAX_SLOTS = 2**63 - 1
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _STDLIB = f"{Path(os.__file__).parent}{os.sep}"
+# Folders of installed libraries: their lines are not the user's.
 _INSTALLED = ("site-packages", "dist-packages")
 
 

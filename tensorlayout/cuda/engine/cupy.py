@@ -67,6 +67,7 @@ _PARAMETER_BYTES = 4096
 
 # Of CUDADriverError.status.
 _INVALID_CONTEXT = 201
+# CUDA_ERROR_NOT_FOUND: the module has no kernel of this name.
 _NOT_FOUND = 500
 
 # ---- Memory

@@ -12,6 +12,8 @@ from tensorlayout.cuda.engine import disk_cache
 from tensorlayout.cuda.engine.driver import Counters, Kernel, import_cupy_module
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
+# IEEE 754 arithmetic as on the CPU: no fused multiply-add, no flushed denormals, and correctly
+# rounded division and square roots.
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
 # Changes what is logged, and not a byte of the code (a test compares).

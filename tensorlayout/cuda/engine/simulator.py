@@ -62,6 +62,7 @@ from tensorlayout.support.context_blocks import Scope, ScopeContext
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 _HEADER = "simulator/launch.hpp"
+# CUDA's limits of a grid in x, y and z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _MESSAGE_BYTES = 1024
 

@@ -81,6 +81,7 @@ def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | No
 # Places inside a box have 32 bits, in bytes.
 _FAR = 2**31
 
+# Threads of a warp, on every NVIDIA GPU so far.
 _WARP = 32
 
 # Bytes of a box whose runs are as long as can be, beside its tables; and the longest run.

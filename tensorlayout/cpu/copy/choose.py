@@ -282,7 +282,7 @@ def shrinking_axis_slices(size: int, threads: int, least: int, most: int) -> tup
 # fastest one without a buffer takes 1.48, p90 2.3 (2026-11-28, 2-core AMD EPYC, NumPy 2.4.6).
 
 _LINE = 64  # bytes of a cache line
-# Bytes. Addresses that differ by a multiple of this fall into the same set of the first-level cache,
+# Bytes. Addresses that differ by a multiple of this share one set of the first-level cache,
 # which holds only a few of them at a time.
 _PAGE = 4096
 _NEAR_CACHE = 32 * 1024  # bytes of the first-level cache

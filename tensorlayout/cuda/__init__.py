@@ -103,7 +103,7 @@ _SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
 def compile_plan(plan: Plan) -> Any:
     """Return what carries out a plan, as its `makes` says."""
     name = PLAN_COMPILERS[plan.kind]
-    function = _function(name)
+    function = _import_compiler(name)
     if ".plan_" in name:
         executor = make_writer(plan.result.device.number, functools.partial(function, plan))
     else:
@@ -122,11 +122,11 @@ def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
         return True
     if plan.kind in (_SOME_BELOW_A_BYTE if below_a_byte else _SOME_TILED):
         module = PLAN_COMPILERS[plan.kind].rpartition(".")[0]
-        return bool(_function(f"{module}.accepts_tiles")(plan))
+        return bool(_import_compiler(f"{module}.accepts_tiles")(plan))
     return not below_a_byte and plan.kind in ("create", "join", "part")
 
 
 @functools.cache
-def _function(name: str) -> Any:
+def _import_compiler(name: str) -> Any:
     module, _, function = name.rpartition(".")
     return getattr(import_lazily(f"tensorlayout.cuda.{module}"), function)

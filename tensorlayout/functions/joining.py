@@ -72,12 +72,17 @@ def concat(
     dtype: DTypeLike | None = None,
     casting: str = "same_kind",
 ) -> Tensor:
-    """Return the tensors one after the other along `axis`; None joins all elements in index order.
+    """Join tensors along an existing axis.
 
-    dtype: the promoted one, or the `dtype` asked for, if `casting` allows it. `out`: receives the
-    result. Layout: packed in the order of the first tensor. ValueError for no tensors, where other
-    sizes than that of `axis` differ, and (AxisError) for an axis outside the rank; TypeError for
-    what is no tensor.
+    - `arrays`: tensors whose sizes are equal except along `axis`.
+    - `axis`: the dimension to join along; None joins all elements in index order.
+    - `out`: a tensor that receives the result.
+    - `dtype`: the dtype of the result, if `casting` permits it; by default the promoted one.
+
+    Returns a new tensor. Layout: packed in the order of the first tensor.
+
+    Raises ValueError for no tensors and for unequal sizes, AxisError (a ValueError) for an axis
+    that is out of bounds, and TypeError for an item that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.concat([tl.asarray([[1, 2]]), tl.asarray([[3, 4], [5, 6]])])
@@ -104,12 +109,18 @@ def stack(
     dtype: DTypeLike | None = None,
     casting: str = "same_kind",
 ) -> Tensor:
-    """Return the tensors `arrays`, of one shape, along a new dimension at `axis`.
+    """Join tensors of one shape along a new dimension at `axis`.
 
-    dtype: the promoted one, or the `dtype` asked for, if `casting` allows it. `out`: receives the
-    result. Layout: packed in the order of the first tensor, the new dimension the most major one.
-    ValueError for no tensors, shapes that differ, and (AxisError) an axis outside the result;
-    TypeError for what is no tensor.
+    - `arrays`: tensors of equal shapes.
+    - `axis`: position of the new dimension in the result.
+    - `out`: a tensor that receives the result.
+    - `dtype`: the dtype of the result, if `casting` permits it; by default the promoted one.
+
+    Returns a new tensor. Layout: packed in the order of the first tensor, with the new dimension
+    slowest.
+
+    Raises ValueError for no tensors and for unequal shapes, AxisError (a ValueError) for an axis
+    that is out of bounds in the result, and TypeError for an item that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.stack([tl.asarray([1, 2]), tl.asarray([3, 4])], axis=1)

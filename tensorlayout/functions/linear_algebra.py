@@ -25,14 +25,18 @@ _VECDOT = Library("vecdot", "numeric", matrices.vecdot_result)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
-    """Return the matrix product over the last two dimensions; vectors at rank 1, batches above 2.
+    """Multiply matrices: the last two dimensions, with leading dimensions broadcast.
 
-    Shapes (…, m, k) and (…, k, n) give (…, m, n), the dimensions before them broadcast; (k,) on
-    the left stands for (1, k), on the right for (k, 1), and that 1 is not in the result. dtypes:
-    numeric and bool; integers wrap, 16-bit floats are multiplied in float32 and rounded once.
-    Layout: row-major. Transposed, padded and flipped operands go to BLAS as they are; only an
-    operand whose elements are apart in both dimensions is copied, as are 16-bit floats (into
-    float32). ValueError for shapes, TypeError for dtypes.
+    Shapes (…, m, k) and (…, k, n) give (…, m, n). A vector (k,) on the left stands for (1, k), on
+    the right for (k, 1), and that 1 is not in the result.
+
+    Returns a new tensor; dtypes: numeric and bool. Layout: row-major.
+
+    Raises ValueError for shapes that do not match, and TypeError for other dtypes.
+
+    Integers wrap; 16-bit floats are multiplied in float32 and rounded once. Transposed, padded and
+    flipped operands go to BLAS without a copy. An operand is copied only if its elements are not
+    adjacent in either dimension, and if it is of 16-bit floats (into float32).
 
     >>> import tensorlayout as tl
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))

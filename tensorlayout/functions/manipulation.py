@@ -126,10 +126,14 @@ def _call_view(operation: Operation, x: Any, static: Any) -> Tensor:
 
 
 def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
-    """Return the dimensions in another order: dimension ``i`` is ``axes[i]`` of `a`. A view.
+    """Return the dimensions in another order. A view.
 
-    `axes`: by default all in reverse. Layout: the same slots; the stored order of dimensions moves
-    along. ValueError where `axes` is no permutation. Any dtype.
+    - `axes`: dimension ``i`` of the result is ``axes[i]`` of `a`; by default all in reverse.
+
+    Returns a view of any dtype. Layout: the same slots; the stored order of dimensions is permuted,
+    too.
+
+    Raises ValueError if `axes` is not a permutation.
 
     >>> import tensorlayout as tl
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
@@ -259,10 +263,14 @@ def rot90(m: Tensor, k: SupportsIndex = 1, axes: Integers = (0, 1)) -> Tensor:
 
 
 def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
-    """Return `array` repeated along dimensions of size 1 and new leading ones, by stride 0. A view.
+    """Repeat `array` along dimensions of size 1 and new leading ones, with stride 0. A view.
 
-    Any dtype. The result has this `shape`; it shares slots between its elements, so it cannot be
-    written to. `subok` says nothing. ValueError for a shape that `array` does not broadcast to.
+    - `shape`: the shape of the result.
+    - `subok`: accepted for NumPy's sake, without effect.
+
+    Returns a view of any dtype. Its elements share slots, so it cannot be written to.
+
+    Raises ValueError if `array` does not broadcast to `shape`.
 
     >>> import tensorlayout as tl
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout

@@ -26,7 +26,18 @@ _FILL, _SORT, _VIEW = Assign("fill"), Assign("sort"), Reinterpret()
 
 
 def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None = None) -> Tensor:
-    """`tl.reshape`, to sizes one by one, or as one sequence.
+    """Return the elements in index order with another shape.
+
+    - `shape`: the new sizes; one of them may be -1 and is computed.
+    - `order`: the index that changes fastest, in `a` and in the result: ``C`` for the last, ``F``
+      for the first, ``A`` for the first if `a` is column-major.
+    - `copy`: None copies only if needed, True always, False never.
+
+    Returns a view if the strides permit it, otherwise a packed copy in that order (row-major for
+    ``C``). Any dtype, kept.
+
+    Raises ValueError for a shape with another number of elements, and if `copy` is False but a copy
+    is needed.
 
     >>> import tensorlayout as tl
     >>> tl.arange(6).reshape(2, -1)

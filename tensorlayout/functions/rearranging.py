@@ -34,11 +34,15 @@ _POSITIONS = Library("repeat", "integral")
 
 
 def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
-    """Return the elements moved by `shift` places along `axis`, those pushed out coming in again.
+    """Shift the elements along `axis`; elements that leave at one end enter at the other.
 
-    Any dtype. Without `axis` the elements move in row-major index order; one of `shift` and `axis`
-    may be a single number for several. Layout: packed in the input's order. ValueError for other
-    numbers of shifts than of axes, and (AxisError) for an axis outside the rank.
+    - `shift`: one integer, or one for each axis.
+    - `axis`: one dimension, several, or None to shift in row-major index order.
+
+    Returns a new tensor of any dtype, kept. Layout: packed in the input's order.
+
+    Raises ValueError if `shift` and `axis` have different lengths, and AxisError (a ValueError) for
+    an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.roll(tl.asarray([1, 2, 3, 4]), 1)
@@ -96,12 +100,15 @@ def _merge_packed_dims(
 
 
 def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """Return each element (or slice along `axis`) several times, one after the other.
+    """Return each element, or each slice along `axis`, several times in a row.
 
-    `repeats`: a number, or integers, one for each slice. Without `axis` the elements come in
-    row-major index order. Any dtype, kept. Layout: packed in the order of `a`. ValueError for
-    negative numbers or another number of them, TypeError for other dtypes, MemoryError for a total
-    that no memory holds.
+    - `repeats`: one number, or an integer for each slice.
+    - `axis`: a dimension; None repeats the elements in row-major index order.
+
+    Returns a new tensor of any dtype, kept. Layout: packed in the order of `a`.
+
+    Raises ValueError for negative numbers or a wrong count of them, TypeError for other dtypes, and
+    MemoryError for a total that does not fit in memory.
 
     >>> import tensorlayout as tl
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))

@@ -35,12 +35,18 @@ def where(condition: Tensor, /) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: _Numbers, x: _Numbers, y: _Numbers, /) -> Tensor: ...
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """Return the elements of `x` where `condition` is true, those of `y` elsewhere.
+    """Return the elements of `x` where `condition` is true, and those of `y` elsewhere.
 
-    Tensors, numbers or lists, at least one of them a tensor; shapes broadcast. `condition`: numbers
-    of any dtype, true where they are not 0; alone, its `nonzero`. Layout: the form of `x` and `y`;
-    the condition has a say only if neither has the shape of the result. dtype: the promoted one of
-    `x` and `y`. TypeError for what is no number, ValueError for shapes that do not broadcast.
+    - `condition`: numbers of any dtype, true where they are not 0.
+    - `x`, `y`: tensors, numbers or lists; at least one of the three arguments is a tensor. Without
+      both, the result is ``nonzero(condition)``.
+
+    Returns a new tensor of the broadcast shape; the dtype is the promoted one of `x` and `y`.
+    Layout: the form of `x` and `y`; the condition influences it only if neither `x` nor `y` has the
+    result's shape.
+
+    Raises TypeError for arguments that are not numbers, and if only one of `x` and `y` is given;
+    ValueError for shapes that do not broadcast.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([-1.0, 2.0, -3.0])
@@ -84,12 +90,17 @@ def argmax(
     *,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the position of the first greatest element along `axis`, or in index order; NaN wins.
+    """Return the position of the first greatest element along `axis`.
 
-    dtypes: real numeric and bool; the result is int64. `out`: receives the result. `axis`: None
-    numbers all elements in row-major index order; `keepdims`: the axes stay, of size 1. Layout:
-    packed in the input's order. TypeError for other dtypes; ValueError of no elements, and
-    (AxisError) for an axis outside the rank.
+    - `axis`: a dimension; None numbers all elements in row-major index order.
+    - `out`: a tensor that receives the result.
+    - `keepdims`: keep the reduced dimensions with size 1.
+
+    Returns a new int64 tensor; NaN counts as greatest. dtypes: real numeric and bool. Layout:
+    packed in the input's order.
+
+    Raises TypeError for other dtypes, ValueError for no elements, and AxisError (a ValueError) for
+    an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.argmax(tl.asarray([[5, 7, 7], [9, 0, 1]]), axis=1)
@@ -138,10 +149,12 @@ def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Te
 
 
 def nonzero(a: Tensor) -> tuple[Tensor, ...]:
-    """Return the indices of the elements that are not zero, one int64 tensor a dimension.
+    """Return the indices of the elements that are not zero, one int64 tensor for each dimension.
 
-    Any dtype; NaN is not zero. The elements come in row-major index order. Layout: row-major.
-    ValueError at rank 0.
+    Returns the elements' indices in row-major index order; any dtype is accepted, and NaN is not
+    zero. Layout: row-major.
+
+    Raises ValueError for rank 0.
 
     >>> import tensorlayout as tl
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]

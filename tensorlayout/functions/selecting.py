@@ -86,9 +86,13 @@ def take(
 def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None = -1) -> Tensor:
     """Take elements of each line along `axis` at the matching line of `indices`.
 
-    `indices`: integers, of the rank of `arr`; other sizes broadcast. Negative ones count from the
-    end; IndexError outside. With an `axis` of None, `arr` counts as one line in index order.
-    Layout: packed in the order of `arr`. Any dtype, kept.
+    - `indices`: integers with the rank of `arr`; other sizes broadcast. Negative ones count from
+      the end.
+    - `axis`: a dimension; None treats `arr` as one line in index order.
+
+    Returns a new tensor of any dtype, kept. Layout: packed in the order of `arr`.
+
+    Raises IndexError for an index that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])

@@ -111,10 +111,12 @@ def unique_inverse(x: Tensor) -> UniqueInverse:
 
 
 def unique_values(x: Tensor) -> Tensor:
-    """Return the distinct values, ascending.
+    """Return the distinct values in ascending order.
 
-    Any dtype, kept; NaN comes last, each one for itself. Layout: row-major, of rank 1. TypeError
-    for what is no tensor.
+    Returns a new tensor of rank 1; any dtype, kept. NaN comes last, and each NaN is distinct.
+    Layout: row-major.
+
+    Raises TypeError for an argument that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_values(tl.asarray([3, 1, 3]))

@@ -40,12 +40,19 @@ def argsort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> Tensor:
-    """Return the positions that sort each line along `axis`; equal elements stay in their order.
+    """Return the positions that sort each line along `axis`.
 
-    `descending`: the greatest first. With ``stable=False``, equal numbers of 64 bits may come in
-    any order. `kind` and `order` change nothing. dtypes: real numeric, narrow and bool; the result
-    is int64. Layout: packed in the input's order. TypeError for other dtypes, and for an axis that
-    is no integer; ValueError (AxisError) for one outside the rank.
+    - `axis`: the dimension to sort along.
+    - `descending`: begin with the greatest element.
+    - `stable`: equal elements keep their order; if False, equal 64-bit numbers may come in any
+      order.
+    - `kind`, `order`: accepted for NumPy's sake, without effect.
+
+    Returns a new int64 tensor; dtypes: real numeric, narrow and bool. Layout: packed in the input's
+    order.
+
+    Raises TypeError for other dtypes and for an axis that is not an integer, and AxisError (a
+    ValueError) for an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)

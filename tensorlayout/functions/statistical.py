@@ -65,20 +65,24 @@ def sum(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the sum of the elements along `axis` (all by default); 0 of none.
+    """Return the sum of the elements along `axis`; 0 for no elements.
 
-    `initial` is added; elements where `where` is false are not. `keepdims`: the axes stay, of size
-    1. `out`: receives the result. `dtype`: that of `a`; integers and bool become int64, unsigned
-    ones uint64; or the one asked for, to which elements of another kind are converted first, as
-    `astype` does. Layout: packed in the input's order.
+    - `axis`: one dimension, several, or None for all.
+    - `dtype`: dtype of the result; elements of another kind are converted first, as by `astype`. By
+      default that of `a`; bool and integers give int64, unsigned integers uint64.
+    - `out`: a tensor that receives the result.
+    - `keepdims`: keep the summed dimensions with size 1.
+    - `initial`: a number to add. `where`: elements where it is false are not added.
 
-    Accuracy does not depend on the length, the axis or the layout. Of 16- and 32-bit floats, short
-    runs are added up in float32 and all else in float64: 10**8 tenths, or numbers of any signs, are
-    within 8.5 * 2**-24 of the sum of magnitudes, before the one rounding to the result's dtype.
-    Float64 is added up in runs too.
+    Returns a new tensor. Layout: packed in the input's order.
 
-    TypeError for an axis or a dtype that is none; ValueError (AxisError, which is an IndexError
-    too) for an axis outside the rank, or named twice.
+    Raises TypeError for an invalid axis or dtype, and AxisError (a ValueError and an IndexError)
+    for an axis that is out of bounds or repeated.
+
+    Accuracy does not depend on length, axis or layout. For 16- and 32-bit floats, short runs are
+    added in float32 and the runs in float64: sums of 10**8 elements of any sign are within 8.5 *
+    2**-24 of the sum of magnitudes, before one rounding to the result's dtype. Float64 is added in
+    runs, too.
 
     >>> import tensorlayout as tl
     >>> tl.sum(tl.ones((2, 3)), axis=0)
@@ -243,12 +247,18 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order.
+    """Return the arithmetic mean along `axis`; NaN for no elements.
 
-    dtype: that of `a`, float64 for integers and bool, or the floating-point one asked for; added up
-    as by `sum`, without a copy in that dtype. `where`: the elements that count; `out`: receives the
-    result. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. TypeError for
-    other dtypes, ValueError (AxisError) for an axis outside the rank.
+    - `axis`: one dimension, several, or None for all.
+    - `dtype`: a floating-point dtype for the result; by default that of `a`, float64 for integers
+      and bool. The elements are added as by `sum`, without a copy in that dtype.
+    - `out`: a tensor that receives the result.
+    - `keepdims`: keep the reduced dimensions with size 1. `where`: the elements to include.
+
+    Returns a new tensor. Layout: packed in the input's order.
+
+    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    bounds.
 
     >>> import tensorlayout as tl
     >>> tl.mean(tl.asarray([[1, 2], [5, 5]]), axis=1)
@@ -296,16 +306,24 @@ def var(
     mean: Tensor | None = None,
     correction: Real | None = None,
 ) -> Tensor:
-    """Return the variance along `axis`, the count in its divisor reduced by `correction`.
+    """Return the variance along `axis`.
 
-    `ddof`: NumPy's name of `correction`. NaN where the divisor is 0 or less. `mean`: the mean along
-    `axis`, with its dimensions kept, if you have it already. `where`: the elements that count;
-    `out`: receives the result. Two passes, accurate as `sum`, also of numbers that are far from 0
-    and close to each other. `dtype`: that of `a`, float64 for integers and bool, or the
-    floating-point one asked for; that of the real part for complex numbers, of which it is the mean
-    squared distance. Layout: packed in the input's order. `axis`: one, several, or None for all;
-    `keepdims`: these stay, of size 1. TypeError for other dtypes, ValueError (AxisError) for an
-    axis outside the rank.
+    - `axis`: one dimension, several, or None for all.
+    - `dtype`: a floating-point dtype for the result; by default that of `a`, float64 for integers
+      and bool, and the dtype of the real part for complex numbers.
+    - `out`: a tensor that receives the result.
+    - `correction`, or its NumPy name `ddof`: number to subtract from the count in the divisor.
+    - `keepdims`: keep the reduced dimensions with size 1. `where`: the elements to include.
+    - `mean`: the mean along `axis` with its dimensions kept, if it is known already.
+
+    Returns a new tensor: the mean squared distance from the mean, or NaN if the divisor is 0 or
+    less. Layout: packed in the input's order.
+
+    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    bounds.
+
+    The computation takes two passes. It is as accurate as `sum`, also for numbers that are far from
+    0 and close to each other.
 
     >>> import tensorlayout as tl
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
@@ -401,13 +419,20 @@ def cumulative_sum(
     out: Tensor | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Return the running sums along `axis` (which may be left out at rank 1).
+    """Return the running sums along `axis`.
 
-    `include_initial`: a 0 comes first, and lines are one element longer. dtypes: numeric and bool.
-    Result: that of `x` (integers and bool become int64, unsigned ones uint64), or the `dtype` asked
-    for. `out`: receives the result. Floats of 16 and 32 bits are added up in float64, each sum
-    rounded once. Layout: packed in the input's order. TypeError for an axis or a dtype that is
-    none; ValueError for rank 0, and (AxisError) for an axis outside the rank.
+    - `axis`: a dimension; it may be omitted for rank 1.
+    - `dtype`: dtype of the result; by default that of `x`, int64 for bool and integers, uint64 for
+      unsigned integers.
+    - `include_initial`: begin with a 0, which makes lines one element longer.
+    - `out`: a tensor that receives the result.
+
+    Returns a new tensor; dtypes: numeric and bool. Layout: packed in the input's order.
+
+    Raises TypeError for an invalid axis or dtype, ValueError for rank 0, and AxisError (a
+    ValueError) for an axis that is out of bounds.
+
+    16- and 32-bit floats are added in float64, and each sum is rounded once.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)

@@ -28,12 +28,17 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return whether every element along `axis` is nonzero (NaN counts as such); True of none.
+    """Return True where all elements along `axis` are nonzero; True for no elements.
 
-    Any dtype; the result is bool. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. `where`: the elements that count; `out`: receives the result. Layout: packed in the
-    input's order. TypeError for an axis that is no integer; ValueError (AxisError) for one outside
-    the rank, or named twice.
+    - `axis`: one dimension, several, or None for all.
+    - `out`: a tensor that receives the result.
+    - `keepdims`: keep the reduced dimensions with size 1. `where`: the elements to include.
+
+    Returns a new bool tensor; any dtype is accepted, and NaN counts as nonzero. Layout: packed in
+    the input's order.
+
+    Raises TypeError for an axis that is not an integer, and AxisError (a ValueError) for an axis
+    that is out of bounds or repeated.
 
     >>> import tensorlayout as tl
     >>> tl.all(tl.asarray([[1, 0], [2, 3]]), axis=1)
@@ -52,10 +57,14 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return whether some element along `axis` is nonzero (NaN counts as such); False of none.
+    """Return True where some element along `axis` is nonzero; False for no elements.
 
-    Any dtype; the result is bool. `axis`, `out`, `keepdims`, `where` and errors (TypeError,
-    ValueError) as in `all`. Layout: packed in the input's order.
+    - `axis`, `out`, `keepdims`, `where`: as for `all`.
+
+    Returns a new bool tensor; any dtype is accepted, and NaN counts as nonzero. Layout: packed in
+    the input's order.
+
+    Raises TypeError and AxisError (a ValueError) as `all`.
 
     >>> import tensorlayout as tl
     >>> tl.any(tl.asarray([[0.0, 0.0], [0.0, tl.nan]]), axis=1)

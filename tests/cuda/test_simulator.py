@@ -349,7 +349,7 @@ def test_ranges_against_brute_force():
             ranges.remove_later(*live.pop(rng.integers(len(live))))
         else:
             live.append((int(rng.integers(1, 400)), int(rng.integers(0, 30))))
-            ranges.add(*live[-1])
+            ranges.add_range(*live[-1])
         covered = {at for begin, nbytes in live for at in range(begin, begin + nbytes)}
         table, count = ranges.sorted_table()
         begins, sizes = table[::3], table[1::3]

@@ -409,17 +409,17 @@ class Machine:
         if not fitting:
             block = self._new_block(size, stream)
             block.nbytes = size if stream.capture else nbytes
-            self.simulator.ranges[stream.device].add(block.pointer, block.nbytes)
+            self.simulator.ranges[stream.device].add_range(block.pointer, block.nbytes)
             return block
         block = stream.free[min(fitting)].pop()
         ranges = self.simulator.ranges[stream.device]
         if stream.capture and block in stream.capture.freed:  # and still there
             ranges.remove_later(block.pointer, block.nbytes)
             block.nbytes = block.size
-            ranges.add(block.pointer, block.nbytes)
+            ranges.add_range(block.pointer, block.nbytes)
             return block
         block.nbytes = block.size if stream.capture else nbytes
-        stream.chores.append(partial(ranges.add, block.pointer, block.nbytes))
+        stream.chores.append(partial(ranges.add_range, block.pointer, block.nbytes))
         if not stream.capture:
             self._rest(stream)
         return block
@@ -467,7 +467,7 @@ class Machine:
         """Memory that a library made: device memory as long as what is given back."""
         with self.lock:
             stream = self.stream_in_use()
-            self.simulator.ranges[stream.device].add(pointer, nbytes)
+            self.simulator.ranges[stream.device].add_range(pointer, nbytes)
             self.adopted.append((pointer, nbytes, stream.device))
         return Adopted(self, pointer, nbytes, stream, owner)
 

@@ -166,7 +166,7 @@ class PinnedStaging:
         kind = self._runtime.memcpyDeviceToHost
         arriving: deque[tuple[Bytes, _PinnedBuffer]] = deque()
 
-        def unload() -> None:
+        def copy_oldest_to_host() -> None:
             part, buffer = arriving[0]
             buffer.event.synchronize()
             part[:] = buffer.bytes[: part.size]
@@ -176,14 +176,14 @@ class PinnedStaging:
         try:
             for first in range(0, destination.size, HALF):
                 if len(arriving) == 2:
-                    unload()
+                    copy_oldest_to_host()
                 part, buffer = destination[first : first + HALF], self._halves.take_free_buffer()
                 arriving.append((part, buffer))
                 source = pointer + first
                 self._runtime.memcpyAsync(buffer.pointer, source, part.size, kind, stream.ptr)
                 buffer.event.record(stream)
             while arriving:
-                unload()
+                copy_oldest_to_host()
         finally:  # an error or an interrupt may have left some on their way
             for _, buffer in arriving:
                 buffer.event.record(stream)
@@ -381,7 +381,7 @@ class CupyDriver(Driver):
         if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
             capture = self.captures.setdefault(stream.ptr, _CaptureMemory(stream))
             capture.memory.append(memory)
-            buffer.keep(capture)
+            buffer.keep_owner_alive(capture)
         elif self.captures:
             self.capture_memory(device)
         return buffer

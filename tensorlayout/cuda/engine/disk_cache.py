@@ -49,16 +49,16 @@ def read_with_includes(path: Path, folder: Path) -> dict[str, bytes]:
     """
     texts: dict[str, bytes] = {}
 
-    def visit(name: str, file: str) -> None:
+    def read_file_and_includes(name: str, file: str) -> None:
         with open(file, "rb") as opened:
             texts[name] = text = opened.read()
         for header in map(bytes.decode, _INCLUDE.findall(text)):
             places = [os.path.join(base, header) for base in (os.path.dirname(file), str(folder))]
             place = next(filter(os.path.isfile, places), None)
             if place is not None and header not in texts:
-                visit(header, place)
+                read_file_and_includes(header, place)
 
-    visit(path.name, str(path))
+    read_file_and_includes(path.name, str(path))
     return texts
 
 

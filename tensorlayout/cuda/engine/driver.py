@@ -103,7 +103,7 @@ class Buffer:
         self._owner = owner
         self._kept: tuple[object, ...] = ()
 
-    def keep(self, owner: object) -> None:
+    def keep_owner_alive(self, owner: object) -> None:
         """Keep another owner as long as the memory."""
         if owner not in self._kept:
             self._kept = (*self._kept, owner)

@@ -65,36 +65,36 @@ class Counts(NamedTuple):
     @property
     def sector_efficiency_read(self) -> float:
         """The fewest possible sectors over those loaded: 1.0 is coalesced."""
-        return _ratio(self.loads.ideal, self.loads.units)
+        return _ratio_or_one(self.loads.ideal, self.loads.units)
 
     @property
     def sector_efficiency_write(self) -> float:
         """The fewest possible sectors over those stored to: 1.0 is coalesced."""
-        return _ratio(self.stores.ideal, self.stores.units)
+        return _ratio_or_one(self.stores.ideal, self.stores.units)
 
     @property
     def lane_activity(self) -> float:
         """The part of the lanes that took part in accesses to global memory."""
         both = self.loads + self.stores
-        return _ratio(both.lanes, 32 * both.accesses)
+        return _ratio_or_one(both.lanes, 32 * both.accesses)
 
     @property
     def bytes_per_access(self) -> float:
         """The bytes that a thread moved at a time to or from global memory."""
         both = self.loads + self.stores
-        return _ratio(both.bytes, both.lanes)
+        return _ratio_or_one(both.bytes, both.lanes)
 
     @property
     def bank_conflict_ratio(self) -> float:
         """Wavefronts in shared memory over the fewest possible: 1.0 is without conflicts."""
         both = self.shared_loads + self.shared_stores
-        return _ratio(both.units, both.ideal)
+        return _ratio_or_one(both.units, both.ideal)
 
     def __add__(self, other: Counts) -> Counts:  # type: ignore[override]  # under one name
         return Counts(self.kernel, *map(add, self[1:], other[1:]))
 
 
-def _ratio(part: int, whole: int) -> float:
+def _ratio_or_one(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
@@ -277,8 +277,8 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
             span = _begin_span()
         before = counters.launches, counters.library_calls
         yield work
-        launched, asked = counters.launches - before[0], counters.library_calls - before[1]
-        if span is not None and (asked or not launched):
+        launched, device_number = counters.launches - before[0], counters.library_calls - before[1]
+        if span is not None and (device_number or not launched):
             with opened.using_device(device):
                 span.record_end()
             work.span = span

@@ -186,14 +186,14 @@ def keep_capture_memory(write: Write) -> Write:
     gpu = driver()
     captures = gpu.captures
 
-    def keep(out: Tensor, *operands: Any) -> None:
+    def write_and_keep_memory(out: Tensor, *operands: Any) -> None:
         write(out, *operands)
         if captures:
             capture = gpu.capture_memory(out.device.number)
             if capture is not None and out.home is not None:
-                out.home[0].keep(capture)
+                out.home[0].keep_owner_alive(capture)
 
-    return keep
+    return write_and_keep_memory
 
 
 # ---- Operands that a write would disturb, found by addresses
@@ -275,7 +275,7 @@ def stream_for_consumer(x: Tensor) -> int:
     faults.raise_pending_errors()
     stream = driver().current_stream(x.device.number)
     if stream.number > PER_THREAD_STREAM and x.home is not None:
-        x.home[0].keep(stream)
+        x.home[0].keep_owner_alive(stream)
     return stream.number
 
 

@@ -58,7 +58,7 @@ class LiveRanges:
         self._written: dict[int, Bytes] = {}  # by address
         self._table: array[int] | None = None
 
-    def add(self, begin: int, nbytes: int, written: Bytes | None = None) -> None:
+    def add_range(self, begin: int, nbytes: int, written: Bytes | None = None) -> None:
         """A range is live. `written`: a byte for each byte, 1 where it was written."""
         if not nbytes:
             return

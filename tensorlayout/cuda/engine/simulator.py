@@ -256,9 +256,9 @@ class SimulatedLauncher:
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
-        how = current_mode()
+        mode_of_launch = current_mode()
         ranges = self._driver.ranges[_device.innermost_value() or 0]
-        if "initialized" not in how.checks:
+        if "initialized" not in mode_of_launch.checks:
             ranges.mark_all_written()
         with _launching, garbage_collection_disabled():
             self._driver.counters.launches += 1
@@ -267,23 +267,25 @@ class SimulatedLauncher:
             _launch.operation = self._operation
             _launch.allocations = table.buffer_info()[0]
             _launch.allocation_count = count
-            _launch.checks = how.flags
-            _launch.order = ORDERS.index(how.order)
-            _launch.seed = how.seed
+            _launch.checks = mode_of_launch.flags
+            _launch.order = ORDERS.index(mode_of_launch.order)
+            _launch.seed = mode_of_launch.seed
             _launch.parameter_bytes = len(parameters)
-            if how.flags & CHECKS["count"]:
+            if mode_of_launch.flags & CHECKS["count"]:
                 ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
             self._function(
                 ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
             )
             if message := _message.value:
                 raise KernelError(message.decode(errors="replace"))
-            if how.flags & CHECKS["count"]:
+            if mode_of_launch.flags & CHECKS["count"]:
                 tallies = [
                     Tally(tally.accesses, tally.lanes, tally.bytes, tally.units, tally.ideal)
                     for tally in _tallies
                 ]
-                how.record.add(self._kernel, Counts._make((self._kernel.name, 1, *tallies, 0.0)))
+                mode_of_launch.record.add(
+                    self._kernel, Counts._make((self._kernel.name, 1, *tallies, 0.0))
+                )
 
 
 # ---- The driver
@@ -350,13 +352,13 @@ class SimulatorDriver(Driver):
         pointer = -(-memory.ctypes.data // 256) * 256
         followed = "initialized" in current_mode().checks and nbytes
         written = np.zeros(nbytes, np.uint8) if followed else None
-        ranges.add(pointer, nbytes, written)
+        ranges.add_range(pointer, nbytes, written)
         return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
 
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         self.check_device(device)
         ranges = self.ranges[device]
-        ranges.add(pointer, nbytes)
+        ranges.add_range(pointer, nbytes)
         return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
 
     def copy_to_device(self, pointer: int, source: Bytes) -> None:

@@ -81,7 +81,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
     """
     text, definitions = read_without_comments(file), dict[str, tuple[str, list[str], str]]()
 
-    def define(name: str, meaning: str, template: str) -> None:
+    def add_definition(name: str, meaning: str, template: str) -> None:
         parameters = [parameter.split()[-1] for parameter in template.split(", ") if parameter]
         base, special, arguments = name.rstrip(">").partition("<")
         if special:
@@ -94,10 +94,10 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
     for header in _INCLUDE.findall(text):
         definitions |= _definitions_in_file(f"include/{header}")
     for template, name, members in _STRUCT.findall(text):
-        define(name, members, template)
+        add_definition(name, members, template)
     for template, constants in _CONSTANTS.findall(text):
         for name, value in _CONSTANT.findall(constants):
-            define(name, value, template)
+            add_definition(name, value, template)
     definitions |= {name: (file, [], number) for name, number in _MACRO.findall(text)}
     for kind, stored, names in _ENUM.findall(text):
         definitions |= {name: (file, [], str(n)) for n, name in enumerate(re.split(r",\s*", names))}

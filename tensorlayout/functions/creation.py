@@ -265,13 +265,19 @@ def empty(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor whose elements hold anything; padding with a value holds that.
+    """Return a new tensor with undefined elements; padding with a value has that value.
 
-    `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
-    default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
-    anything else that `to_layout` takes; by default row-major, as `order` says: ``C`` or ``F``,
-    column-major. ValueError for negative sizes, a layout of another shape, or a device that is not
-    here; TypeError for what is no dtype.
+    - `shape`: a size, or a sequence of sizes.
+    - `dtype`: by default float64.
+    - `order`: ``C`` for row-major or ``F`` for column-major, if no `layout` is given.
+    - `device`: by default the default device.
+    - `layout`: a `Layout`, labels from the slowest dimension to the fastest, or any other argument
+      of `to_layout`.
+
+    Returns a new tensor. Layout: as specified, row-major by default.
+
+    Raises ValueError for negative sizes, a layout of another shape and a device that does not
+    exist, and TypeError for an invalid dtype.
 
     >>> import tensorlayout as tl
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
@@ -289,11 +295,16 @@ def full(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor of one value, converted as by `asarray`.
+    """Return a new tensor filled with one value.
 
-    `fill_value`: a number or a tensor of rank 0. `dtype`: by default that of the kind of Python
-    scalar, or of the tensor. `shape`, `order`, `device`, `layout` and errors: as for `empty`; also
-    TypeError for a complex value in a real dtype, OverflowError for an integer out of range.
+    - `shape`, `order`, `device`, `layout`: as for `empty`.
+    - `fill_value`: a number or a tensor of rank 0, converted as by `asarray`.
+    - `dtype`: by default the dtype of the tensor, or of the kind of Python number.
+
+    Returns a new tensor. Layout: as specified, row-major by default.
+
+    Raises the errors (TypeError, ValueError) of `empty`, TypeError for a complex value in a real
+    dtype, and OverflowError for an integer that `dtype` cannot hold.
 
     >>> import tensorlayout as tl
     >>> tl.full((2, 2), 7)
@@ -511,11 +522,16 @@ def arange(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Return the numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
+    """Return the numbers from `start` up to, but not including, `stop`.
 
-    With one argument it is `stop`, and `start` is 0. `dtype`: int64 if all are integers, else
-    float64. `device`: by default the default device. Layout: row-major. ValueError for a step of 0,
-    OverflowError for integers that `dtype` does not hold.
+    - `start`, `stop`: with one argument, it is `stop`, and `start` is 0.
+    - `step`: the distance between neighbours.
+    - `dtype`: by default int64 if all arguments are integers, otherwise float64.
+    - `device`: by default the default device.
+
+    Returns a new tensor of rank 1. Layout: row-major.
+
+    Raises ValueError for a step of 0, and OverflowError for integers that `dtype` cannot hold.
 
     >>> import tensorlayout as tl
     >>> tl.arange(1, 8, 3)

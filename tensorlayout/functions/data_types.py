@@ -36,21 +36,26 @@ def astype(
     device: DeviceLike | None = None,
     saturate: bool = False,
 ) -> Tensor:
-    """Return the elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
+    """Convert the elements to `dtype`.
 
-    With `copy` True (the default) the result is always new. Floats become integers truncated
-    towards 0, values outside the range the nearest limit, NaN 0. `order`: ``K``, the form of `x`;
-    ``C``, row-major; ``F``, column-major; ``A``, column-major if `x` is. `casting`: NumPy's name of
-    what may become what. `subok` says nothing: there is one class of tensors. `device`: where the
-    result is to be; by default where `x` is. TypeError for complex to real, for what `casting`
-    does not allow, and for what is no dtype.
+    - `order`: ``K`` for the form of `x`, ``C`` for row-major, ``F`` for column-major, ``A`` for
+      column-major if `x` is.
+    - `casting`: NumPy's rule for permitted conversions.
+    - `subok`: accepted for NumPy's sake, without effect.
+    - `copy`: if False, return `x` itself when nothing changes.
+    - `device`: device of the result; by default that of `x`.
+    - `saturate`: values out of range of a narrow dtype become its limits.
 
-    To a narrow dtype numbers are rounded once, ties to even. What is out of its range, infinities
-    too, becomes infinity, or NaN where it has none, or the largest value where it has neither; with
-    `saturate` True always that, and integers become the nearest limit of a narrow integer dtype
-    instead of their low bits. NaN becomes -0 where there is no NaN; float8_e8m0fnu, which has no
-    sign and no zero, has NaN for negative numbers, and its least value for 0. ValueError for
-    `saturate` with a dtype that is not narrow.
+    Returns a new tensor in the form of `x`. Floats are truncated towards 0 to integers; values out
+    of range become the nearest limit, and NaN becomes 0.
+
+    Raises TypeError for complex to real, for conversions that `casting` does not permit and for an
+    invalid dtype, and ValueError for `saturate` with a dtype that is not narrow.
+
+    Conversions to narrow dtypes round once, ties to even. Without `saturate`, values out of range,
+    infinities included, become infinity, NaN if the dtype has no infinity, or the largest value if
+    it has neither; narrow integers keep their low bits. NaN becomes -0 if the dtype has no NaN.
+    float8_e8m0fnu has no sign and no zero: negative numbers become NaN, and 0 its least value.
 
     >>> import tensorlayout as tl
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)

@@ -27,12 +27,17 @@ def eye(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return ones on the diagonal `k` (above the main one if positive), zeros elsewhere.
+    """Return a matrix with ones on the diagonal `k` and zeros elsewhere.
 
-    `N`: the number of rows; `M`: of columns, by default `N`. `dtype`: by default float64. `device`:
-    by default the default device. `layout`: as `to_layout` takes it; by default row-major, as
-    `order` says: ``C`` or ``F``, column-major. ValueError for negative sizes or a layout of another
-    shape, TypeError for sizes that are no integers.
+    - `N`, `M`: number of rows and of columns; `M` is `N` by default.
+    - `k`: the diagonal, above the main one if positive.
+    - `dtype`: by default float64.
+    - `order`, `device`, `layout`: as for `empty`.
+
+    Returns a new tensor. Layout: as specified, row-major by default.
+
+    Raises ValueError for negative sizes and a layout of another shape, and TypeError for sizes that
+    are not integers.
 
     >>> import tensorlayout as tl
     >>> tl.eye(2, 3, k=1)
@@ -129,10 +134,14 @@ def _keep_triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
 
 
 def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """Return the elements on and below the diagonal `k` of each matrix, zeros above.
+    """Return the elements on and below the diagonal `k` of each matrix, and zeros above.
 
-    Any dtype, kept. `k`: above the main diagonal if positive. A vector `m` stands for as many rows
-    of it. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no integer.
+    - `m`: matrices in the last two dimensions; a vector stands for a square matrix of equal rows.
+    - `k`: the diagonal, above the main one if positive.
+
+    Returns a new tensor of any dtype, in the form of `m`.
+
+    Raises ValueError for rank 0, and TypeError for a `k` that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.tril(tl.asarray([[1, 2], [3, 4]]))

@@ -71,12 +71,16 @@ def linspace(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Return `num` evenly spaced numbers from `start` to `stop`, inclusive unless not `endpoint`.
 
-    `start`, `stop`: numbers, or tensors; then the numbers stand along a new dimension at `axis`.
-    `retstep`: the pair of the result and of the distance between two of them. `dtype`: float64, or
-    complex128 if either is complex, or that of tensors; or the one asked for, to which the numbers
-    are rounded, for integers down, those outside the range to its limits. `device`: by default the
-    default device, or that of tensors. Layout: row-major. ValueError for a negative `num`,
-    TypeError for complex numbers in a real dtype.
+    - `start`, `stop`: numbers, or tensors; with tensors the numbers are along a new dimension
+      `axis`.
+    - `retstep`: also return the distance between neighbours.
+    - `dtype`: by default float64, complex128 if either end is complex, or the dtype of tensors.
+      Integers are rounded down, and values out of range become the nearest limit.
+    - `device`: by default the device of the tensors, or the default device.
+
+    Returns a new tensor, or a pair of tensors. Layout: row-major.
+
+    Raises ValueError for a negative `num`, and TypeError for complex numbers in a real dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linspace(0, 1, 4, endpoint=False)

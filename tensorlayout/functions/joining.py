@@ -350,10 +350,15 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
 def split(
     ary: Tensor, indices_or_sections: Tensor | Integers, axis: SupportsIndex = 0
 ) -> list[Tensor]:
-    """Split `ary` along `axis` into equal parts, or at indices. Returns views.
+    """Split `ary` along `axis` into equal parts, or at indices.
 
-    `indices_or_sections`: how many parts, or where each but the first begins. Any dtype. ValueError
-    where the parts are not equal, and (AxisError) for an axis outside the rank.
+    - `indices_or_sections`: the number of parts, or the first index of each part but the first.
+    - `axis`: the dimension to split.
+
+    Returns a list of views; any dtype.
+
+    Raises ValueError if equal parts are not possible, and AxisError (a ValueError) for an axis that
+    is out of bounds.
 
     >>> import tensorlayout as tl
     >>> [part.tolist() for part in tl.split(tl.arange(6), 3)]

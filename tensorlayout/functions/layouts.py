@@ -22,18 +22,20 @@ _RELAYOUT = Relayout()
 
 
 def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> Tensor:
-    """Return the same elements, stored in another layout.
+    """Store the same elements in another layout.
 
-    `layout`: a `Layout` of the shape of `x`; labels such as ``"NHWC"``, from the slowest dimension
-    to the fastest (the shape stays NCHW); ``"C"``, ``"F"`` or ``"channels_last"``; the text of a
-    layout, or of an order and tiles such as ``"{1,0:T(8,128)}"``, with ``E(4)`` packed below a
-    byte; a minor-to-major sequence; a memory format of PyTorch, or a layout of JAX. `copy`: None
-    copies only if `x` is not stored so already, True always, False never (ValueError where a copy
-    is needed).
+    - `layout`: a `Layout` of the shape of `x`; labels such as ``"NHWC"`` from the slowest dimension
+      to the fastest (the shape stays NCHW); ``"C"``, ``"F"`` or ``"channels_last"``; the text of a
+      layout, or of an order with tiles such as ``"{1,0:T(8,128)}"``, with ``E(4)`` packed below a
+      byte; a minor-to-major sequence; a memory format of PyTorch; or a layout of JAX.
+    - `copy`: None copies only if `x` is not stored so already, True always, False never.
 
-    Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;
-    padding with a value is written. ValueError for a layout of another shape, or one whose elements
-    share slots, and slots below a byte that have not the bits of the dtype. Any dtype, kept.
+    Returns a tensor of the same dtype in that layout; a copy begins at slot 0 of its own storage,
+    with padding that has a value written. Any dtype.
+
+    Raises ValueError for a layout of another shape, for one whose elements share slots, for slots
+    below a byte that do not have the bits of the dtype, and if `copy` is False but a copy is
+    needed.
 
     >>> import tensorlayout as tl
     >>> x = tl.reshape(tl.arange(6), (2, 3))
@@ -50,11 +52,15 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
 
 
 def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
-    """Return the same elements in a storage of their own, in the form of `a`.
+    """Copy a tensor to new memory.
 
-    `order`: ``K``, the form of `a`; ``C``, row-major; ``F``, column-major; ``A``, column-major if
-    `a` is. `subok` says nothing: there is one class of tensors. Any dtype. ValueError for another
-    `order`.
+    - `order`: ``K`` for the form of `a`, ``C`` for row-major, ``F`` for column-major, ``A`` for
+      column-major if `a` is.
+    - `subok`: accepted for NumPy's sake, without effect.
+
+    Returns a new tensor of any dtype, by default in the form of `a`.
+
+    Raises ValueError for another `order`.
 
     >>> import tensorlayout as tl
     >>> tl.copy(tl.asarray([[1, 2], [3, 4]]).T, "C").layout

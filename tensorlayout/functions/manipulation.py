@@ -149,10 +149,14 @@ transpose = permute_dims
 
 
 def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
-    """Return some dimensions of `a` at other places, the rest in their order. A view.
+    """Move dimensions of `a` to other positions; the others keep their order. A view.
 
-    Any dtype. `source`, `destination`: integers, or equally many of them. ValueError where there
-    are not, and (AxisError) for one outside the rank, or named twice.
+    - `source`, `destination`: integers, or sequences of equal length.
+
+    Returns a view of any dtype.
+
+    Raises ValueError for unequal lengths, and AxisError (a ValueError) for a dimension that is out
+    of bounds or repeated.
 
     >>> import tensorlayout as tl
     >>> tl.moveaxis(tl.zeros((2, 3, 4)), 0, -1).shape
@@ -183,10 +187,12 @@ def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor
 
 
 def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
-    """Return two dimensions of `a`, `axis1` and `axis2`, exchanged. A view.
+    """Exchange the dimensions `axis1` and `axis2` of `a`. A view.
 
-    Any dtype. ValueError (AxisError) for one outside the rank, TypeError for one that is no
-    integer.
+    Returns a view of any dtype.
+
+    Raises AxisError (a ValueError) for a dimension that is out of bounds, and TypeError for one
+    that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.swapaxes(tl.zeros((2, 3, 4)), 0, 2).shape

@@ -28,16 +28,19 @@ def pad(
     *,
     constant_values: ArrayLike | None = None,
 ) -> Tensor:
-    """Return `array` with more elements around it.
+    """Add elements around `array`.
 
-    `pad_width`: how many before and after along each dimension: a number, a pair, a pair for each
-    dimension, or a mapping of dimensions to pairs. `mode`: what they hold: ``constant_values`` (in
-    the same forms, converted to the dtype of `array`; by default 0), the ``edge``, or more of
-    `array`: ``reflect`` (without the edge), ``symmetric`` (with it), ``wrap`` (from the other end).
+    - `pad_width`: numbers of elements before and after each dimension: one number, a pair, a pair
+      for each dimension, or a mapping of dimensions to pairs.
+    - `mode`: ``constant`` for ``constant_values`` (in the same forms, converted to the dtype of
+      `array`; by default 0), ``edge``, ``reflect`` (without the edge), ``symmetric`` (with the
+      edge), or ``wrap`` (from the other end).
 
-    Layout: packed in the input's order; this has nothing to do with the padding of a layout.
-    ValueError for negative widths, and for a mode that repeats a dimension of size 0; TypeError for
-    ``constant_values`` in another mode.
+    Returns a new tensor of any dtype. Layout: packed in the input's order; padding of layouts is
+    something else.
+
+    Raises ValueError for negative widths and for a mode that repeats a dimension of size 0, and
+    TypeError for ``constant_values`` with another mode.
 
     >>> import tensorlayout as tl
     >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")

@@ -169,10 +169,15 @@ def einsum(
 ) -> Tensor:
     """Sum products over labelled dimensions, in NumPy's Einstein notation.
 
-    `operands`: subscripts such as ``"ij,jk->ik"``, in which ``...`` stands for dimensions without a
-    label; then the tensors. `out`: receives the result. `optimize` changes nothing; other keywords
-    of NumPy's (`kwargs`) are refused. dtype: the promoted one; 16-bit floats are worked out in
-    float32. Layout: row-major, always a new tensor. ValueError for subscripts that do not fit.
+    - `operands`: subscripts such as ``"ij,jk->ik"``, in which ``...`` stands for dimensions without
+      a label; then the tensors.
+    - `out`: a tensor that receives the result.
+    - `optimize`: accepted for NumPy's sake, without effect. Other keywords (`kwargs`) are refused.
+
+    Returns a new tensor; dtype: the promoted one, with 16-bit floats computed in float32. Layout:
+    row-major.
+
+    Raises ValueError for subscripts that do not match the tensors.
 
     >>> import tensorlayout as tl
     >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))

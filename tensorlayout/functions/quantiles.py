@@ -40,10 +40,16 @@ def median(
 ) -> Tensor:
     """Compute the median along `axis`; NaN for no elements or if one is NaN.
 
-    dtypes: real numeric and bool. Result: that of `a`, float64 for integers. `axis`: one, several,
-    or None for all; `keepdims`: these stay, of size 1. `out`: receives the result;
-    `overwrite_input` changes nothing. Layout: packed in the input's order. TypeError for other
-    dtypes, ValueError (AxisError) for an axis outside the rank.
+    - `axis`: one dimension, several, or None for all.
+    - `out`: a tensor that receives the result.
+    - `overwrite_input`: accepted for NumPy's sake, without effect.
+    - `keepdims`: keep the reduced dimensions with size 1.
+
+    Returns a new tensor with the dtype of `a`, float64 for integers; dtypes: real numeric and bool.
+    Layout: packed in the input's order.
+
+    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    bounds.
 
     >>> import tensorlayout as tl
     >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
@@ -86,16 +92,24 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """Return the values below which fractions `q` of the elements along `axis` lie; NaN if one is.
+    """Compute the quantiles `q` along `axis`; NaN if an element is NaN.
 
-    `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
-    result. `method`: what to do between elements, by NumPy's names (the continuous ones, and
-    ``lower``, ``higher``, ``nearest``, ``midpoint``). `keepdims`: the axes stay, of size 1. dtypes:
-    real numeric. Result: that of `a`; float64 for integers, unless the method is ``lower``,
-    ``higher`` or ``nearest``, which give elements as they are. `out`: receives the result;
-    `overwrite_input` changes nothing; `weights` must be left out. Layout: packed in the input's
-    order, the dimensions of `q` slowest. ValueError for other `q` or methods, TypeError for other
-    dtypes, IndexError where such a method finds no integers.
+    - `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
+      result.
+    - `axis`: one dimension, several, or None for all.
+    - `out`: a tensor that receives the result.
+    - `overwrite_input`: accepted for NumPy's sake, without effect.
+    - `method`: interpolation between elements, by NumPy's names (the continuous ones, and
+      ``lower``, ``higher``, ``nearest``, ``midpoint``).
+    - `keepdims`: keep the reduced dimensions with size 1.
+    - `weights`: must be omitted.
+
+    Returns a new tensor with the dtype of `a`. Integers give float64, except with ``lower``,
+    ``higher`` and ``nearest``, which return elements. dtypes: real numeric. Layout: packed in the
+    input's order, with the dimensions of `q` slowest.
+
+    Raises ValueError for other `q` or methods, TypeError for other dtypes, and IndexError if
+    ``lower``, ``higher`` or ``nearest`` find no integers.
 
     >>> import tensorlayout as tl
     >>> tl.quantile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [0.25, 0.5])

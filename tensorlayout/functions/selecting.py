@@ -56,10 +56,16 @@ def take(
 ) -> Tensor:
     """Take slices of `a` at `indices` along `axis`, or elements at positions in index order.
 
-    `indices`: integers of any shape. `mode`: what becomes of those outside: ``raise`` an
-    IndexError, where negative ones count from the end; ``clip`` to the nearest; ``wrap`` around.
-    `out`: receives the result. Any dtype, kept. Layout: packed in the order of `a`, the dimensions
-    of `indices` in place of `axis`; never a view. TypeError for indices of other dtypes.
+    - `indices`: integers of any shape.
+    - `axis`: a dimension; None takes elements at positions in row-major index order.
+    - `out`: a tensor that receives the result.
+    - `mode`: rule for indices out of bounds: ``raise`` an IndexError (negative ones count from the
+      end), ``clip`` to the nearest, or ``wrap`` around.
+
+    Returns a new tensor of any dtype, kept; never a view. Layout: packed in the order of `a`, with
+    the dimensions of `indices` in place of `axis`.
+
+    Raises TypeError for indices of other dtypes, and IndexError as above.
 
     >>> import tensorlayout as tl
     >>> tl.take(tl.asarray([[1, 2, 3], [4, 5, 6]]), tl.asarray([2, 0]), axis=1)

@@ -180,12 +180,16 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Tensor:
-    """Return whether each element occurs in `test_elements`, or with `invert`, whether it does not.
+    """Return True where an element occurs in `test_elements`.
 
-    At least one operand is a tensor. Any dtypes, compared in what they promote to, integers
-    exactly; a Python number has the dtype of the other operand. A NaN occurs nowhere.
-    `assume_unique` and `kind` change nothing. The result has the shape of `element` and is
-    row-major. TypeError for what is neither a tensor nor numbers.
+    - `element`, `test_elements`: tensors or numbers, at least one of them a tensor.
+    - `invert`: return True where the element does not occur.
+    - `assume_unique`, `kind`: accepted for NumPy's sake, without effect.
+
+    Returns a bool tensor of the shape of `element`. Any dtypes are compared in their promoted
+    dtype, integers exactly; NaN occurs nowhere. Layout: row-major.
+
+    Raises TypeError for arguments that are neither tensors nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))

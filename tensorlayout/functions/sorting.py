@@ -72,9 +72,14 @@ def sort(
 ) -> Tensor:
     """Sort the elements along `axis`, ascending or `descending`; equal ones keep their order.
 
-    A new tensor; ``x.sort()`` sorts in place. With ``stable=False`` zeros of both signs may come in
-    any order. `axis`, `kind`, `order` and errors (TypeError, ValueError): as in `argsort`. dtypes:
-    real numeric, narrow and bool, kept. Layout: packed in the input's order.
+    - `axis`: the dimension to sort along.
+    - `kind`, `order`: accepted for NumPy's sake, without effect.
+    - `stable`: if False, zeros of both signs may come in any order.
+
+    Returns a new tensor (``x.sort()`` sorts in place); dtypes: real numeric, narrow and bool, kept.
+    Layout: packed in the input's order.
+
+    Raises TypeError and ValueError as `argsort`.
 
     >>> import tensorlayout as tl
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)

@@ -104,14 +104,18 @@ def prod(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the product of the elements along `axis` (all by default); 1 of none.
+    """Return the product of the elements along `axis`; 1 for no elements.
 
-    `initial` is a factor; elements where `where` is false are not. `axis`, `dtype`, `keepdims`,
-    `out` and errors (TypeError, ValueError) as in `sum`. Layout: packed in the input's order.
+    - `axis`, `dtype`, `out`, `keepdims`: as for `sum`.
+    - `initial`: an additional factor. `where`: elements where it is false are left out.
 
-    Floats are multiplied in float64, complex numbers in complex128, and rounded once. A product of
-    the first elements that leaves float64's range stays 0 or infinite on the CPU; on a CUDA device
-    later factors may bring it back.
+    Returns a new tensor. Layout: packed in the input's order.
+
+    Raises TypeError and ValueError as `sum`.
+
+    Floats are multiplied in float64, complex numbers in complex128, and rounded once. If the
+    product of the first elements leaves float64's range, it stays 0 or infinite on the CPU; on a
+    CUDA device later factors may bring it back.
 
     >>> import tensorlayout as tl
     >>> tl.prod(tl.asarray([[1, 2], [3, 4]]), axis=1)
@@ -158,12 +162,18 @@ def min(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the least element along `axis`; NaN if there is one. -0 is less than +0, in any order.
+    """Return the least element along `axis`; NaN if there is one. -0 is less than +0.
 
-    dtypes: real numeric and bool, kept. `initial`: the result is at most this; `where` needs it.
-    `out`: receives the result. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no
-    elements, and (AxisError) for an axis outside the rank.
+    - `axis`: one dimension, several, or None for all.
+    - `out`: a tensor that receives the result.
+    - `keepdims`: keep the reduced dimensions with size 1.
+    - `initial`: upper limit of the result. `where`: the elements to include, which requires
+      `initial`.
+
+    Returns a new tensor; dtypes: real numeric and bool, kept. Layout: packed in the input's order.
+
+    Raises TypeError for other dtypes, ValueError for no elements, and AxisError (a ValueError) for
+    an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.min(tl.asarray([[1, 5], [4, 2]]), axis=0, keepdims=True)
@@ -185,9 +195,12 @@ def max(
 ) -> Tensor:
     """Return the greatest element along `axis`; NaN if there is one. -0 is less than +0.
 
-    dtypes: real numeric and bool, kept. `initial`: the result is at least this. `axis`, `out`,
-    `keepdims`, `where` and errors (TypeError, ValueError) as in `min`. Layout: packed in the
-    input's order.
+    - `axis`, `out`, `keepdims`, `where`: as for `min`.
+    - `initial`: lower limit of the result.
+
+    Returns a new tensor; dtypes: real numeric and bool, kept. Layout: packed in the input's order.
+
+    Raises TypeError and ValueError as `min`.
 
     >>> import tensorlayout as tl
     >>> tl.max(tl.asarray([[1.0, 5.0], [tl.nan, 2.0]]), axis=1)
@@ -348,9 +361,12 @@ def std(
 ) -> Tensor:
     """Return the standard deviation along `axis`: the square root of `var`, rounded once.
 
-    `ddof`, `correction`, `mean`, `where`, `out`, `dtype`, `axis` and `keepdims` are those of `var`.
-    dtypes: numeric and bool; the result is real. Layout: packed in the input's order. TypeError for
-    other dtypes, ValueError (AxisError) for an axis outside the rank.
+    - `axis`, `dtype`, `out`, `ddof`, `correction`, `keepdims`, `where`, `mean`: as for `var`.
+
+    Returns a new real tensor; dtypes: numeric and bool. Layout: packed in the input's order.
+
+    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    bounds.
 
     >>> import tensorlayout as tl
     >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)

@@ -430,11 +430,15 @@ def slogdet(a: Tensor) -> SlogdetResult:
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
-    """Solve ``a @ x == b`` for each square matrix `a`: a vector if `b` has rank 1, else matrices.
+    """Solve ``a @ x == b`` for each square matrix `a`.
 
-    dtypes: floating-point. (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k), where
-    the stacks broadcast. Layout: row-major. LinAlgError for a singular matrix, ValueError for one
-    that is not square and sizes that do not fit, TypeError for other dtypes.
+    - `b`: a vector if it has rank 1, otherwise matrices.
+
+    Returns a new tensor: (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k); stacks
+    broadcast. dtypes: floating-point. Layout: row-major.
+
+    Raises LinAlgError for a singular matrix, ValueError for a matrix that is not square and for
+    sizes that do not match, and TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.solve(tl.asarray([[2.0, 0.0], [0.0, 4.0]]), tl.asarray([2.0, 2.0]))

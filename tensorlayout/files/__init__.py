@@ -31,17 +31,20 @@ _FORMATS = {".npy": "npy", ".npz": "npz", ".safetensors": "safetensors", ".zarr"
 def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
     """Write a tensor, or several by name, to a file, with dtype and layout.
 
-    `file`: a path whose end says the format, or an open binary file, which gets ``.npy``. `x`: of
-    any device; for ``.npy`` one tensor, row-major or column-major, for ``.npz`` several such by
-    name, for ``.safetensors`` and ``.zarr``, which need those libraries, any. dtypes: all, but that
-    NumPy's files and Zarr have no bfloat16 and no narrow type, and safetensors has no complex128
-    and of narrow ones float8_e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0fnu and, with an even last
+    - `file`: a path whose suffix selects the format, or an open binary file, which gets ``.npy``.
+    - `x`: a tensor on any device, or a dict of tensors. ``.npy`` holds one row-major or
+      column-major tensor, ``.npz`` several by name; ``.safetensors`` and ``.zarr``, which need
+      those libraries, hold any.
+
+    The file keeps a layout's form: order, padding and tiles, but not the gaps and repetitions of a
+    view. It appears as a whole or not at all, and replaces an existing file at the end. dtypes:
+    NumPy's files and Zarr have no bfloat16 and no narrow type; safetensors has no complex128, and
+    of the narrow types only float8_e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0fnu and, with an even last
     dimension, float4_e2m1fn.
 
-    What is kept of a layout is its form: order, padding and tiles. Gaps and repetitions of a view
-    are not written. ValueError where the format cannot say the form or the dtype, before anything
-    is written; TypeError for what is no tensor; ImportError without the library. The file appears
-    whole or not at all; one that is there is replaced at the end.
+    Raises ValueError if the format cannot express the form or the dtype, before anything is
+    written, TypeError for an object that is not a tensor, and ImportError if the library is
+    missing.
 
     >>> import os, tempfile
     >>> import tensorlayout as tl
@@ -103,18 +106,23 @@ def load(
 ) -> Any:
     """Read a tensor, or a dict of tensors by name, from a file, in the layouts they had.
 
-    `file`: the path of a file of ``.npy``, ``.npz``, safetensors, or of a folder of Zarr; or an
-    open binary file of one of NumPy's, from where it stands. What is in it says which. Files of
-    other programs give row-major tensors, or column-major where ``.npy`` says so. Any dtype that
-    tensors have, kept. `mmap_mode`: for ``.npy``, the tensor is over the file's memory: ``"r"``
-    read-only, ``"r+"`` written through, ``"c"`` written to memory alone. `device`: where the
-    tensors go; the CPU by default. `out`: a tensor, or a dict of them, that the elements are
-    written into, and that is returned: of the shape and dtype in the file, in any layout, which
-    stays, on any device. From Zarr and ``.npy`` no other memory of that size is taken.
+    - `file`: path of a ``.npy``, ``.npz`` or safetensors file or of a Zarr folder, or an open
+      binary file of NumPy's formats, which is read from its position. The content decides about the
+      format.
+    - `mmap_mode`: map the memory of a ``.npy`` file: ``"r"`` read-only, ``"r+"`` written through,
+      ``"c"`` written to memory only.
+    - `device`: device of the tensors; by default the CPU.
+    - `out`: a tensor, or a dict of tensors, that receives the elements and is returned. It needs
+      the shape and dtype in the file, and keeps its layout and device.
 
-    ValueError for an `out` that does not fit, and nothing is written; for a file that is cut,
-    damaged, of another format, or whose padding would be far larger than its elements; nothing in a
-    file is run. OSError where it cannot be read, ImportError without the library that reads it.
+    Returns tensors of any dtype, kept. Layout: the stored one; files of other programs give
+    row-major tensors, or column-major ones if ``.npy`` says so. With `out`, Zarr and ``.npy`` need
+    no other memory of that size.
+
+    Raises ValueError for an `out` that does not match, with nothing written, and for a file that is
+    truncated, damaged, of another format, or whose padding would be far larger than its elements;
+    OSError if it cannot be read; ImportError if the library is missing. Nothing in a file is
+    executed.
 
     >>> import os, tempfile
     >>> import tensorlayout as tl

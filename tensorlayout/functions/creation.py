@@ -109,22 +109,28 @@ def asarray(
 ) -> Tensor:
     """Create a tensor from a number, nested sequence, array, buffer, or DLPack object.
 
-    `dtype`: by default that of `a`; for Python numbers bool, int64, float64 or complex128.
-    `copy`: None shares memory where it can, True never, False always (ValueError where it cannot).
-    `layout`: as `to_layout` takes it; by default that of an array, row-major for sequences.
-    `order`: ``C``, row-major; ``F``, column-major; ``A``, column-major if `a` is; ``K``, as it is.
-    `device`: by default where an array is, the CPU for NumPy's; for all else the default device.
-    A sequence that holds tensors of a device other than the CPU is put together there.
+    - `a`: the source. It is read by the first of these that it has: a tensor, a NumPy array,
+      `__dlpack__`, `__cuda_array_interface__`, `__array_interface__`, `__array_struct__`,
+      `__array__`, the buffer protocol, a sequence.
+    - `dtype`: by default the dtype of `a`; for Python numbers bool, int64, float64 or complex128.
+    - `order`: ``C`` for row-major, ``F`` for column-major, ``A`` for column-major if `a` is, ``K``
+      for the order of `a`.
+    - `device`: by default the device of an array (the CPU for NumPy arrays), otherwise the default
+      device.
+    - `copy`: None shares memory if possible, True never, False always.
+    - `layout`: as for `to_layout`; by default that of an array, row-major for sequences.
 
-    Of several ways in, the first that `a` has counts: a tensor, a NumPy array, `__dlpack__`,
-    `__cuda_array_interface__`, `__array_interface__`, `__array_struct__`, `__array__`, the buffer
-    protocol, a sequence. The tensor is read-only where they say so, and over legacy DLPack
-    capsules, which cannot say it. Arrays in the other byte order, or with strides that are no whole
-    elements, are converted in a copy.
+    Returns a tensor over the memory of `a`, or a new one. It is read-only if the source is, and
+    over legacy DLPack capsules, which cannot state it. Layout: as specified.
 
-    TypeError for what is no number; ValueError for ragged sequences, and for memory that is closed;
-    BufferError for memory that cannot be; OverflowError for integers that no dtype holds. Source:
-    array API standard 2025.12, creation functions, `asarray`.
+    Raises TypeError for objects that are not numbers, ValueError for ragged sequences, closed
+    memory, and if `copy` is False but a copy is needed, BufferError for memory that cannot be used,
+    and OverflowError for integers that no dtype holds.
+
+    Arrays in the other byte order, or with strides that are not whole elements, are converted in a
+    copy. A sequence with tensors of another device than the CPU is assembled there.
+
+    Source: array API standard 2025.12, creation functions, `asarray`.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int16, layout="WH")

@@ -310,19 +310,23 @@ def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Fused:
 @overload
 def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Fused]: ...
 def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
-    """Return `function`, carried out as one pass over memory; also a decorator.
+    """Return `function` compiled to one pass over memory; also a decorator.
 
-    The result is called as `function` is, and with ``out=``, a tensor that the result is written
-    into. It gives the same elements, dtype, layout and padding, but what `function` works out on
-    the way is never there as a whole.
+    - `function`: calls elementwise functions, `where`, `clip`, `astype`, operators and methods on
+      its arguments, on views of them, and on intermediate results; the last step may be one
+      reduction. It returns one tensor.
+    - `static`: names of arguments that are passed by value, as everything except tensors and
+      numbers is.
 
-    `function` may call elementwise functions, `where`, `clip`, `astype`, operators and methods, on
-    its arguments, views of these, and what it works out; last, one reduction. It gives one tensor.
-    It is called once for each kind of arguments, to see what it does, with tensors that have
-    shape, dtype and layout but no data. Numbers among the arguments may have other values in each
-    call; `static` names arguments that are taken by their values, as all but tensors and numbers
-    are. TypeError for anything that `function` does beyond that, ValueError for a `static` that is
-    none of its arguments, and for a `function` that takes ``out`` itself.
+    Returns a function that is called like `function`, and with ``out=`` for a tensor that receives
+    the result. The result has the same elements, dtype, layout and padding, but no intermediate
+    array is materialised. Numbers among the arguments may differ from call to call.
+
+    Raises TypeError if `function` does anything else, and ValueError for a `static` that is not an
+    argument and a `function` that has its own ``out``.
+
+    `function` is called once for each combination of argument kinds, with tensors that have shape,
+    dtype and layout but no data.
 
     >>> import tensorlayout as tl
     >>> @tl.fuse

@@ -79,18 +79,20 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
 def from_storage(
     storage: Storage, layout: Layout | str, *, dtype: DTypeLike, fill_padding: bool = False
 ) -> Tensor:
-    """Return a tensor over existing memory, in an explicit layout, checked against its bounds.
+    """Create a tensor over existing memory in an explicit layout, checked against its bounds.
 
-    `storage`: an object with the buffer protocol (bytes, bytearray, NumPy array, …) whose memory is
-    one run of bytes; the tensor shares it, and is read-only if it is. It is kept while a tensor
-    uses it, and whoever resizes or closes it gets an error. `layout`: a `Layout` or its text; slots
-    count elements of `dtype`, in the byte order of this machine, from the first byte, or packed
-    below a byte as its `slot_bits` say.
-    `fill_padding`: write the padding that the layout owns (it is left alone by default).
+    - `storage`: an object with the buffer protocol (bytes, bytearray, NumPy array, …) whose memory
+      is contiguous. The tensor keeps it alive; resizing or closing it raises an error.
+    - `layout`: a `Layout` or its text. Slots count elements of `dtype` in this machine's byte order
+      from the first byte, or are packed below a byte as its `slot_bits` say.
+    - `dtype`: the dtype of the elements.
+    - `fill_padding`: write the padding that the layout owns; by default it is left alone.
 
-    ValueError where the storage has fewer bytes than the layout requires, is not one run, or is
-    closed or released, for slots below a byte that have not the bits of `dtype`, and where the
-    lowest of them begins no byte; TypeError for memory that holds Python objects.
+    Returns a tensor that shares the memory, read-only if `storage` is.
+
+    Raises ValueError if the storage has fewer bytes than the layout requires, is not contiguous, or
+    is closed or released, and for slots below a byte that do not have the bits of `dtype` or begin
+    inside a byte; TypeError for memory that holds Python objects.
 
     >>> import tensorlayout as tl
     >>> memory = bytearray(range(6))

@@ -77,12 +77,17 @@ def tensordot(
     b: ArrayLike,
     axes: SupportsIndex | Sequence[SupportsIndex | Sequence[SupportsIndex]] = 2,
 ) -> Tensor:
-    """Return the sum of products over pairs of axes: the last of `a` and first of `b`, or as given.
+    """Sum products over pairs of axes.
 
-    `axes`: how many axes, or the axes of each operand, paired in their order. The result has the
-    other axes of `a`, then those of `b`. dtypes: numeric and bool; integers wrap. Layout:
-    row-major; an operand is copied where its paired, or its other, axes are not one run of memory.
-    ValueError where sizes of paired axes differ, or axes are outside, repeated, or not in pairs.
+    - `axes`: the number of last axes of `a` and first axes of `b`, or the axes of each operand in
+      matching order.
+
+    Returns a new tensor with the other axes of `a`, then those of `b`. dtypes: numeric and bool;
+    integers wrap. Layout: row-major. An operand is copied if its paired axes, or its other axes,
+    are not contiguous.
+
+    Raises ValueError if sizes of paired axes differ, and if axes are out of bounds, repeated, or
+    not in pairs.
 
     >>> import tensorlayout as tl
     >>> tl.tensordot(tl.ones((2, 3, 4)), tl.ones((4, 2, 5)), axes=((2, 0), (0, 1))).shape

@@ -303,10 +303,14 @@ def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
 
 
 def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
-    """Return `a` with new dimensions of size 1 at `axis`, counted in the result. A view.
+    """Insert dimensions of size 1 at `axis`. A view.
 
-    Any dtype. ValueError (AxisError) for an axis outside the result, or named twice; TypeError for
-    one that is no integer.
+    - `axis`: one or several positions, counted in the result.
+
+    Returns a view of any dtype.
+
+    Raises AxisError (a ValueError) for an axis that is out of bounds in the result or repeated, and
+    TypeError for an axis that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
@@ -316,10 +320,14 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
 
 
 def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
-    """Return `a` without the dimensions `axis`, which must have size 1. A view.
+    """Remove dimensions of size 1. A view.
 
-    By default all that have it. Any dtype. ValueError for another size, and (AxisError) for an
-    axis outside the rank.
+    - `axis`: the dimensions to remove; by default all of size 1.
+
+    Returns a view of any dtype.
+
+    Raises ValueError for a dimension of another size, and AxisError (a ValueError) for an axis that
+    is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape

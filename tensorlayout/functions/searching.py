@@ -182,13 +182,18 @@ def searchsorted(
     side: Literal["left", "right"] = "left",
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Return the positions at which `v`, numbers of any shape, would go into the sorted tensor `a`.
+    """Return the positions at which `v` would be inserted into the sorted tensor `a`.
 
-    `a`: of rank 1. `side`: before (``left``) or behind equal elements; NaN counts as greater than
-    all else, as in `sort`. `sorter`: the positions that sort `a`, an integer tensor of its shape;
-    the elements are first gathered, which a trace shows. dtypes: real numeric; a Python number has
-    that of `a`, if it fits. The result is int64, of the shape of `v`, row-major. ValueError for an
-    `a` of another rank, TypeError for other dtypes.
+    - `a`: a tensor of rank 1. `v`: numbers of any shape; a Python number has the dtype of `a`, if
+      it fits.
+    - `side`: insert before (``left``) or behind (``right``) equal elements.
+    - `sorter`: positions that sort `a`, an integer tensor of its shape. The elements are gathered
+      first, which a trace shows.
+
+    Returns an int64 tensor of the shape of `v`. dtypes: real numeric; NaN counts as greatest, as in
+    `sort`. Layout: row-major.
+
+    Raises ValueError for an `a` of another rank, and TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")

@@ -135,12 +135,20 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """Return the distinct values, ascending; all NaN are one value, unless `equal_nan` is false.
+    """Return the distinct values in ascending order.
 
-    A tuple if more is asked for. `return_index`: the position in index order of the first element
-    that has each value; `return_inverse`: for each element of `ar` the position of its value;
-    `return_counts`: how often each occurs; all int64. `axis` must be None, but for rank 1; `sorted`
-    changes nothing. Any dtype. Layout: row-major. TypeError for what is no tensor.
+    - `return_index`: also return the position, in index order, of the first element with each
+      value.
+    - `return_inverse`: also return, for each element of `ar`, the position of its value.
+    - `return_counts`: also return how often each value occurs.
+    - `axis`: must be None, except for rank 1.
+    - `equal_nan`: count all NaN as one value.
+    - `sorted`: accepted for NumPy's sake, without effect.
+
+    Returns a tensor of any dtype, kept, or a tuple with int64 tensors if more is requested. Layout:
+    row-major.
+
+    Raises TypeError for an argument that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique(tl.asarray([tl.nan, 1.0, tl.nan]), return_counts=True)[1]

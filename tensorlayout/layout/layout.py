@@ -29,16 +29,20 @@ class Layout(Placement):
     ``==`` and ``hash`` cost nothing; `same_placement` is the equality that ignores the strides of
     dimensions of size 1. ``==`` with text is a TypeError: compare `labels`, or parse the text.
 
-    Parameters: `shape`, the logical sizes; `strides`, one per dimension (0 repeats, negative runs
-    backwards), by default packed in the order `minor_to_major`, by default row-major; `parts`
-    instead of `strides` for tiled dimensions, one tuple of ``(extent, stride)`` a dimension, most
-    major first; `offset`, the slot of the element at index (0, …, 0); `padded_shape`, the sizes
-    including padding, which must make the layout cover a whole block; `padding_value`, what that
-    padding holds, or its name (``"ZERO"``); `slot_bits`, the **bits** of a slot where several share
-    a byte, low bits first, None for slots of whole bytes.
+    - `shape`: the logical sizes.
+    - `strides`: one per dimension; 0 repeats, and negative strides run backwards. By default packed
+      in the order `minor_to_major`, which is row-major by default.
+    - `minor_to_major`: the dimensions from the fastest to the slowest.
+    - `parts`: tiled dimensions instead of `strides`: for each dimension a tuple of
+      ``(extent, stride)``, most major first.
+    - `offset`: the slot of the element at index (0, …, 0).
+    - `padded_shape`: the sizes including padding, with which the layout must cover a whole block.
+    - `padding_value`: the contents of that padding, or its name (``"ZERO"``).
+    - `slot_bits`: the **bits** of a slot if several slots share a byte, low bits first; None for
+      slots of whole bytes.
 
-    Errors: ValueError that names the argument, what came and what is allowed; TypeError for
-    anything that is no integer. Never a wrap: slots beyond 2**63 - 1 are refused.
+    Raises ValueError that names the argument, the value and the rule, and TypeError for anything
+    that is not an integer. Slots beyond 2**63 - 1 are refused; nothing wraps.
 
     >>> from tensorlayout import Layout
     >>> Layout((2, 3), (1, 2))

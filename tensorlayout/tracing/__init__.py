@@ -44,16 +44,22 @@ def no_copies(
 ) -> ScopeContext[Refusal, None]:
     """Raise a CopyError at the first copy or change of layout inside the block, before it is made.
 
-    That is what a trace calls ``copy`` or ``relayout``: asked for or not, of a whole operand on the
-    way to a result too. The error says which line called, the layouts before and after, and what
-    to do instead; destinations are as they were. `at_least`: **bytes** written by a copy that
-    counts. `warn`: warn of each, by a CopyWarning at its line, and go on. `allow`: names of
-    operations that may copy, as a trace has them, such as ``"to_layout"``. `exports`: refuse what
-    a trace calls ``export``, too; a copy that another library then makes is not seen.
+    - `at_least`: smallest copy to refuse, in **bytes** written.
+    - `warn`: give a CopyWarning at the line of each copy instead, and continue.
+    - `allow`: names of operations that may copy, as they appear in a trace, such as
+      ``"to_layout"``.
+    - `exports`: also refuse exports, the records of kind ``export`` in a trace. A copy that another
+      library then makes is not seen.
 
-    Costs nothing while no block is active, and counts for this thread and tasks begun in it. Blocks
-    nest; the innermost says. TypeError for an `at_least` that is no integer, and for an `allow`
-    that is no collection of names.
+    Returns a context manager and decorator. It refuses what a trace calls ``copy`` or ``relayout``,
+    also of whole operands on the way to a result. The error names the calling line, the layouts
+    before and after, and what to do instead; destinations are unchanged.
+
+    Raises TypeError for an `at_least` that is not an integer and an `allow` that is not a
+    collection of names.
+
+    Without an active block this costs nothing. A block affects this thread and tasks begun in it.
+    In nested blocks, the innermost one decides.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros((2, 3))

@@ -1,9 +1,9 @@
 """Errors: what they repeat of an argument, the name that they carry, where their traceback ends.
 
-Code inside the package raises errors without names. `guarded` is put around each public function
-once, where the package gathers them; it puts the function's name in front of the message, tells how
-a call that does not fit is written, and lets the traceback end at the user's line. It costs one
-call of Python's; functions inside the package call one another without it.
+Code inside the package raises errors without names. `wrap_public_function` is put around each
+public function once, where the package gathers them; it puts the function's name in front of the
+message, tells how a call that does not fit is written, and lets the traceback end at the user's
+line. It costs one call of Python's; functions inside the package call one another without it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ _LEVELS = 3  # of sequences in sequences
 def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
     """Return `x` as an error repeats it: as it is where that is short, else its begin, or its kind.
 
-    Of a text `most` letters are repeated, of a sequence the first items and how many there are.
+    Of a text `max_letters` letters are repeated, of a sequence the first items and how many there
+    are.
 
     >>> short_repr(10**5000), short_repr((0,) * 32000)[:13], short_repr("word")
     ('an integer of 16610 bits', '(0, 0, 0, 0, ', "'word'")
@@ -73,7 +74,7 @@ def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
 
 
 def truncate(text: Any, max_letters: int = _ROOM) -> str:
-    """The text of `text`, such as a layout's, without quotes: the first `most` letters of it."""
+    """Return the first `max_letters` letters of a text, such as a layout's, without quotes."""
     whole = str(text)
     return whole if len(whole) <= max_letters else f"{whole[:max_letters]}…"
 

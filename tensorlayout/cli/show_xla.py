@@ -207,7 +207,10 @@ def _layout_change_table(module: HloModule, width: int) -> list[str]:
 def _format_table(
     header: Row, rows: list[Row], total: Row, row_count: int, row_kind: str, width: int
 ) -> list[str]:
-    """Return rows under a head, two columns of numbers first; the total is of all `number` rows."""
+    """Return rows under a head, two columns of numbers first.
+
+    The total is of all `row_count` rows.
+    """
     rows = [
         (*row[:2], *(truncate(word, _MAX_LETTERS) for word in row[2:4]), *row[4:]) for row in rows
     ]

@@ -101,7 +101,7 @@ _SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
 
 
 def compile_plan(plan: Plan) -> Any:
-    """Return what carries out a plan, as its `makes` says."""
+    """Return what carries out a plan, as its `result_kind` says."""
     name = PLAN_COMPILERS[plan.kind]
     function = _import_compiler(name)
     if ".plan_" in name:

@@ -334,7 +334,10 @@ def flat_launch(
 
 
 def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int) -> Launch:
-    """Rows of packs, where `pack` is more than 1; else elements one by one, with any strides."""
+    """Rows of packs, where `pack_length` is more than 1.
+
+    Else elements one by one, with any strides.
+    """
     *slower, last = loop.loop_over_packs(pack_length, ()).axes
     packs, rest = last.size, loop.sizes[-1] % pack_length
     rows, rank = prod([axis.size for axis in slower]), len(loop.axes)

@@ -325,7 +325,7 @@ def _plan_fused_reduction(
 
 
 def split_into_chains(plan: FusePlan, max_tensors: int) -> list[FusedChain]:
-    """The kernels of a plan: one, if few enough steps, scalars and at most `most` tensors do all.
+    """Split a plan into kernels with few steps and scalars and at most `max_tensors` tensors.
 
     Else the longest of the chains that meet in a step is written to memory, and read again. Steps
     that are needed by several chains are carried out in each.

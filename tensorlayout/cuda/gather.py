@@ -221,7 +221,10 @@ def loop_over_axes(
     width: int = 1,
     firsts: tuple[int, ...] = (),
 ) -> IndexLoop:
-    """Return the loop over axes, slowest first, which are merged; the rest as of `loop_of`."""
+    """Return the loop over axes, slowest first, which are merged.
+
+    The rest as of `make_index_loop`.
+    """
     count = memory_count + len(positions)
     tables = count - len(firsts)
     merged_axes = merge_axes(axes) or [Axis(1, (0,) * count, OF_POSITIONS)]
@@ -262,9 +265,9 @@ def make_index_launch(
     """Return the launch of a kernel whose struct has the loop as its member `reach`.
 
     `memories`: number and **bytes** to what the pointer points to, for each pointer. Positions
-    outside are reported under `name`, or mean the nearest one inside where it `clamps`. `members`:
-    others of the struct; where it `fills`, its `bits` are the one value of the call, else it takes
-    no scalars.
+    outside are reported under `operation_name`, or mean the nearest one inside where it `clamps`.
+    `members`: others of the struct; where it `fills`, its `bits` are the one value of the call,
+    else it takes no scalars.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
     params, rank = fill_parameter_struct(chosen, **members), len(loop.axes)
@@ -316,7 +319,7 @@ def linearize_positions(
     """Return the positions that index a layout, for what is read or written there, of `shape`.
 
     `steps`: for each tensor of positions, what one adds to the offset in each memory. They are
-    memories of the call from number `first` on; what is made is numbered behind them.
+    memories of the call from number `first_memory_number` on; what is made is numbered behind them.
     """
     specs, spread = plan.positions, plan.index_map.positions_shape(shape)
     rows = zip(specs, plan.index_map.dims, steps, strict=True)
@@ -349,7 +352,7 @@ def linearize_positions(
 def _merge_positions(
     operation_name: str, position_group: Sequence[PositionTensor], memory_number: int
 ) -> tuple[Launch, PositionTensor, list[int]]:
-    """The launch that makes several tensors of positions one of offsets, in memory `number`."""
+    """Plan a launch that combines positions to offsets in memory `memory_number`."""
     # The first memory's steps say all: those of the others are proportional to them, or 0.
     memories, spread = range(len(position_group[0].steps)), position_group[0].layout.shape
     main = next((m for m in memories if any(p.steps[m] for p in position_group)), 0)

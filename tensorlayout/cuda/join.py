@@ -69,7 +69,7 @@ def plan_join(
 ) -> Launches:
     """Plan copies of all inputs into their parts of the result, which begin at `starts`.
 
-    Or, where it `splits`, the parts of the result into the inputs. The result is the first memory
+    Or, where it `is_split`, the parts of the result into the inputs. The result is the first memory
     of the call, of a split the last. One launch for all inputs that are aligned alike, up to the
     number that the parameters of a launch hold; inputs that a copy takes through tiles are left to
     it. `alignments` of the result and of each source, no less than an element.

@@ -320,8 +320,9 @@ def _make_mask_writer(
 ) -> Write:
     """Return a function that launches over a mask and walks a second memory by `steps`.
 
-    `base` is added to positions; `first`: **bytes** to the first element of the source; `memories`:
-    those that the kernel points to; `then`: launches that follow.
+    `position_base` is added to positions; `source_byte_offset`: **bytes** to the first element of
+    the source; `memories`: those that the kernel points to; `following_launches`: launches that
+    follow.
     """
     layout = mask.layout
 

@@ -298,7 +298,10 @@ _FULL_PRECISION_SUMS = 16
 
 
 def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: TensorSpec) -> Write:
-    """The products of two tensors; `firsts`: elements of each before the first of its matrices."""
+    """The products of two tensors.
+
+    `first_elements`: elements of each before the first of its matrices.
+    """
     gpu, number, itemsize = driver(), result.device.number, result.dtype.itemsize
     skips = [first * itemsize for first in (*first_elements, 0)]
     starts = [[n * itemsize for n in offsets] for offsets in gemm.start_elements]

@@ -1,7 +1,7 @@
 """Blocks that share a scale on CUDA: one launch for elements and scales, and one for the way back.
 
 Layouts of results have no two elements in one slot. Scales may be tiled, and elements packed below
-a byte, as `takes_tiles` says.
+a byte, as `accepts_tiles` says.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _slots_per_whole_bytes(layout: Layout) -> int:
 
 
 def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
-    """Return whether `count` slots along `dim` are whole bytes, the last without held padding."""
+    """Return True if runs of `run_length` slots along `dim` fill whole bytes."""
     size = layout.shape[dim]
     others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
     held = layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED

@@ -177,7 +177,7 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
 
 
 def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
-    """Return tiles of whole lines, or of positions; `octets`: of a total."""
+    """Return tiles of whole lines, or of positions; `total_bytes`: of a total."""
     inner, length = lines.inner_count, lines.line_length
     period = length * inner
     # Totals of complex products are too many bytes for 9 a thread.

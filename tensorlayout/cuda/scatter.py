@@ -176,7 +176,7 @@ def plan_scatter_launch(
 ) -> Launch:
     """The launch for `positions`; `winners`: where the table is, if one place gets several values.
 
-    `index`: the least type of indices; the other arguments as of `plan_read`.
+    `index`: the least type of indices; the other arguments as of `plan_gather_launch`.
     """
     layout, itemsize, values = (
         plan.result.layout,
@@ -366,7 +366,7 @@ def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
 
 
 def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
-    """Return the launches; values as `_with_values` gives them.
+    """Return the launches; values as `_normalize_values` gives them.
 
     Memories of the call: the destination, values, positions. Positions outside are left out, and
     reported.
@@ -514,7 +514,7 @@ class _CombineLaunches:
     def fold_runs_launch(
         self, loop: IndexLoop, index: str, count: int, level: int, byte_offset: int
     ) -> Launch:
-        """Return one level, whose results are behind so many bytes `before`."""
+        """Return one level, whose results are behind so many bytes `byte_offset`."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed_layout.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value

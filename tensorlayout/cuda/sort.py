@@ -160,8 +160,8 @@ def _plan_passes(
 ) -> Launches:
     """Return all launches; `source`: the number of its memory, and **bytes** to its first element.
 
-    Passes write to two memories in turn, those numbered from `first` on; the last writes to `to`,
-    which is one of them unless it is of int64 positions alone.
+    Passes write to two memories in turn, those numbered from `first_scratch` on; the last writes to
+    `destination`, which is one of them unless it is of int64 positions alone.
     """
     passes, counts = _choose_passes(lines)
     between = len(passes) - 1
@@ -367,11 +367,13 @@ def plan_sorted_search(
     tests_membership: bool = False,
     invert: bool = False,
 ) -> Launch | None:
-    """Plan a search for the position of each of `values` in the sorted `line` of rank 1; int64.
+    """Plan a search for the position of each of `values` in the sorted `sorted_line` of rank 1.
+
+    Int64.
 
     Memories: the result, row-major, the line, the values. Compared as `dtype`; NaN is greater than
-    all else. `right`: behind equal elements. `members`: whether the value is in the line, NaN
-    never, as bool; `invert`: whether not. None where there are no values.
+    all else. `right`: behind equal elements. `tests_membership`: whether the value is in the line,
+    NaN never, as bool; `invert`: whether not. None where there are no values.
     """
     count = values.layout.size
     if count == 0:

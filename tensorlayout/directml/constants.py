@@ -192,7 +192,7 @@ _Error = TypeVar("_Error", bound=Exception)
 def parse_enumeration(
     member_name: str, enumeration: type[_E], value: Any, error_type: type[Exception] = ValueError
 ) -> _E:
-    """The value of an enumeration, from its name, number or itself; `error` for any other."""
+    """The value of an enumeration, from its name, number or itself; `error_type` for any other."""
     if type(value) is enumeration:
         return value
     if isinstance(value, str):
@@ -224,7 +224,10 @@ def parse_data_type(member_name: str, value: Any) -> DataType:
 
 
 def call_with_error_prefix(prefix: str, function: Callable[..., _Result], *args: Any) -> _Result:
-    """Call `function`; its errors begin with `part` in place of a name, which callers put there."""
+    """Call `function`.
+
+    Its errors begin with `prefix` in place of a name, which callers put there.
+    """
     try:
         return function(*args)
     except (TypeError, ValueError) as error:

@@ -342,7 +342,7 @@ class _SlidingWindowOperator(OperatorDesc):
         return self._reference_tensor().rank - 2
 
     def _column_sizes(self, column_desc: TensorDesc | None) -> tuple[int, ...]:
-        """The sizes of the columns of the image, behind as many ones as `given` has, if it is."""
+        """Return the column sizes of the image, with leading ones as in `column_desc`, if given."""
         image, counts = self._reference_tensor(), self._window_counts()
         batch, channels, *_ = image.sizes
         if any(n < 1 for n in counts):

@@ -226,7 +226,10 @@ class _WindowOperator(OperatorDesc):
     input_window_strides: members.Steps
 
     def _check_window_sizes(self, member: str, part_desc: TensorDesc | None) -> tuple[int, ...]:
-        """Return the sizes of `part`, or all that the window has; errors if these lie outside."""
+        """Return the sizes of `part_desc`, or all that the window has.
+
+        Errors if these lie outside.
+        """
         sizes = self._reference_tensor().sizes
         offsets, window_sizes = self.input_window_offsets, self.input_window_sizes
         steps = self.input_window_strides

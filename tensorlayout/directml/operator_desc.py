@@ -3,7 +3,8 @@
 A descriptor is a frozen dataclass. Its members are those of the C structure, without ``Tensor`` at
 the end and in Python's spelling: ``InputTensors`` is ``inputs``, ``IndexDimensions`` is
 ``index_dimensions``. Counts that only say how long an array is are not members. An operator adds
-two methods: `_rule`, its own rules, and `_run`, what it does. Both raise errors without names.
+two methods: `_make_result_rule`, its own rules, and `_execute`, what it does. Both raise errors
+without names.
 """
 
 from __future__ import annotations
@@ -120,12 +121,13 @@ class OperatorDesc:
     def _expected_outputs(self) -> Sequence[ExpectedOutput]:
         """Return what the outputs must be; ValueError or TypeError where another rule is broken.
 
-        Here one output, of the data type of the tensor that leads and of the sizes of `_sizes`.
+        Here one output, of the data type of the tensor that leads and of the sizes of
+        `_output_sizes`.
         """
         return [(self._reference_tensor().data_type, self._output_sizes())]
 
     def _output_sizes(self) -> Sequence[int]:
-        """Return the sizes of the only output; errors as of `_rule`."""
+        """Return the sizes of the only output; errors as of `_make_result_rule`."""
         return self._reference_tensor().sizes
 
     def _execute(self, *args: Any, **kwargs: Any) -> Any:
@@ -136,7 +138,9 @@ class OperatorDesc:
     def _requested_outputs(
         cls, members_so_far: dict[str, Any], *_: Any, **requests: Any
     ) -> dict[str, Any]:
-        """The outputs that arguments of the function ask for, as members; `given`: the others.
+        """The outputs that arguments of the function ask for, as members.
+
+        `members_so_far`: the others.
 
         Here one output, by its `sizes` or its `data_type`; what is not asked for is as in the
         input. Where an output may be left out, None may be asked for.
@@ -279,7 +283,7 @@ def check_tensor(
     sizes: Sequence[int | None],
     data_type: DataType | None = None,
 ) -> None:
-    """Raise TypeError for another data type than `kind`, ValueError for other sizes than these.
+    """Raise TypeError unless the type is `data_type`, ValueError for other sizes.
 
     A size of None may be any, and so may a data type of None.
     """
@@ -297,7 +301,10 @@ def check_tensor(
 def last_sizes(
     member_name: str, sizes: tuple[int, ...], count: int, reason: str
 ) -> tuple[int, ...]:
-    """Return the last `count` sizes, as `why` says; ValueError where one before them is not 1."""
+    """Return the last `count` sizes, as `reason` says.
+
+    ValueError where one before them is not 1.
+    """
     leading_count = max(len(sizes) - count, 0)
     if any(n != 1 for n in sizes[:leading_count]):
         rule = f"Sizes before the last {count}, {reason}, must be 1"

@@ -138,7 +138,7 @@ class Operator:
     def _execute(self, tensors: Tensors, *, as_described: bool = False) -> Any:
         """Carry it out on inputs that fit, and outputs, else new ones: the output, or a tuple.
 
-        `described`: new outputs are laid out as their descriptors say, not like the first input.
+        `as_described`: new outputs are laid out as their descriptors say, not like the first input.
         """
         inputs: Tensors = tensors
         outputs: list[Tensor] = []
@@ -216,7 +216,7 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
 
 
 def allocate_output(desc: TensorDesc, template: Tensor) -> Tensor:
-    """A new tensor for an output: packed, in the order of `like` if that has as many dimensions."""
+    """Allocate an output, packed in the order of `template` if the ranks are equal."""
     layout = template.spec.layout
     order = layout.minor_to_major if len(layout.shape) == len(desc.sizes) else None
     dtype = desc.data_type.dtype
@@ -298,7 +298,8 @@ def run_operator(
     """Carry out an operator on the arguments of its function, into `out` or new tensors.
 
     `values`: those of the members that are neither outputs nor data types, in their order, tensors
-    for descriptors. `asking`: what new outputs are to be: `device`, and see `OperatorDesc._asked`.
+    for descriptors. `requests`: what new outputs are to be: `device`, and see
+    `OperatorDesc._asked`.
     """
     arguments_and_out = values if requests is None else (*values, *requests.values())
     if out is not None:

@@ -141,9 +141,10 @@ def export_capsule(
 ) -> Any:
     """Return a capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
 
-    `version`: the newest that the consumer takes; a legacy capsule before 1.0. `backwards`: whether
-    the consumer is known to take negative strides. BufferError for what a consumer could not use.
-    Elements of fewer than 8 bits are packed, low bits first, unless they are flagged as padded.
+    `version`: the newest that the consumer takes; a legacy capsule before 1.0.
+    `allow_negative_strides`: whether the consumer is known to take negative strides. BufferError
+    for what a consumer could not use. Elements of fewer than 8 bits are packed, low bits first,
+    unless they are flagged as padded.
     """
     layout, versioned = x.spec.layout, version >= (1, 0)
     code, bits = _CODES.get(x.dtype.kind), 8 * x.dtype.itemsize

@@ -20,7 +20,10 @@ def raise_error(text: str, error: type[Exception] = ValueError) -> NoReturn:
 
 
 def check_layout(layout: Layout, *, allow_bits: bool = False) -> Layout:
-    """`layout`; TypeError for anything else, ValueError for slots of bits unless `bits` may be."""
+    """`layout`.
+
+    TypeError for anything else, ValueError for slots of bits unless `allow_bits` may be.
+    """
     if not isinstance(layout, Layout):
         raise_error(f"layout must be a Layout, got {short_repr(layout)}", TypeError)
     if layout.slot_bits is not None and not allow_bits:
@@ -33,7 +36,8 @@ def check_layout(layout: Layout, *, allow_bits: bool = False) -> Layout:
 def block_form(layout: Layout, *, allow_padding: bool = False, allow_bits: bool = False) -> Layout:
     """The form of a layout that is one, from slot 0 on; ValueError for all that is no such block.
 
-    `padded`: whether it may have padding. `bits`: whether slots may be less than a byte.
+    `allow_padding`: whether it may have padding. `allow_bits`: whether slots may be less than a
+    byte.
     """
     form = check_layout(layout, allow_bits=allow_bits).form
     if not layout.covers_block or not form.same_placement(layout):
@@ -51,7 +55,7 @@ def layout_from_digits(
     digit_order: Sequence[Digit],
     padding_value: Padding = PaddingValue.UNSPECIFIED,
 ) -> Layout:
-    """The layout of `shape` whose digits stand in memory as `places` says, the slowest first.
+    """The layout of `shape` whose digits stand in memory as `digit_order` says, the slowest first.
 
     `extents`: those of each dimension's digits, from the slowest; what exceeds a size is padding.
     """
@@ -71,7 +75,7 @@ def layout_from_digits(
 
 
 def layout_digits(block: Layout) -> tuple[list[list[int]], list[Digit]]:
-    """Return the extents and the places, as of `laid_out`, of a layout that is its own form."""
+    """Return extents and places, as for `layout_from_digits`, of a layout without offset."""
     dim_order = block.minor_to_major[::-1]
     if 0 in block.padded_shape:
         return [[n] for n in block.shape], [(dim, 0) for dim in dim_order]

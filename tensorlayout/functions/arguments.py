@@ -97,7 +97,7 @@ def check_sequence(items: Any, argument: str) -> None:
 
 
 def as_integer(argument: str, value: Any) -> int:
-    """Return `given` as an int. TypeError for anything else: for floats, and for bool, too."""
+    """Return `value` as an int. TypeError for anything else: for floats, and for bool, too."""
     if type(value) is int:
         return value
     result = _integer_or_none(value)
@@ -126,7 +126,7 @@ def as_indices(x: Any) -> Tensor:
 
 
 def as_nonnegative_integer(argument: str, value: Any) -> int:
-    """Return `given` as an int that is not negative."""
+    """Return `value` as an int that is not negative."""
     number = as_integer(argument, value)
     if number < 0:
         raise ValueError(f"{argument} must not be negative, got {format_argument(number)}")
@@ -230,7 +230,7 @@ def check_flag(argument: str, value: Any) -> bool | None:
 
 
 def check_bool(argument: str, value: Any, rule: str = "True or False") -> bool:
-    """Return `given`, which must be True or False."""
+    """Return `value`, which must be True or False."""
     if value is True or value is False:
         return value
     if isinstance(value, np.bool_):
@@ -239,7 +239,7 @@ def check_bool(argument: str, value: Any, rule: str = "True or False") -> bool:
 
 
 def check_choice(argument: str, value: Any, allowed: Collection[str], rule: str = "") -> str:
-    """`given`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
+    """`value`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
     if isinstance(value, str) and value in allowed:
         return value
     rule = rule or f"one of {', '.join(allowed)}"
@@ -255,7 +255,7 @@ def as_dtype_in_category(category: str, value: Any) -> dtypes.DType:
 
 
 def check_casting_rule(value: Any) -> str:
-    """Return `given`, which must be one of NumPy's rules of casts."""
+    """Return `value`, which must be one of NumPy's rules of casts."""
     return check_choice("casting", value, ("no", "equiv", "safe", "same_kind", "unsafe"))
 
 

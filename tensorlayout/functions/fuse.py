@@ -109,7 +109,7 @@ class TracedNumber(UnknownScalar):
 
 
 def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> Any:
-    """Return the method of `Number` that does later what the function of Python's does."""
+    """Return the method of `TracedNumber` that does later what the function of Python's does."""
     function: Any = getattr(operator, f"__{name}__")
 
     def method(self: TracedNumber, *others: Any) -> Any:

@@ -34,7 +34,7 @@ def check_finite(number: Any, kind: dtypes.DType) -> None:
 
 
 def as_tensors(*operands: Any, weak: bool = True) -> list[Tensor]:
-    """All of `given`, a tensor or an array among them, as tensors where the first of these is."""
+    """Convert all `operands` to tensors on the device of the first tensor among them."""
     if {*map(type, operands)} == {Tensor}:
         return [*operands]
     first = next((x for x in operands if isinstance(x, Tensor)), None)
@@ -67,7 +67,7 @@ def operand_and_dim(x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
 
 
 def flatten_operands(*operands: Any, weak: bool = True) -> list[Tensor]:
-    """Return `tensors` with their elements in index order."""
+    """Return `as_tensors` with their elements in index order."""
     return [reshape(x, (-1,)) for x in as_tensors(*operands, weak=weak)]
 
 

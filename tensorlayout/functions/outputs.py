@@ -84,7 +84,10 @@ def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
 
 
 def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
-    """Return `out` with the `found` of a function `name` in it; `found` itself for None."""
+    """Return `out` with the `result` of a function `function_name` in it.
+
+    `result` itself for None.
+    """
     if out is None:
         return result
     destination = arguments.as_tensor(out, "out")
@@ -100,7 +103,7 @@ def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
 def store_in_out_where(
     function_name: str, result: Tensor, out: Any, casting: str, where: Any
 ) -> Tensor:
-    """Return `out` with `found` written into it where `where` is true; else new, 0 elsewhere."""
+    """Return `out` with `result` written into it where `where` is true; else new, 0 elsewhere."""
     destination = None if out is None else arguments.as_tensor(out, "out")
     kind = result.dtype if destination is None else destination.dtype
     check_cast(result.dtype, kind, casting)

@@ -106,7 +106,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
 
 
 def _flat_values(values: Any, x: Tensor, casting: str) -> Tensor:
-    """Return `given` with rank 1, to be written into `x`. TypeError if `casting` forbids that.
+    """Return `values` with rank 1, to be written into `x`. TypeError if `casting` forbids that.
 
     Scalars and numbers in a list are made in the dtype of `x`, as NumPy does: no rule forbids them.
     """

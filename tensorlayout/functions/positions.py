@@ -49,7 +49,7 @@ def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
 
 
 def first_position_outside(positions: Tensor, size: int, lowest: int = 0) -> int | None:
-    """Return the first position that is not from `least` to below `size`; None if all are."""
+    """Return the first position that is not from `lowest` to below `size`; None if all are."""
     outside = xp.logical_or(xp.less(positions, lowest), xp.greater_equal(positions, size))
     return int(positions[outside][0]) if xp.any(outside) else None
 

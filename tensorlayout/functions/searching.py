@@ -208,7 +208,10 @@ def searchsorted(
 
 
 def _search_values(v: Any, sorted_values: Tensor) -> Tensor:
-    """Return what is searched in `line` as a tensor; an array of any library is moved there."""
+    """Return what is searched in `sorted_values` as a tensor.
+
+    An array of any library is moved there.
+    """
     kind = (
         dtypes.promote_with_scalar(sorted_values.dtype, type(v))
         if type(v) in dtypes.SCALARS

@@ -138,7 +138,10 @@ def broadcast_mask(a: Tensor, where: Any) -> Tensor:
 
 
 def replace_unselected(a: Any, where: Any, fill_value: Any) -> Tensor:
-    """Return `a` with `nothing` in place of the elements that `where` leaves out; None is all."""
+    """Return `a` with `fill_value` in place of the elements that `where` leaves out.
+
+    None is all.
+    """
     a = arguments.as_tensor(a)
     if where is None:
         return a

@@ -22,12 +22,12 @@ _SPARSE = 2
 def copy_tensor(
     function_name: str, x: Tensor, layout: Layout | None = None, dtype: DType | None = None
 ) -> Tensor:
-    """A copy of `x` for a function `name`, in a layout or its form, in a dtype or its own."""
+    """Copy `x` in the name of `function_name`, to another layout or dtype if given."""
     return dispatch.call(copy_operation(function_name), (x.spec, layout, dtype), (x,))
 
 
 def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> Tensor:
-    """`x` on a device, in its layout if that covers a block, or `exactly`; else in its form."""
+    """`x` on a device, in its layout if that covers a block, or `keep_layout`; else in its form."""
     source_device = x.spec.device
     if source_device is device or source_device == device:
         return x

@@ -262,7 +262,7 @@ def _cast_operand(x: Any, kind: dtypes.DType, casting: str) -> Any:
 def _can_write_directly(
     operation: Elementwise, operands: Sequence[Any], destination: Tensor
 ) -> bool:
-    """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
+    """Return True if the result has the dtype and shape of `destination`."""
     inputs = [arguments.as_operand(x) for x in operands]
     key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in inputs])
     # Numbers of NumPy may stand beside tensors elsewhere.

@@ -41,7 +41,7 @@ def register() -> None:
 
 
 def _wrap_module_function(module: Any, name: str, wrapper: Any) -> None:
-    """Replace a function of a module by `around`, which takes the original first; only once."""
+    """Replace a function of a module by `wrapper`, which takes the original first; only once."""
     function = getattr(module, name)
     if not hasattr(function, "__wrapped__"):
         setattr(module, name, functools.wraps(function)(functools.partial(wrapper, function)))

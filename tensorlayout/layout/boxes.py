@@ -90,7 +90,7 @@ def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
 def _boxes_of_dim(
     start: int, stop: int, units: Sequence[int], first_index: int = 0
 ) -> list[tuple[int, Steps]]:
-    """The boxes of one dimension, whose indices count from `at`: where each begins, its digits."""
+    """Return the boxes of one dimension from `first_index` on: begin and digits."""
     if start >= stop:
         return []
     unit, finer = units[0], units[1:]

@@ -48,7 +48,7 @@ class TiledLoop(Loop):
         return gcd(Loop.max_pack_size(self, widest), *packs)
 
     def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> TiledLoop:
-        """Return the loop over packs of `times` elements; indices move by as many."""
+        """Return the loop over packs of `pack_size` elements; indices move by as many."""
         weights = tuple([(*moves[:-1], moves[-1] * pack_size) for moves in self.weights])
         return replace(Loop.loop_over_packs(self, pack_size, counted), weights=weights)
 

@@ -224,7 +224,7 @@ class Loop:
         return gcd(widest // max(self.widths), *packs)
 
     def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> Self:
-        """Return the loop over packs of `times` elements along the fastest axis.
+        """Return the loop over packs of `pack_size` elements along the fastest axis.
 
         They are the elements of the memories `counted`, contiguous there; the others keep theirs.
         """

@@ -109,7 +109,10 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
 
 
 def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None:
-    """The parts of `count` indices from `start` on, not yet `canonical`; None where none exist."""
+    """The parts of `count` indices from `start` on, not yet `normalize_parts`.
+
+    None where none exist.
+    """
     if count <= 1:  # no step is taken, so the stride stays
         return ((count, parts[-1][1]),)
     inner = indices_per_major_step(parts)

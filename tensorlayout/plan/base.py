@@ -136,7 +136,7 @@ class Backend(Protocol):
     """Protocol of the backend modules: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
 
     def compile_plan(self, plan: Any, /) -> Any:
-        """Return the `Write`, or the `Run`, of a plan, as its `makes` says."""
+        """Return the `Write`, or the `Run`, of a plan, as its `result_kind` says."""
 
     def compile_allocating(self, plan: Any, /) -> Run | None:
         """Return a `Run` that carries out a ``new`` plan in one go, where that is faster."""

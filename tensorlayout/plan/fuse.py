@@ -27,10 +27,9 @@ class Part(NamedTuple):
     """One call inside a fused function.
 
     Attributes:
-        operation: what is called; `Into` one if it writes into an intermediate result, and then the
-            result keeps the layout of that.
-        reads: the numbers of its operands among the values: those of the whole, then of parts.
-        static: the rest of its key.
+        operation: what is called; `IntoDestination` one if it writes into an intermediate result,
+        and then the result keeps the layout of that. reads: the numbers of its operands among the
+        values: those of the whole, then of parts. static: the rest of its key.
 
     """
 

@@ -64,7 +64,7 @@ class IndexMap:
         return cls(dims, index_dims, tuple(after.items()), tuple(order))
 
     def result_shape(self, layout: Layout, positions_shape: Shape) -> Shape:
-        """Return the shape of what is read from `layout`, for positions of shape `spread`."""
+        """Return the shape of the elements read at positions of shape `positions_shape`."""
         if self.per_line:
             return positions_shape
         sizes = {result: layout.shape[d] for d, result in self.kept}

@@ -17,7 +17,8 @@ from tensorlayout.tensor import TensorSpec
 class SelectPlan(Plan):
     """A new tensor of the elements where a mask is true.
 
-    `result` is the spec of the source; `seen` that of the source as `_under_mask` indexes it.
+    `result` is the spec of the source; `seen` that of the source as `_merge_masked_dims` indexes
+    it.
     """
 
     kind = "select"
@@ -46,8 +47,8 @@ class Select:
 class MaskedPlan(Plan):
     """A write of values where a mask is true.
 
-    `result` is the spec of the destination; `seen` that of the destination as `_under_mask` indexes
-    it. `spread`: the shape in which the mask broadcasts, if it covers all.
+    `result` is the spec of the destination; `seen` that of the destination as `_merge_masked_dims`
+    indexes it. `spread`: the shape in which the mask broadcasts, if it covers all.
     """
 
     kind = "masked"

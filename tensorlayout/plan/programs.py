@@ -78,7 +78,10 @@ class Program:
         return self.result
 
     def append_program(self, other: Program, operands: Sequence[int]) -> int:
-        """Append the steps of another program, whose operands are these values; see `add`."""
+        """Append the steps of another program, whose operands are these values.
+
+        See `append_step`.
+        """
         numbers = [*operands]
         for step in other.steps:
             reads = [numbers[v] for v in step.reads]

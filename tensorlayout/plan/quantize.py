@@ -71,9 +71,9 @@ class BlockFormat:
     def round_up_threshold(self, scaling: Scaling) -> int:
         """Return the fraction, in 2**-23, at which a magnitude counts as the next power of two.
 
-        The scale is 2**(e - `emax`), where e is the exponent of the largest magnitude: by ``floor``
-        always its own. ``ceil``: the next one for all but powers of two. ``even``: where rounding
-        to the fraction of an element would reach it, ties up. ``rceil``: where the largest
+        The scale is 2**(e - `max_exponent`), where e is the exponent of the largest magnitude: by
+        ``floor`` always its own. ``ceil``: the next one for all but powers of two. ``even``: where
+        rounding to the fraction of an element would reach it, ties up. ``rceil``: where the largest
         element would be less than that magnitude.
         """
         if scaling == "floor":

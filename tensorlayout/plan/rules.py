@@ -40,7 +40,10 @@ def check_byte_range(spec: TensorSpec) -> TensorSpec:
 
 
 def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
-    """Raise TypeError for a dtype of another category; `given`: what it was promoted from."""
+    """Raise TypeError for a dtype of another category.
+
+    `promoted_from`: what it was promoted from.
+    """
     if not is_in_category(dtype, category):
         raise dtype_category_error(category, dtype, ", ".join(map(str, promoted_from or (dtype,))))
 

@@ -1,7 +1,7 @@
 """Execution: programs found, or made and kept; memory for results; the functions that calls run.
 
-`prepared` gives the function of the operands for an operation and a key. Backends write into memory
-that is there: this file allocates it, and copies operands that a write would change.
+`compile_call` gives the function of the operands for an operation and a key. Backends write into
+memory that is there: this file allocates it, and copies operands that a write would change.
 """
 
 from __future__ import annotations

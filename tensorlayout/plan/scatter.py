@@ -70,7 +70,7 @@ def _plan_scatter(
     positions: tuple[TensorSpec, ...],
     positions_shape: Shape,
 ) -> ScatterPlan:
-    """Return the plan for positions broadcast to `spread`, which are met in index order."""
+    """Return the plan for positions broadcast to `positions_shape`, in index order."""
     group = tuple(reversed(range(len(positions_shape))))
     index_map = IndexMap.for_positions(destination.layout, dims, front, group)
     shape = index_map.result_shape(destination.layout, positions_shape)

@@ -138,7 +138,7 @@ def slot_byte_offset(layout: Layout, slot: int) -> int:
 
 
 def byte_item_offset(begin: int, itemsize: int) -> int:
-    """Return how many items precede the byte at which a tensor begins, as `whole_bytes`."""
+    """Return how many items precede the byte at which a tensor begins, as `slot_byte_offset`."""
     if begin % itemsize:
         problem = f"it begins {begin % itemsize} bytes behind one"
         msg = f"the tensor must begin at a multiple of {itemsize} bytes, {problem}; copy() it first"
@@ -158,7 +158,7 @@ def _padding_in_dtype(source: TensorSpec, dtype: DType) -> Padding:
 
 
 def _layout_in_item_units(source: TensorSpec, target_itemsize: int) -> Layout:
-    """Return the layout in slots of `want` bytes: the last dimension grows or shrinks."""
+    """Return the layout in slots of `target_itemsize` bytes, with another last dimension."""
     layout, source_itemsize = source.layout, source.dtype.itemsize
     if not layout.shape or layout.is_tiled:
         problem = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"

@@ -266,9 +266,10 @@ def _make_unique_function(
 
 
 def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
-    """Return whether each element occurs in `of`; NaN never does.
+    """Return whether each element occurs in `test_values`; NaN never does.
 
-    Both are sorted together, `of` in front: an element is in there if the first of its equals is.
+    Both are sorted together, `test_values` in front: an element is in there if the first of its
+    equals is.
     """
     both = xp.concatenate([test_values.reshape(-1), x.reshape(-1)])
     _, order, starts, is_new = _group_equal_values(xp, both)

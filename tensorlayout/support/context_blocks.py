@@ -34,7 +34,8 @@ class Scope(Generic[Value]):
     """The value of the innermost block, of this thread and of tasks begun in it.
 
     `blocks`: those of all threads that code is inside of now. Scopes may have one set of them in
-    common. `lasting`: a task that was begun in a block hears it after the block has been left, too.
+    common. `outlives_block`: a task that was begun in a block hears it after the block has been
+    left, too.
     """
 
     __slots__ = ("_entries", "open_entries", "outlives_block")

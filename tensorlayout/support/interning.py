@@ -28,7 +28,7 @@ class Interned(Generic[Value]):
         self.find_reference = self._references.get
 
     def intern(self, key: Hashable, candidate: Value) -> Value:
-        """Return the one value of `key`: `made`, if there was none."""
+        """Return the one value of `key`: `candidate`, if there was none."""
         references, remove = (
             self._references,
             _remove_dead_weakref,

@@ -97,7 +97,10 @@ def _make_record(
     only_allocates_memory: bool = False,
     **details: Any,
 ) -> Record:
-    """Return the record of a call or an event; `read` and `results` are tensors or their specs."""
+    """Return the record of a call or an event.
+
+    `inputs` and `results` are tensors or their specs.
+    """
     # What a creation copies is an array, as large as the result.
     sources = results if kind == "copy" and not inputs else inputs
     size = sum(plans.distinct_bytes(getattr(x, "spec", x)) for x in sources)

@@ -67,7 +67,10 @@ def render_page(trace: Trace) -> str:
 
 
 def render_section(title: str, trace: Trace, max_bytes: int = 0) -> str:
-    """Show the calls of a line; with `most` a bar for bytes copied, and open if there are any."""
+    """Show the calls of a line.
+
+    With `max_bytes` a bar for bytes copied, and open if there are any.
+    """
     bar = is_open = ""
     if max_bytes:
         copied = trace.bytes_copied

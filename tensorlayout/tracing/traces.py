@@ -285,7 +285,10 @@ def _format_count(count: int, noun: str) -> str:
 def _format_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, left_aligned_columns: int
 ) -> list[str]:
-    """Return lines in columns as wide as need be; the first `words` columns begin at the left."""
+    """Return lines in columns as wide as need be.
+
+    The first `left_aligned_columns` columns begin at the left.
+    """
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     return [
         "  ".join(

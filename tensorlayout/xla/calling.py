@@ -74,14 +74,17 @@ def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: An
 
 
 def require(condition: object, rule: str, *received: Any, subject: Any = None) -> None:
-    """Raise ValueError unless a rule holds: the rule, which ends in what it is `of`; what came."""
+    """Raise ValueError unless a rule holds: the rule, which ends in what it is `subject`.
+
+    What came.
+    """
     if not condition:
         subject_text = "" if subject is None else f" {_format_value(subject)}"
         raise ValueError(f"{rule}{subject_text}, got {' and '.join(map(_format_value, received))}")
 
 
 def require_in_range(numbers: range, name: str, number: int, subject: Any) -> None:
-    """Raise ValueError for a number that is not in a range, that `of` a shape or a layout."""
+    """Raise ValueError for a number that is not in a range, that `subject` a shape or a layout."""
     minimum, maximum = numbers.start, numbers.stop - 1
     require(
         minimum <= number <= maximum,
@@ -98,7 +101,7 @@ def _format_value(x: Any) -> str:
 
 
 def export_public_names(namespace: dict[str, Any], *extra_modules: ModuleType) -> None:
-    """Set ``__all__`` of a module: what it, or one of `chapters`, defines without an underscore.
+    """Set ``__all__`` of a module to the public names that it and `extra_modules` define.
 
     Its own functions name a wrong argument from then on. Type checkers would take an ``__all__``
     that the module itself computes for an empty one.

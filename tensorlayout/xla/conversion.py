@@ -135,8 +135,8 @@ def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
     """Return tiles that give the splits and the padding of a layout that covers its block.
 
     Level by level: the slowest digits that stand in the order of the dimensions are counts of
-    tiles, all that is faster lies inside of one. Where that ends in an order of its own, `_moves`
-    puts it right.
+    tiles, all that is faster lies inside of one. Where that ends in an order of its own,
+    `_reordering_tiles` puts it right.
     """
     physical = layout.minor_to_major[::-1]
     sizes = [layout.shape[d] for d in physical]

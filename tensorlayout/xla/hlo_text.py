@@ -158,7 +158,7 @@ class _HloReader(Scanner):
         ) from None
 
     def find_closing_bracket(self, open_position: int) -> int:
-        """Return the place behind the bracket that closes the one at `opened`."""
+        """Return the place behind the bracket that closes the one at `open_position`."""
         text, open_positions, position = self.text, [open_position], open_position + 1
         while open_positions:
             match = _BETWEEN_BRACKETS.match(text, position)
@@ -352,7 +352,7 @@ class _HloReader(Scanner):
     def read_instruction(
         self, previous_instructions: dict[str, HloInstruction]
     ) -> tuple[HloInstruction, bool]:
-        """An instruction, which joins those `above`, and whether it says that it is the root."""
+        """Read an instruction into `previous_instructions`; also return whether it is the root."""
         match = self.expect_match(
             _INSTRUCTION, "an instruction such as %y = f32[] add(%x, %x), or '}'"
         )

@@ -237,7 +237,10 @@ _DEFAULTS = {field.name: field.default for field in fields(XlaLayout)}
 
 
 def normalize_ignored_names(ignore: Collection[str], allowed_names: Set[str]) -> Set[str]:
-    """Return what a comparison leaves out, as a set of the names `allowed`; a text is one name."""
+    """Return what a comparison leaves out, as a set of the names `allowed_names`.
+
+    A text is one name.
+    """
     try:
         names = frozenset((ignore,) if isinstance(ignore, str) else ignore)
     except TypeError:
@@ -259,7 +262,7 @@ def _format_property(value: Any) -> str:
 
 
 def _convert_items(name: str, convert: Callable[[Any], _T], items: Any) -> tuple[_T, ...]:
-    """Return what `make` gives for each of a sequence."""
+    """Return what `convert` gives for each of a sequence."""
     if isinstance(items, str) or not isinstance(items, Sequence):
         raise_named_error(name, f"must be a sequence, got {short_repr(items)}", TypeError)
     return tuple(map(convert, items))

@@ -66,7 +66,10 @@ def tile_pictures(pictures: Array) -> Array:
 def fit_to_panel(
     shape: tuple[int, ...], largest_side: int, max_scale: int = PANEL
 ) -> tuple[int, int]:
-    """Return height and width where `largest` fills a panel; at most `most` times as large."""
+    """Return height and width where `largest_side` fills a panel.
+
+    At most `max_scale` times as large.
+    """
     scale = PANEL / largest_side
     scale = min(int(scale), max_scale) if scale >= 1 else scale
     return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
@@ -91,7 +94,8 @@ def draw_histogram(
     """Draw `counts` (256 values × 3 channels), a strip for each channel, as large as a panel.
 
     The mean is a line, and what is within a standard deviation of it a band. `levels` (256 × 3):
-    the values in rising order, by default 0 to 255. `span`: of the axis, on which `ticks` are.
+    the values in rising order, by default 0 to 255. `axis_range`: of the axis, on which `ticks`
+    are.
     """
     canvas = Image.new("RGB", (PANEL, PANEL), PAPER)
     draw = ImageDraw.Draw(canvas)
@@ -149,7 +153,7 @@ def _color_bytes_by_channel(octets: Array, channels: Array) -> Array:
 
 
 def _draw_magnified_bytes(octets: Array, channels: Array, top_left: tuple[int, int]) -> Image.Image:
-    """Draw the bytes from row and column `window` on, each as a square with its value."""
+    """Draw the bytes from row and column `top_left` on, each as a square with its value."""
     rows, columns = (
         slice(max(0, min(at, size - most)), max(0, min(at, size - most)) + most)
         for at, size, most in zip(top_left, octets.shape, (ROWS, CELLS), strict=True)

@@ -272,7 +272,7 @@ def _checkerboard_tiles(x: Any) -> list[list[Any]]:
 
 
 def _wave_offsets(size_across: int, size_along: int) -> Array:
-    """Return offsets that swing by a part of the size `across`, over the size `along`."""
+    """Return offsets that swing by a part of the size `size_across`, over the size `size_along`."""
     angles = 2 * np.pi * WAVES * np.arange(size_along) / size_along
     return np.round(SWING * size_across * np.sin(angles)).astype(np.int64)
 

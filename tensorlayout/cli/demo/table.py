@@ -88,7 +88,7 @@ class Step:
 
 @dataclass(slots=True)
 class Table:
-    """The steps so far; `say` prints the row of each. Calls are timed `repeat` times."""
+    """The steps so far; `print_line` prints the row of each. Calls are timed `repeat` times."""
 
     print_line: Callable[[str], None] = print
     device: str = "cpu"
@@ -109,10 +109,11 @@ class Table:
     ) -> tl.Tensor:
         """Carry out a step, compare it with NumPy, time both, and print the row.
 
-        `call` takes a namespace of the array API and the inputs; with `by_numpy`, which NumPy then
-        does on the same memory, the inputs alone. `dims`, `within`: as in `Step`. `order`: these
-        letters as they must lie in memory, slowest first. `kind`: what the trace must say, without
-        copies. `read`: gets what is compared, by default all elements.
+        `call` takes a namespace of the array API and the inputs; with `numpy_reference`, which
+        NumPy then does on the same memory, the inputs alone. `dims`, `tolerance`: as in `Step`.
+        `memory_order`: these letters as they must lie in memory, slowest first. `expected_kind`:
+        what the trace must say, without copies. `read_elements`: gets what is compared, by default
+        all elements.
         """
         our_call = partial(call, *inputs) if numpy_reference else partial(call, tl, *inputs)
         numpy_call = partial(numpy_reference or partial(call, np), *map(to_numpy, inputs))
@@ -176,7 +177,7 @@ def memory_slots(x: tl.Tensor) -> Array:
 
 
 def _expected_memory(x: tl.Tensor, dims: str, memory_order: str) -> Array:
-    """Return what the slots must hold: the elements in `order`, and zeros as padding."""
+    """Return what the slots must hold: the elements in `memory_order`, and zeros as padding."""
     axes, layout = [dims.index(letter) for letter in memory_order], x.layout
     padding = [(0, layout.padded_shape[d] - layout.shape[d]) for d in axes]
     return np.pad(to_numpy(x).transpose(axes), padding).ravel()

@@ -83,7 +83,7 @@ def compile_move(
     saturate: bool = False,
     owns_all_bytes: bool = False,
 ) -> Write:
-    """The function of the result, of which `result` begins `shift` **bytes** on, and the source."""
+    """Compile a move to `result`, which begins `byte_shift` **bytes** into the destination."""
 
     def plan_shifted_move(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
@@ -140,8 +140,9 @@ def plan_move(
 ) -> Launches:
     """Plan how to put the elements of a tensor into another of any layout and dtype.
 
-    `padding` as of `plan_copy`, `saturate` as of `plan_conversion`. `whole`: whether the bytes of
-    the result hold nothing else, so that padding of no value may be written, too, below a byte.
+    `padding` as of `plan_copy`, `saturate` as of `plan_conversion`. `owns_all_bytes`: whether the
+    bytes of the result hold nothing else, so that padding of no value may be written, too, below a
+    byte.
     """
     to, from_ = alignments
     if packed.has_sub_byte_slots(source, result):

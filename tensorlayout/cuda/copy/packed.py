@@ -135,7 +135,10 @@ _APART = 4.0
 
 
 def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
-    """Return whether memory in between costs less; `spread`: elements from thread to thread."""
+    """Return whether memory in between costs less.
+
+    `thread_spacing`: elements from thread to thread.
+    """
     large = loop.count >= SMALL_BYTES
     return large and sector_overfetch(loop, READ) * thread_spacing > _APART
 
@@ -295,7 +298,7 @@ def _flat_launches(case: str, chosen: Kernel, count: int, kept_bits: int) -> Lau
 def plan_read_modify_write(
     layout: Layout, alignment: int, slot_launches: Launches, memories: Sequence[int]
 ) -> Launches:
-    """Slots unpacked to the first of `memories`, `middle` on these, and packed: the rest stays."""
+    """Plan to unpack slots, run `slot_launches` on them, and pack them again; other bits stay."""
     unpack, pack = (
         plan_unpack_block(layout, alignment),
         plan_pack_block(layout, alignment, owns_all_bytes=False),

@@ -213,7 +213,7 @@ class Driver(Protocol):
         """Wait for the current stream."""
 
     def array_module(self, purpose: str) -> Any:
-        """Return CuPy or NumPy, for a call on the current device and stream, which `what` names."""
+        """Return CuPy or NumPy for a call, named by `purpose`, on the current stream."""
 
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False

@@ -126,10 +126,10 @@ def warmup(
 ) -> int:
     """Compile `kernels` ahead; return how many no cache had.
 
-    By default all `known` ones, and those that are `common` to `dtypes`. Each is compiled, kept on
-    disk, and loaded on the current device; with `architecture` (90 for compute capability 9.0) it
-    is only kept on disk, which needs CuPy and no GPU: to build an image of a container, say. A bar
-    on the standard error shows how far it is.
+    By default all `kernels_of_any_dtype` ones, and those that are `common_kernels` to `dtypes`.
+    Each is compiled, kept on disk, and loaded on the current device; with `architecture` (90 for
+    compute capability 9.0) it is only kept on disk, which needs CuPy and no GPU: to build an image
+    of a container, say. A bar on the standard error shows how far it is.
 
     RuntimeError if a kernel does not compile.
     """

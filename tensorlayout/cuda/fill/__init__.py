@@ -183,7 +183,10 @@ def compile_fill(
     padding: bytes | None = None,
     plan_launches: Callable[..., Launches] = plan_fill,
 ) -> Write:
-    """The function of a tensor and a value, which `octets` makes one element; see `plan_fill`."""
+    """The function of a tensor and a value, which `encode_value` makes one element.
+
+    See `plan_fill`.
+    """
     return make_writer(
         spec.device.number,
         lambda alignments: plan_launches(spec.layout, spec.dtype.itemsize, alignments[0], padding),

@@ -147,7 +147,10 @@ def _band_launch(
 
 
 def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
-    """The function of a tensor and the number of the diagonal; `padding` as in `plan_band`."""
+    """The function of a tensor and the number of the diagonal.
+
+    `padding` as in `plan_diagonal_band`.
+    """
     layout, (rows, columns) = spec.layout, spec.layout.shape
     if layout.is_tiled:
         plain = TensorSpec(spec.dtype, Layout.row_major(layout.shape), spec.device)
@@ -194,7 +197,7 @@ def _make_band_writer(
     band_scalars: Callable[[Any], BandScalars],
     padding: bytes | None = None,
 ) -> Write:
-    """Return the function of the result, the source, if there is any, and what says the `band`."""
+    """Return a function of the result, an optional source, and a getter of `band_scalars`."""
     first = 0  # the distance of the element that a kernel begins with
     if spec.layout.size:
         first = _loop_with_distances((spec.layout,), 1, (1,)).firsts[1] - (

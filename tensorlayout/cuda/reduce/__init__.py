@@ -167,7 +167,7 @@ def plan_reduce(
 ) -> Launches:
     """Plan the launches of a reduction with elements; `alignment`: of the lowest slot's address.
 
-    `chained`: what makes the source, which then is in no memory. Where several blocks share a
+    `fused_source`: what makes the source, which then is in no memory. Where several blocks share a
     result, a second launch joins their partial results, which are in scratch memory.
     """
     itemsize, functor = plan.source.dtype.itemsize, _functor_name(plan)
@@ -346,7 +346,8 @@ def plan_quantiles(
 ) -> Launches:
     """Plan a read of the quantiles of sorted lines along the last dimension; no line is empty.
 
-    The result has all lines for the first fraction, then for the next. `skip`: NaN count as absent.
+    The result has all lines for the first fraction, then for the next. `skip_nan`: NaN count as
+    absent.
     """
     length = sorted_lines.layout.shape[-1]
     lines, most = sorted_lines.layout.size // length, constant_value(QUANTILE_FILE, "MOST")

@@ -58,7 +58,10 @@ class ReductionAxes(NamedTuple):
 
 
 def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxes:
-    """The merged axes of a plan; `positions`: whether reduced ones have strides of positions."""
+    """The merged axes of a plan.
+
+    `with_positions`: whether reduced ones have strides of positions.
+    """
     layout, result = plan.source.layout, plan.result.layout
     kept_dims = [d for d in range(layout.ndim) if d not in plan.dims]
     result_dims = kept_dims if plan.keepdims else range(len(kept_dims))
@@ -128,7 +131,7 @@ class ThreadBox(NamedTuple):
 
 
 def _even_part_size(count: int, max_size: int, item_bytes: int) -> int:
-    """The size of parts of at most `most`, as few and as equal as can be, in whole sectors."""
+    """The size of parts of at most `max_size`, as few and as equal as can be, in whole sectors."""
     parts = -(-count // max_size)
     grain = SECTOR // gcd(SECTOR, item_bytes)  # `nbytes`: of one
     size = -(-count // parts)
@@ -144,8 +147,8 @@ def choose_thread_box(
 ) -> ThreadBox:
     """Return the box of threads for these axes.
 
-    `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
-    column takes.
+    `alignment`: of the first element, in **bytes**; `state_registers`: of 8 bytes, that the state
+    of a column takes.
     """
     axes, box = reduction_axes.axes, None
     groups = tuple([axis for axis in axes if not axis.tag])
@@ -319,7 +322,10 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
 
 
 def _round_to_sectors(count: int, item_bytes: int) -> int:
-    """Count how many of `nbytes` each make whole sectors, if that is near `count`; else `count`."""
+    """Count how many of `item_bytes` each make whole sectors, if that is near `count`.
+
+    Else `count`.
+    """
     grain = SECTOR // gcd(SECTOR, item_bytes)
     whole = count // grain * grain
     return whole if whole * 8 >= count * 7 else count

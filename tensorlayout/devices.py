@@ -61,7 +61,7 @@ def available_devices() -> tuple[Device, ...]:
 
 @functools.cache
 def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
-    """The CUDA devices, or why there are none; the driver is imported here, when asked for."""
+    """Return the CUDA devices, or the reason why there are none. Imports the driver."""
     from importlib.util import find_spec
 
     simulated = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0") not in ("", "0")

@@ -265,7 +265,7 @@ def native_order_dtype(dtype: DType) -> DType | None:
 
 
 def _supported_dtype_names() -> list[str]:
-    """The names of ours, in the order of the standard's and by width; of narrow ones, examples."""
+    """Return our dtype names in the standard's order and by width, with examples of narrow ones."""
     standard = sorted(_SUPPORTED, key=lambda d: ("biufc".index(d.kind), d.itemsize))
     return [*map(str, standard), "bfloat16", "and narrow ones such as float8_e4m3fn and int4"]
 
@@ -353,7 +353,7 @@ def real_part_dtype(dtype: DType) -> DType:
 
 
 def extreme_value(dtype: DType, sign: int) -> Any:
-    """The least (`sign` -1) or greatest value of a dtype, infinities included; None for complex."""
+    """Return the least (`sign` -1) or greatest value of a dtype; None for complex dtypes."""
     letter = _kind_letter(dtype)
     if letter == "c":
         return None

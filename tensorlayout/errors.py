@@ -196,7 +196,7 @@ def _is_raised_in_package(error: Exception) -> bool:
 
 @functools.cache  # one for all the namespaces that have the function
 def wrap_public_function(function: _Function, name: str = "") -> _Function:
-    """`function` for users: a wrong call is told in our words, errors show few frames of ours."""
+    """Wrap `function` for users: explain calls that do not fit, and shorten tracebacks."""
     module_name, name = function.__module__, name or function.__name__
     if module_name.startswith(_FORMATS):
         name = f"{module_name.removeprefix(_FORMATS)}.{name}"

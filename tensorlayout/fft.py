@@ -122,7 +122,7 @@ def _transform_over_axes(
 
 
 def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
-    """The sizes along `dims`, those that `s` does not give (None, or -1) from the operand."""
+    """Return the sizes along `dims`; sizes that `s` omits (None, or -1) are the operand's."""
     default_sizes = [shape[d] for d in dims]
     if operation.rule is _real_results:
         default_sizes[-1] = 2 * (default_sizes[-1] - 1)

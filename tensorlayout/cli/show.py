@@ -147,7 +147,7 @@ def _describe_required_size(layout: Layout) -> str:
 
 
 def layout_memory_table(layout: Layout, width: int) -> list[str]:
-    """The memory table, broken into lines of `width`; of a large layout only the first part."""
+    """Return the memory table in lines of `width`; for a large layout only its first part."""
     slots = layout.required_size
     show_all = max(slots, layout.size) <= MAX_SLOTS_SHOWN
     names = layout.table().splitlines()[1].split()[1:] if show_all else []

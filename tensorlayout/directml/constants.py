@@ -192,7 +192,7 @@ _Error = TypeVar("_Error", bound=Exception)
 def parse_enumeration(
     member_name: str, enumeration: type[_E], value: Any, error_type: type[Exception] = ValueError
 ) -> _E:
-    """The value of an enumeration, from its name, number or itself; `error_type` for any other."""
+    """Return an enumeration's value from its name, number or itself, or raise `error_type`."""
     if type(value) is enumeration:
         return value
     if isinstance(value, str):

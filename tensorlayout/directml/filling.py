@@ -108,7 +108,7 @@ def fill_value_sequence(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`sizes` elements: `start`, and `delta` more for each in row-major order: FILL_VALUE_SEQUENCE.
+    """Fill `sizes` elements with `start`, and `delta` more for each: FILL_VALUE_SEQUENCE.
 
     `data_type`: of the result. Integers are exact, and wrap; floats are ``start + k * delta`` of
     both rounded to the data type, worked out in float64 and rounded once. Result: row-major on
@@ -207,7 +207,7 @@ def diagonal_matrix1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """`x` with `value` on the diagonals from `begin` up to, not with, `end`: DIAGONAL_MATRIX1.
+    """Write `value` on the diagonals from `begin` to `end`, exclusive: DIAGONAL_MATRIX1.
 
     With `begin` above `end` all others are filled, with both equal none. Without `x` the rest is 0,
     and `sizes` and `data_type` are needed, `device` is allowed. Result: packed in the order of `x`,

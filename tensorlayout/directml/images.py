@@ -50,7 +50,7 @@ class _BlockRearrangement(OneToOne):
         destination_view(out)[...] = source_view(x)
 
     def _spatial_block_view(self, x: Tensor) -> Tensor:
-        """The side of space: (batch, channel, row of blocks, column, row in the block, column)."""
+        """View space as (batch, channel, block row, block column, row in block, column)."""
         s, (batch, channels, height, width) = self.block_size, x.shape
         split = view_reshaped(x, (batch, channels, height // s, s, width // s, s))
         return permute_dims(split, (0, 1, 2, 4, 3, 5))

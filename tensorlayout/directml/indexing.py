@@ -216,7 +216,7 @@ def scatter(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """A copy of `x` with `updates` written at `indices`, on their line along `axis`: SCATTER.
+    """Copy `x` and write `updates` at `indices`, on their line along `axis`: SCATTER.
 
     `indices`, `updates`: of the sizes of `x`, but for `axis`, where they are free. Of equal
     positions the last one in index order wins; ``duplicates="error"`` raises ValueError for them,
@@ -380,7 +380,7 @@ def gather_nd1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """The blocks of `x` at coordinate tuples, apart for each batch that both share: GATHER_ND1.
+    """Gather the blocks of `x` at coordinate tuples, apart for each shared batch: GATHER_ND1.
 
     `indices`, `input_dimension_count`, `indices_dimension_count`: as of `gather_nd`, with batches;
     `batch_dimension_count`: how many of those, from the left, are batches. IndexError for a

@@ -102,7 +102,7 @@ class OperatorDesc:
         return tuple(desc for name, desc in self._named_tensors if name.startswith("Output"))
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> Self:
-        """The descriptor, outputs that were left out filled in, if a feature level allows it.
+        """Return the descriptor with omitted outputs filled in, if a feature level allows it.
 
         ValueError (TypeError for data types) names the operator, the member, the rule and what
         came; where a higher level allows it, the lowest such level, too.
@@ -138,7 +138,7 @@ class OperatorDesc:
     def _requested_outputs(
         cls, members_so_far: dict[str, Any], *_: Any, **requests: Any
     ) -> dict[str, Any]:
-        """The outputs that arguments of the function ask for, as members.
+        """Return the outputs that the function's arguments ask for, as members.
 
         `members_so_far`: the others.
 
@@ -216,7 +216,7 @@ class OperatorDesc:
         return named_descs
 
     def _check_supported(self, name: str, desc: TensorDesc, level: str) -> None:
-        """The table's row: data type and rank."""
+        """Check data type and rank against the table."""
         support_query = level, desc.data_type, desc.rank
         call_with_error_prefix(
             name, tables.check_supported, self.operator, name.partition("[")[0], *support_query

@@ -117,7 +117,7 @@ class Operator:
     def _check_bindings(
         self, tensors: Sequence[Any], slots: list[_TensorSlot], binding_function: str = ""
     ) -> list[Tensor]:
-        """The tensors that are bound to slots; the errors for those that are not as described."""
+        """Return the tensors bound to slots; raise errors for those that do not match."""
         if len(tensors) != len(slots):
             members = ", ".join(slot.member_name for slot in slots) or "none"
             rule = f"{len(slots)} tensors must be bound{binding_function} ({members})"
@@ -251,7 +251,7 @@ _AddressRange = tuple[int, int]  # addresses
 
 
 def _byte_range(x: Tensor, declared_bytes: int = 0) -> _AddressRange:
-    """The bytes from the first to the last element, gaps included, or as declared: addresses."""
+    """Return the byte addresses from the first to the last element, or the declared range."""
     layout, itemsize = x.spec.layout, x.itemsize
     first_address = backend_of(x.device).export_info(x).address - layout.offset * itemsize
     return first_address, first_address + max(layout.required_size * itemsize, declared_bytes)
@@ -419,5 +419,5 @@ def _describe_tensor(member_name: str, x: Any, tensors: list[Tensor]) -> TensorD
 
 
 def view_reshaped(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """A view with dimensions split, or with sizes of 1 added or dropped: those always exist."""
+    """Return a view with dimensions split, or with sizes of 1 added or dropped."""
     return reshape(x, sizes, copy=False)

@@ -127,7 +127,7 @@ def top_k1(
     out: Sequence[Tensor] | None = None,
     feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
-    """The `k` first elements of each line along `axis` in order, and their positions: TOP_K1.
+    """Return the first `k` elements of each line along `axis`, and their positions: TOP_K1.
 
     `axis_direction`: the largest first with ``DECREASING``, the smallest with ``INCREASING``. Equal
     elements come by rising position in both; NaN counts as the largest. `index_data_type`: UINT32

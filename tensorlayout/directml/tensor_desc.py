@@ -85,7 +85,7 @@ class TensorDesc:
 
     @classmethod
     def from_layout(cls, data_type: DataTypeLike, layout: Layout, **members: Any) -> TensorDesc:
-        """The descriptor of a layout; its offset is a matter of the binding, not of the descriptor.
+        """Return the descriptor of a layout; its offset belongs to the binding.
 
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
@@ -177,7 +177,7 @@ class TensorDesc:
         )
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
-        """`self`; ValueError where the feature level has no such data type or rank."""
+        """Return `self`; ValueError if the feature level lacks this data type or rank."""
         level = call_with_error_name(_NAME, tables.parse_feature_level, feature_level)
         try:
             tables.check_supported(_NAME, _NAME, level, self.data_type, self.rank)

@@ -20,7 +20,7 @@ def raise_error(text: str, error: type[Exception] = ValueError) -> NoReturn:
 
 
 def check_layout(layout: Layout, *, allow_bits: bool = False) -> Layout:
-    """`layout`.
+    """Return `layout` after checking that the notation can express it.
 
     TypeError for anything else, ValueError for slots of bits unless `allow_bits` may be.
     """
@@ -34,7 +34,7 @@ def check_layout(layout: Layout, *, allow_bits: bool = False) -> Layout:
 
 
 def block_form(layout: Layout, *, allow_padding: bool = False, allow_bits: bool = False) -> Layout:
-    """The form of a layout that is one, from slot 0 on; ValueError for all that is no such block.
+    """Return the form of a layout from slot 0 on; ValueError unless it is a block.
 
     `allow_padding`: whether it may have padding. `allow_bits`: whether slots may be less than a
     byte.
@@ -55,7 +55,7 @@ def layout_from_digits(
     digit_order: Sequence[Digit],
     padding_value: Padding = PaddingValue.UNSPECIFIED,
 ) -> Layout:
-    """The layout of `shape` whose digits stand in memory as `digit_order` says, the slowest first.
+    """Return the layout of `shape` with digits in memory as in `digit_order`, slowest first.
 
     `extents`: those of each dimension's digits, from the slowest; what exceeds a size is padding.
     """
@@ -99,7 +99,7 @@ def is_same_block(candidate: Layout, block: Layout) -> bool:
 
 
 def matching_name(block: Layout, candidates: Iterable[tuple[str, Layout]]) -> str | None:
-    """The name of the layout that a block is: the same order of dimensions, else the same slots."""
+    """Return the name of the layout equal to a block: by order, or else by slots."""
     matches = [(name, layout) for name, layout in candidates if is_same_block(layout, block)]
     same_order = [name for name, layout in matches if layout.minor_to_major == block.minor_to_major]
     return next(iter([*same_order, *(name for name, _ in matches)]), None)

@@ -59,7 +59,7 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
 
 
 def write(layout: Layout) -> str:
-    """The name of the format that `layout` is, of several that of the order of its dimensions.
+    """Return the name of the format of `layout`; of several, that of its dimension order.
 
     ValueError for all other layouts: cuDNN's descriptors take any strides, and vectors of channels
     only so. TypeError for what is no layout.

@@ -81,7 +81,7 @@ def read(
 
 
 def write(layout: Layout) -> CuteLayout:
-    """The shape, the stride and the offset of `layout`, with all of its padding: `Layout.to_cute`.
+    """Return shape, stride and offset of `layout`, with all padding: `Layout.to_cute`.
 
     The bits of an element belong to CuTe's element type. ValueError for a view that ends inside a
     tile that is not its padding. TypeError for what is no layout.
@@ -157,7 +157,7 @@ def layout_fields_from_cute(
 
 
 def _zip_submodes(size: Any, stride: Any) -> list[tuple[Any, Any]] | None:
-    """The modes that two modes, which are nested alike, are made of; None for two integers."""
+    """Pair the submodes of two modes nested alike; None for two integers."""
     are_nested = [isinstance(mode, (tuple, list)) for mode in (size, stride)]
     if are_nested == [False, False]:
         return None
@@ -218,7 +218,7 @@ def _static_integer(number: Any) -> int:
 
 
 def _parse_cute_text(text: str) -> tuple[Any, Any]:
-    """The two sides of ``shape:stride``: Python's tuples, but for the comma of a single mode."""
+    """Parse the two sides of ``shape:stride``: Python tuples, except for a single mode's comma."""
     plain = re.sub(_STATIC, "", re.sub(" ?([(),:]) ?", r"\1", " ".join(text.split())))
     sides = re.fullmatch(_SIDES, re.sub(r"(?<![(,])\)", ",)", plain))
     try:

@@ -60,7 +60,7 @@ def read(shape: Sequence[int], tag: str) -> Layout:
 
 
 def _parse_tag(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """The dimensions, the slowest first, and the blocks, each an extent and its dimension."""
+    """Return the dimensions, slowest first, and the blocks, each an extent and its dimension."""
     match = re.fullmatch(_TAG, tag if isinstance(tag, str) else "")
     outer, inner = match.groups() if match else ("", "")
     letters = outer.lower()
@@ -83,7 +83,7 @@ def _logical_order(letters: str) -> str:
 
 
 def write(layout: Layout, letters: str = _LETTERS) -> str:
-    """The tag of `layout`, in oneDNN's letters from ``a`` on, or in `letters`, one a dimension.
+    """Return the tag of `layout`, in letters from ``a`` on, or in `letters`.
 
     oneDNN has names for many tags, not for all; its blocked descriptors take the rest. ValueError
     for layouts that fill no block from slot 0 on, for padding that does not hold zeros or fills no
@@ -108,7 +108,7 @@ def write(layout: Layout, letters: str = _LETTERS) -> str:
 
 
 def _format_tag(block: Layout, names: str) -> str:
-    """The slowest digits that count whole blocks are letters, all that is faster are blocks."""
+    """Write the slowest digits of whole blocks as letters, and all faster digits as blocks."""
     extents, places = layout_digits(block)
     nontrivial_digits = [(dim, number) for dim, number in places if extents[dim][number] != 1]
     blocks: list[Digit] = []

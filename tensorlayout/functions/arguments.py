@@ -137,7 +137,7 @@ _MOST = 1024  # integers of a sequence, which may be one without end
 
 
 def as_integers(value: Any, argument: str = "axis", *, none: bool = True) -> Any:
-    """An integer, or a tuple of them from any sequence, as a key of plans; None, if it may be."""
+    """Return an integer, or a tuple of integers from any sequence, as a key of plans; or None."""
     if type(value) is int or (value is None and none):
         return value
     if type(value) is tuple:
@@ -158,7 +158,7 @@ def as_integers(value: Any, argument: str = "axis", *, none: bool = True) -> Any
 
 
 def _integers_of_sequence(values: Any) -> tuple[int, ...] | None:
-    """The integers of a sequence; None for one that has others, no order (sets) or no end."""
+    """Return the integers of a sequence; None for other items, sets, and endless sequences."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Set, Mapping)):
         return None
     numbers: list[int] = []
@@ -180,7 +180,7 @@ def as_shape(sizes: Any) -> tuple[int, ...]:
 
 
 def as_layout_key(value: Any) -> Any:
-    """A layout asked for, as a key of plans: a `Layout`, text, a tuple of integers, or None."""
+    """Return a layout argument as a key of plans: `Layout`, text, tuple of integers, or None."""
     kind = type(value)
     if value is None or kind is Layout or kind is str:
         return value
@@ -208,7 +208,7 @@ def is_column_major_order(order: Any, allowed: str, x: Tensor | None = None) -> 
 
 
 def layout_for_order(order: Any, x: Tensor, sizes: tuple[int, ...]) -> Layout | None:
-    """The layout of the shape `sizes` that an `order` asks for; None for ``K``, that of `x`."""
+    """Return the layout of shape `sizes` for an `order`; None for ``K``, the order of `x`."""
     if type(order) is str and order == "K":
         return None
     columns = is_column_major_order(order, "CFAK", x)
@@ -239,7 +239,7 @@ def check_bool(argument: str, value: Any, rule: str = "True or False") -> bool:
 
 
 def check_choice(argument: str, value: Any, allowed: Collection[str], rule: str = "") -> str:
-    """`value`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
+    """Return `value` if it is one of `allowed`; else raise ValueError with the `rule`."""
     if isinstance(value, str) and value in allowed:
         return value
     rule = rule or f"one of {', '.join(allowed)}"

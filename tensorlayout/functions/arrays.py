@@ -36,7 +36,7 @@ Arrived = tuple[Tensor, bool]
 
 
 def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
-    """`obj` as a tensor over its memory, or over a copy where no tensor can have it; None if none.
+    """Import `obj` as a tensor over its memory, or over a copy; None if it is no array.
 
     `device`: where it is to be.
     """
@@ -101,7 +101,7 @@ _ABSENT = object()
 
 
 def _protocol_attribute(obj: Any, name: str, absent: Any = None) -> Any:
-    """An attribute of a protocol; `absent` for none, and for classes, which are no arrays."""
+    """Return an attribute of a protocol; `absent` if missing, and for classes."""
     return absent if isinstance(obj, type) else _call_foreign(obj, name, getattr, obj, name, absent)
 
 
@@ -118,7 +118,7 @@ def _call_foreign(obj: Any, name: str, ask: Callable[..., Any], *arguments: Any)
 
 
 def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived:
-    """A tensor over an array, or over its numbers in a copy; TypeError for what are no numbers."""
+    """Return a tensor over an array, or over a copy of its numbers; TypeError for others."""
     if type(array) is not np.ndarray:
         # Another thread may just be importing it.
         is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)

@@ -165,7 +165,7 @@ def dequantize_blocks(
 
 
 def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | None) -> Tensor:
-    """The scale of a whole tensor: what is given, or what the largest block scale is 448 for."""
+    """Return the global scale: the given one, or one that maps the largest block scale to 448."""
     if scale is not None:
         return _as_scalar_tensor(x, scale)
     if not x.size:

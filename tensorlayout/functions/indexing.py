@@ -19,7 +19,7 @@ from tensorlayout.tensor import Tensor
 
 
 def _view_layout_of_tiled(layout: Layout, key: tuple[Any, ...]) -> Layout | None:
-    """A basic index into a tiled layout, which has a view of some of them; slices are tuples."""
+    """Apply a basic index to a tiled layout; None if it has no view. Slices are tuples."""
     return layout.slice(tuple(slice(*e) if isinstance(e, tuple) else e for e in key))
 
 
@@ -35,7 +35,7 @@ _ASSIGN = plan.Assign()
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
-    """``x[key]``: a view for integers, slices, Ellipsis and None; else packed in the order of `x`.
+    """Return ``x[key]``: a view for integers, slices, Ellipsis and None, otherwise a packed tensor.
 
     IndexError for positions outside, before anything is read.
     """
@@ -67,7 +67,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``: as if `value` and the tensors in `key` had been copied first.
+    """Assign ``x[key] = value``, as if `value` and the tensors in `key` had been copied first.
 
     The layout of `x` stays; `value` is broadcast, less surplus dimensions of size 1 in front, and
     converted. Of positions that occur twice the last one wins. IndexError as for ``x[key]``.
@@ -79,7 +79,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 
 def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None:
-    """`setitem` in the name of another function, that of `scatter`."""
+    """Run `setitem` in the name of another function, that of `scatter`."""
     name = scatter.name
     arguments.check_writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
@@ -214,7 +214,7 @@ def _split_data_key(
 
 
 def _fill_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A key with an entry for every dimension of `x`, in place of an Ellipsis or at its end."""
+    """Return a key with an entry for every dimension of `x`, without an Ellipsis."""
     used, at, ellipses = 0, len(items), 0  # dimensions, the place of an Ellipsis
     for i, item in enumerate(items):
         if item is ...:
@@ -298,7 +298,7 @@ def _basic_view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
 
 
 def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
-    """A basic key, checked and with an entry for every dimension, and the slot where it begins.
+    """Return a checked basic key with an entry for each dimension, and its first slot.
 
     The entries are `Cut`s; of a tiled layout, they and the slot say nothing. None for a key with
     entries that are no exact integers, slices, Ellipsis or None.
@@ -359,7 +359,7 @@ _BASIC = {int, slice, type(None), type(...)}
 
 
 def _check_basic_key_length(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
-    """The error for too many entries; a key that may have data in it is judged elsewhere."""
+    """Raise the error for too many entries; keys with data are checked elsewhere."""
     if {*map(type, items)} <= _BASIC:
         raise plan.too_many_indices_error(len(items), shape)
 

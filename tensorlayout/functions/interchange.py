@@ -144,7 +144,7 @@ def array_interface_dict(x: Tensor) -> dict[str, Any]:
 
 
 def memory_buffer(x: Tensor, _flags: int, /) -> memoryview:
-    """The memory on the CPU for Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
+    """Export CPU memory by Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
 
     Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
     tensor is, or if its elements share slots. BufferError on CUDA, for tiles, and for bfloat16,
@@ -393,7 +393,7 @@ def dask_token(x: Tensor) -> tuple[Any, ...]:
 
 
 def object_nbytes(x: Tensor) -> int:
-    """The **bytes** of the object, and of its storage where it is no part of a larger one."""
+    """Return the **bytes** of the object and of its storage, unless that is shared."""
     octets = x.spec.layout.nbytes(x.dtype)
     whole = x.home is None or x.home[0].nbytes == octets
     return object.__sizeof__(x) + (octets if whole else 0)

@@ -135,7 +135,7 @@ def tensor_over_buffer(octets: Array, spec: TensorSpec, layout: Layout) -> Tenso
 
 
 def bytes_of_buffer(argument: str, buffer: Any) -> Array:
-    """The bytes of a buffer, which cannot be resized, closed or freed while they are in use."""
+    """Return the bytes of a buffer, pinned against resizing, closing and freeing."""
     if isinstance(buffer, Tensor):  # a buffer only from Python 3.12 on
         raise TypeError(
             f"{argument} must be a buffer or an array, got {arguments.format_argument(buffer)}"

@@ -49,7 +49,7 @@ def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None 
 
 
 def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
-    """`tl.transpose`, axes one by one, or as one sequence.
+    """Call `tl.transpose` with axes one by one, or as one sequence.
 
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3, 4)).transpose(1, 0, 2).shape
@@ -60,7 +60,7 @@ def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
 
 
 def permute(a: Tensor, *dims: Integers) -> Tensor:
-    """`tl.permute_dims`, dimensions one by one, or as one sequence."""
+    """Call `tl.permute_dims` with dimensions one by one, or as one sequence."""
     order: Any = dims[0] if len(dims) == 1 else dims
     return xp.permute_dims(a, order)
 
@@ -78,13 +78,13 @@ def trace(
     dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The sum along the diagonal `offset` of the matrices in two dimensions; dtype as in `sum`."""
+    """Return the sum along the diagonal `offset` of matrices; dtype as in `sum`."""
     line = xp.diagonal(a, offset, axis1, axis2)
     return store_in_out("trace", xp.sum(line, axis=-1, dtype=dtype), out)
 
 
 def view(a: Tensor, dtype: Any = None) -> Any:
-    """The same memory read as elements of `dtype`, with no copy; a new view where it is None.
+    """View the same memory as elements of `dtype`, without a copy; None gives a new view.
 
     Of one item size, any layout. Of another, the last dimension must have stride 1 (or size 1),
     and grows or shrinks with it; ValueError where it does not come out even. NumPy's void types,
@@ -104,7 +104,7 @@ def view(a: Tensor, dtype: Any = None) -> Any:
 
 
 def fill(a: Tensor, value: ArrayLike) -> None:
-    """Each element made `value`, a number or a tensor of rank 0, in place."""
+    """Set each element to `value`, a number or a tensor of rank 0, in place."""
     number = arguments.as_operand(value)
     if isinstance(number, Tensor):
         if number.ndim:
@@ -116,7 +116,7 @@ def fill(a: Tensor, value: ArrayLike) -> None:
 
 
 def item(a: Tensor, *index: Integers) -> Any:
-    """One element as a number of Python: at an index, at a place in index order, or the only one.
+    """Return one element as a Python number: at an index, at a position, or the only one.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)
@@ -167,7 +167,7 @@ def clip(
     min: ArrayLike | None = None,
     max: ArrayLike | None = None,
 ) -> Tensor:
-    """`tl.clip`, in the dtype that the tensor and the bounds promote to, as NumPy's.
+    """Call `tl.clip` in the dtype that the tensor and the bounds promote to, as NumPy does.
 
     `min`, `max`: other names of `a_min`, `a_max`.
     """
@@ -206,7 +206,7 @@ def sort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> None:
-    """The elements of `a` put in order along `axis`, in place: `tl.sort` gives a new tensor."""
+    """Sort the elements of `a` along `axis` in place; `tl.sort` returns a new tensor."""
     result = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
     arguments.check_writable(a)
     dispatch.call(_SORT, (a.spec, result.spec), (a, result))

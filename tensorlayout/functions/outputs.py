@@ -76,7 +76,7 @@ def call_scan(
 
 
 def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
-    """The dtype to add or multiply in: the one asked for, else the wider one of `x` and `out`."""
+    """Return the dtype to add or multiply in: the given one, or the wider one of `x` and `out`."""
     if dtype is not None or not isinstance(out, Tensor):
         return dtype
     kind = dtypes.promote_dtypes(x.dtype, out.dtype)

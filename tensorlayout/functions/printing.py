@@ -60,14 +60,14 @@ def _format_values(x: Tensor, prefix: str) -> str:
 
 
 def _as_printable_dtype(values: Array) -> Array:
-    """`values` in a dtype that NumPy prints; what it does not know it prints as scalars' reprs."""
+    """Convert `values` to a dtype that NumPy prints; others print as scalars' reprs."""
     if dtypes.is_numpy_dtype(values.dtype):
         return values
     return convert_array(values, dtypes.widened_dtype(values.dtype))
 
 
 def _format_scalar(number: Array) -> str:
-    """The fewest digits that read back as an array of rank 0: 450 as the 448 of float8_e4m3fn."""
+    """Return the fewest digits that read back to the value: 450 as the 448 of float8_e4m3fn."""
     value: Any = number[()]
     if not dtypes.is_bfloat16(number.dtype):
         return str(_as_printable_dtype(number)[()])
@@ -91,7 +91,7 @@ def _values_placeholder(x: Tensor) -> str:
 
 
 def _printed_values(x: Tensor, edge: int) -> tuple[Any, int]:
-    """An array that reads like `x`, or its edges alone, and the threshold of NumPy to show them."""
+    """Return an array that prints like `x`, or its edges, and NumPy's threshold for it."""
     if x.device == CPU and x.spec.layout.is_strided:
         return x.memory, _THRESHOLD
     if x.size <= _THRESHOLD:
@@ -137,7 +137,7 @@ def format_html(x: Tensor) -> str:
 
 
 def format_with_spec(x: Tensor, format_spec: str) -> str:
-    """``format(x, form)``: of the value at rank 0, of the text otherwise."""
+    """Return ``format(x, form)``: of the value at rank 0, otherwise of the text."""
     value: Any = format_str(x)
     if x.ndim == 0 and format_spec:
         value = _as_printable_dtype(ensure_strided("__repr__", move_to_cpu(x)).memory).item()

@@ -85,7 +85,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
 
 
 def _pack_in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
-    """`x`, which is packed, with its dimensions in this order in memory; a view if they are."""
+    """Return packed `x` with its dimensions in this order in memory; a view if they are."""
     target_layout = Layout.packed(x.shape, order)
     if x.layout.same_placement(target_layout):
         return _merge_packed_dims("roll", x, x.shape, order)
@@ -95,7 +95,7 @@ def _pack_in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
 def _merge_packed_dims(
     function_name: str, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> Tensor:
-    """`x`, which is packed, under a shape that merges dimensions next to each other: a view."""
+    """View packed `x` with a shape that merges adjacent dimensions."""
     return dispatch.call(_MERGED[function_name], (x.spec, shape, order), (x,))
 
 

@@ -27,7 +27,7 @@ def copy_tensor(
 
 
 def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> Tensor:
-    """`x` on a device, in its layout if that covers a block, or `keep_layout`; else in its form."""
+    """Move `x` to a device, in its layout if possible or `keep_layout`, else in its form."""
     source_device = x.spec.device
     if source_device is device or source_device == device:
         return x
@@ -50,7 +50,7 @@ def move_to_cpu(x: Tensor) -> Tensor:
 
 
 def ensure_strided(function_name: str, x: Tensor) -> Tensor:
-    """`x`, or a packed copy of one tiled or packed below a byte: for what knows strides only."""
+    """Return `x`, or a packed copy if it is tiled or packed below a byte."""
     if x.spec.layout.is_strided:
         return x
     return copy_tensor(function_name, x, packed_strided_spec(x.spec).layout)

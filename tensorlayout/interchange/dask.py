@@ -75,7 +75,7 @@ def to_numpy(x: Tensor, **options: Any) -> Any:
 
 
 def _sizeof(x: Tensor) -> int:
-    """The bytes of the elements, and of the padding of a block; what is broadcast counts once."""
+    """Return the bytes of the elements and of block padding; broadcast elements count once."""
     layout, spanned = x.spec.layout, x.spec.layout.nbytes(x.dtype)
     return spanned if layout.covers_block else min(spanned, x.nbytes)
 

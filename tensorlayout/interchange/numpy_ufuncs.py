@@ -239,7 +239,7 @@ _MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
 
 
 def _cast_operand(x: Any, kind: DType, is_requested: bool) -> Any:
-    """A tensor or NumPy scalar in another dtype; a Python scalar stays one, of the kind asked."""
+    """Cast a tensor or NumPy scalar to a dtype; a Python scalar stays one of that kind."""
     if isinstance(x, Tensor):
         return xp.astype(x, kind, copy=False)
     if isinstance(x, np.generic):
@@ -420,7 +420,7 @@ _OF_TRUTHS = (np.logical_and, np.logical_or)
 
 
 def _cast_for_fold(method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
-    """`x` in the dtype that NumPy folds it in; refused where NumPy does, by order or dtype."""
+    """Cast `x` to the dtype in which NumPy folds it; refuse what NumPy refuses."""
     kind = dtype if method.__self__ in _OF_TRUTHS else accumulation_dtype(x, out, dtype)
     x = x if kind is None else xp.astype(x, kind, copy=False)
     probe = np.ones((1,) * x.ndim, x.dtype)

@@ -75,7 +75,7 @@ def check_length(name: str, values: Any, count: int) -> None:
 
 
 def raise_too_many_dims(name: str, rank: int) -> NoReturn:
-    """The error for a rank above the limit."""
+    """Raise the error for a rank above the limit."""
     raise_argument_error(name, f"at most {MAX_RANK} dimensions are allowed, got {rank}")
 
 
@@ -109,7 +109,7 @@ def _check_stride_range(name: str, steps: Sequence[int]) -> None:
 def check_parts(
     shape: tuple[int, ...], parts: Sequence[Sequence[tuple[int, int]]]
 ) -> tuple[Parts, ...]:
-    """The parts of each dimension; their extents span the size, the first with as few as needed."""
+    """Return the parts of each dimension, whose extents span the size with few leading ones."""
     try:
         dims = tuple(tuple((as_int(e), as_int(s)) for e, s in dim) for dim in parts)
     except (TypeError, ValueError):
@@ -142,7 +142,7 @@ def infer_padded_shape(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple
 
 
 def check_padding_value(value: Padding | str) -> Padding:
-    """`value`, the symbol where it is the name of one; an error where it is no such content."""
+    """Return `value`, or the symbol that it names; raise an error for other values."""
     if isinstance(value, (PaddingValue, BitPattern)):
         return value
     symbol = PaddingValue.named(value) if isinstance(value, str) else None
@@ -155,7 +155,7 @@ def check_padding_value(value: Padding | str) -> Padding:
 
 
 def expand_index_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
-    """A basic index with the Ellipsis spelt out: one entry per dimension, and None for new ones."""
+    """Return a basic index without Ellipsis: one entry per dimension, None for new ones."""
     items = list(key) if isinstance(key, tuple) else [key]
     if len(items) > MOST_ENTRIES:
         raise_argument_error(

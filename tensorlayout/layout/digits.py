@@ -67,7 +67,7 @@ def is_tiled(*layouts: Layout | None) -> bool:
 
 
 def sizes_to_write(result: Layout, padding: bytes | None) -> tuple[int, ...]:
-    """The sizes that a walk over a new result writes: with padding, if it is tiled and has some."""
+    """Return the sizes that a walk over a new result writes, padding of tiles included."""
     writes_padding = padding is not None and result.is_tiled and result.is_padded
     return result.padded_shape if writes_padding else result.shape
 
@@ -78,7 +78,7 @@ def make_tiled_loop(
     alignments: Sequence[int],
     written: Sequence[int],
 ) -> TiledLoop | None:
-    """The loop over the digits of layouts of one shape, as `Loop.over`, up to the sizes `written`.
+    """Return the loop over the digits of layouts of one shape, up to the sizes `written`.
 
     None where tiles of two do not divide each other, or where that reaches into padding which does
     not stand behind the elements in all digits.

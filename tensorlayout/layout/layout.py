@@ -91,7 +91,7 @@ class Layout(Placement):
 
     @classmethod
     def packed(cls, shape: Sequence[int], minor_to_major: Sequence[int] | None = None) -> Self:
-        """The layout of `shape` without gaps, in an order of dimensions (row-major by default).
+        """Return the layout of `shape` without gaps, in an order of dimensions (default row-major).
 
         `minor_to_major`: the dimensions from the fastest to the slowest. ValueError for negative
         sizes, and where it is no permutation; TypeError for what is no integer.
@@ -158,7 +158,7 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """The layout of `shape` inside a packed block of `padded_shape`, padding at the high ends.
+        """Return the layout of `shape` inside a packed block of `padded_shape`, padded at the ends.
 
         Sizes count elements. `minor_to_major`: the dimensions, fastest first, row-major by default.
         `padding_value`: what the padding holds. ValueError for a padded size below the size.
@@ -418,7 +418,7 @@ class Layout(Placement):
         return self._replace(slot_bits=checks.check_slot_bits(bits))
 
     def component(self, which: int, count: int) -> Self:
-        """One of `count` equal parts of every slot, in slots of that size; it owns no padding.
+        """Return one of `count` equal parts of every slot, in slots of that size, without padding.
 
         `which`: from 0 on. The real parts of complex numbers are component 0 of 2. ValueError for a
         part that is not below `count`, slots beyond 2**63 - 1, and slots below a byte.
@@ -549,7 +549,7 @@ class Layout(Placement):
         return self._slice_in_whole_tiles([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Self:
-        """The given dimensions `dims`, of size 1, gone. ValueError where one has another size.
+        """Remove the dimensions `dims` of size 1. ValueError for another size.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 1, 3)).squeeze((1,))
@@ -570,7 +570,7 @@ class Layout(Placement):
         return layout
 
     def broadcast_to(self, shape: Sequence[int]) -> Self:
-        """The elements repeated along dimensions of size 1 and new leading ones, by stride 0.
+        """Repeat the elements along dimensions of size 1 and new leading ones, with stride 0.
 
         The result has this `shape`, and owns the padding, if any, only if nothing is repeated.
         ValueError where the sizes do not fit.
@@ -598,7 +598,7 @@ class Layout(Placement):
         return self._make_view(sizes, parts, order, padded_shape=padded)
 
     def reshape(self, shape: Sequence[int]) -> Self | None:
-        """The elements in row-major index order under another shape; None where no view exists.
+        """Return the elements in row-major index order with another shape; None without a view.
 
         ValueError for a `shape` of another number of elements.
 
@@ -658,7 +658,7 @@ class Layout(Placement):
         return self._make_view(sizes, dims, orders.row_major_order(len(flat)), padded_shape=padded)
 
     def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Self:
-        """All windows of `window_shape` over `dims`, as new last dimensions over the same slots.
+        """Return all windows of `window_shape` over `dims` as new last dimensions.
 
         The result owns no padding. ValueError for tiles and windows larger than their dimension.
 
@@ -725,7 +725,7 @@ class Layout(Placement):
         )
 
     def to_cute(self, *, padded: bool | None = None) -> Any:
-        """The layout as CuTe writes it, a `formats.cute.CuteLayout`: shape, stride, and offset.
+        """Return the layout in CuTe's notation, a `formats.cute.CuteLayout`.
 
         A dimension is a mode, a tiled one a mode of several, the fastest first. Sizes, strides and
         offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
@@ -764,7 +764,7 @@ class Layout(Placement):
 def _check_or_infer_order(
     dims: tuple[Parts, ...], padded: tuple[int, ...], minor_to_major: Sequence[int] | None
 ) -> orders.Order:
-    """The order of dimensions, given or implied; ValueError where the strides contradict it."""
+    """Return the order of dimensions, given or implied; ValueError if strides contradict it."""
     outer = tuple(parts[0][1] for parts in dims)
     order = orders.order_or_row_major(minor_to_major, len(dims))
     implied = orders.order_of_strides(padded, outer, order)

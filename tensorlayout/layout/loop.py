@@ -75,7 +75,7 @@ class Axis(NamedTuple):
 def merge_axes(
     axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.can_merge_with
 ) -> list[Axis]:
-    """The fewest axes that visit the same slots in the same order; of size 1 only windows."""
+    """Return the fewest axes that visit the same slots in order; size 1 only for windows."""
     merged_axes: list[Axis] = []
     for axis in axes:
         if axis.size == 1 and not isinstance(axis.tag, Window):
@@ -154,7 +154,7 @@ class Loop:
         itemsize: int,
         alignments: tuple[int, ...],
     ) -> Loop:
-        """The loop over elements of one width, and tables; `firsts` of these count entries."""
+        """Return the loop over elements of one width and over tables; `firsts` count entries."""
         ones = (1,) * len(tables)
         widths = (itemsize,) * len(elements) + ones
         return cls.over_layouts((*elements, *tables), widths, (*alignments, *ones), len(tables))
@@ -293,7 +293,7 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
 def _merged_axes_of_layouts(
     layouts: Sequence[Placement | None], should_reverse: Callable[[tuple[int, ...]], bool]
 ) -> tuple[list[Axis], list[int]]:
-    """The fewest axes over strided layouts of one shape, slowest first, and where each begins."""
+    """Return the fewest axes over strided layouts of one shape, and their first slots."""
     first = layouts[0]
     assert first is not None, "a scalar has no order"
     still = (0,) * first.ndim

@@ -52,7 +52,7 @@ def order_or_row_major(minor_to_major: Sequence[int] | None, rank: int) -> Order
 
 
 def check_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_major") -> Order:
-    """`minor_to_major` as a tuple; ValueError where it is no permutation of the dimensions."""
+    """Return `minor_to_major` as a tuple; ValueError unless it is a permutation."""
     order = check_integers(name, minor_to_major)
     if len(order) != rank or sorted(order) != list(range(rank)):
         allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"
@@ -65,7 +65,7 @@ def check_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_
 def order_of_strides(
     sizes: Sequence[int], strides: Sequence[int], stored: Order | None = None
 ) -> Order:
-    """The order that strides imply; where they say nothing, `stored` (row-major by default) holds.
+    """Return the order that strides imply; undecided dimensions follow `stored`.
 
     Dimensions of stride 0 or, with their padding, of size 1 keep their places.
     """
@@ -81,7 +81,7 @@ def order_of_strides(
 
 
 def permute_order(order: Order, dims: Sequence[int]) -> Order:
-    """The order after dimension ``i`` of the result is dimension ``dims[i]`` of the input."""
+    """Return the order after dimension ``i`` has become dimension ``dims[i]`` of the input."""
     number = {old: new for new, old in enumerate(dims)}
     return tuple(number[d] for d in order)
 
@@ -112,7 +112,7 @@ def insert_dim_in_order(order: Order, dim: int) -> Order:
 
 
 def order_of_labels(labels: str, rank: int) -> Order:
-    """The order, minor to major, that labels or a word name for a shape of `rank` dimensions.
+    """Return the minor-to-major order that labels or a word mean for a shape of `rank`.
 
     The letters name a family, and the family fixes the order of the shape (``NCHW``).
     """
@@ -205,7 +205,7 @@ def _adjust_batch_label(labels: str, rank: int) -> str:
 
 
 def _raise_label_error(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
-    """The error for labels, with those that were meant where they can be guessed."""
+    """Raise the error for labels, with a guess of the intended ones."""
     fix, such = "a letter for each dimension", ""
     letters = fitting.upper()
     if len(letters) == rank and _is_label_text(fitting) and len(_family_label_orders(letters)) == 1:

@@ -487,7 +487,7 @@ class Placement:
         )
 
     def __str__(self) -> str:
-        """The text form, which `text` describes: what the fields before imply is left out."""
+        """Return the text form, which `text` describes; implied fields are left out."""
         strides = [
             str(parts[0][1]) if len(parts) == 1 else "+".join(f"{e}*{s}" for e, s in parts)
             for parts in self.parts

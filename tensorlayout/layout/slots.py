@@ -49,7 +49,7 @@ def slot_of_index(parts: Parts, index: int) -> int:
 
 
 def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple[int, int]:
-    """The lowest and the highest slot of an element; twice the offset where there is none."""
+    """Return the lowest and highest slot of an element; the offset twice without elements."""
     low = high = offset
     if 0 in shape:
         return low, high
@@ -64,7 +64,7 @@ def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tupl
 
 
 def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
-    """The extremes over all indices up to `last`, by the first digit that is below that of `last`.
+    """Return the extremes over all indices up to `last`, by the first smaller digit.
 
     All later digits are free, so each of those takes its best end.
     """
@@ -109,7 +109,7 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
 
 
 def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None:
-    """The parts of `count` indices from `start` on, not yet `normalize_parts`.
+    """Return the parts of `count` indices from `start` on, before `normalize_parts`.
 
     None where none exist.
     """
@@ -127,7 +127,7 @@ def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None
 
 
 def merge_adjacent_parts(parts: Sequence[Part]) -> Parts:
-    """`parts` with neighbours joined where one continues the other, and extents of 1 dropped."""
+    """Merge neighbouring `parts` that continue each other, and drop extents of 1."""
     joined: list[Part] = []
     for extent, stride in parts:
         if extent == 1 and len(parts) > 1:

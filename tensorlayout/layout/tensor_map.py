@@ -94,7 +94,7 @@ class TensorMap:
         )
 
     def coordinates(self, index: Sequence[int]) -> tuple[int, ...]:
-        """The coordinates in the map, fastest first, of the element at `index` of the layout.
+        """Return the map's coordinates, fastest first, of the layout's element at `index`.
 
         Of the first element of a box they are what the instructions of a kernel take. An index may
         be outside of the shape, as the first of a box may: what is copied from there is filled in.
@@ -183,7 +183,7 @@ def make_tensor_map(
     element_strides: Sequence[int] | None,
     *choices: str,
 ) -> TensorMap:
-    """The map of a layout, the choices in the order of `_CHOICES`; see `Layout.tensor_map`."""
+    """Return the map of a layout, with choices in the order of `_CHOICES`."""
     kind = _tensor_map_data_type(dtype)
     choice_names = {
         name: _choice_suffix(name, choice) for name, choice in zip(_CHOICES, choices, strict=True)
@@ -380,7 +380,7 @@ def _check_map_limits(kind: str, choice_names: dict[str, str], axes: Sequence[_A
 
 
 def _outer_byte_strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
-    """The strides in bytes of all dimensions but the fastest; each includes the one before it."""
+    """Return the byte strides of all dimensions but the fastest; each includes the one before."""
     bits = axes[0].extent * _BITS[kind]  # that the dimensions so far take
     for axis in axes[1:]:
         if axis.extent == 1:  # it moves nothing

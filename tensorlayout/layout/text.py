@@ -44,7 +44,7 @@ _SIZED = r"(?a)\[([\d, ]*)\] ?(\{.*\})"
 
 
 def parse_text(text: str) -> dict[str, Any]:
-    """The arguments of `Layout` that a text form or a repr says; of XLA's text `Layout.tiled`'s."""
+    """Return the arguments of `Layout` for its text or repr, of `Layout.tiled` for XLA's text."""
     if not isinstance(text, str):
         raise_argument_error("layout text", f"must be a str, got {short_repr(text)}", TypeError)
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
@@ -76,7 +76,7 @@ def parse_text(text: str) -> dict[str, Any]:
 
 
 def parse_xla_tiling(text: str) -> dict[str, Any]:
-    """The arguments of `Layout.tiled` that XLA's text of a layout says: ``{1,0:T(8,128)E(4)}``."""
+    """Return the arguments of `Layout.tiled` for XLA's text: ``{1,0:T(8,128)E(4)}``."""
     match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
         rule = (

@@ -217,7 +217,7 @@ def _split_digits_by_tile(
 def tiled_parts(
     shape: tuple[int, ...], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> tuple[list[Parts], bool]:
-    """The parts of each dimension, their extents with padding, and whether they cover a block.
+    """Return the parts of each dimension, padded extents, and whether they cover a block.
 
     `order`: minor to major. UnevenError where the tiles cannot be said as parts. No size is 0.
     """
@@ -238,7 +238,7 @@ def tiled_parts(
 
 
 def _parts_from_digits(digits: Sequence[Placed], size: int) -> Parts:
-    """The parts of a dimension, those that are always 0 first: the padded size counts them."""
+    """Return the parts of a dimension, constant ones first, as in the padded size."""
     live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
     reach = 1
     for extent, unit, _ in live:

@@ -150,7 +150,7 @@ def vector_norm_result(
 
 
 def tensordot_result(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
-    """The axes of `tensordot` that are not paired, the first operand's before the second's."""
+    """Return the unpaired axes of `tensordot`, the first operand's before the second's."""
     (a, b), (first, second) = shapes, axes
     if [a[d] for d in first] != [b[d] for d in second]:
         raise ValueError(f"sizes along axes {first} of shape {a} and {second} of shape {b} differ")

@@ -217,7 +217,7 @@ def _irfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
 
 
 def _replace_empty_lines(xp: Module, x: Array, axes: Axes) -> Array:
-    """`x`, empty lines made one zero: NumPy's irfft reads memory there that nobody has written."""
+    """Replace empty lines by one zero: NumPy's irfft reads unwritten memory there."""
     if all(x.shape[d] for d in axes):
         return x
     return xp.zeros([n or 1 if d in axes else n for d, n in enumerate(x.shape)], x.dtype)
@@ -227,7 +227,7 @@ def _replace_empty_lines(xp: Module, x: Array, axes: Axes) -> Array:
 
 
 def _group_equal_values(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
-    """The flat `x`, the order that sorts it, where new values begin in that order, and marks there.
+    """Return flat `x`, its sorting order, where new values begin in it, and marks there.
 
     It is stable, so that a value begins with the first of its elements.
     """

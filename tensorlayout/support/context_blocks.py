@@ -76,7 +76,7 @@ class ScopeContext(ContextDecorator, Generic[Value, Target]):
         return type(self)(self._scope, self._value, self._target)
 
     def __call__(self, function: _Function) -> _Function:
-        """The function, inside of a block of its own at each call; of a coroutine until it ends."""
+        """Return the function with its own block around each call, or coroutine."""
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             name = function.__qualname__
             msg = f"{name} is a generator, whose code runs after the call; open the block inside"

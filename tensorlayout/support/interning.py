@@ -48,7 +48,7 @@ class Interned(Generic[Value]):
 
 
 def memoize(function: Callable[..., Value]) -> functools._lru_cache_wrapper[Value]:
-    """`functools.cache`, but all who ask get one object, also those who ask at once."""
+    """Cache like `functools.cache`, but simultaneous callers get one object."""
     results: dict[tuple[Any, ...], Value] = {}
 
     @functools.wraps(function)

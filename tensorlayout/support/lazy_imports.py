@@ -20,7 +20,7 @@ if hasattr(os, "register_at_fork"):
 
 @functools.cache
 def import_lazily(module_name: str) -> Any:
-    """The module of a dotted name; after it, an ``import`` of the module has nothing to wait for.
+    """Return the module of a dotted name; later ``import`` statements need not wait.
 
     The lock is taken the first time only, for an interrupt might leave it taken.
     """

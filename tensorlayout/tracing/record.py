@@ -37,7 +37,7 @@ class Line(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        """The path below the current folder, or below that of libraries; the line's number."""
+        """Return the path below the current or a library's folder, and the line's number."""
         path = _shorten_path(self.file)
         # What is no Unicode is escaped, so that the text can be written anywhere.
         return f"{path.encode('utf-8', 'backslashreplace').decode('utf-8')}:{self.number}"

@@ -238,7 +238,7 @@ class Trace:
         return import_lazily("tensorlayout.tracing.html").render_page(self)
 
     def to_perfetto(self) -> str:
-        """The trace in JSON, as Perfetto (ui.perfetto.dev) and Chrome's trace viewer read it.
+        """Return the trace as JSON for Perfetto (ui.perfetto.dev) and Chrome's trace viewer.
 
         Times are the host's; a copy on the way is a moment.
 

@@ -323,7 +323,7 @@ class PaddedLayout2017:
         return f"{{{','.join(map(str, self.minor_to_major))}}}"
 
     def permute_dimensions(self, permutation: Sequence[int]) -> PaddedLayout2017:
-        """The layout after dimension i has become ``permutation[i]``, widths and order with it.
+        """Return the layout after dimension i has become ``permutation[i]``, widths included.
 
         XLA permuted so **until February 2021**: by the inverse of `shape_util.permute_dimensions`.
         """

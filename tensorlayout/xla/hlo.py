@@ -173,7 +173,7 @@ class HloModule:
         }
 
     def buffers(self) -> tuple[HloBuffer, ...]:
-        """The arrays that instructions keep in memory of their own, in the order of the text.
+        """Return the arrays that instructions keep in their own memory, in the order of the text.
 
         Those of the entry, and of what it runs by ``while``, ``conditional`` and ``call``. What
         happens inside of a fusion has no memory, nor has the computation of a reduction or a sort.
@@ -205,7 +205,7 @@ class HloModule:
         return tuple(result)
 
     def layout_changes(self) -> tuple[HloLayoutChange, ...]:
-        """The instructions that only change a layout, in the order of the text, and what they move.
+        """Return the instructions that only change a layout, in text order, and what they move.
 
         They are ``copy`` (``copy-start``, too), ``transpose`` and ``bitcast``, and fusions of
         nothing else. A bitcast moves nothing; a copy may keep the layout. Instructions inside of

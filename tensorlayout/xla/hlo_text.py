@@ -99,7 +99,7 @@ class HloSyntaxError(ValueError):
 
 
 def parse_hlo(text: str) -> HloModule:
-    """The module that a `text` says, as JAX's ``compile().as_text()`` gives it, or a dump of XLA.
+    """Parse the module in a `text`, as from JAX's ``compile().as_text()`` or an XLA dump.
 
     Arrays without a layout get the row-major one. Checked: brackets, quotes and comments; every
     shape; that names are there once, and operands and what is called stand above; that parameters
@@ -178,7 +178,7 @@ class _HloReader(Scanner):
         return position
 
     def read_attribute_value(self) -> str:
-        """The text of an attribute's value, which ends at a comma or a blank outside of brackets.
+        """Read an attribute's value, which ends at a comma or blank outside brackets.
 
         It stays there unread: brackets and quotes are whole, nothing else is known of it. Axes of a
         mesh stand behind a blank: ``mesh['x'=2,'y'=2] {'x'}``.
@@ -264,7 +264,7 @@ class _HloReader(Scanner):
         computation: HloComputation,
         signature_position: int,
     ) -> None:
-        """The error where a signature, which began somewhere, is not that of a computation."""
+        """Raise the error for a signature that is not that of a computation."""
         parameters = computation.parameters
         if len(signature) != len(parameters) + 1:
             rule = f"expected {len(parameters)} parameters, as {computation.name} has"
@@ -305,7 +305,7 @@ class _HloReader(Scanner):
         return HloModule(name, computations, entry, tuple(shapes), result, attributes)
 
     def skip_table_rows(self) -> None:
-        """The rows of a table of stack frames: a number each, and a string or braces."""
+        """Skip the rows of a table of stack frames: a number each, and a string or braces."""
         while self.try_match(_NUMBER):
             if self.is_next("{"):
                 self.skip_to(self.find_closing_bracket(self.position))
@@ -386,7 +386,7 @@ class _HloReader(Scanner):
         return result, match[1] is not None
 
     def read_operand(self, previous_instructions: dict[str, HloInstruction]) -> str:
-        """The name of an operand, which must stand above, behind its shape if the text has that."""
+        """Read the name of an operand defined above, behind its shape if the text has that."""
         shape_position = self.position
         shape = self.read_shape() if _SHAPE.match(self.text, shape_position) else None
         position = self.position

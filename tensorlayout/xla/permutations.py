@@ -149,7 +149,7 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _equal_product_bounds(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """The bounds where no size is 0 and the products agree: where both have the same product.
+    """Return the bounds at which both have equal products; no size is 0.
 
     Sizes of 1 repeat a product; the ends that have it are paired as far as they go.
     """

@@ -110,7 +110,7 @@ class ProgramShape:
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """``(name: shape, …) -> shape``, without layouts; a nameless parameter is (unknown)."""
+        """Return ``(name: shape, …) -> shape``, without layouts; no name reads (unknown)."""
         names = [*self.names, *("" for _ in self.parameters)]
         pairs = zip(names, self.parameters, strict=False)
         parameter_list = ", ".join(f"{name or '(unknown)'}: {s.to_string()}" for name, s in pairs)

@@ -291,7 +291,7 @@ def _check_entries(name: str, shape: Shape, entries_sequence: Sequence[int]) -> 
 
 
 def _iterate_indices(ranges: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The product of the runs, the last dimension of `order` fastest; a step costs no more."""
+    """Iterate over the product of the runs, the last dimension of `order` fastest."""
     counts = [len(ranges[d]) for d in order]
     for number in range(math.prod(counts)):
         entry_numbers = dict(zip(order, tiling.unravel_index(number, counts), strict=True))

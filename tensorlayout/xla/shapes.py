@@ -477,7 +477,7 @@ class Shape:
     # --- dimensions dropped ----------------------------------------------------------------------
 
     def delete_dimensions(self, dimensions: Sequence[int]) -> Shape:
-        """The shape without logical dimensions; the layout follows, its tiles stay as they are.
+        """Return the shape without logical dimensions; the layout follows, its tiles stay.
 
         The order of the list does not matter. ValueError for a repeated dimension, one that is not
         there, or no array.

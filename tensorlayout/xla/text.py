@@ -78,7 +78,7 @@ def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
 
 
 def parse_layout(text: str) -> XlaLayout:
-    """The layout that a `text` such as ``{1,0:T(8,128)}`` says; ``{}`` is the empty one here.
+    """Parse a layout `text` such as ``{1,0:T(8,128)}``; ``{}`` is the empty layout here.
 
     ShapeSyntaxError (a ValueError) for any other text, with a caret where it fails.
 

@@ -138,7 +138,7 @@ def slot_of_index(
     tiles: Sequence[Tile],
     divide: Callable[[int, int], tuple[int, int]] = divmod,
 ) -> int:
-    """The position of the element at a physical index; `divide` cuts an entry by a tile's size.
+    """Return the position of a physical index; `divide` splits an entry by a tile's size.
 
     Of entries that are arrays, the positions of as many elements.
     """

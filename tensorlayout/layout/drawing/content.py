@@ -137,7 +137,7 @@ class Content:
 
 
 def _indices_to_show(size: int, first: int, last: int) -> Axis:
-    """The indices to show of a dimension, or the slots of a strip: all, or some at both ends."""
+    """Return the indices to show of a dimension, or slots of a strip: all, or both ends."""
     if size <= first + last:
         return tuple(range(max(size, 0)))
     return (*range(first), None, *range(size - last, size))
@@ -152,7 +152,7 @@ def _shown_counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
 
 
 def _first_index_in_slot(layout: Any, slot: int) -> Index:
-    """The first index of a `Layout`, in row-major order, in a slot; ValueError if too hard."""
+    """Return the first index in a slot, in row-major order; ValueError if too hard."""
     if not layout.ndim:
         return ()
     upto = range(1, layout.shape[0] + 1)

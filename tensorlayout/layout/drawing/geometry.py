@@ -125,7 +125,7 @@ class Picture:
     # --- the logical grid -----------------------------------------------------------------------
 
     def add_grid(self) -> None:
-        """The panels, side by side as long as there is room."""
+        """Add the panels, side by side while there is room."""
         columns, rows = self.content.columns, self.content.rows
         if not columns or not rows:
             self.add_text("no elements")
@@ -151,14 +151,14 @@ class Picture:
             self.y += used + 8
 
     def panel_index_text(self, panel: Panel) -> str:
-        """The index of a panel, if any; of dimensions that panels do not show, an ellipsis."""
+        """Return a panel's index, if any, with an ellipsis for dimensions not shown."""
         hidden = max(0, self.layout.ndim - MOST_DIMS)
         words = ["…"] * (hidden > 0) + [str(i) for i in panel.before[hidden:]]
         # It has room in a line: all sizes multiply to less than 2**63.
         return f"[{', '.join(words)}]" if words else ""
 
     def add_panel(self, panel: Panel, x: float, y: float) -> None:
-        """A matrix with its indices at its edges and, with dimensions before, its index above."""
+        """Add a matrix with its indices at the edges, and its leading index above."""
         if panel.before:
             self.texts.append(
                 Text(x + self.head, y + 11, self.panel_index_text(panel), SMALL, "ink")
@@ -196,7 +196,7 @@ class Picture:
     # --- memory ---------------------------------------------------------------------------------
 
     def add_strip(self) -> None:
-        """The slots in lines, each over the index of what stands there."""
+        """Add the slots in lines, each above the index of its element."""
         shown = self.content.strip
         if not shown:
             return
@@ -262,7 +262,7 @@ def _tile_border_positions(
 def _split_strip_lines(
     shown: list[Cell | None], layout: Placement, room: int
 ) -> Iterator[list[Cell | None]]:
-    """The strip in lines of slots; rows of a matrix begin lines where these have room for them."""
+    """Split the strip into lines of slots; matrix rows begin lines if there is room."""
     steps = [abs(s) for parts in layout.parts for e, s in parts if e > 1 and abs(s) > 1]
     pitch = max((s for s in steps if s <= room), default=room)
     room = room // pitch * pitch

@@ -54,7 +54,7 @@ from tensorlayout.tensor import TensorSpec
 
 
 def compile_elementwise(plan: ElementwisePlan) -> Write:
-    """The function of the result and the operands, which lie apart from it, or exactly there."""
+    """Compile an operation on operands that are apart from the result, or exactly at it."""
     number, padding = plan.result.device.number, _padding_to_write(plan)
     pack_scalars, plan_launches = (
         make_scalar_packer(plan),
@@ -107,7 +107,7 @@ def plan_conversion(
     padding: bytes | None = None,
     saturate: bool = False,
 ) -> Launches:
-    """The copy into another dtype; `saturate`: what is beyond a narrow one becomes its limit."""
+    """Plan a conversion to another dtype; with `saturate` to its limits."""
     kind = c_type(result.dtype, saturate)
     computed = _functor_computation("positive", kind, kind, c_type(source.dtype))
     return plan_computation(computed, result, [source], alignments, padding)
@@ -213,7 +213,7 @@ def _common_tiled_loop(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> TiledLoop | None:
-    """The digits of the result and of the operands; None where no kernel walks them together."""
+    """Return the loop over all tensors' digits; None if no kernel walks them together."""
     assert layouts[0] is not None, "the result is no scalar"
     loop = make_tiled_loop(layouts, widths, alignments, sizes_to_write(layouts[0], padding))
     return None if loop is None or (loop.bounds and not fits_bounded_walk(loop)) else loop
@@ -334,7 +334,7 @@ def flat_launch(
 
 
 def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int) -> Launch:
-    """Rows of packs, where `pack_length` is more than 1.
+    """Plan a launch over rows of packs if `pack_length` is more than 1, else over elements.
 
     Else elements one by one, with any strides.
     """

@@ -108,7 +108,7 @@ class FusedChain:
         )
 
     def _chain_function_source(self, c_types: Sequence[str]) -> str:
-        """The function of one element of each tensor; steps have the type that they would store."""
+        """Write the C++ function of one element of each tensor; steps keep their stored types."""
         names: dict[int | TypedScalar, str] = {}
         lines: list[str] = []
 

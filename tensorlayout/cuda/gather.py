@@ -163,7 +163,7 @@ def computed_positions(
 
 
 def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> list[int]:
-    """The strides of a tensor along the dimensions of the result, 0 along those of positions."""
+    """Return a tensor's strides along the result's dimensions, 0 along those of positions."""
     strides = {at: layout.strides[d] for d, at in kept_dims}
     return [strides.get(at, 0) for at in range(rank)]
 
@@ -235,7 +235,7 @@ def loop_over_axes(
 
 
 def widen_index_loop(index_loop: IndexLoop, alignments: Sequence[int]) -> IndexLoop:
-    """The loop over elements as wide as alignments of the memories that have elements allow."""
+    """Return the loop over elements as wide as the alignments of their memories permit."""
     loop, positions = index_loop.loop, index_loop.positions
     # Positions move elements by whole steps, which so are a part of how these are aligned.
     aligned = [

@@ -129,7 +129,7 @@ def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list
 
 
 def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[Axis]:
-    """The axes of the result, slowest first, with the strides of the result and of each input.
+    """Return the axes of the result, slowest first, with strides of the result and each input.
 
     Inputs have windows of the joined one. What follows it in the result is another input's.
     """
@@ -241,7 +241,7 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
 
 
 def compile_join(plan: JoinPlan) -> Write:
-    """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
+    """Compile a join to one launch; inputs of other dtype, order or tiling take one each."""
     spec, axis = plan.result, plan.axis
     layouts, starts = list[Layout](), list[int]()
     movers: dict[int, Write] = {}

@@ -132,7 +132,7 @@ def _value_fits_any_count(plan: MaskedPlan) -> bool:
 
 
 def _compile_uniform_store(plan: MaskedPlan) -> Write:
-    """``write(out, value, mask)``, or of a number ``write(out, mask, octets)``."""
+    """Compile ``write(out, value, mask)``, or for a number ``write(out, mask, octets)``."""
     has_values, number = isinstance(plan.value, TensorSpec), plan.result.device.number
     pack_scalars = None if has_values else bytes
     return make_writer(
@@ -181,7 +181,7 @@ def _compile_counted_write(plan: MaskedPlan) -> Write:
 
 
 def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch that writes what is the same for all where the mask is true; None for nothing.
+    """Plan a write of one value where the mask is true; None for an empty one.
 
     Memories: the destination, the value if it is in memory, the mask; `alignments` of the first.
     """
@@ -220,7 +220,7 @@ def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch |
 
 
 def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
-    """The indices of what is not zero, a tensor a dimension; the host waits for their number."""
+    """Compile nonzero: one tensor of indices a dimension; the host waits for their number."""
     number, rank = plan.result.device.number, plan.result.layout.ndim
     spec, convert = compile_dtype_cast(plan.result, dtypes.bool)
     counter = _make_mask_counter(spec, (0,) * rank)
@@ -267,7 +267,7 @@ class _MaskSelection:
     def selected_positions(
         self, memory_number: int, count: int, steps: tuple[int, ...]
     ) -> PositionTensor:
-        """The positions of `count` elements, which add `steps` to memories, times the unit."""
+        """Plan the positions of `count` elements, which add `steps` to memories, times the unit."""
         scaled_steps = tuple(step * self._position_unit for step in steps)
         return computed_positions(
             memory_number, self._position_extent, scaled_steps, Layout.row_major((count,))

@@ -58,7 +58,7 @@ def compile_matrix_product(
     *,
     conjugate: bool = False,
 ) -> Write:
-    """The product of two stacks of matrices, which may lie otherwise in the tensors' own layouts.
+    """Compile the product of two stacks of matrices in any order of memory.
 
     `result` holds the products one after the other, each row-major, under any shape.
     """
@@ -131,7 +131,7 @@ def compile_library_product(plan: LibraryPlan) -> Write | None:
 def _merge_to_matrix(
     spec: TensorSpec, row_dims: Sequence[int], column_dims: Sequence[int]
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
-    """Dimensions merged into those of a matrix, and what copies the tensor where they cannot be."""
+    """Merge dimensions into those of a matrix; also return a copy function if needed."""
     permuted = spec.layout.permute((*row_dims, *column_dims))
     shape = [prod(spec.layout.shape[d] for d in dims) for dims in (row_dims, column_dims)]
     matrix_layout = permuted.reshape(shape)
@@ -183,7 +183,7 @@ class GemmCalls(NamedTuple):
 
 
 def blas_matrix(layout: Layout) -> BlasMatrix | None:
-    """The last two dimensions as BLAS takes them, rows contiguous if possible; None: it cannot."""
+    """Return the last two dimensions as BLAS takes them, rows contiguous if possible, or None."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if columns == 1 or right == 1:
         leading = columns if rows == 1 else down
@@ -197,7 +197,7 @@ def blas_matrix(layout: Layout) -> BlasMatrix | None:
 
 
 def packed_matrix_layout(layout: Layout) -> Layout:
-    """A layout of the same shape that BLAS takes: the matrices one after the other, each packed."""
+    """Return a layout of the same shape that BLAS takes, with packed consecutive matrices."""
     *stack, rows, columns = range(layout.ndim)
     down, right = layout.strides[-2:]
     by_columns = 0 < abs(down) < abs(right)  # so that a copy reads runs
@@ -218,7 +218,7 @@ def drop_repeated_matrices(layout: Layout, other: Layout) -> Layout:
 
 
 def batch_axes(first: Layout, second: Layout) -> list[Axis]:
-    """The merged dimensions before the matrices, with strides of operands and row-major result."""
+    """Return the merged batch dimensions with strides of operands and row-major result."""
     far = first.shape[-2] * second.shape[-1]
     axes: list[Axis] = []
     for d in range(-3, -1 - max(first.ndim, second.ndim), -1):
@@ -298,7 +298,7 @@ _FULL_PRECISION_SUMS = 16
 
 
 def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: TensorSpec) -> Write:
-    """The products of two tensors.
+    """Compile the products of two tensors.
 
     `first_elements`: elements of each before the first of its matrices.
     """
@@ -403,7 +403,7 @@ _MOST_BLOCKS = 2**31 - 1
 
 
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
-    """The launch for two stacks of matrices, no one of them empty; memories: result, operands."""
+    """Plan the product of two non-empty stacks; memories: result, operands."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
     chosen = kernel_with_shape(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
     stack = batch_axes(first, second)

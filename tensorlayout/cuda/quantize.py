@@ -72,7 +72,7 @@ def accepts_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
 
 
 def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of elements, scales, source, and whole; None for none."""
+    """Plan the launch for elements, scales, source, and global scale; None if empty."""
     data, source, form, dim = plan.result, plan.source, plan.format, plan.dim
     size = source.layout.shape[dim]
     if not source.layout.size:
@@ -104,7 +104,7 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
 
 
 def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of the result, elements, scales, and whole; None for none."""
+    """Plan the launch for result, elements, scales, and global scale; None if empty."""
     result, data, form, dim = plan.result, plan.source, plan.format, plan.dim
     if not data.layout.size:
         return None
@@ -185,7 +185,7 @@ def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
 
 
 def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
-    """Strides of scales; of tiled ones those of their numbers, in whole tiles and an order."""
+    """Return the strides of scales; for tiled scales those of their numbers."""
     if not scales.is_tiled:
         return scales.strides
     whole = [prod([extent for extent, _ in parts]) for parts in scales.parts]
@@ -201,7 +201,7 @@ def _scale_digits(scales: Layout, order_layout: Layout) -> list[Axis]:
 
 
 def _fastest_dim(layout: Layout) -> int | None:
-    """The dimension whose elements follow each other in memory; None for a single element."""
+    """Return the dimension that is contiguous in memory; None for a single element."""
     return next((d for d in layout.minor_to_major if layout.shape[d] > 1), None)
 
 

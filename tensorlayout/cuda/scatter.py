@@ -174,7 +174,7 @@ def plan_scatter_launch(
     index: str = "int32_t",
     winners: tuple[int, int] | None = None,
 ) -> Launch:
-    """The launch for `positions`; `winners`: where the table is, if one place gets several values.
+    """Plan the launch for `positions`; `winners`: the table for repeated places.
 
     `index`: the least type of indices; the other arguments as of `plan_gather_launch`.
     """
@@ -334,7 +334,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
 
 
 def compile_combine(plan: ScatterReducePlan) -> Write:
-    """``combine(out, value, *positions)`` of values and positions that lie apart from `out`."""
+    """Compile ``combine(out, value, *positions)``, with operands apart from `out`."""
     number, (scatter, take) = plan.result.device.number, _normalize_values(plan.scatter)
     combine = make_writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
     return lambda out, value, *positions: combine(out, take(value), *positions)
@@ -530,7 +530,7 @@ class _CombineLaunches:
         )
 
     def combine_launch(self, count: int, levels: int, index: str) -> Launch:
-        """Each element with its values, of `count` positions that are sorted, and with runs."""
+        """Plan the combination of each element with its values, of `count` sorted positions."""
         loop = self.loop
         rank, (scratch, _, *_) = len(loop.loop.axes), loop.loop.firsts
         runs = self.scratch.runs if levels else NOTHING

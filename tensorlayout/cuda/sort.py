@@ -302,7 +302,7 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
 
 
 def plan_top_k(plan: TopKPlan) -> Launch:
-    """The launch that writes as many elements of each line as the result has, at least one."""
+    """Plan a write of the first elements of each line, as many as the result has."""
     source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
     layouts = source.layout, values.layout, positions.layout
     layout, length, count = source.layout, source.layout.shape[dim], values.layout.shape[dim]
@@ -404,7 +404,7 @@ SEARCH_OPERATIONS = ("isin", "searchsorted")
 
 
 def compile_search(plan: LibraryPlan) -> Write:
-    """One launch: where values go in a sorted line, or whether they are in others, sorted first."""
+    """Compile a search in sorted lines: positions or membership, in one launch."""
     options, number = dict(plan.options), plan.result.device.number
     if plan.operation.name == "searchsorted":
         line, values = plan.operands
@@ -458,7 +458,7 @@ def compile_row_sort(source: TensorSpec) -> Run:
 
 
 def compile_top_k(plan: TopKPlan) -> Write:
-    """The function of the two results and the tensor; lines longer than a tile are sorted whole."""
+    """Compile TOP_K to two results; lines longer than a tile are sorted whole."""
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
         launch = plan_top_k(plan)

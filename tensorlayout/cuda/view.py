@@ -25,7 +25,7 @@ def compile_view(plan: ViewPlan) -> Run:
 
 
 def compile_part(plan: PartPlan) -> Run:
-    """One half of every complex number: of the slots of that size there are twice as many."""
+    """View one half of every complex number: there are twice as many slots of that size."""
     spec, which = plan.result, plan.which
 
     def half_view(x: Tensor) -> Tensor:

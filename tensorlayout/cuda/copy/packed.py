@@ -167,7 +167,7 @@ def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any
 def plan_unpack(
     destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
 ) -> Launches | None:
-    """One launch into a layout of whole bytes, and what padding needs beside; None for no walk."""
+    """Plan one launch into a layout of whole bytes, and its padding; None without a common walk."""
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
     if _is_one_run(source, destination, *reversed(alignments)):
@@ -198,7 +198,7 @@ def plan_unpack(
 
 
 def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
-    """One launch into a block of so many slots, all elements; None for others, or short runs."""
+    """Plan one launch into a whole block of slots; None for other layouts and short runs."""
     bits, split = source.slot_bits, _split_block_numbers(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]

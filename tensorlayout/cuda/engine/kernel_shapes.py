@@ -97,7 +97,7 @@ def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
 
 
 def index_type_of_kernel(kernel: Kernel) -> str:
-    """The type that a kernel computes positions in; of one without a macro for it, any will do."""
+    """Return the type in which a kernel computes positions; any, if it has no macro for it."""
     return dict(kernel.shape).get("INDEX", "int32_t")
 
 
@@ -185,7 +185,7 @@ _TYPES = {
 
 @functools.cache  # NumPy works out names of dtypes in Python
 def c_type(dtype: DType, saturate: bool = False) -> str:
-    """The type of an element; with `saturate`, of one that conversions give the nearest limit.
+    """Return the C++ type of an element; with `saturate`, one whose conversions saturate.
 
     >>> import numpy as np
     >>> c_type(np.dtype("uint16")), c_type(np.dtype("float16"))
@@ -198,7 +198,7 @@ def c_type(dtype: DType, saturate: bool = False) -> str:
 
 
 def c_type_of_bits(dtype: DType) -> str:
-    """The type of an element that is added to modulo two, or only moved: integers are unsigned.
+    """Return the C++ type for elements that are added modulo 2**n or moved: unsigned integers.
 
     >>> import numpy as np
     >>> c_type_of_bits(np.dtype("int16")), c_type_of_bits(np.dtype("float32"))

@@ -17,7 +17,7 @@ from tensorlayout.cuda.engine.driver import Bytes
 
 
 def fork_safe_lock() -> AbstractContextManager[Any]:
-    """A lock that no other thread holds when the process forks, so that a child never waits for it.
+    """Return a lock that no other thread holds while the process forks.
 
     Nor does a finalizer, or the handler of a signal, in the thread that holds it. Where a thread
     holds several, it takes those made later first: so does a fork.
@@ -59,7 +59,7 @@ class LiveRanges:
         self._table: array[int] | None = None
 
     def add_range(self, begin: int, nbytes: int, written: Bytes | None = None) -> None:
-        """A range is live. `written`: a byte for each byte, 1 where it was written."""
+        """Add a live range. `written`: a byte for each byte, 1 where it was written."""
         if not nbytes:
             return
         address = 0 if written is None else written.ctypes.data
@@ -71,12 +71,12 @@ class LiveRanges:
             insort(self._live, (begin, nbytes, address))
 
     def remove_later(self, begin: int, nbytes: int) -> None:
-        """A range is no longer live; safe at any moment, without a lock."""
+        """Mark a range as no longer live; safe at any moment, without a lock."""
         if nbytes:
             self._removed.append((begin, nbytes))
 
     def sorted_table(self) -> tuple[array[int], int]:
-        """The ranges in order of address, apart from each other, and how many. Never changed."""
+        """Return the ranges by address, without overlaps, and their number. Never changed later."""
         with _lock, garbage_collection_disabled():
             self._remove_pending()
             if self._table is None:
@@ -113,7 +113,7 @@ class LiveRanges:
                 self._table = None
 
     def _range_containing(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
-        """The range that holds these bytes: its first one, and the address of its `written`."""
+        """Return the range with these bytes: its first one, and the address of its `written`."""
         table, _ = self.sorted_table()
         at = 3 * (bisect_right(table[::3], pointer) - 1)
         if at < 0 or pointer + nbytes > table[at] + table[at + 1]:

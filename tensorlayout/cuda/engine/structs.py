@@ -204,7 +204,7 @@ def divisor32_struct(number: int) -> Any:
 
 
 def divisor_struct(index: str, number: int) -> Any:
-    """``Divisor<index>`` of a positive number."""
+    """Return ``Divisor<index>`` of a positive number."""
     return divisor32_struct(number) if index == "int32_t" else _Divisor64(number)
 
 
@@ -237,7 +237,7 @@ def fits_bounded_walk(loop: TiledLoop) -> bool:
 
 
 def bounded_walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
-    """``BoundedWalk`` over packs; `counted`: the numbers of memories whose strides count packs."""
+    """Return ``BoundedWalk`` over packs; `counted`: memories whose strides count packs."""
     rank, packs = len(loop.axes), loop.loop_over_packs(pack, counted)
     walk = struct_type(
         "include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>"
@@ -250,6 +250,6 @@ def bounded_walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> A
 
 
 def bounds_struct(bounds: Sequence[Bound]) -> Any:
-    """``Bounds``; those that are not there hold all indices."""
+    """Return ``Bounds``; missing ones contain all indices."""
     missing = [Bound(0, 1, 1)] * (_MOST_BOUNDS - len(bounds))
     return struct_type("include/bounded.cuh", "Bounds")(*zip(*bounds, *missing, strict=True))

@@ -183,7 +183,7 @@ def compile_fill(
     padding: bytes | None = None,
     plan_launches: Callable[..., Launches] = plan_fill,
 ) -> Write:
-    """The function of a tensor and a value, which `encode_value` makes one element.
+    """Compile a fill with a value, which `encode_value` converts to one element.
 
     See `plan_fill`.
     """
@@ -295,6 +295,6 @@ def padding_struct_and_blocks(
 def launch_with_padding(
     chosen: Kernel, loop: Loop, blocks: int, padding_write: PaddingWrite, **members: Any
 ) -> Launch:
-    """The launch of so many blocks for the elements of a loop, and others for the padding."""
+    """Return the launch for a loop's elements, and further launches for the padding."""
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     return Launch.with_members(chosen, blocks + more, loop.firsts, padding=padded, **members)

@@ -34,7 +34,7 @@ from tensorlayout.tensor import TensorSpec
 
 
 def compile_create(plan: CreatePlan) -> Write:
-    """The function of a tensor and the operation's values; padding of a new one is written."""
+    """Compile the creation of a tensor from the operation's values, padding included."""
     spec, values = plan.result, plan.operation.values
     if accepts_tiles(plan):
         return lambda out: None
@@ -77,7 +77,7 @@ SEQUENCE_FILE = "fill/sequence.cu"
 
 
 def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
-    """The launch of a `kind`: ``integers``, ``real`` or ``complex``; None for no elements."""
+    """Plan a sequence of a `kind`: ``integers``, ``real`` or ``complex``; None if empty."""
     if not count:
         return None
     element = c_type(dtype)
@@ -93,7 +93,7 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
 
 
 def compile_arange(spec: TensorSpec) -> Write:
-    """The function of a tensor of any layout, its first number and the step, in row-major order."""
+    """Compile a sequence from a first number and a step, in row-major order, in any layout."""
     count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
 
     def pack_integers(start: int, step: int) -> bytes:
@@ -114,7 +114,7 @@ def compile_arange(spec: TensorSpec) -> Write:
 
 
 def compile_linspace(spec: TensorSpec) -> Write:
-    """The function of a tensor, both ends, and whether the last counts; values as NumPy's."""
+    """Compile a sequence between two ends, the last optional; values as NumPy's."""
     count = spec.layout.size
 
     def pack_reals(start: float, stop: float, endpoint: bool) -> bytes:
@@ -189,7 +189,7 @@ _KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
 
 
 def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
-    """The launch, for the addresses of result, which is not empty, indices, cold and hot value."""
+    """Plan the launch for the addresses of a non-empty result, indices, cold and hot value."""
     layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
     places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
     tables = (plan.indices.layout.broadcast_to(layout.shape), places)

@@ -106,7 +106,7 @@ def block_count_of_packs(threads: int, pack: int) -> int:
 
 
 def _flat_band_launch(loop: Loop, distances: Loop, padding_write: PaddingWrite) -> Launch:
-    """`loop`: one run; `distances`: the result and the distances."""
+    """Plan a diagonal band in `loop`, one run; `distances`: of the result's elements."""
     count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
     blocks = block_count_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
@@ -147,7 +147,7 @@ def _band_launch(
 
 
 def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
-    """The function of a tensor and the number of the diagonal.
+    """Compile a write of a diagonal with a given number.
 
     `padding` as in `plan_diagonal_band`.
     """

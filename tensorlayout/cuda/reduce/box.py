@@ -58,7 +58,7 @@ class ReductionAxes(NamedTuple):
 
 
 def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxes:
-    """The merged axes of a plan.
+    """Return the merged axes of a plan.
 
     `with_positions`: whether reduced ones have strides of positions.
     """
@@ -131,7 +131,7 @@ class ThreadBox(NamedTuple):
 
 
 def _even_part_size(count: int, max_size: int, item_bytes: int) -> int:
-    """The size of parts of at most `max_size`, as few and as equal as can be, in whole sectors."""
+    """Return a size of at most `max_size` for few and equal parts, in whole sectors."""
     parts = -(-count // max_size)
     grain = SECTOR // gcd(SECTOR, item_bytes)  # `nbytes`: of one
     size = -(-count // parts)
@@ -207,7 +207,7 @@ def _row_thread_box(
 def _tile_thread_box(
     groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int
 ) -> ThreadBox | None:
-    """Rows one behind the other, that are read as one run; None if they are not, or too few."""
+    """Return the box for consecutive rows read as one run; None if there are too few."""
     # Fewer elements of rows that begin anywhere are read in whole sectors as they are.
     if len(rows) > 1 or not groups or rows[0].size not in range(33, _TILE):
         return None
@@ -243,7 +243,7 @@ def _column_thread_box(
     itemsize: int,
     alignment: int,
 ) -> ThreadBox | None:
-    """Elements along the fastest dimension are of different results; None if packs do not fit."""
+    """Return the box if neighbours belong to different results; None if packs do not fit."""
     *slower, x = groups
     if alignment % (length * itemsize) or not _has_pack_strides(slower, length):
         return None

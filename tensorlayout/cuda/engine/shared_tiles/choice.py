@@ -69,7 +69,7 @@ def _word_problem(loop: Loop, pack: int) -> TileProblem | None:
 
 
 def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | None:
-    """The box of up to so many axes, with shorter runs where long ones do not fit, or None."""
+    """Choose the box of a number of axes, with shorter runs if long ones do not fit, or None."""
     runs = _TileRuns(problem, deepest)
     for eighths in range(8, 0, -1):
         box = runs.make_tile(eighths)
@@ -167,7 +167,7 @@ class _TileRuns:
     def _make_box(
         self, runs: dict[int, int], lines: dict[int, int], even: bool = False
     ) -> SharedTile:
-        """The box of these runs, as far as there are axes for them: for lines first of all."""
+        """Return the box of these runs, as far as there are axes for them, lines first."""
         extents: dict[int, int] = {}
         for m in runs:
             self._lengthen_run(extents, m, min(runs[m], lines[m]), self.deepest, 1)

@@ -103,7 +103,7 @@ class SharedTile:
         return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
     def spare_rows(self, memory: int) -> int:
-        """Rows of the last threads' turn that the box may not have, in the table of a side."""
+        """Return the rows of the last threads' turn that the box may lack, in a side's table."""
         return 2 + BLOCK // self._threads_of_shortest_row(memory)
 
     def _threads_of_shortest_row(self, memory: int) -> int:
@@ -360,7 +360,7 @@ class SharedTile:
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
     def _indices_by_wavefront(self, side: int, memory: int) -> Iterator[list[list[int]]]:
-        """The indices in the box of what lanes touch at once, in the first two warps of a side."""
+        """Yield the box indices that lanes access at once, in the first two warps of a side."""
         # A wavefront serves as many lanes as have elements in one row of banks.
         access, lanes = (
             self.accesses[side],

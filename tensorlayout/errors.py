@@ -234,6 +234,7 @@ def wrap_public_functions(namespace: dict[str, Any], names: Iterable[str]) -> No
             namespace[name] = wrap_public_function(function)
 
 
+# Classes, and functions that other libraries define, stay without the guard.
 _SPACES = ("fft", "formats", "linalg", "tracing")
 _GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 

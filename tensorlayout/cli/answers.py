@@ -11,6 +11,7 @@ from tensorlayout.layout.drawing.content import format_count
 Facts = list[tuple[str, str]]
 
 MAX_SLOTS_SHOWN = 512  # of the memory table; beyond, only the first part is shown
+# Slots of that first part.
 LEADING_SLOTS = 96
 
 

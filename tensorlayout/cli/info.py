@@ -11,6 +11,7 @@ from tensorlayout.plan import cache_info
 
 # Versions of these decide whether a report can be reproduced.
 REQUIRED = ("numpy", "ml_dtypes")
+# These decide which devices and formats work.
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
 
 

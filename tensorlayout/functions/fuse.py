@@ -133,6 +133,7 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
 
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(TracedNumber, f"__{_name}__", _make_arithmetic_method(_name, 1))
+# Operators of integers only.
 _WHOLE = ("and", "or", "xor", "lshift", "rshift")
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *_WHOLE):
     setattr(TracedNumber, f"__{_name}__", _make_arithmetic_method(_name, 2))

@@ -31,6 +31,7 @@ from tensorlayout.typing import ArrayLike, DeviceLike, DTypeLike, Number
 __all__ = ["geomspace", "ix_", "linspace", "logspace", "meshgrid"]
 
 _LINSPACE = Create("linspace", "linspace")
+# With such an end, `linspace` returns one line for each of its elements.
 _ARRAYS = (Tensor, np.ndarray, list, tuple)
 
 

@@ -416,6 +416,7 @@ def _reduce_ufunc(
     return result if out is None else store_in_out_where(name, result, out, "same_kind", True)
 
 
+# NumPy folds these in bool, whatever the dtype of the elements.
 _OF_TRUTHS = (np.logical_and, np.logical_or)
 
 

@@ -1,7 +1,14 @@
-"""Execution: programs found, or made and kept; memory for results; the functions that calls run.
+"""Execution: compile the program of a call once, keep it, and run it on tensors.
 
-`compile_call` gives the function of the operands for an operation and a key. Backends write into
-memory that is there: this file allocates it, and copies operands that a write would change.
+`compile_call` returns a function of the operands for an operation and a key of specs. For example,
+``z[1:] += z[:-1]`` is the operation `add` with the key of two specs and a destination. Its program
+is one step, ``z = add(z, y)``, so `compile_call` returns the function of the CPU or CUDA backend
+for that plan itself. A call with the same specs finds the function in the cache.
+
+Backends only write into existing memory. This file allocates results, runs programs of several
+steps, and copies an operand first if the write would change it before it is read, as ``z[:-1]``
+here on CUDA (NumPy's `add` handles overlaps itself): the backend's `overlap_test` says so, and the
+call then runs with a copy, under another key.
 """
 
 from __future__ import annotations
@@ -34,7 +41,7 @@ compile_call: _CompileCached = _cached(compile_call_uncached)
 
 
 def compile_program(program: Program) -> Run:
-    """Return the function of the operands that runs the steps; of one step, what carries it out."""
+    """Compile the steps to one function of the operands; a single step is returned as it is."""
     steps, count = program.steps, program.count
     runs = [
         _compile_copying_overlaps(step)
@@ -42,8 +49,10 @@ def compile_program(program: Program) -> Run:
         else compile_plan(step.plan)
         for step in steps
     ]
+    # Most calls have one step. Then no Python function runs between the caller and the backend.
     if len(steps) == 1 and steps[0].reads == tuple(range(count)) and not steps[0].events:
         return runs[0]
+    # A value's place in the list is used again after its last step, which frees its memory early.
     operand_getters, places, slot_count = assign_value_places([step.reads for step in steps], count)
     scheduled_steps = list(zip(steps, runs, operand_getters, places, strict=True))
     end, empty = [*range(count), *places][program.result], [None] * (slot_count - count)
@@ -51,9 +60,10 @@ def compile_program(program: Program) -> Run:
     def run(*operands: Any) -> Any:
         values = [*operands[:count], *empty]
         for step, run_step, take, place in scheduled_steps:
-            if watched:
+            if watched:  # before the step, so that `no_copies` refuses it in time
                 for event in step.events:
                     notify_listeners(event)
+            # Numbers behind the tensors belong to the step of the call itself, not to its copies.
             extra_operands = operands[count:] if step.call else ()
             values[place] = run_step(*take(values), *extra_operands)
         return values[end]
@@ -62,10 +72,11 @@ def compile_program(program: Program) -> Run:
 
 
 def compile_plan(plan: Plan) -> Run:
-    """Return the function of the operands of a plan, which are ready for the backend."""
+    """Compile a plan whose operands have layouts that the backend accepts."""
     device_backend = backend_of(plan.result.device)
     if plan.result_kind != "new":
         return device_backend.compile_plan(plan)
+    # NumPy allocates and computes a small result in one call faster than we allocate it first.
     direct = device_backend.compile_allocating(plan)
     if direct is not None:
         return direct
@@ -81,7 +92,7 @@ def compile_plan(plan: Plan) -> Run:
 
 
 def allocate_then_write(allocate: Callable[[], Tensor], write: Write) -> Run:
-    """Return the function of the operands that writes into a new tensor."""
+    """Return a function that allocates a tensor and writes the result into it."""
 
     def run_new(*operands: Any) -> Tensor:
         out = allocate()
@@ -92,7 +103,7 @@ def allocate_then_write(allocate: Callable[[], Tensor], write: Write) -> Run:
 
 
 def compile_traced_copy(event: Event, plan: Plan) -> Run:
-    """Return the function of the operands of a copy on the way, which a trace shows as `event`."""
+    """Compile a copy that is part of another call, which a trace shows as `event`."""
     copy = compile_plan(plan)
 
     def run(*operands: Tensor) -> Tensor:
@@ -103,16 +114,16 @@ def compile_traced_copy(event: Event, plan: Plan) -> Run:
 
 
 def compile_traced_tensor_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
-    """Return such a copy of a tensor; `source`: how the tensor is seen."""
+    """Compile such a copy of a tensor whose memory is read with the spec `source`."""
     copy = compile_traced_copy(Event(name, source, result), CopyPlan(source, result))
     return lambda x: copy(Tensor._from_memory(x.memory, source, x.home))
 
 
 def _compile_copying_overlaps(step: Step) -> Run:
-    """Return what runs a step as if every operand that its write changes had been copied first.
+    """Compile a step that copies every operand first which its write would change.
 
-    Masks, positions, values and summands may be views of the tensor that is written, under another
-    dtype too. Where one is, the call goes on with a copy of it, packed in its order.
+    Masks, positions, values and summands may be views of the tensor that is written, also with
+    another dtype. Such an operand is replaced by a packed copy in its order.
     """
     run, call = compile_plan(step.plan), step.call
     assert call is not None
@@ -123,7 +134,7 @@ def _compile_copying_overlaps(step: Step) -> Run:
     overlaps = backend_of(step.plan.result.device).overlap_test(step.plan)
     if overlaps is None:
         return run
-    copying = Copy(operation.name)  # one: plans are found by the operation itself
+    copying = Copy(operation.name)  # one object, because the cache finds plans by its identity
     advice = "write what shares no memory with the tensor that is written"
 
     def run_with_one(x: Tensor, other: Tensor) -> Tensor:
@@ -140,6 +151,7 @@ def _compile_copying_overlaps(step: Step) -> Run:
             x,
             *(copy_operand(o) if type(o) is Tensor and overlaps(x, o) else o for o in others),
         ]
+        # Copies have other layouts, so the call continues under another key.
         specs = iter([o.spec for o in call_operands if type(o) is Tensor])
         new_key = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
         return compile_call(operation, *new_key)(*call_operands)
@@ -150,6 +162,7 @@ def _compile_copying_overlaps(step: Step) -> Run:
         notify_listeners(Event(operation.name, spec, packed_spec, advice))
         return compile_call(copying, spec, None, None)(x)
 
+    # Assignments of one tensor are frequent, and the loop over operands would cost as much as they.
     return run_with_one if len(key) == tensors == 2 else run_with_others
 
 

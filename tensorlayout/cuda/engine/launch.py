@@ -122,9 +122,11 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         planned = Launches(() if planned is None else (planned,))
     steps, gpu = [_bind_launch(launch) for launch in planned.launches], driver()
     numbers = {number for launch in planned.launches for number in launch.memories}
+    # One launch without scratch memory and faults needs nothing else in a call.
     if len(steps) == 1 and not planned.scratch and not numbers & {NOTHING, FAULTS}:
         return steps[0]
     reports = faults.fault_records(device) if FAULTS in numbers else None
+    # All scratch memories of a call are parts of one allocation.
     *starts, room = accumulate(
         [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
     )
@@ -132,6 +134,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
         scratch = gpu.allocate(room, device) if room else None
         first = 0 if scratch is None else scratch.pointer
+        # The record belongs to the stream that is current now, not when the launch was bound.
         report = None if reports is None else reports.record_of_current_stream(gpu)
         record = 0 if report is None else report[0].pointer
         everything = [*addresses, *map(first.__add__, starts), 0, record]
@@ -148,12 +151,13 @@ def _bind_launch(launch: Launch) -> Bound:
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
     firsts, memories = launch.firsts, launch.memories
     pack_into = struct.Struct(f"<{len(firsts)}Q").pack_into
+    # An itemgetter of one number would return an address, not a tuple.
     select_addresses: Any = itemgetter(*memories) if len(memories) > 1 else None
     at = 8 * len(firsts) if launch.scalars_at is None else launch.scalars_at
     takes = slice(*launch.takes)
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
-        parameters = bytearray(template)
+        parameters = bytearray(template)  # of this call alone: other threads may launch, too
         call_addresses = addresses
         if memories:
             call_addresses = (

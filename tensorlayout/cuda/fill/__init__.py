@@ -200,6 +200,7 @@ def compile_fill(
 REGIONS = constant_value("include/padding.cuh", "PADDING_REGIONS")
 # Elements that a block writes.
 BLOCK = constant_value("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
+# Lengths are 32-bit integers in the kernels, and an index may run a few blocks past the end.
 _FEWER_THAN = 2**31 - 2**12
 
 

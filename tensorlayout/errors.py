@@ -92,9 +92,8 @@ def _short_repr_at_level(x: Any, max_letters: int, level: int) -> str:
     if issubclass(type(x), int) and (bits := int.bit_length(x)) > _BITS:
         return f"an integer of {bits} bits"
     if type(x) is str:
-        return truncate(
-            repr(truncate(x, max_letters)), 2 * max_letters
-        )  # what cannot be printed takes more letters
+        # Escapes of unprintable characters take more letters.
+        return truncate(repr(truncate(x, max_letters)), 2 * max_letters)
     if type(x) in (tuple, list):
         return (
             _short_sequence_repr(x, max_letters, level)
@@ -166,9 +165,8 @@ def finalize_public_error(error: _Error, name: str = "") -> _Error:
         return error
     if name:
         message = vars(error).setdefault("said", str(error))
-        called, separator, _ = message.partition(
-            "() "
-        )  # Python's errors of calls name what was called
+        # Python's own errors of calls name the function already.
+        called, separator, _ = message.partition("() ")
         is_named = bool(separator) and called.endswith(name) and " " not in called
         error.args = (
             message if is_named or message.startswith(f"{name}: ") else f"{name}: {message}",

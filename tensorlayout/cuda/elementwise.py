@@ -401,9 +401,8 @@ def choose_staging_tile(
     if not staged:
         return None
     unstaged = tuple(m for m in tensors if m and m not in staged)
-    pack_in_box = max(
-        1, 4 // kernel_operands.widest_itemsize
-    )  # as `tiles_in` of kernels/include/elementwise.cuh
+    # The same rule as `tiles_in` in kernels/include/elementwise.cuh.
+    pack_in_box = max(1, 4 // kernel_operands.widest_itemsize)
     followers = tuple(sorted((*staged, *unstaged)))
     problem = TileProblem.for_loop(loop, staged, unstaged, pack_in_box, followers)
     box = choose_tile(problem, _AXES)

@@ -225,10 +225,11 @@ def _plan_chains(
     memory_of_value = {value: value + 1 for value in range(count)}
     memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}
     memory_of_value[fused_chains[-1].value] = 0
+    # Memory between the launches is new, so it is aligned for the widest access.
     aligned = [
         *alignments,
         *[SECTOR] * (len(fused_chains) - 1),
-    ]  # new memory is, of the widest access
+    ]
     launches: list[Launch] = []
     numbers: list[TypedScalar] = []
     scratch: list[int] = []
@@ -246,9 +247,8 @@ def _plan_chains(
             None if memories[0] else padding,
         )
         scalar_range = 16 * len(numbers), 16 * (len(numbers) + len(chain.numbers))
-        scalar_offset = 8 + 24 * len(
-            chain.read_specs
-        )  # behind the pointers, and what may stand for each
+        # Scalars follow the result's pointer and 24 bytes for each operand.
+        scalar_offset = 8 + 24 * len(chain.read_specs)
         for launch in chain_launches.launches:
             placed_launch = launch.with_memories(memories)
             if launch.takes[1] is None:  # no launch for padding alone
@@ -265,9 +265,8 @@ def _plan_chains(
 class OperandReads(NamedTuple):
     """Read modes of the operands of a chain, for the kernels that reduce its result."""
 
-    modes: list[
-        str | None
-    ]  # a name of `Reads` in ``kernels/include/chained.cuh``; None: not at all
+    # A name of `Reads` in ``kernels/include/chained.cuh``; None: not at all.
+    modes: list[str | None]
     axes: tuple[Axis, ...]  # with the strides of all, where some are broadcast
     firsts: tuple[int, ...]  # bytes where they begin
 

@@ -203,9 +203,8 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
     width, rank = _access_width(axes, whole_tensor, inputs), len(axes)
     index = narrowest_index_type(result.size, max_offset_of_axes(axes))
     splits = whole_tensor.memory_number > 0
-    threads = (
-        [] if splits else _row_thread_counts(axes, whole_tensor, inputs, width)
-    )  # which only join
+    # The kernel of rows only joins; it does not split.
+    threads = [] if splits else _row_thread_counts(axes, whole_tensor, inputs, width)
     shape = {"INDEX": index, "WIDTH": width} | ({} if threads else {"RANK": rank})
     chosen = kernel_with_shape(FILE, "join_rows" if threads else "join_parts", **shape)
     params = fill_parameter_struct(chosen)

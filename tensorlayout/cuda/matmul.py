@@ -173,12 +173,10 @@ class GemmCalls(NamedTuple):
     k: int
     first: BlasMatrix
     second: BlasMatrix
-    batch_axis: (
-        Axis  # how many products a call makes, and how many elements their matrices are apart
-    )
-    start_elements: tuple[
-        tuple[int, int, int], ...
-    ]  # of each call first elements of operands and result
+    # Products of a call, and the elements between their matrices.
+    batch_axis: Axis
+    # First elements of the operands and the result of each call.
+    start_elements: tuple[tuple[int, int, int], ...]
     conjugate: bool  # whether the first operand, then of one row, is conjugated
 
 

@@ -60,9 +60,8 @@ class SortLines:
     count: int
     length: int  # elements of each
     dtype: DType
-    source_axes: tuple[
-        Axis, ...
-    ]  # where the result's elements are in what is read first; at least one
+    # Axes of the result's elements in the memory that is read first; at least one.
+    source_axes: tuple[Axis, ...]
     index: str  # the type of indices
     sorts_positions: bool  # whether positions are sorted, else elements
     descending: bool

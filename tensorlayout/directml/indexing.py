@@ -258,9 +258,8 @@ class _TupleAddressing(NamedTuple):
     def index_arrays(self, indices: Tensor) -> tuple[Any, ...]:
         """Return one index array for each coordinate, sliced to the sizes that count."""
         index_sizes = self.index_sizes
-        leading_rank = max(
-            len(index_sizes) - 1, 1
-        )  # one tuple is a list of one: integers would make views
+        # A single tuple becomes a list of one, because integers would return views.
+        leading_rank = max(len(index_sizes) - 1, 1)
         tuples = view_reshaped(indices, (1,) * (leading_rank + 1 - len(index_sizes)) + index_sizes)
         lines = []
         for d, n in enumerate(index_sizes[: self.batch_count]):

@@ -28,9 +28,8 @@ def register() -> None:
     dispatch.percentile_lookup.register(Tensor, _chunk_percentile)
     dispatch.to_numpy_dispatch.register(Tensor, to_numpy)
     import_lazily("dask.sizeof").sizeof.register(Tensor, _sizeof)
-    import_lazily("dask.array.chunk_types").register_chunk_type(
-        Tensor
-    )  # operators with Dask's arrays
+    # Without this, operators between tensors and Dask's arrays fail.
+    import_lazily("dask.array.chunk_types").register_chunk_type(Tensor)
     import_lazily("dask.array.backends").array_creation_dispatch.register_backend(
         "tensorlayout", array_backend_class()
     )

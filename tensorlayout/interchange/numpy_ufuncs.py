@@ -259,9 +259,8 @@ def _resolve_function(
     if not strong:
         return function, None
     if casting not in ("same_kind", "unsafe"):
-        numpy_loop_dtypes(
-            ufunc, kinds, dtype, casting
-        )  # refuses what that rule does not let become another
+        # Raises for operands that the rule does not permit to be cast.
+        numpy_loop_dtypes(ufunc, kinds, dtype, casting)
     promoted = functools.reduce(
         dtypes.promote_with_scalar, weak, functools.reduce(dtypes.promote_dtypes, strong)
     )

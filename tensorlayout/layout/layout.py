@@ -508,9 +508,8 @@ class Layout(Placement):
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
         Layout.parse('(4,3):(-6,2)+19')
         """
-        result_dims: list[
-            tuple[int, Parts, int]
-        ] = []  # of each dimension: size, parts and padded size
+        # Size, parts and padded size of each dimension.
+        result_dims: list[tuple[int, Parts, int]] = []
         order, offset, is_whole, dim = self.minor_to_major, self.offset, True, 0
         for item in checks.expand_index_key(key, self.shape):
             if item is None:

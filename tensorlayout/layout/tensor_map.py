@@ -280,9 +280,8 @@ def _map_axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> 
             )
         if len(parts) > 1:
             _check_tiled_dim_step(layout, dim, steps[dim])
-        remaining_size = boxes[
-            dim
-        ]  # a box takes whole parts, then a share of one, then one of the others
+        # A box takes whole parts, then a share of one, then one of the others.
+        remaining_size = boxes[dim]
         for number in reversed(range(len(parts))):
             extent, stride = parts[number]
             if number == 0 or remaining_size < 1 or extent % remaining_size == 0:

@@ -29,10 +29,8 @@ class Interned(Generic[Value]):
 
     def intern(self, key: Hashable, candidate: Value) -> Value:
         """Return the one value of `key`: `candidate`, if there was none."""
-        references, remove = (
-            self._references,
-            _remove_dead_weakref,
-        )  # when Python ends, globals go first
+        # Locals, because Python clears globals first when it ends.
+        references, remove = self._references, _remove_dead_weakref
 
         def remove_entry(_: object) -> None:
             remove(references, key)
@@ -42,9 +40,9 @@ class Interned(Generic[Value]):
             value = references.setdefault(key, reference)()
             if value is not None:
                 return value
-            remove_entry(
-                reference
-            )  # whoever was about to, below us or in a thread that a fork left behind
+            # The dead entry's own callback may never finish: it may be suspended below us on the stack,
+            # or in a thread that a fork left behind.
+            remove_entry(reference)
 
 
 def memoize(function: Callable[..., Value]) -> functools._lru_cache_wrapper[Value]:

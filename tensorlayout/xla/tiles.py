@@ -69,9 +69,8 @@ class TilingStep(NamedTuple):
 
     rank: int  # of what it meets
     extended_sizes: list[int]  # the sizes, with 1 in front where the tile has more
-    merged_dims: list[
-        range
-    ]  # the dimensions of `longer` that are merged, by dimension that is left
+    # For each remaining dimension, the dimensions of `extended_sizes` that are merged into it.
+    merged_dims: list[range]
     merged_sizes: list[int]  # the sizes that are left
     uncovered_count: int  # how many of them the tile does not cover
     tile_sizes: list[int]  # the sizes of the tile, stars left out

@@ -235,7 +235,7 @@ def _forget() -> None:
     names = [n for base in bases for n, v in vars(base).items() if isinstance(v, kept)]
     for cache in caches():
         cache.cache_clear()
-    held = [value() for value in list(layouts._interned._found.values())]
+    held = [value() for value in list(layouts._interned._references.values())]
     for layout in filter(None, held):
         for name in names:
             layout.__dict__.pop(name, None)

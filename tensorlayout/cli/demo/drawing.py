@@ -102,9 +102,8 @@ def draw_histogram(
     values = np.arange(256.0)[:, None].repeat(3, 1) if levels is None else levels
     height = (PANEL - 2 * GAP - (SCALE if ticks else 0)) // 3
     digits = 1 if axis_range[1] - axis_range[0] > 100 else 2
-    axis = (
-        axis_range[0] + np.arange(PANEL) * (axis_range[1] - axis_range[0]) / LAST
-    )  # the value at each pixel
+    # The value at each pixel.
+    axis = axis_range[0] + np.arange(PANEL) * (axis_range[1] - axis_range[0]) / LAST
 
     def pixel_of_value(value: float) -> int:
         """Return where a value is, in pixels."""
@@ -122,9 +121,8 @@ def draw_histogram(
             (pixel_of_value(mean - deviation), top, pixel_of_value(mean + deviation), bottom), BAND
         )
         channel_counts, channel_levels = counts[:, channel], values[:, channel]
-        count_limit = max(
-            1, int(np.quantile(channel_counts, 0.98))
-        )  # what is far above the rest is cut off
+        # Bars far above the others are cut off.
+        count_limit = max(1, int(np.quantile(channel_counts, 0.98)))
         bars = channel_counts[np.rint(np.interp(axis, channel_levels, np.arange(256))).astype(int)]
         is_known = (channel_levels[0] - 1e-6 <= axis) & (axis <= channel_levels[-1] + 1e-6)
         for x, bar in enumerate(

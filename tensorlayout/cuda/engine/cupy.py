@@ -142,9 +142,8 @@ class PinnedStaging:
     def __init__(self, cupy: Any) -> None:
         self._runtime = cupy.cuda.runtime
         self._halves = _PinnedBufferQueue(cupy, HALF, 2)
-        self._slots = _PinnedBufferQueue(
-            cupy, SLOT, 16
-        )  # so that many copies may wait in a busy stream
+        # Many, so that copies can wait in a busy stream.
+        self._slots = _PinnedBufferQueue(cupy, SLOT, 16)
 
     def to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
         """Copy; when it returns, `source` has been read, and the last parts are on their way."""

@@ -125,9 +125,8 @@ def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> 
     walk = [Axis(n, (to, *(from_ or [0]), on)) for n, (to, *from_, on), _ in (*slower, last)]
     threads = prod([axis.size for axis in walk])
     blocks = block_count_of_packs(threads, pack)
-    index = narrowest_index_type(
-        threads, loop.max_offset + pack * pack
-    )  # which the walk may go too far
+    # The walk may go this far past the last element.
+    index = narrowest_index_type(threads, loop.max_offset + pack * pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     shape = {"RANK": len(walk), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
     chosen = kernel_with_shape(FILE, "band_strided", **shape)

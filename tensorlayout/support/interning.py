@@ -40,8 +40,8 @@ class Interned(Generic[Value]):
             value = references.setdefault(key, reference)()
             if value is not None:
                 return value
-            # The dead entry's own callback may never finish: it may be suspended below us on the stack,
-            # or in a thread that a fork left behind.
+            # The dead entry's own callback may never finish: it may be suspended below us on the
+            # stack, or in a thread that a fork left behind.
             remove_entry(reference)
 
 

@@ -106,7 +106,8 @@ def test_no_helper_writes_after_an_interrupt(fails):
         calls[-1].ended.set()
         time.sleep(3e-3)
     assert not any(any(call.late) for call in calls)
-    assert sum(call.begun.is_set() for call in calls) > 20
+    # About 50 calls (Python 3.13), fewer where other processes delay the helper.
+    assert sum(call.begun.is_set() for call in calls) > 5
 
 
 def test_interrupts_while_a_helper_is_waited_for():

@@ -557,6 +557,8 @@ def arange(
     default = dtypes.int64 if whole else dtypes.float64
     kind = default if dtype is None else arguments.as_dtype_in_category("numeric", dtype)
     count = _arange_length(first, end, by, whole)
+    if by in (math.inf, -math.inf):  # there is one number at most, and 0 * infinity is NaN
+        by = 0.0
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
         check_range_fits(min(first, last), max(first, last), kind)
@@ -576,4 +578,6 @@ def _arange_length(first: Any, end: Any, by: Any, whole: bool) -> int:
     length = (stop - start) / step
     if not math.isfinite(length):
         raise ValueError(f"from {first} to {end} by {by} is no finite number of steps")
+    if length == 0 and start != stop:  # a quotient below the least float was rounded to 0
+        return int((stop > start) == (step > 0))
     return max(0, math.ceil(length))

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tensors import BFLOAT16, asarray, close, host, padding_of, same
 
@@ -101,6 +101,10 @@ def test_arange_of_other_dtypes(arguments, dtype, expected):
 NUMBERS = st.floats(-1e3, 1e3)
 
 
+@example(5e-324, 0.0, -2.0)  # one number, though (stop - start) / step is rounded to 0
+@example(0.0, 5e-324, -2.0)
+@example(2.0, 5.0, np.inf)
+@example(2.0, 5.0, -np.inf)
 @given(NUMBERS, NUMBERS, st.floats(0.5, 100) | st.floats(-100, -0.5))
 def test_arange_of_floats_is_numpys(start, stop, step):
     results, expected = host(tl.arange(start, stop, step)), np.arange(start, stop, step)

@@ -25,7 +25,7 @@ Run = Callable[..., Tensor]
 # ``write(out, *operands)``: fills memory that is there.
 Write = Callable[..., object]
 
-# ``disturbs(out, operand)``: whether a write into one may change the other before it is read.
+# ``overlaps(out, operand)``: True if a write into `out` may change `operand` before it is read.
 OverlapTest = Callable[[Tensor, Tensor], Any]
 
 
@@ -39,14 +39,14 @@ class Plan:
     Each subclass has a `result`, the spec of the tensor that is made or written.
 
     Attributes:
-        kind: the name under which each backend has a function that carries such plans out.
-        destinations: how many operands, the first ones, are written into. Their padding is left
-            alone. Plans with a field of this name can also write into a tensor of any layout.
-        makes: what the backend's function gives. ``new``: a `Write`, into a tensor that `run`
+        kind: name under which each backend finds the function that compiles such plans.
+        destinations: number of leading operands that are written into; their padding is unchanged.
+            A plan with a field of this name can also write into a tensor of any layout.
+        result_kind: kind of the compiled function. ``new``: a `Write` into a tensor that `run`
             allocates, or into destinations. ``view``: a `Run` that moves no element. ``own``: a
             `Run` whose memory a library allocates, or whose size depends on data.
-        partial: True if only some elements of the destination are written: it is read as well, and
-            no other operand may share memory with it.
+        partial: True if only some elements of the destination are written. Then it is read as well,
+            and no other operand may share memory with it.
         in_place: True if operands may be exactly where the result is written, element by element.
             If neither is True, callers keep operands and destinations apart.
 
@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def can_write_into_destination(self) -> bool:
-        """True if there is a plan `into` a tensor of any layout."""
+        """True if `with_destination` accepts a tensor of any layout."""
         return "destinations" in getattr(self, "__match_args__", ())
 
     def with_destination(self, destination: TensorSpec) -> Self:

@@ -107,7 +107,7 @@ class GatherPlan(Plan):
 
 @plan_dataclass
 class Gather:
-    """Reads by integer tensors, see `IndexMap.into`; packed in the order of what is read.
+    """Reads by integer tensors, see `IndexMap.for_positions`; packed in the order of what is read.
 
     A position outside is an IndexError, or stands for the nearest one where the operation `clamps`.
     """

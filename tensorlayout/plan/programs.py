@@ -1,6 +1,6 @@
 """Programs: calls as short sequences of steps over memory that a backend takes.
 
-`program` begins with the plan of a call, a single step, and rewrites it:
+`make_program` begins with the plan of a call, a single step, and rewrites it:
 
 1. a result that cannot be made in its destination is made first and then copied into it;
 2. operands in layouts that the backend does not accept (tiles, elements below a byte) are copied to
@@ -101,7 +101,7 @@ class IntoDestination:
         return self.operation.name
 
     def plan(self, destination: TensorSpec, *key: Any) -> Plan:
-        """Return the plan of the result by itself, which `program` moves into the destination."""
+        """Return the plan of the result alone; `make_program` adds the destination."""
         return self.operation.plan(*key)
 
 
@@ -250,9 +250,9 @@ class Schedule(NamedTuple):
     """Places of the values of a program: the operands first, then results.
 
     Attributes:
-        takes: for each step, what takes its operands from the list of values.
-        places: for each step, where its result goes.
-        room: how long the list is.
+        operand_getters: for each step, a function that takes its operands from the list of values.
+        result_places: for each step, the index at which its result is stored.
+        slot_count: the length of the list.
 
     """
 

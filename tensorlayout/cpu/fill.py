@@ -85,12 +85,12 @@ def compile_create(plan: CreatePlan) -> Write:
     strided = TensorSpec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
     copy = compile_box_move(strided, spec)
 
-    def write(out: Tensor, *arguments: Any) -> None:
+    def fill_with_sequence(out: Tensor, *arguments: Any) -> None:
         row_major = tensor_allocator(strided)()
         call_quietly(fill, row_major.memory, *arguments)
         copy(out, row_major)
 
-    return write
+    return fill_with_sequence
 
 
 def _compile_small_arange(plan: CreatePlan) -> Run:
@@ -228,14 +228,14 @@ def compile_one_hot(plan: OneHotPlan) -> Write:
     line = [size if d == plan.dim else 1 for d in range(len(shape))]
     place = np.arange(size).astype(dtype).reshape(line)
 
-    def write(out: Tensor, indices: Tensor, cold: Tensor, hot: Tensor) -> None:
+    def write_one_hot(out: Tensor, indices: Tensor, cold: Tensor, hot: Tensor) -> None:
         is_hot = place == indices.memory
         if dtype.kind == "i":
             is_hot |= place - dtype.type(size) == indices.memory
         out.memory[...] = cold.memory
         np.copyto(out.memory, hot.memory, where=is_hot)
 
-    return write
+    return write_one_hot
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
@@ -244,9 +244,9 @@ def compile_diagonals(plan: DiagonalsPlan) -> Write:
     number = np.arange(width) - np.arange(height)[:, None]
     filled = ((plan.begin <= number) & (number < plan.end)) == plan.inside
 
-    def write(out: Tensor, *operands: Any) -> None:
+    def write_diagonals(out: Tensor, *operands: Any) -> None:
         *others, value = operands
         out.memory[...] = others[0].memory if others else np.zeros((), out.dtype)
         np.copyto(out.memory, np.asarray(value, out.dtype), where=filled)
 
-    return write
+    return write_diagonals

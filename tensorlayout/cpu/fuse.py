@@ -103,7 +103,7 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
     )
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
-    def run(*operands: Any) -> Tensor:
+    def call_ufunc_chain(*operands: Any) -> Tensor:
         values = [x.memory if type(x) is Tensor else x for x in operands]
         values += empty
         try:
@@ -122,7 +122,7 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
             values[place] = function(*take(values))
         return values[places[-1]]
 
-    return run
+    return call_ufunc_chain
 
 
 def compile_fuse(plan: FusePlan) -> Write:

@@ -99,7 +99,7 @@ def compile_take(plan: GatherPlan) -> Run | None:
     # NumPy reads the largest uint64 as -1, and does not check positions if the source is empty.
     must_check = plan.positions[0].dtype == np.uint64 or plan.source.layout.size == 0
 
-    def run(x: Tensor, positions: Tensor) -> Tensor:
+    def take_elements(x: Tensor, positions: Tensor) -> Tensor:
         source, index = x.memory.transpose(order), positions.memory.transpose(group)
         try:
             elements = source.take(
@@ -111,7 +111,7 @@ def compile_take(plan: GatherPlan) -> Run | None:
             elements = np.asarray(elements)
         return Tensor._from_memory(elements.transpose(result_order), spec)
 
-    return run
+    return take_elements
 
 
 # --- positions ---
@@ -428,12 +428,12 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
         source = memory.transpose(runs.order)
         target = runs.as_runs(out).reshape(*outer, index.size, inner, copy=False)
 
-        def move(key: Key) -> None:
+        def gather_block(key: Key) -> None:
             block_target, lines = target[key], as_contiguous(source[key])
             lines = lines.reshape(*block_target.shape[:-2], length, inner)
             np.take(lines, index, axis=len(outer), out=block_target, mode="wrap")
 
-        share_parts(keys, move, out.size)
+        share_parts(keys, gather_block, out.size)
 
     return read
 
@@ -449,7 +449,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
         source, flat = runs.line_view(memory), runs.overlapping_rows(memory)
         begins = runs.slot_offsets(runs.outer)[:, None] + runs.layout.offset
 
-        def move(lines: Lines, index: Array, target: Array) -> None:
+        def gather_lines(lines: Lines, index: Array, target: Array) -> None:
             rows, places = lines
             inside = normalize_dim_positions(name, index, size)
             if len(places) == 1:  # a long line needs no sums
@@ -457,7 +457,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
             else:
                 flat.take(inside + begins[rows], out=target, mode="wrap")
 
-        return move
+        return gather_lines
 
     return runs.make_line_mover(name, make_mover_for)
 
@@ -484,14 +484,14 @@ def _make_row_reader(runs: IndexRuns) -> Move:
         together = inner * memory.itemsize < _LONG and 4 * index.size >= size
         row_elements = view_as_rows(as_contiguous(rows) if together else rows, inner)[:, 0]
 
-        def move(cut: slice) -> None:
+        def gather_rows(cut: slice) -> None:
             places = index[cut]
             selected_rows = (
                 row_elements.take(places, mode="wrap") if together else row_elements[places]
             )
             target[cut] = selected_rows.view(memory.dtype).reshape(-1, inner)
 
-        share_parts(axis_slices(index.size, max(1, 4 * BLOCK // inner)), move, out.size)
+        share_parts(axis_slices(index.size, max(1, 4 * BLOCK // inner)), gather_rows, out.size)
 
     return read
 
@@ -506,12 +506,12 @@ def _make_slot_reader(runs: IndexRuns) -> Move:
         target_rows = target.view(row_dtype(target, row)) if row > 1 else target
         rows, slots = runs.overlapping_rows(memory, row), runs.slot_function(positions, row)
 
-        def move(cut: Cut) -> None:
+        def gather_slots(cut: Cut) -> None:
             target_rows[cut] = rows[slots(cut)] if row > 1 else rows.take(slots(cut), mode="wrap")
 
         share_parts(
             itertools.chain.from_iterable(runs.cache_sized_cuts(target_rows.shape, row)),
-            move,
+            gather_slots,
             out.size,
         )
 

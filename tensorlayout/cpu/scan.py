@@ -50,11 +50,11 @@ def compile_scan(plan: ScanPlan) -> Write:
         if out.size:
             scan(ufunc, x, out, wide)
 
-    def write(out: Tensor, x: Tensor) -> None:
+    def scan_into_out(out: Tensor, x: Tensor) -> None:
         if out.size:
             call_quietly(scan_arrays, out.memory.transpose(order), x.memory.transpose(order))
 
-    return write
+    return scan_into_out
 
 
 def compile_allocating(plan: ScanPlan) -> Run | None:
@@ -70,12 +70,12 @@ def compile_allocating(plan: ScanPlan) -> Run | None:
     def scan(x: Array) -> Any:
         return accumulate(x, dim, wide).astype(dtype, copy=False)
 
-    def run(x: Tensor) -> Tensor:
+    def allocate_and_scan(x: Tensor) -> Tensor:
         tensor = new(Tensor)
         tensor.memory, tensor.spec, tensor.home = copy().run(scan, x.memory), spec, None
         return tensor
 
-    return run
+    return allocate_and_scan
 
 
 # The ufunc that combines a total and an element, and the initial total.

@@ -411,10 +411,10 @@ def choose_staging_tile(
     ):
         return None
     before = sum([widths[m] * (sectors[m] + narrow_access_cost(widths[m] * pack)) for m in tensors])
-    unit = box.accesses[WRITE].unit // widths[WRITE]
+    unit = box.access_by_memory[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * shared_tiles.THROUGH_TILE for m in staged])
     for m in tensors:
-        is_unstaged = m not in box.accesses
+        is_unstaged = m not in box.access_by_memory
         cost = (
             sectors[m] + narrow_access_cost(widths[m] * unit) if is_unstaged else box.side_cost(m)
         )
@@ -435,7 +435,7 @@ def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
 
 def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:
     """Return one block for each box."""
-    side = box.accesses[WRITE]
+    side = box.access_by_memory[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
@@ -455,7 +455,7 @@ def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedT
         if memory in begins:
             strides = box.tile_strides[memory]
             params.read[n] = box.side_struct(memory, strides, _AXES)
-            params.narrow[n] = box.accesses[memory].unit < 4
+            params.narrow[n] = box.access_by_memory[memory].unit < 4
         if memory in box.memory_offsets.followers:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]
             follower.step = strides[last] * periods

@@ -175,11 +175,11 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
         if how in ("SAME_SLOT", "WHOLE_PACKS")
     ]
 
-    def write(out: Tensor, *operands: Any) -> None:
+    def launch_fused_reduction(out: Tensor, *operands: Any) -> None:
         is_aligned = not any(operands[value].memory.address % n for value, n in aligned)
         (write_in_one_launch if is_aligned else write_in_two_steps)(out, *operands)
 
-    return write
+    return launch_fused_reduction
 
 
 def _make_scalar_packer(plan: FusePlan, numbers: Sequence[TypedScalar]) -> ScalarPacker:

@@ -258,12 +258,12 @@ def compile_join(plan: JoinPlan) -> Write:
     if not movers:
         return join
 
-    def write(out: Tensor, *operands: Tensor) -> None:
+    def join_into_out(out: Tensor, *operands: Tensor) -> None:
         join(out, *[x for k, x in enumerate(operands) if k not in movers])
         for k, move in movers.items():
             move(out, operands[k])
 
-    return write
+    return join_into_out
 
 
 def compile_split(plan: SplitPlan) -> Write:

@@ -305,13 +305,13 @@ def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: Tenso
     starts = [[n * itemsize for n in offsets] for offsets in gemm.start_elements]
     call = (_make_numpy_call if gpu.name == "simulator" else _make_cublas_call)(gpu, gemm, result)
 
-    def write(out: Tensor, x: Tensor, y: Tensor) -> None:
+    def multiply_into_out(out: Tensor, x: Tensor, y: Tensor) -> None:
         operands = [t.memory.address + skip for t, skip in zip((x, y, out), skips, strict=True)]
         with gpu.using_device(number):
             for start in starts:
                 call(*map(add, operands, start))
 
-    return write
+    return multiply_into_out
 
 
 # What makes the products of one call, of addresses of the operands and the result. Matrices are

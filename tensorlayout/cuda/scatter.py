@@ -269,7 +269,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
         make_position_tensor(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
         for k, (spec, d) in enumerate(zip(specs, index_map.dims, strict=True))
     ]
-    paces = _position_strides(plan, values, positions)
+    paces = _even_strides_between_positions(plan, values, positions)
     if paces is None:
         return None
     # What goes through the values is kept with the first tensor of positions: widths change both.
@@ -305,7 +305,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     )
 
 
-def _position_strides(
+def _even_strides_between_positions(
     plan: CopyScatterPlan, values: Layout, positions: list[PositionTensor]
 ) -> tuple[int, ...] | None:
     """Return the strides of positions in the values and in each tensor; None if they are uneven."""

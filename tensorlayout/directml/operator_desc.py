@@ -193,7 +193,7 @@ class OperatorDesc:
         return self._reference_tensor().rank
 
     @cached_property
-    def _attribute_elements(self) -> dict[str, int | float]:
+    def _element_valued_attributes(self) -> dict[str, int | float]:
         """Numbers among the members, as elements of the tensors."""
         data_type = self._reference_tensor().data_type
         numbers = [member for member in self._members if KINDS[member.kind].is_element]
@@ -232,7 +232,7 @@ class OperatorDesc:
             if kind == "Axis":
                 check_range("Axis", value, 0, self._reference_tensor().rank - 1)
             elif element:
-                _ = self._attribute_elements  # worked out, they fit
+                _ = self._element_valued_attributes  # worked out, they fit
             elif kind == "AnyDataType" and value is not None:
                 expected_type = self._reference_tensor().data_type
                 if value != expected_type:

@@ -391,7 +391,7 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
         if out is not None:
             out = arguments.check_writable(arguments.as_tensor(out, "out"))
         by_value = [place in static for place in (*range(len(args)), *keywords)]
-        call_operands = _replace_arrays(call_operands, by_value)
+        call_operands = _numpy_operands_as_tensors(call_operands, by_value)
         kinds = tuple(map(_trace_key, call_operands, by_value))
         key = (kinds, *keywords) if keywords else kinds
         if key not in traces:
@@ -416,7 +416,7 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
     return fused
 
 
-def _replace_arrays(operands: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
+def _numpy_operands_as_tensors(operands: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars, except `static` ones, by tensors; scalars are moved."""
     device = arguments.device_of_first_tensor(operands)
 

@@ -99,10 +99,10 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if watched:
         notify_export("__array__", x.spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return _read_only_if_shared(array) if x.spec.layout.is_overlapping else array.view()
+    return _read_only_view_of_repeated(array) if x.spec.layout.is_overlapping else array.view()
 
 
-def _read_only_if_shared(array: Array) -> Array:
+def _read_only_view_of_repeated(array: Array) -> Array:
     """Return a view for elements that share slots: others may not write what we may not."""
     view = array.view()
     view.flags.writeable = False
@@ -127,7 +127,7 @@ def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     if not (on_host and known and spec.layout.is_strided):
         msg = f"{name}: not for {x.dtype} on the {x.device} in layout {truncate(x.layout)}"
         raise refusal(f"{msg}; use DLPack, or numpy.asarray()")
-    return _read_only_if_shared(x.memory) if spec.layout.is_overlapping else x.memory
+    return _read_only_view_of_repeated(x.memory) if spec.layout.is_overlapping else x.memory
 
 
 def array_interface_dict(x: Tensor) -> dict[str, Any]:

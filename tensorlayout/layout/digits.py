@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import gcd, prod
 from typing import NamedTuple
 
-from tensorlayout.layout.boxes import common_units, slots_per_unit
+from tensorlayout.layout.boxes import nested_units_of_dim, slots_per_unit
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, merge_axes, reverse_axes
 from tensorlayout.layout.slots import part_units
@@ -92,7 +92,7 @@ def make_tiled_loop(
     starts = [0 if layout is None else layout.offset for layout in forwards]
     tails: list[tuple[int, int, int, list[int]]] = []  # size, written, first digit, units
     for d, size in enumerate(first.shape):
-        steps = common_units(
+        steps = nested_units_of_dim(
             [operand.parts[d] for operand in forwards if operand is not None], written[d]
         )
         if steps is None:

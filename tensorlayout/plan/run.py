@@ -57,7 +57,7 @@ def compile_program(program: Program) -> Run:
     scheduled_steps = list(zip(steps, runs, operand_getters, places, strict=True))
     end, empty = [*range(count), *places][program.result], [None] * (slot_count - count)
 
-    def run(*operands: Any) -> Any:
+    def run_steps(*operands: Any) -> Any:
         values = [*operands[:count], *empty]
         for step, run_step, take, place in scheduled_steps:
             if watched:  # before the step, so that `no_copies` refuses it in time
@@ -68,7 +68,7 @@ def compile_program(program: Program) -> Run:
             values[place] = run_step(*take(values), *extra_operands)
         return values[end]
 
-    return run
+    return run_steps
 
 
 def compile_plan(plan: Plan) -> Run:
@@ -106,11 +106,11 @@ def compile_traced_copy(event: Event, plan: Plan) -> Run:
     """Compile a copy that is part of another call, which a trace shows as `event`."""
     copy = compile_plan(plan)
 
-    def run(*operands: Tensor) -> Tensor:
+    def copy_and_record(*operands: Tensor) -> Tensor:
         notify_listeners(event)
         return copy(*operands)
 
-    return run
+    return copy_and_record
 
 
 def compile_traced_tensor_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:

@@ -97,12 +97,12 @@ def compile_box_move(source: TensorSpec, result: TensorSpec, saturate: bool = Fa
         written = make_box_viewer(result_layout, box, result.dtype)
         jobs.append((written, make_box_viewer(source_layout, box, source.dtype), run))
 
-    def move(destination: Tensor, x: Tensor) -> None:
+    def copy_in_boxes(destination: Tensor, x: Tensor) -> None:
         target, origin = storage_and_slot(destination), storage_and_slot(x)
         for written, read, run in jobs:
             run(written(*target), read(*origin))
 
-    return move
+    return copy_in_boxes
 
 
 def compile_copy(plan: CopyPlan) -> Write:
@@ -126,13 +126,13 @@ def compile_allocating(plan: CopyPlan) -> Run | None:
         return None
     dtype = result.dtype
 
-    def run(x: Tensor) -> Tensor:
+    def allocate_and_copy(x: Tensor) -> Tensor:
         tensor = new(Tensor)
         tensor.memory = copy().run(x.memory.astype, dtype)
         tensor.spec, tensor.home = result, None
         return tensor
 
-    return run
+    return allocate_and_copy
 
 
 def compile_assign(plan: AssignPlan) -> Write:
@@ -149,11 +149,11 @@ def compile_assign(plan: AssignPlan) -> Write:
             # Scalars in this range are converted by NumPy as by `scalar_as_array`, but faster.
             least, most = plain_scalar_range(dtype, source)
 
-            def write(out: Tensor, value: Any) -> None:
+            def assign_value(out: Tensor, value: Any) -> None:
                 plain = source is not complex and least <= value <= most
                 out.memory[...] = value if plain else scalar_as_array(name, dtype, value)
 
-            return write
+            return assign_value
         fill = make_range_filler(spec.layout, [boxes.full_ranges(spec.layout)], dtype)
         return lambda out, value: fill(scalar_as_array(name, dtype, value), out.memory, 0)
     if source.layout.shape == shape:

@@ -93,12 +93,12 @@ def make_number_writer(
     plain = spec.layout.with_slot_bits(None)
     fill = make_range_filler(plain, [boxes.full_ranges(plain)], spec.dtype)
 
-    def write(out: Tensor, value: Any) -> None:
+    def assign_number(out: Tensor, value: Any) -> None:
         number = read_scalar(value)
         with unpack_then_repack(_packed_bytes(out, spec.layout), spec.layout) as numbers:
             fill(number, numbers, 0)
 
-    return write
+    return assign_number
 
 
 def _fill_packed(number: Array, octets: Array, layout: Layout) -> None:
@@ -150,7 +150,7 @@ def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Conve
     from_bits, to_bits = source.layout.slot_bits, result.layout.slot_bits
     threads_pay = count * max(source.dtype.itemsize, result.dtype.itemsize) >= SURE_BYTES
 
-    def move(destination: Tensor, x: Tensor) -> None:
+    def copy_in_blocks(destination: Tensor, x: Tensor) -> None:
         origin, target = (
             _slots_or_packed_bytes(x, source),
             _slots_or_packed_bytes(destination, result),
@@ -174,7 +174,7 @@ def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Conve
 
         share_pieces(axis_slices(count, _PIECE), move_piece, None if threads_pay else 1)
 
-    return move
+    return copy_in_blocks
 
 
 def _slots_or_packed_bytes(x: Tensor, spec: TensorSpec) -> Array:

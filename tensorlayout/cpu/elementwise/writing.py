@@ -39,7 +39,7 @@ from tensorlayout.cpu.engine.sharing import (
     Call,
     axis_slices,
     is_large_call,
-    make_blockwise_call,
+    make_converting_call,
     make_shared_call,
     share_pieces,
 )
@@ -130,10 +130,10 @@ def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
         exact = has_one_result(plan.operation.function, plan.inputs)
         call = make_shared_call(alone, layout, itemsize, _traffic_bytes(plan), exact)
 
-    def run(out: Tensor, *operands: Any) -> None:
+    def compute_into_out(out: Tensor, *operands: Any) -> None:
         call(read(operands), out.memory)
 
-    return run
+    return compute_into_out
 
 
 def _does_numpy_give_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
@@ -322,7 +322,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
         return None
     spec, new = plan.result, object.__new__
 
-    def run(x: Any, y: Any, z: Any) -> Tensor:
+    def compute_small_ternary(x: Any, y: Any, z: Any) -> Tensor:
         for i, least, most in ranges:
             if not least <= (x, y, z)[i] <= most:
                 return fallback(x, y, z)
@@ -335,7 +335,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
         result.spec, result.home = spec, None
         return result
 
-    return run
+    return compute_small_ternary
 
 
 def _rounds_integers_twice(plan: ElementwisePlan) -> bool:
@@ -392,7 +392,7 @@ def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
         if not converts and elementwise_function(plan.operation.function).is_right_when_allocating:
             nbytes = 0  # no blocks: such a fix passes over memory only once in most cases
-        return make_blockwise_call(fix or function, plan.inputs, converts, nbytes)
+        return make_converting_call(fix or function, plan.inputs, converts, nbytes)
     if not isinstance(_numpy_function(plan), np.ufunc):
         return lambda arrays, out: copy().run(function, *arrays, out)
     if _has_planned_loop(plan, _operand_dtypes(plan)):
@@ -473,7 +473,7 @@ def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
         _rounds_integers_twice(plan),
     )
 
-    def run(out: Tensor, x: Any, y: Any) -> Tensor:
+    def compute_in_place(out: Tensor, x: Any, y: Any) -> Tensor:
         first = x.memory if type(x) is Tensor else x
         second = y.memory if type(y) is Tensor else y
         try:
@@ -484,7 +484,7 @@ def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
             _compile_call(plan, None)(out, x, y)
         return out
 
-    return run
+    return compute_in_place
 
 
 # --- padded or tiled results: one run over all slots, then the padding ---------------------------
@@ -512,21 +512,21 @@ def _compile_flat_run(spec: TensorSpec, call: Call, read: Reader) -> Run:
         make_array_allocator(spec, (whole.required_size,)),
     )
 
-    def run(*operands: Any) -> Tensor:
+    def compute_flat(*operands: Any) -> Tensor:
         storage = allocate()
         block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
         arrays = read(operands)
 
-        def write(chunk: tuple[slice, list[Region]]) -> None:
+        def compute_chunk(chunk: tuple[slice, list[Region]]) -> None:
             cut, regions = chunk
             call([a[cut] if a.ndim else a for a in arrays], storage[cut])
             for region in regions if bits is not None else ():
                 block[region] = bits
 
-        share_pieces(chunks, write)
+        share_pieces(chunks, compute_chunk)
         return Tensor._from_memory(block[elements], spec, (storage, 0))
 
-    return run
+    return compute_flat
 
 
 def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:

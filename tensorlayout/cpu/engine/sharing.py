@@ -108,7 +108,7 @@ def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exa
     if len(boxes) < 2:
         return call
 
-    def run(arrays: Sequence[Array], out: Array, threads: int) -> None:
+    def call_in_threads(arrays: Sequence[Array], out: Array, threads: int) -> None:
         if exact and threads == 1:
             call(arrays, out)
             return
@@ -120,8 +120,8 @@ def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exa
         share_pieces(boxes, call_on_box, threads)
 
     if nbytes >= SURE_BYTES:
-        return lambda arrays, out: run(arrays, out, get_num_threads())
-    return _make_timed_call(run)
+        return lambda arrays, out: call_in_threads(arrays, out, get_num_threads())
+    return _make_timed_call(call_in_threads)
 
 
 def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
@@ -152,8 +152,8 @@ Function = Callable[..., object]  # function(*operands, out)
 BLOCK_BYTES = 1 << 19
 
 
-def make_blockwise_call(
-    function: Function, inputs: Sequence[DType], converts: bool, nbytes: int
+def make_converting_call(
+    function: Function, inputs: Sequence[DType], converts: bool, result_nbytes: int
 ) -> Call:
     """Return ``call(arrays, out)``: `function` on operands converted to `inputs`, quietly.
 
@@ -161,7 +161,7 @@ def make_blockwise_call(
     overlap operands if `function` writes it only after reading them.
     """
     copy: Any = quiet.copy
-    if nbytes > BLOCK_BYTES:
+    if result_nbytes > BLOCK_BYTES:
         return lambda arrays, out: call_quietly(run_in_blocks, function, arrays, inputs, out)
     if not converts:
         return lambda arrays, out: copy().run(function, *arrays, out)

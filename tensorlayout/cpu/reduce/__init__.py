@@ -82,14 +82,14 @@ def _compile_small_reduction(
     if work == dtype:
         has_zero = _has_zero if plan.result.layout.ndim else operator.not_  # faster for one element
 
-        def write(out: Tensor, x: Tensor) -> None:
+        def reduce_into_out(out: Tensor, x: Tensor) -> None:
             result = out.memory
             copy().run(reduce, x.memory, dims, dtype, result, keepdims)
             if orders_zeros and has_zero(result):
                 wide = result if keepdims else np.expand_dims(result, dims)
                 fix_zero_signs(ufunc, wide, x.memory, dims)
 
-        return write
+        return reduce_into_out
     bfloat16 = dtype.kind == "V"
 
     def write_rounded(out: Tensor, x: Tensor) -> None:
@@ -173,7 +173,7 @@ def _mean_function(plan: ReducePlan) -> Work:
     """Return the sum divided by the count; NaN for no elements."""
     total, count = _sum_function(plan.source.dtype, plan.result.dtype), _reduced_count(plan)
 
-    def work(x: Array, axes: Sequence[int]) -> Array:
+    def compute_mean(x: Array, axes: Sequence[int]) -> Array:
         sums = total(x, axes)
         if sums.dtype.kind == "c":  # separately: a NaN in one part must not reach the other
             sums.real /= count
@@ -181,7 +181,7 @@ def _mean_function(plan: ReducePlan) -> Work:
             return sums
         return sums / count
 
-    return work
+    return compute_mean
 
 
 # --- variance ----------------------------------------------------------------------------------
@@ -217,11 +217,11 @@ def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
         assert result is not None, "float64 is never too narrow"
         return result
 
-    def work(x: Array, axes: Sequence[int]) -> Array:
+    def compute_variance(x: Array, axes: Sequence[int]) -> Array:
         variance = squares(x, axes) / (divisor if divisor > 0 else np.nan)
         return np.asarray(np.sqrt(variance) if takes_root else variance)
 
-    return work
+    return compute_variance
 
 
 def _sum_squared_distances(
@@ -340,7 +340,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
     probabilities, method, skip = plan.static
     dims = tuple(d - 1 for d in plan.dims)
 
-    def put(out: Array, x: Array) -> None:
+    def write_quantiles(out: Array, x: Array) -> None:
         lines = _lines_as_rows(x[0], dims)
         length = lines.shape[-1]
         if length == 0 or out.size == 0:
@@ -365,7 +365,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
 
     if not probabilities:
         return lambda out, x: None
-    return lambda out, x: call_quietly(put, out.memory, x.memory)
+    return lambda out, x: call_quietly(write_quantiles, out.memory, x.memory)
 
 
 def _lines_as_rows(x: Array, dims: tuple[int, ...]) -> Array:
@@ -446,11 +446,11 @@ def _compile_extreme_positions(plan: ReducePlan, function: Any, ufunc: Any) -> W
             return np.zeros(x.shape, np.int64)
         return _extreme_positions(x, axis, function, ufunc)
 
-    def write(out: Tensor, x: Tensor) -> None:
+    def write_extreme_positions(out: Tensor, x: Tensor) -> None:
         positions, destination = call_quietly(find, x.memory), out.memory.transpose(order)
         destination[...] = positions.reshape(destination.shape)
 
-    return write
+    return write_extreme_positions
 
 
 def _extreme_positions(x: Array, axis: int, function: Any, ufunc: Any) -> Array:

@@ -373,7 +373,7 @@ def _shared_tile_launch(loop: TiledLoop, box: SharedTile, padding_write: Padding
     write, read = (box.side_struct(side, pitches) for side in (WRITE, READ))
     members = {"write": write, "read": read, "pitch": pitches, "boxes": box.fill_boxes_struct}
     shape = {"ELEMENT": loop.width, "ROOM": box.shared_bytes}
-    shape |= {"READ": box.accesses[READ].unit, "WRITE": box.accesses[WRITE].unit}
+    shape |= {"READ": box.access_by_memory[READ].unit, "WRITE": box.access_by_memory[WRITE].unit}
     if loop.bounds:
         chosen = kernel_with_shape(BOUNDED_FILE, "copy_bounded_boxes", **shape)
         members |= {"bits": pattern_bits(padding_write[1]), "bounds": bounds_struct(loop.bounds)}

@@ -199,7 +199,7 @@ def plan_unpack(
 
 def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
     """Plan one launch into a whole block of slots; None for other layouts and short runs."""
-    bits, split = source.slot_bits, _split_block_numbers(loop, count)
+    bits, split = source.slot_bits, _digit_steps_within_block(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]
     aligned = all(a % n == 0 for a, n in zip(loop.alignments, words, strict=True))
@@ -237,7 +237,7 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
 _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 
 
-def _split_block_numbers(
+def _digit_steps_within_block(
     loop: TiledLoop, count: int
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
     """Return how numbers in a block without padding are split behind the fastest digit.

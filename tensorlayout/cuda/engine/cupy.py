@@ -432,7 +432,7 @@ class CupyDriver(Driver):
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
-        low, nbytes = description.byte_extent
+        low, nbytes = description.lowest_address_and_nbytes
         if not nbytes:
             return self._cupy.empty(description.shape, description.dtype)
         memory = self.cuda.UnownedMemory(low, nbytes, owner, description.device)

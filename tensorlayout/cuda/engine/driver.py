@@ -82,7 +82,7 @@ class StridedMemory(NamedTuple):
     device: int
 
     @property
-    def byte_extent(self) -> tuple[int, int]:
+    def lowest_address_and_nbytes(self) -> tuple[int, int]:
         """The address of the lowest byte, and the bytes from there to the end."""
         if 0 in self.shape:
             return self.address, 0

@@ -131,7 +131,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
     )
 
-    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
+    def launch_all(addresses: Sequence[int], scalars: bytes = b"") -> None:
         scratch = gpu.allocate(room, device) if room else None
         first = 0 if scratch is None else scratch.pointer
         # The record belongs to the stream that is current now, not when the launch was bound.
@@ -143,7 +143,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         if report is not None:
             faults.note_launches(*report)
 
-    return run
+    return launch_all
 
 
 def _bind_launch(launch: Launch) -> Bound:
@@ -156,7 +156,7 @@ def _bind_launch(launch: Launch) -> Bound:
     at = 8 * len(firsts) if launch.scalars_at is None else launch.scalars_at
     takes = slice(*launch.takes)
 
-    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
+    def launch_kernel(addresses: Sequence[int], scalars: bytes = b"") -> None:
         parameters = bytearray(template)  # of this call alone: other threads may launch, too
         call_addresses = addresses
         if memories:
@@ -169,7 +169,7 @@ def _bind_launch(launch: Launch) -> Bound:
             parameters[at : at + len(own_scalars)] = own_scalars
         ready(grid, parameters)
 
-    return run
+    return launch_kernel
 
 
 def make_writer(
@@ -190,7 +190,7 @@ def make_writer(
     """
     at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
-    def write(*operands: Any) -> None:
+    def launch_on_operands(*operands: Any) -> None:
         addresses = [*map(_address, operands[:tensors])]
         scalars = content(*operands[tensors:]) if content is not None else b""
         seen = addresses
@@ -204,7 +204,7 @@ def make_writer(
         with gpu.using_device(device):
             at[alignments](addresses, scalars)
 
-    return write
+    return launch_on_operands
 
 
 def make_writer_with_numbers(
@@ -222,14 +222,14 @@ def make_writer_with_numbers(
 
     at = CacheByAlignment(make)
 
-    def write(*operands: Any) -> None:
+    def launch_with_numbers(*operands: Any) -> None:
         # Numbers have no addresses, and are as well aligned as can be.
         addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using_device(device):
             run, content = at[tuple(map(alignment_of, map(low_bits, addresses)))]
             run(addresses, content(operands))
 
-    return write
+    return launch_with_numbers
 
 
 def blocks_for(count: int) -> int:

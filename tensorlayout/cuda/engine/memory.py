@@ -210,23 +210,29 @@ def overlap_test(plan: Any) -> OverlapTest | None:
     return lambda x, y: meet(x.spec, x.memory.address, y.spec, y.memory.address)
 
 
-def _byte_ranges_overlap(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
+def _byte_ranges_overlap(
+    first_spec: TensorSpec, first_address: int, second_spec: TensorSpec, second_address: int
+) -> bool:
     """Return whether the bytes of two specs at these addresses meet, gaps included."""
-    lower, up = (one, second - first) if first < second else (other, first - second)
+    lower, up = (
+        (first_spec, second_address - first_address)
+        if first_address < second_address
+        else (second_spec, first_address - second_address)
+    )
     return bool(up < lower.layout.required_size * lower.dtype.itemsize)
 
 
 def overlaps_at_other_elements(
-    destination: TensorSpec, to: int, operand: TensorSpec, from_: int
+    destination: TensorSpec, destination_address: int, operand: TensorSpec, operand_address: int
 ) -> bool:
     """Return whether bytes meet, other than those of each element in its own place."""
-    same = to == from_ and destination is operand
-    if same or not _byte_ranges_overlap(destination, to, operand, from_):
+    same = destination_address == operand_address and destination is operand
+    if same or not _byte_ranges_overlap(destination, destination_address, operand, operand_address):
         return False
     if destination.layout.size == 0 or operand.layout.size == 0:
         return False
     if (
-        to == from_
+        destination_address == operand_address
         and destination.dtype.itemsize == operand.dtype.itemsize
         and operand.layout.shape == destination.layout.shape
         and operand.layout.same_placement(destination.layout)
@@ -236,7 +242,7 @@ def overlaps_at_other_elements(
     run, steps = _run_bytes_and_strides(destination)
     other_run, other_steps = _run_bytes_and_strides(operand)
     grain = gcd(*steps, *other_steps)
-    shift = (from_ - to) % grain if grain else 0
+    shift = (operand_address - destination_address) % grain if grain else 0
     return not (grain and run <= shift <= grain - other_run)
 
 

@@ -401,7 +401,7 @@ class SimulatorDriver(Driver):
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
         """Raise KernelError, too, for memory that is not all there, or not written."""
-        low, nbytes = description.byte_extent
+        low, nbytes = description.lowest_address_and_nbytes
         if not nbytes:
             return np.empty(description.shape, description.dtype)
         if not self.ranges[description.device].contains(low, nbytes):

@@ -93,7 +93,7 @@ class Picture:
         self.add_grid()
         for line in lines:
             self.add_text(line)
-        self.add_strip()
+        self.draw_memory_strip()
         notes = list(self.legend_texts())
         for note in notes:
             self.add_text(note)
@@ -195,7 +195,7 @@ class Picture:
 
     # --- memory ---------------------------------------------------------------------------------
 
-    def add_strip(self) -> None:
+    def draw_memory_strip(self) -> None:
         """Add the slots in lines, each above the index of its element."""
         shown = self.content.strip
         if not shown:

@@ -42,7 +42,9 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
     pack = max(1, NARROWEST // loop.width)
     squares = _word_problem(loop, pack)
     best = choose_tile(squares) if squares is not None else None
-    if best is not None and best.accesses[READ].unit != NARROWEST:  # rows of squares are words
+    if (
+        best is not None and best.access_by_memory[READ].unit != NARROWEST
+    ):  # rows of squares are words
         best = None
     if best is None or best.thread_bytes_per_byte() > 2 + _GOOD:
         plain = choose_tile(TileProblem.for_loop(loop, (READ,), (), pack))
@@ -136,7 +138,7 @@ class _TileRuns:
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
         }
         runs, box = dict(lines), self._make_box(lines, lines)
-        sides = {m: box.accesses[m] for m in self.orders if box.is_contiguous(m)}
+        sides = {m: box.access_by_memory[m] for m in self.orders if box.is_contiguous(m)}
         uneven = {m: SECTOR - side.grain for m, side in sides.items() if side.grain < SECTOR}
         warps = {m: max(1, _WARP * sides[m].unit // widths[m]) for m in uneven}
         for m, slack in uneven.items():

@@ -108,12 +108,12 @@ class SharedTile:
 
     def _threads_of_shortest_row(self, memory: int) -> int:
         """Threads of a row, in a box that ends early."""
-        side, width = self.accesses[memory], self.problem.widths[memory]
+        side, width = self.access_by_memory[memory], self.problem.widths[memory]
         return side.threads_per_row(min(side.lengths) * width // side.unit)
 
     def pattern_period(self, memory: int) -> int:
         """After how many elements of a run, in whole accesses, places in the tile repeat."""
-        side = self.accesses[memory]
+        side = self.access_by_memory[memory]
         inner = self.inner_run_elements(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
 
@@ -134,7 +134,7 @@ class SharedTile:
         return [self.problem.axes[k] for k in self.axes]
 
     @cached_property
-    def accesses(self) -> dict[int, TileAccess]:
+    def access_by_memory(self) -> dict[int, TileAccess]:
         """Access patterns of the destination and the staged memories."""
         return {memory: self._access_of_memory(memory) for memory in (WRITE, *self.problem.staged)}
 
@@ -264,7 +264,7 @@ class SharedTile:
         tables, followers, end = {}, {}, 0
         elements = {
             m: self.elements // prod([self.extents[k] for k in side.order[: side.run]])
-            for m, side in self.accesses.items()
+            for m, side in self.access_by_memory.items()
         }
         for memory, rows in elements.items():
             period = self.pattern_period(memory)
@@ -287,7 +287,7 @@ class SharedTile:
 
     def side_cost(self, memory: int) -> float:
         """Return bytes that threads could move, and sectors begun by rows, per byte of the box."""
-        side, width = self.accesses[memory], self.problem.widths[memory]
+        side, width = self.access_by_memory[memory], self.problem.widths[memory]
         step = abs(self._tiled_axes[side.order[0]].strides[memory])
         if step != 1:
             return min(SECTOR, step * width) / width
@@ -323,7 +323,7 @@ class SharedTile:
             *self._indices_by_wavefront(memory, memory),
             *self._indices_by_wavefront(WRITE, memory),
         ]
-        sides = self.accesses[memory], self.accesses[WRITE]
+        sides = self.access_by_memory[memory], self.access_by_memory[WRITE]
         for side, other in (sides, sides[::-1]):
             for behind in dict.fromkeys((side.run, 1)):
                 run = side.order[:behind]
@@ -363,7 +363,7 @@ class SharedTile:
         """Yield the box indices that lanes access at once, in the first two warps of a side."""
         # A wavefront serves as many lanes as have elements in one row of banks.
         access, lanes = (
-            self.accesses[side],
+            self.access_by_memory[side],
             min(32, _SHARED_BANKS // self.problem.tile_width(memory)),
         )
         per = access.unit // self.problem.widths[side]
@@ -434,7 +434,7 @@ class SharedTile:
 
     def side_struct(self, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
         """Return the walk over one memory, and its tile of these pitches, or the source's."""
-        side, width = self.accesses[memory], self.problem.widths[memory]
+        side, width = self.access_by_memory[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
         period, last = self.pattern_period(memory), order[run - 1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.elementwise.writing import is_one_ufunc
+from tensorlayout.cpu.elementwise.writing import is_one_ufunc_call
 from tensorlayout.cpu.engine.borrowed import wrap_external as wrap_external
 from tensorlayout.cpu.engine.borrowed import wrap_external_slots as wrap_external_slots
 from tensorlayout.cpu.engine.memory import current_stream as current_stream
@@ -113,7 +113,7 @@ def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
 
 def overlap_test(plan: Any) -> OverlapTest | None:
     """Return a test of whether writing the result may overwrite an operand before it is read."""
-    if plan.kind == "elementwise" and is_one_ufunc(plan):
+    if plan.kind == "elementwise" and is_one_ufunc_call(plan):
         return None  # ufuncs buffer operands that overlap the result
     if plan.partial:
         return lambda x, y: np.may_share_memory(x.memory, y.memory)

@@ -27,7 +27,7 @@ from tensorlayout.cpu.engine.memory import (
     take_buffer,
     unbuffered,
 )
-from tensorlayout.cpu.engine.sharing import axis_slices_of_several
+from tensorlayout.cpu.engine.sharing import axis_slices_without_singles
 from tensorlayout.cpu.engine.threads import available_threads, run_in_threads
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, merge_axes
@@ -110,14 +110,14 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
             for i in integers:
                 if not -WHOLE <= values[i] <= WHOLE:
                     return one_by_one(*operands)
-            memory = copy().run(compute, values)
+            memory = copy().run(call_each_ufunc, values)
         except OverflowError:  # step by step, so that the error names the step
             return one_by_one(*operands)
         result = new(Tensor)
         result.memory, result.spec, result.home = memory, spec, None
         return result
 
-    def compute(values: list[Any]) -> Any:
+    def call_each_ufunc(values: list[Any]) -> Any:
         for function, take, place in step_rows:
             values[place] = function(*take(values))
         return values[places[-1]]
@@ -205,7 +205,7 @@ def _is_position_independent(step: Plan, result: Layout) -> bool:
 
 def _has_exact_result(step: Any) -> bool:
     """Return whether all NumPy loops give the same, exact result for a step."""
-    return isinstance(step, CopyPlan) or has_one_result(step.operation.function, step.inputs)
+    return isinstance(step, CopyPlan) or has_one_result(step.operation.function_name, step.inputs)
 
 
 def _is_contiguous_in_order(layout: Layout, result: Layout) -> bool:
@@ -343,7 +343,7 @@ class _BlockLoop:
         room = max(1, BLOCK // width, layout.size // _MOST)
         extents = _box_extents(sizes, [self.strides[i] for i in self.reordered_values], room)
         # The first box is one of the largest.
-        self.boxes = list(product(*map(axis_slices_of_several, sizes, extents)))
+        self.boxes = list(product(*map(axis_slices_without_singles, sizes, extents)))
         extents = _box_shape(self.boxes[0])
         split = [k for k, size in enumerate(sizes) if extents[k] != size]
         long = [
@@ -494,10 +494,10 @@ class _BlockLoop:
 def _make_copy_call(copy: Callable[[Array, Array], object]) -> BlockCall:
     """Return a copy as the call of a step on blocks."""
 
-    def call(source: Array, out: Array) -> None:
+    def copy_into_out(source: Array, out: Array) -> None:
         copy(out, source)
 
-    return BlockCall(call, call, None, False)
+    return BlockCall(copy_into_out, copy_into_out, None, False)
 
 
 def _make_conversion_call(plan: Any) -> BlockCall:

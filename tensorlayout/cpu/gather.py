@@ -287,13 +287,13 @@ class IndexRuns:
             )
         (index,), (weight,) = map(self.as_runs, positions), self._weights
 
-        def slots(cut: Cut) -> Array:
+        def slots_of_cut(cut: Cut) -> Array:
             # There are as many positions as elements, so they are weighted one block at a time.
             element_slots: Array = index[cut] * weight
             element_slots += _broadcast_part(outer, cut) + _broadcast_part(inner, cut)
             return element_slots
 
-        return slots
+        return slots_of_cut
 
     def cache_sized_cuts(self, shape: tuple[int, ...], row_length: int = 1) -> Iterator[list[Cut]]:
         """Yield groups of cuts that fit the cache; different groups are disjoint in memory."""
@@ -309,19 +309,21 @@ class IndexRuns:
     def make_line_mover(self, name: str, make_mover_for: Callable[[Array], MoveLines]) -> Move:
         """Return a move by unchecked positions of every line, a few lines at a time."""
 
-        def move_all(memory: Array, positions: Positions, other: Array) -> None:
+        def move_all_lines(memory: Array, positions: Positions, other: Array) -> None:
             index, others = (self.as_runs(operand)[..., 0] for operand in (positions[0], other))
             move = make_mover_for(memory)
 
-            def move_some(lines: Lines) -> None:
+            def move_line_group(lines: Lines) -> None:
                 move(lines, index[lines[0]], others[lines[0]])
 
             try:
-                share_parts(self._line_groups(index.shape[1]), move_some, other.size)
+                move_parts_in_threads(
+                    self._line_groups(index.shape[1]), move_line_group, other.size
+                )
             except IndexError:
                 raise position_error(name, index, self.element_count(self.indexed)) from None
 
-        return move_all
+        return move_all_lines
 
     def _line_groups(self, length: int) -> Iterator[Lines]:
         """Yield all lines, as many at a time as have positions that fit the cache."""
@@ -363,7 +365,9 @@ def _broadcast_part(array: Array, cut: Cut) -> Array:
     return array[tuple([c if n > 1 else slice(None) for c, n in pairs])]
 
 
-def share_parts(parts: Iterable[Any], move: Callable[[Any], object], elements: int) -> None:
+def move_parts_in_threads(
+    parts: Iterable[Any], move: Callable[[Any], object], elements: int
+) -> None:
     """Move each part, in several threads if there are many elements."""
     share_pieces(parts, move, None if elements >= MANY else 1)
 
@@ -403,13 +407,13 @@ def _make_packed_reader(runs: IndexRuns) -> Move:
         index = runs.merged_positions(positions)
         source, target = memory.transpose(runs.order).reshape(shape), runs.as_runs(out)
 
-        def move(cut: Key) -> None:
+        def take_block(cut: Key) -> None:
             lines, part = cut
             np.take(source[lines], index[part], axis=1, out=target[cut], mode="wrap")
 
         # Parts are contiguous in what is written.
         room = max(1, 8 * BLOCK // max(target.shape[2], 1))
-        share_parts(block_boxes(target.shape[:2], room), move, out.size)
+        move_parts_in_threads(block_boxes(target.shape[:2], room), take_block, out.size)
 
     return read
 
@@ -433,7 +437,7 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
             lines = lines.reshape(*block_target.shape[:-2], length, inner)
             np.take(lines, index, axis=len(outer), out=block_target, mode="wrap")
 
-        share_parts(keys, gather_block, out.size)
+        move_parts_in_threads(keys, gather_block, out.size)
 
     return read
 
@@ -491,7 +495,9 @@ def _make_row_reader(runs: IndexRuns) -> Move:
             )
             target[cut] = selected_rows.view(memory.dtype).reshape(-1, inner)
 
-        share_parts(axis_slices(index.size, max(1, 4 * BLOCK // inner)), gather_rows, out.size)
+        move_parts_in_threads(
+            axis_slices(index.size, max(1, 4 * BLOCK // inner)), gather_rows, out.size
+        )
 
     return read
 
@@ -509,7 +515,7 @@ def _make_slot_reader(runs: IndexRuns) -> Move:
         def gather_slots(cut: Cut) -> None:
             target_rows[cut] = rows[slots(cut)] if row > 1 else rows.take(slots(cut), mode="wrap")
 
-        share_parts(
+        move_parts_in_threads(
             itertools.chain.from_iterable(runs.cache_sized_cuts(target_rows.shape, row)),
             gather_slots,
             out.size,

@@ -18,10 +18,10 @@ from tensorlayout.cpu.gather import (
     Move,
     MoveLines,
     Positions,
+    move_parts_in_threads,
     normalize_positions,
     positions_as_signed,
     row_dtype,
-    share_parts,
     view_as_rows,
 )
 from tensorlayout.plan import (
@@ -80,7 +80,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
     # Sums of floats depend on the order of additions, so all devices add in the same runs.
     order_matters = plan.function == "add" and spec.dtype.kind not in "iu"
 
-    def reduce(out: Tensor, value: Tensor, *positions: Tensor) -> None:
+    def combine_at_positions(out: Tensor, value: Tensor, *positions: Tensor) -> None:
         places = normalize_positions(name, [p.memory for p in positions], sizes)
         if 0 in shape:
             return
@@ -95,7 +95,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
         else:
             _combine_values_in_runs(ufunc, flat, slots, values)
 
-    return compile_copy_then_write(plan, reduce)
+    return compile_copy_then_write(plan, combine_at_positions)
 
 
 def value_as_array(name: str, x: Tensor, value: Any) -> Array:
@@ -195,7 +195,7 @@ def _make_slot_writer(runs: IndexRuns) -> Move:
 
         # Threads share lines, which are disjoint in memory.
         shape = (*values.shape[:2], values.shape[2] // row)
-        share_parts(runs.cache_sized_cuts(shape, row), scatter_rows_of_group, value.size)
+        move_parts_in_threads(runs.cache_sized_cuts(shape, row), scatter_rows_of_group, value.size)
 
     return write_slots
 

@@ -89,7 +89,7 @@ def plan_elementwise(
     """
     pairs = zip(plan.operands, plan.inputs, strict=True)
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
-    function, compute = plan.operation.function, compute_type(plan)
+    function, compute = plan.operation.function_name, compute_type(plan)
     dtypes = [_operand_dtype(item) for item in (plan.result, *operands)]
     if function == "where" and is_narrow_dtype(plan.result.dtype):  # bits are moved
         compute, dtypes = (
@@ -118,7 +118,7 @@ def compute_type(plan: ElementwisePlan) -> str:
     if plan.operation.result == "bool" and len(set(plan.inputs)) > 1:
         return "AnyInteger"
     # The factors of `scale_bias` may be wider than what it scales.
-    return c_type(plan.inputs[0 if plan.operation.function == "scale_bias" else -1])
+    return c_type(plan.inputs[0 if plan.operation.function_name == "scale_bias" else -1])
 
 
 Operand = TensorSpec | DType  # a tensor, or a scalar
@@ -416,7 +416,9 @@ def choose_staging_tile(
     for m in tensors:
         is_unstaged = m not in box.access_by_memory
         cost = (
-            sectors[m] + narrow_access_cost(widths[m] * unit) if is_unstaged else box.side_cost(m)
+            sectors[m] + narrow_access_cost(widths[m] * unit)
+            if is_unstaged
+            else box.cost_of_memory(m)
         )
         after += widths[m] * cost
     return box if after < before else None
@@ -445,7 +447,7 @@ def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedT
     )
     box.fill_boxes_struct(params.boxes)
     params.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
-    begins, period = box.memory_offsets.tiles, box.pattern_period(WRITE)
+    begins, period = box.memory_offsets.tiles, box.run_pattern_period(WRITE)
     last = side.order[side.run - 1]
     periods = max(1, period // box.inner_run_elements(side.order, side.run))
     for n in range(kernel_operands.operand_count):

@@ -129,7 +129,9 @@ class FusedChain:
                 c_type(step.result.dtype),
             )
             if isinstance(step, ElementwisePlan):
-                text = f"call<functions::{step.operation.function}, {compute_type(step)}>({text})"
+                text = (
+                    f"call<functions::{step.operation.function_name}, {compute_type(step)}>({text})"
+                )
             elif step.source.dtype != step.result.dtype:  # a copy in the same dtype keeps the bits
                 text = f"convert<{c_type(step.result.dtype, step.saturate)}>({text})"
             define_variable(len(self.plan.operands) + k, kind, text)

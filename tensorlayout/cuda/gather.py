@@ -20,7 +20,7 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     constant_value,
     divisor_struct,
     fill_parameter_struct,
@@ -287,7 +287,9 @@ def make_index_launch(
     pointers.append((FAULTS if positions else NOTHING, 0))
     numbers, firsts = zip(*pointers, strict=True)
     if grid is None:
-        grid = blocks_for(loop.count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD))
+        grid = blocks_for_elements(
+            loop.count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD)
+        )
     scalar_offset, takes = (type(params).bits.offset, None) if fills else (None, 0)
     return Launch(chosen, grid, bytes(params), firsts, numbers, scalar_offset, (0, takes))
 

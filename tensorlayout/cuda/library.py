@@ -210,8 +210,8 @@ def make_dtype_converter(
     whole = TensorSpec(dtype, result.layout.broadcast_to(layout.shape), spec.device)
     copy = compile_traced_tensor_copy(operation_name, source, result)
 
-    def convert(x: Tensor) -> Tensor:
+    def convert_tensor(x: Tensor) -> Tensor:
         copied = copy(x)
         return Tensor._from_memory(copied.memory, whole, copied.home)
 
-    return convert
+    return convert_tensor

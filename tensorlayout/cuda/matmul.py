@@ -335,7 +335,7 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
     leading = gemm.second.leading_dimension, gemm.first.leading_dimension
     count, (far_x, far_y, far_out) = gemm.batch_axis.size, gemm.batch_axis.strides
 
-    def call(x: int, y: int, out: int) -> None:
+    def call_cublas(x: int, y: int, out: int) -> None:
         driver.array_module("gemm")
         handle = handle_of()
         common_arguments = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
@@ -353,8 +353,8 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
             if short:
                 cublas.setMathMode(handle, mode)
 
-    call.scalars = one, zero  # type: ignore[attr-defined]  # which live as long as their addresses
-    return call
+    call_cublas.scalars = one, zero  # type: ignore[attr-defined]  # which live as long as their addresses
+    return call_cublas
 
 
 def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
@@ -381,7 +381,7 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         )
         return values.swapaxes(-1, -2) if matrix.transposed else values
 
-    def call(x: int, y: int, out: int) -> None:
+    def multiply_with_numpy(x: int, y: int, out: int) -> None:
         numpy = driver.array_module("gemm")
         a = as_operand(gemm.second, y, gemm.n, gemm.k, far_y)
         b = as_operand(gemm.first, x, gemm.k, gemm.m, far_x)
@@ -389,7 +389,7 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         with numpy.errstate(all="ignore"):
             c[...] = numpy.matmul(a, b.conj() if gemm.conjugate else b)
 
-    return call
+    return multiply_with_numpy
 
 
 # ---- Integers

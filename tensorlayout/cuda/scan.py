@@ -83,7 +83,10 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     source, result = plan.source, plan.result
     if result.layout.size == 0:
         return None
-    lines, functor = _scan_lines(plan), {"prod": "multiply", "sum": "add"}[plan.operation.function]
+    lines, functor = (
+        _scan_lines(plan),
+        {"prod": "multiply", "sum": "add"}[plan.operation.function_name],
+    )
     scaled = functor == "multiply" and dtypes.is_in_category(result.dtype, "floating-point")
     kinds = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
     types = (*kinds, ("SCALED", "1")) if scaled else kinds

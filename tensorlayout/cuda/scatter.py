@@ -24,7 +24,7 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     c_type,
     divisor_struct,
     kernel_with_shape,
@@ -299,7 +299,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     file = "scatter/copy_scatter.cu"
     chosen = kernel_with_shape(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
-    grid = blocks_for(elements * PER_THREAD)
+    grid = blocks_for_elements(elements * PER_THREAD)
     return make_index_launch(
         chosen, loop, memories, scatter.name, grid=grid, pace=across, count=count
     )
@@ -393,7 +393,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         )
         combined = combination.combine_launch(0, 0, combination.loop.index_c_type)
         return linear_positions.append_launches(
-            combination.clear_launch(size, 8), tally, combined, scratch=(8 * size,)
+            combination.clear_segments_launch(size, 8), tally, combined, scratch=(8 * size,)
         )
     levels = (count.bit_length() - 1) // _RUN_BITS
     elements = [combination.run_element_loop(count, k) for k in range(1, levels + 1)]
@@ -428,7 +428,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         folds.append(combination.fold_runs_launch(loop, index, count, level, byte_offset))
         byte_offset += loop.loop.count * loop.loop.width
     every = (
-        *(listing, *sort.launches, combination.clear_launch(size, 2 * octets)),
+        *(listing, *sort.launches, combination.clear_segments_launch(size, 2 * octets)),
         *(finding, *folds, combination.combine_launch(count, levels, index)),
     )
     own = (2 * octets * size, *[octets * count] * 3, byte_offset)
@@ -467,9 +467,9 @@ class _CombineLaunches:
         # The dimensions of the values that are those of one position, slowest first.
         self.whole_dims = [at for at in reversed(index_map.order) if at in kept_dims]
         self.packed_layout = Layout.row_major(tuple(plan.shape[at] for at in self.whole_dims))
-        self.loop = self._place_loop()
+        self.loop = self._loop_over_places()
 
-    def _place_loop(self) -> IndexLoop:
+    def _loop_over_places(self) -> IndexLoop:
         """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
@@ -504,7 +504,7 @@ class _CombineLaunches:
             axes.append(Axis(shape[at], (stride, self.values.strides[at], 0)))
         return loop_over_axes(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
 
-    def clear_launch(self, count: int, segment_bytes: int) -> Launch:
+    def clear_segments_launch(self, count: int, segment_bytes: int) -> Launch:
         """Return zeros in so many segments."""
         fill = bind_fill_value(
             plan_fill(Layout.row_major((count,)), segment_bytes), bytes(segment_bytes)

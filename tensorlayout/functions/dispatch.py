@@ -1,7 +1,7 @@
 """Dispatch: find the compiled plan of a call and run it.
 
-The closures that `unary` and `binary` make are the shortest path of the package: two type checks,
-one look-up of the plan, one call.
+The elementwise functions of `universal` are the shortest path of the package: two type checks, one
+look-up of the plan, one call.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
         raise named_error(operation, error) from None
 
 
-def call_view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
-    """Return a view of `x`, from `at` on; `call` would take twice the time."""
+def call_view(operation: plan.Operation, x: Tensor, key: Any, start: int | None = None) -> Tensor:
+    """Return a view of `x`, from row or slot `start`; `call` would take twice the time."""
     try:
         if watched:
-            return _call_observer(operation, (x.spec, key), (x,) if at is None else (x, at))
+            return _call_observer(operation, (x.spec, key), (x,) if start is None else (x, start))
         run = compile_call(operation, x.spec, key)
-        return run(x) if at is None else run(x, at)
+        return run(x) if start is None else run(x, start)
     except REFUSALS as error:
         raise named_error(operation, error) from None
 

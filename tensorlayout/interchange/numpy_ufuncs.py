@@ -278,7 +278,7 @@ def _resolve_function(
         if dtype is None:
             return function, None
         raise
-    if dtype is None and operation.accepts_integers and set(loop) == {dtypes.float64}:
+    if dtype is None and operation.converts_integers_to_float and set(loop) == {dtypes.float64}:
         return function, None
     promoted = functools.reduce(dtypes.promote_dtypes, loop)
     if promoted == dtypes.bool and not dtypes.is_in_category(promoted, operation.dtypes):
@@ -286,7 +286,7 @@ def _resolve_function(
             return function, (dtypes.uint8,) * len(loop)
         return _OF_BOOL.get(ufunc, function), tuple(loop)
     if not dtypes.is_in_category(promoted, operation.dtypes):
-        if operation.accepts_integers:
+        if operation.converts_integers_to_float:
             dtypes_text = ", ".join(map(str, kinds))
             advice = "convert the operands to a floating-point dtype with astype() first"
             raise TypeError(f"gives integers for {dtypes_text}; {advice}")

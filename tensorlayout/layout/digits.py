@@ -47,10 +47,10 @@ class TiledLoop(Loop):
         packs = [b.pack_divisor(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
         return gcd(Loop.max_pack_size(self, widest), *packs)
 
-    def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> TiledLoop:
+    def loop_over_packs(self, pack_size: int, memories_in_packs: Iterable[int]) -> TiledLoop:
         """Return the loop over packs of `pack_size` elements; indices move by as many."""
         weights = tuple([(*moves[:-1], moves[-1] * pack_size) for moves in self.weights])
-        return replace(Loop.loop_over_packs(self, pack_size, counted), weights=weights)
+        return replace(Loop.loop_over_packs(self, pack_size, memories_in_packs), weights=weights)
 
     @property
     def index_upper_bound(self) -> int:

@@ -57,14 +57,14 @@ class ReducePlan(Plan):
 class Reduce:
     """One line of the table of reductions.
 
-    `result`: a rule of `result_dtype`, which the `dtype` of a call overrides. `function`: a key of
-    the backends' tables. `identity`: whether an empty set of elements has a value. `single`: only
-    one dimension, or all of them.
+    `result`: a rule of `result_dtype`, which the `dtype` of a call overrides.
+    `function_name`: a key of the backends' tables. `identity`: whether an empty set of elements has
+    a value. `single`: only one dimension, or all of them.
     """
 
     name: str
     dtypes: str
-    function: str
+    function_name: str
     result: str | DType = "same"
     identity: bool = True
     single: bool = False

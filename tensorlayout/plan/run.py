@@ -83,23 +83,23 @@ def compile_plan(plan: Plan) -> Run:
     write = device_backend.compile_plan(plan)
     if plan.destinations:
 
-        def run_into(out: Tensor, *operands: Any) -> Tensor:
+        def write_into_out(out: Tensor, *operands: Any) -> Tensor:
             write(out, *operands)
             return out
 
-        return run_into
+        return write_into_out
     return allocate_then_write(device_backend.tensor_allocator(plan.result), write)
 
 
 def allocate_then_write(allocate: Callable[[], Tensor], write: Write) -> Run:
     """Return a function that allocates a tensor and writes the result into it."""
 
-    def run_new(*operands: Any) -> Tensor:
+    def allocate_and_write(*operands: Any) -> Tensor:
         out = allocate()
         write(out, *operands)
         return out
 
-    return run_new
+    return allocate_and_write
 
 
 def compile_traced_copy(event: Event, plan: Plan) -> Run:
@@ -137,10 +137,10 @@ def _compile_copying_overlaps(step: Step) -> Run:
     copying = Copy(operation.name)  # one object, because the cache finds plans by its identity
     advice = "write what shares no memory with the tensor that is written"
 
-    def run_with_one(x: Tensor, other: Tensor) -> Tensor:
+    def copy_overlapping_operand(x: Tensor, other: Tensor) -> Tensor:
         return run_on_copied_operands(x, other) if overlaps(x, other) else run(x, other)
 
-    def run_with_others(x: Tensor, *others: Any) -> Tensor:
+    def copy_overlapping_operands(x: Tensor, *others: Any) -> Tensor:
         for other in others:
             if type(other) is Tensor and overlaps(x, other):
                 return run_on_copied_operands(x, *others)
@@ -163,7 +163,7 @@ def _compile_copying_overlaps(step: Step) -> Run:
         return compile_call(copying, spec, None, None)(x)
 
     # Assignments of one tensor are frequent, and the loop over operands would cost as much as they.
-    return run_with_one if len(key) == tensors == 2 else run_with_others
+    return copy_overlapping_operand if len(key) == tensors == 2 else copy_overlapping_operands
 
 
 def cache_info() -> Any:

@@ -27,13 +27,13 @@ class ScanPlan(Plan):
 class Scan:
     """One line of the table of scans; packed in the input's order.
 
-    `function`: ``sum`` or ``prod``. `result`: a rule of `result_dtype`. A call with `longer` has
-    room for the total of no elements, else the last total gives way.
+    `function_name`: ``sum`` or ``prod``. `result`: a rule of `result_dtype`. A call with
+    `longer` has room for the total of no elements; otherwise the last total is left out.
     """
 
     name: str
     dtypes: str
-    function: str
+    function_name: str
     result: str = "same"
 
     def plan(

@@ -86,5 +86,5 @@ def test_each_element_of_a_box_has_a_place_of_its_own(destination, source, width
     (pitches,) = box.tile_strides.values()
     index = np.indices(box.extents).reshape(len(box.extents), -1)
     places = np.array(pitches) @ index
-    assert len(np.unique(places)) == box.elements
+    assert len(np.unique(places)) == box.element_count
     assert places.max() < ROOMS[-1] // box.problem.tile_width(1)

@@ -125,9 +125,9 @@ def _make_slab_copier(
     move = choose_copy(shape, packed.strides, operand.layout.strides, dtype.itemsize).run
     strides = byte_strides(packed, dtype.itemsize)
 
-    def copy(buffer: Array, part: Array) -> Array:
+    def pack_slab(buffer: Array, part: Array) -> Array:
         slab: Array = np.ndarray(shape, dtype, buffer, 0, strides)
         move(slab, part)
         return slab
 
-    return copy
+    return pack_slab

@@ -49,7 +49,7 @@ def axis_slices(size: int, extent: int) -> tuple[slice, ...]:
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
-def axis_slices_of_several(size: int, extent: int) -> tuple[slice, ...]:
+def axis_slices_without_singles(size: int, extent: int) -> tuple[slice, ...]:
     """Return such slices, but none of one element: NumPy rounds single elements differently."""
     if extent < 3 or not size % extent == 1 < size:
         return axis_slices(size, extent)
@@ -62,7 +62,7 @@ def slab_boxes(
     shape: Sequence[int],
     minor_to_major: Sequence[int],
     max_elements: int,
-    split_axis: Any = axis_slices_of_several,
+    split_axis: Any = axis_slices_without_singles,
 ) -> list[Box]:
     """Return boxes of about `max_elements` at most, whole along the fastest dimensions.
 
@@ -81,12 +81,12 @@ def share_pieces(
 ) -> None:
     """Call `process_piece` with each piece, quietly, in `threads` threads; None: all allowed."""
 
-    def move_pieces(own_pieces: Iterator[Piece]) -> None:
+    def process_own_pieces(own_pieces: Iterator[Piece]) -> None:
         for piece in own_pieces:
             process_piece(piece)
 
     most = get_num_threads() if threads is None else threads
-    run_in_threads(lambda mine: call_quietly(move_pieces, mine), pieces, most)
+    run_in_threads(lambda mine: call_quietly(process_own_pieces, mine), pieces, most)
 
 
 def is_large_call(nbytes: int) -> bool:
@@ -128,7 +128,7 @@ def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call
     """Return a call that runs in one thread at first, and in several if that takes long."""
     seconds: list[float] = []
 
-    def call(arrays: Sequence[Array], out: Array) -> None:
+    def call_and_time(arrays: Sequence[Array], out: Array) -> None:
         if len(seconds) == _TIMES:
             run(arrays, out, get_num_threads() if min(seconds) >= LEAST_SECONDS else 1)
             return
@@ -137,7 +137,7 @@ def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call
         if len(seconds) < _TIMES:  # another thread may have appended meanwhile
             seconds.append(perf_counter() - start)
 
-    return call
+    return call_and_time
 
 
 # --- functions with several passes over memory ---------------------------------------------------
@@ -157,8 +157,8 @@ def make_converting_call(
 ) -> Call:
     """Return ``call(arrays, out)``: `function` on operands converted to `inputs`, quietly.
 
-    `converts`: True if some operand has another dtype; `nbytes`: size of the result. ``out`` may
-    overlap operands if `function` writes it only after reading them.
+    `converts`: True if some operand has another dtype. ``out`` may overlap operands if `function`
+    writes it only after reading them.
     """
     copy: Any = quiet.copy
     if result_nbytes > BLOCK_BYTES:
@@ -166,10 +166,10 @@ def make_converting_call(
     if not converts:
         return lambda arrays, out: copy().run(function, *arrays, out)
 
-    def convert(arrays: Sequence[Array], out: Array) -> None:
+    def convert_and_call(arrays: Sequence[Array], out: Array) -> None:
         function(*[a.astype(d, copy=False) for a, d in zip(arrays, inputs, strict=True)], out)
 
-    return lambda arrays, out: copy().run(convert, arrays, out)
+    return lambda arrays, out: copy().run(convert_and_call, arrays, out)
 
 
 def run_in_blocks(

@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     SharedTile,
-    blocks_for,
+    blocks_for_elements,
     bounded_walk_struct,
     bounds_struct,
     choose_tile_of_copy,
@@ -289,7 +289,7 @@ def _cheapest_launch(
     else:
         loop, pack = loop.with_widest_elements(WIDEST), 1
     one_run = not loop.bounds and len(loop.axes) == 1 and loop.is_contiguous
-    repeated = None if loop.bounds else _repeated_loop(loop)
+    repeated = None if loop.bounds else _loop_over_repeated_values(loop)
     if one_run:  # which may begin inside a sector on either side
         width = min(WIDEST, *loop.alignments)
         inside = sum([SECTOR - min(SECTOR, alignment) for alignment in loop.alignments])
@@ -304,7 +304,7 @@ def _cheapest_launch(
         # With tails both ways work out indices, so that the one through shared memory costs less.
         if (
             box is not None
-            and box.thread_bytes_per_byte() + (tile_cost / 2 if loop.bounds else tile_cost) < cost
+            and box.cost_per_byte() + (tile_cost / 2 if loop.bounds else tile_cost) < cost
         ):
             return "bounded boxes" if loop.bounds else "tiles", _shared_tile_launch(
                 loop, box, padding_write
@@ -319,7 +319,7 @@ def _cheapest_launch(
     return "rows" if rows else "strided", _strided_launch(loop, padding_write)
 
 
-def _repeated_loop(loop: TiledLoop) -> TiledLoop | None:
+def _loop_over_repeated_values(loop: TiledLoop) -> TiledLoop | None:
     """Return the loop with 16-byte elements of the destination, each of one element of the source.
 
     None where the source does not stand still along the destination's run.
@@ -344,7 +344,7 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     packs, tail = divmod(nbytes, width)
     chosen = kernel_with_shape(FILE, "copy_flat", WIDTH=width)
     return launch_with_padding(
-        chosen, loop, max(1, blocks_for(packs)), padding_write, packs=packs, tail=tail
+        chosen, loop, max(1, blocks_for_elements(packs)), padding_write, packs=packs, tail=tail
     )
 
 
@@ -352,7 +352,7 @@ def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index_type, "ELEMENT": loop.widths[READ]}
     chosen, count = kernel_with_shape(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
     return launch_with_padding(
-        chosen, loop, blocks_for(count), padding_write, count=count, walk=loop.axes
+        chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
     )
 
 
@@ -364,7 +364,7 @@ def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWri
         "bits": pattern_bits(padding_write[1]),
     }
     return launch_with_padding(
-        chosen, loop, blocks_for(count), padding_write, count=count, **members
+        chosen, loop, blocks_for_elements(count), padding_write, count=count, **members
     )
 
 

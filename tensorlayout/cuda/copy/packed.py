@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine import (
     WRITE,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     bounded_walk_struct,
     divisor_struct,
     fill_parameter_struct,
@@ -187,7 +187,7 @@ def plan_unpack(
     )
     chosen, blocks = (
         kernel_with_shape(FILE, "unpack_elements", INDEX=loop.index_type),
-        blocks_for(loop.count),
+        blocks_for_elements(loop.count),
     )
     walk = _walk_struct_members(loop) | {"count": loop.count, "bits": bits}
     walk |= {"filler": padding[0] if padding else 0}

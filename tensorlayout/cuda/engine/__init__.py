@@ -16,7 +16,7 @@ from tensorlayout.cuda.engine.launch import (
     WIDEST,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     blocks_for_walk,
     make_writer,
     make_writer_with_numbers,

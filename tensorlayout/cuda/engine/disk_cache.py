@@ -211,7 +211,7 @@ def cache_folder() -> Path:
 
 
 def _usable_cache_folder(folder: Path) -> Path | None:
-    """Return `place`, if files of ours can be made there and run, and nobody else can make any."""
+    """Return `folder` if we can create and run files there and nobody else can; else None."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder = folder.resolve(strict=True)  # a link may be led elsewhere later

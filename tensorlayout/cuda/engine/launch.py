@@ -216,11 +216,13 @@ def make_writer_with_numbers(
     `plan(alignments)` gives, with the launches, what makes octets of all the operands.
     """
 
-    def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
+    def bind_for_alignments(
+        alignments: tuple[int, ...],
+    ) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
         launches, content = plan(alignments)
         return bind_launches(launches, device), content
 
-    at = CacheByAlignment(make)
+    at = CacheByAlignment(bind_for_alignments)
 
     def launch_with_numbers(*operands: Any) -> None:
         # Numbers have no addresses, and are as well aligned as can be.
@@ -232,11 +234,11 @@ def make_writer_with_numbers(
     return launch_with_numbers
 
 
-def blocks_for(count: int) -> int:
+def blocks_for_elements(count: int) -> int:
     """Return how many blocks move `count` elements."""
     return -(-count // BLOCK)
 
 
 def blocks_for_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
     """Return how many blocks walk `count` elements; threads take several in kernels of `ranks`."""
-    return blocks_for(count if rank in ranks else count * PER_THREAD)
+    return blocks_for_elements(count if rank in ranks else count * PER_THREAD)

@@ -44,14 +44,14 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
     new, new_place = object.__new__, tuple.__new__  # without a Python call for each
 
-    def make() -> Tensor:
+    def allocate_tensor() -> Tensor:
         buffer = driver().allocate(nbytes, number)
         tensor = new(Tensor)
         tensor.memory = new_place(DeviceMemory, (buffer.pointer, False))
         tensor.spec, tensor.home = spec, (buffer, 0)
         return tensor
 
-    return make
+    return allocate_tensor
 
 
 # In bytes: memory moves in sectors, and no alignment beyond them matters.

@@ -142,7 +142,7 @@ def compile_shared_object(
     texts = disk_cache.read_with_includes(path, header_directory())
     unit = kernel_shapes.simulator_source(file, types, index)
 
-    def make(target: Path) -> None:
+    def compile_to_file(target: Path) -> None:
         written = target.with_suffix(".cpp")
         written.write_text(unit, "utf-8")
         command = find_compiler()[0]
@@ -155,7 +155,7 @@ def compile_shared_object(
             raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{said}")
 
     return disk_cache.cached_file(
-        f"{path.stem}-{_compilation_key(texts, *flags, unit)}", ".so", make, counters
+        f"{path.stem}-{_compilation_key(texts, *flags, unit)}", ".so", compile_to_file, counters
     )
 
 

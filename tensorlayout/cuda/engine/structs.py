@@ -236,9 +236,9 @@ def fits_bounded_walk(loop: TiledLoop) -> bool:
     return few and loop.index_upper_bound < _FEWER_THAN
 
 
-def bounded_walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
-    """Return ``BoundedWalk`` over packs; `counted`: memories whose strides count packs."""
-    rank, packs = len(loop.axes), loop.loop_over_packs(pack, counted)
+def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack: int) -> Any:
+    """Return ``BoundedWalk`` over packs; strides of `memories_in_packs` count packs."""
+    rank, packs = len(loop.axes), loop.loop_over_packs(pack, memories_in_packs)
     walk = struct_type(
         "include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>"
     )()

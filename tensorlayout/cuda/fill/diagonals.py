@@ -74,9 +74,9 @@ def plan_diagonal_band(
         return Launches((launch, *padding_launches))
     loop = _loop_with_distances(layouts, itemsize, alignments)
     pack, row = WIDEST // itemsize, loop.axes[-1]
-    contiguous = all(row.strides[memory] == 1 for memory in loop.elements) and _has_aligned_rows(
-        loop
-    )
+    contiguous = all(
+        row.strides[memory] == 1 for memory in loop.element_memories
+    ) and _has_aligned_rows(loop)
     if not contiguous or (row.size % pack and row.size < _FULL_PACKS * pack):
         pack = 1
     return Launches((_strided_band_launch(loop, pack, padding_write), *padding_launches))
@@ -94,7 +94,7 @@ def _loop_with_distances(
 
 def _has_aligned_rows(loop: Loop) -> bool:
     """Return whether the first elements of all rows are at whole packs."""
-    return all(loop.row_alignment(memory) % WIDEST == 0 for memory in loop.elements)
+    return all(loop.row_alignment(memory) % WIDEST == 0 for memory in loop.element_memories)
 
 
 # ---- Launches

@@ -90,7 +90,7 @@ _EMPTY_RESULTS = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan,
 
 def compile_reduce(plan: ReducePlan) -> Write:
     """Return one launch or two, after a conversion where elements become another kind of number."""
-    function, spec = plan.operation.function, plan.result
+    function, spec = plan.operation.function_name, plan.result
     if plan.source.layout.size == 0:
         value = _EMPTY_RESULTS.get(function, 0)
         fill = compile_plan(AssignPlan(plan.operation.name, type(value), spec))
@@ -114,11 +114,11 @@ def _needs_conversion(plan: ReducePlan) -> bool:
         for kind in ("real floating", "complex floating")
     )
     # Of the other functions the dtype follows from what they are.
-    return plan.operation.function in ("sum", "mean", "prod") and not alike
+    return plan.operation.function_name in ("sum", "mean", "prod") and not alike
 
 
 def _functor_name(plan: ReducePlan) -> str:
-    functor = FUNCTORS[plan.operation.function]
+    functor = FUNCTORS[plan.operation.function_name]
     source, result = plan.source.dtype, plan.result.dtype
     if functor == "sum" and source == dtypes.bool:
         return "nonzero"
@@ -158,7 +158,7 @@ class FusedSource(NamedTuple):
 
 def is_reduced_directly(plan: ReducePlan) -> bool:
     """Return whether `plan_reduce` does all of a plan, and nothing is to be done before."""
-    is_sorted = plan.operation.function == "quantile"
+    is_sorted = plan.operation.function_name == "quantile"
     return plan.source.layout.size > 0 and not is_sorted and not _needs_conversion(plan)
 
 
@@ -226,7 +226,7 @@ def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
 
 
 def _finish_struct(plan: ReducePlan) -> Any:
-    function, dtype = plan.operation.function, plan.result.dtype
+    function, dtype = plan.operation.function_name, plan.result.dtype
     count = prod([plan.source.layout.shape[d] for d in plan.dims])
     divisor = 1.0
     if function == "mean":

@@ -46,7 +46,7 @@ class Box(NamedTuple):
     texts: tuple[Text, ...]
 
     @property
-    def hatching(self) -> list[tuple[Point, Point]]:
+    def hatch_lines(self) -> list[tuple[Point, Point]]:
         """The lines across a box of padding."""
         x, y, w, h = self.x, self.y, self.width, self.height
         steps = range(HATCH, int(w + h), HATCH) if self.cell.kind == PADDING else ()
@@ -55,7 +55,7 @@ class Box(NamedTuple):
         ]
 
     @property
-    def mark(self) -> tuple[Point, Point, Point] | None:
+    def shared_slot_mark(self) -> tuple[Point, Point, Point] | None:
         """The corner that says that elements share the slot."""
         right = self.x + self.width
         corner = (right - MARK, self.y), (right, self.y), (right, self.y + MARK)

@@ -1,19 +1,19 @@
 """The driver of real GPUs: CuPy's memory pool, streams and module loader; kernels from NVRTC.
 
-CuPy's current device, stream and allocator are used: ``with cupy.cuda.Stream():`` chooses a
-stream. A buffer that is given back is used again in the order of the stream that it was allocated
-on. As in CuPy and PyTorch, users order two streams of which one uses what was made on the other
-(``stream.wait_event``).
+The driver uses CuPy's current device, stream and allocator: ``with cupy.cuda.Stream():`` chooses
+the stream. Freed memory is reused in the order of the stream that it was allocated on. If one
+stream uses results of another, the user must order them (``stream.wait_event``), as in CuPy and
+PyTorch.
 
-A CUDA graph can be captured of calls that have run once before, if they launch kernels of ours and
-copy within the device. What waits for the device, copies from the host, or calls CuPy's libraries
-is refused: CuPy's cuBLAS and cuSOLVER take no stream that captures. Memory comes from the pool, or
-from ``cudaMalloc``, which a capture in relaxed mode, CuPy's own, allows. The graph writes to that
-address whenever it is launched. So all that was allocated during a capture lives as long as any
-result of it, and as any tensor that it writes to; those must be kept as long as the graph. A
-capture has ended when an allocation, on any stream, next sees that its stream does not capture.
+Calls that have run once before can be captured in a CUDA graph if they only launch our kernels and
+copy within the device. Calls that wait for the device, copy from the host or use CuPy's libraries
+are refused, because CuPy's cuBLAS and cuSOLVER do not accept a capturing stream. Memory comes from
+the pool or from ``cudaMalloc``, which CuPy's relaxed capture mode allows. The graph writes to the
+same addresses at every launch. Therefore everything allocated during a capture lives as long as
+any result of the capture and any tensor that the graph writes to; users must keep those as long as
+the graph. The end of a capture is noticed at the next allocation on any stream.
 
-A process forked after CUDA was used cannot use it: calls in the child are refused, in one line.
+A process that was forked after CUDA was used cannot use CUDA: calls in the child raise an error.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ SLOT = 64 << 10  # bytes of a buffer for small copies
 
 
 class _PinnedBuffer:
-    """Pinned memory, and the event after which it is free again."""
+    """Pinned memory and the event after which it may be reused."""
 
     def __init__(self, cupy: Any, nbytes: int) -> None:
         self._owner = cupy.cuda.alloc_pinned_memory(nbytes)
@@ -102,10 +102,10 @@ class _PinnedBuffer:
 
 
 class _PinnedBufferQueue:
-    """Buffers of one size, in the order in which they were used.
+    """Queue of buffers of one size, the least recently used one first.
 
-    They are taken and put back by one call of C each. So there is no lock for another thread to
-    wait for, nor for a finalizer in the midst of a copy: each has a buffer of its own.
+    Taking and returning a buffer is one C call each. So no other thread and no finalizer that runs
+    during a copy has to wait for a lock: each gets a buffer of its own.
     """
 
     def __init__(self, cupy: Any, nbytes: int, enough: int) -> None:
@@ -115,7 +115,7 @@ class _PinnedBufferQueue:
         self.put = self._waiting.append
 
     def take_free_buffer(self) -> _PinnedBuffer:
-        """Take a buffer that nothing is on its way from; wait if there are enough of them."""
+        """Take a buffer whose last copy is complete; wait for one if the maximum number exists."""
         try:
             oldest = self._waiting.popleft()
         except IndexError:
@@ -134,9 +134,9 @@ class _PinnedBufferQueue:
 
 
 class PinnedStaging:
-    """Buffers for one device, to which events belong.
+    """Pinned staging buffers of one device; events belong to a device, too.
 
-    They are kept, for what leaves them may be on its way long after a copy has returned.
+    Buffers are kept, because a transfer from them may continue long after the copy call returned.
     """
 
     def __init__(self, cupy: Any) -> None:
@@ -146,7 +146,7 @@ class PinnedStaging:
         self._slots = _PinnedBufferQueue(cupy, SLOT, 16)
 
     def to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
-        """Copy; when it returns, `source` has been read, and the last parts are on their way."""
+        """Copy to the device; on return `source` has been read, but transfers may go on."""
         kind = self._runtime.memcpyHostToDevice
         queue = self._slots if source.size <= SLOT else self._halves
         for first in range(0, source.size, HALF):
@@ -161,7 +161,7 @@ class PinnedStaging:
                 queue.put(buffer)
 
     def to_host(self, destination: Bytes, pointer: int, stream: Any) -> None:
-        """Copy; when it returns, all of `destination` has been written."""
+        """Copy to the host; on return `destination` is complete."""
         kind = self._runtime.memcpyDeviceToHost
         arriving: deque[tuple[Bytes, _PinnedBuffer]] = deque()
 
@@ -193,7 +193,7 @@ class PinnedStaging:
 
 
 class _ParameterBlock(threading.local):
-    """Memory of each thread for the parameters of a launch, which are read during the call."""
+    """Per-thread memory for launch parameters, which the driver reads during the call."""
 
     def __init__(self) -> None:
         memory = (ctypes.c_char * _PARAMETER_BYTES)()
@@ -208,10 +208,10 @@ _loading = fork_safe_lock()
 
 
 class CupyLauncher:
-    """A kernel, loaded on each device when it is first launched there.
+    """A kernel that is loaded on each device at its first launch there.
 
-    A call is ``cuLaunchKernel``, which CuPy exposes. It is written out in one function: each call
-    between would cost as much as packing the arguments.
+    A call is CuPy's binding of ``cuLaunchKernel``, inlined in one function: each further Python
+    call would cost as much as packing the arguments.
     """
 
     def __init__(self, driver: CupyDriver, kernel: Kernel) -> None:
@@ -246,7 +246,7 @@ class CupyLauncher:
         self._counters.launches += 1
 
     def load_on_current_device(self) -> tuple[Any, int]:
-        """Load it on the current device; return the function and its address."""
+        """Load the kernel on the current device; return the function and its address."""
         cuda, kernel = self._cuda, self.kernel
         device = cuda.runtime.getDevice()
         with _loading:
@@ -343,7 +343,7 @@ class CupyDriver(Driver):
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
     def capture_memory(self, device: int) -> object | None:
-        """Also forgets the captures that have ended."""
+        """As in `Driver`; also forget captures that have ended."""
         for number, capture in tuple(self.captures.items()):
             if not self._is_stream_capturing(number):
                 self.captures.pop(number, None)
@@ -360,7 +360,7 @@ class CupyDriver(Driver):
             self.runtime.streamWaitEvent(then.number, event.ptr)
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Use CuPy's current allocator, by default its pool; 0 bytes have address 0."""
+        """Allocate from CuPy's current allocator, by default its pool; 0 bytes have address 0."""
         self.counters.allocations += 1
         memory = None
         try:
@@ -440,7 +440,7 @@ class CupyDriver(Driver):
         return self._cupy.ndarray(description.shape, description.dtype, first, description.steps)
 
     def _allocate_after_freeing_pools(self, nbytes: int, device: int) -> Any:
-        """Allocate after all that nobody uses has gone back from pools to the device."""
+        """Return unused pool memory to the device, then allocate."""
         pool = self._cupy.get_default_memory_pool()
         if nbytes < _TOO_MANY:
             gc.collect()
@@ -454,14 +454,14 @@ class CupyDriver(Driver):
         raise out_of_memory_error(nbytes, free, device)
 
     def _is_stream_capturing(self, number: int) -> bool:
-        """Return whether a stream captures: no longer after an error in the capture."""
+        """Return whether a stream is capturing; a capture that failed has ended."""
         try:
             return bool(self.runtime.streamIsCapturing(number))
         except RuntimeError:
             return False
 
     def _raise_capture_error(self, reason: str) -> None:
-        """Refuse what no graph can hold."""
+        """Raise a `CaptureError` for an operation that a graph cannot contain."""
         number = self.cuda.get_current_stream().ptr
         if number not in _UNCAPTURED and self.runtime.streamIsCapturing(number):
             # What the same call has enqueued is in the graph, and its memory is never given back.
@@ -480,7 +480,7 @@ class CupyDriver(Driver):
 
 
 def open_driver() -> CupyDriver:
-    """Return a driver for the GPUs of this machine. RuntimeError without CuPy, or a GPU."""
+    """Return a driver for the GPUs of this machine; RuntimeError without CuPy or a GPU."""
     cupy = import_cupy_module("cupy")
     runtime = cupy.cuda.runtime
     try:

@@ -1,11 +1,12 @@
-"""Compiled kernels kept on disk, found again by everything that went into them.
+"""On-disk cache of compiled kernels; the key is a hash of everything that determines the result.
 
-An entry is one file, ``<key><suffix>``: what the compiler made, then a checksum, which loaders pass
-over. It appears by an atomic rename, so a reader sees all of it or nothing. One that does not fit
-its checksum is made again. Every change of a header leaves some behind, which are removed later.
+An entry is one file, ``<key><suffix>``: the compiler's output followed by a checksum, which loaders
+ignore. It appears by an atomic rename, so readers see a complete file or none. An entry whose
+checksum does not match is compiled again. A changed header leaves unused entries behind, which are
+removed later.
 
-What is here is loaded and run. So folders and entries are used only where they are ours and nobody
-else can write to them; in place of other folders, one in that for temporary files is used.
+Cached code is executed. Therefore folders and entries are used only if they belong to the user and
+nobody else can write to them; otherwise a private folder for temporary files is used.
 """
 
 from __future__ import annotations
@@ -41,11 +42,10 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
 def read_with_includes(path: Path, folder: Path) -> dict[str, bytes]:
-    """Read a file and all that it includes by ``#include "…"``, in order of first mention.
+    """Read a file and everything that it includes by ``#include "…"``, in order of first mention.
 
-    The keys are the names in the includes. Headers are looked up beside the file that includes
-    them, then in `folder`. One that is in neither is left to the compiler's message. Branches of
-    ``#if`` are not told apart.
+    The keys are the names in the includes. Headers are searched in the folder of the including
+    file, then in `folder`; a missing one is left to the compiler's message. ``#if`` is ignored.
     """
     texts: dict[str, bytes] = {}
 
@@ -63,7 +63,7 @@ def read_with_includes(path: Path, folder: Path) -> dict[str, bytes]:
 
 
 def cache_key(*parts: str | bytes) -> str:
-    """Return 32 hexadecimal digits for all `parts` together, in their order."""
+    """Return 32 hexadecimal digits that identify the sequence of `parts`."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -72,9 +72,9 @@ def cache_key(*parts: str | bytes) -> str:
 
 
 def cached_file(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
-    """Return the file of `key`. Where there is none, ``make(path)`` writes it, elsewhere at first.
+    """Return the cached file of `key`; without one, have ``make(path)`` write it and add it.
 
-    RuntimeError where no folder can take it.
+    RuntimeError if no folder is usable.
     """
     place = cache_folder()
     try:
@@ -95,7 +95,7 @@ def cached_file(key: str, suffix: str, make: Callable[[Path], None], counters: C
 
 
 def read_entry(entry: Path) -> bytes:
-    """Read what was made for an entry that `cached` gave."""
+    """Read the content of an entry that `cached_file` returned, without the checksum."""
     return entry.read_bytes()[:-_CHECKSUM_BYTES]
 
 
@@ -114,7 +114,7 @@ def _cached_in_folder(
 
 
 def _is_complete_entry(entry: Path) -> bool:
-    """Return whether an entry is there, as it was made, and ours; note that it is used."""
+    """Return whether an entry exists, is intact and ours; update its time of use."""
     try:
         with _open_private_file(entry) as file:
             whole = file.read()
@@ -143,11 +143,11 @@ def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
 
 @contextlib.contextmanager
 def _entry_lock(folder: Path, name: str) -> Iterator[None]:
-    """Let processes that want the same entry take turns: the first makes it, the others find it.
+    """Serialise processes that need the same entry: the first one compiles, the others wait.
 
-    A byte of one file is locked, a byte for each name, until the process lets go of it or ends.
-    Where files cannot be locked, or the other process takes too long (it may have been stopped),
-    each process makes the entry, which is as right and slower.
+    Each name locks one byte of a common lock file until the process releases it or ends. If files
+    cannot be locked, or the other process takes too long (it may be suspended), each process
+    compiles the entry itself, which is correct but slower.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
@@ -163,7 +163,7 @@ def _entry_lock(folder: Path, name: str) -> Iterator[None]:
 
 
 def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
-    """Open a regular file of ours that nobody else can write to. OSError for others."""
+    """Open a regular file that is ours and that nobody else can write to; OSError for others."""
     # Without O_NONBLOCK, a named pipe would make it wait.
     number = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:
@@ -177,13 +177,13 @@ def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
 
 
 def _is_writable_by_us_only(status: os.stat_result) -> bool:
-    """Return whether a file is ours, and nobody else can write to it."""
+    """Return whether a file is ours and nobody else can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 @functools.cache
 def _remove_unused_entries(folder: Path) -> None:
-    """Remove entries that nobody has used for long; once in a process."""
+    """Remove entries that have not been used for long; done once per process."""
     for path in folder.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
             unused = time.time() - path.lstat().st_mtime > MAX_AGE
@@ -192,7 +192,7 @@ def _remove_unused_entries(folder: Path) -> None:
 
 
 def _remove_if_possible(path: Path) -> None:
-    """Remove what can be removed; a folder is left by a process that was killed."""
+    """Remove a file or folder, if possible; killed processes leave folders behind."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(path.lstat().st_mode):
             shutil.rmtree(path)
@@ -232,7 +232,7 @@ def _has_free_space(folder: Path) -> bool:
 
 @functools.cache
 def temporary_folder() -> Path:
-    """Return the user's folder in the one for temporary files; a new one if it is not usable."""
+    """Return the user's own folder for temporary files; create another if it is not usable."""
     place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.geteuid()}"
     if not place.is_symlink() and (usable := _usable_cache_folder(place)):
         return usable

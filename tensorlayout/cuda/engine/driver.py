@@ -1,4 +1,4 @@
-"""The one seam to the hardware, `Driver`: memory, copies, launches, and what counts them."""
+"""`Driver`, the only interface to the hardware: memory, copies, launches, and their counters."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ _DRIVERS = {
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel to compile and launch: pure data, made by plans.
+    """Description of a kernel to compile and launch: pure data, which plans create.
 
-    `types` and `shape` are macros, as (name, value). A GPU compiles one kernel for each set of
-    them; the simulator one file for each `types`, with every `shape` in it as ``name_value_value``.
-    `operation` is the functor, or "". `file` is in the folder of kernels, unless it is absolute.
+    `types` and `shape` are macros, as (name, value) pairs. For a GPU, one kernel is compiled for
+    each set of them; the simulator compiles one file for each `types`, which contains every `shape`
+    as ``name_value_value``. `operation`: the functor, or "". `file`: relative to the folder of
+    kernels.
     """
 
     file: str
@@ -43,7 +44,7 @@ class Kernel:
 
     @property
     def symbol(self) -> str:
-        """The name of this shape among all shapes of the kernel."""
+        """The name of this kernel among all shapes of it."""
         return "_".join((self.name, *(value for _, value in self.shape)))
 
 
@@ -53,7 +54,7 @@ LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream of one device, numbered as the array API standard has it."""
+    """A stream of one device, numbered as in the standard's ``__dlpack__``."""
 
     device: int
     number: int  # 1: the legacy default stream; 2: that of the thread; else the address
@@ -62,7 +63,7 @@ class Stream:
 
 @dataclass(slots=True)
 class Counters:
-    """Counts of what a driver has done since it was opened."""
+    """Counters of a driver's actions since it was opened."""
 
     compiles: int = 0
     cache_hits: int = 0
@@ -73,7 +74,7 @@ class Counters:
 
 
 class StridedMemory(NamedTuple):
-    """Elements in the memory of a device, as numerical libraries see them."""
+    """Strided elements in device memory, as numerical libraries describe them."""
 
     address: int  # of the element at index (0, …, 0)
     shape: tuple[int, ...]
@@ -83,7 +84,7 @@ class StridedMemory(NamedTuple):
 
     @property
     def lowest_address_and_nbytes(self) -> tuple[int, int]:
-        """The address of the lowest byte, and the bytes from there to the end."""
+        """The lowest address, and the **bytes** from there to the end of the highest element."""
         if 0 in self.shape:
             return self.address, 0
         reach = [(n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)]
@@ -92,7 +93,7 @@ class StridedMemory(NamedTuple):
 
 
 class Buffer:
-    """Device memory, which lives as long as `owner`: it frees itself when it is collected."""
+    """Device memory that lives as long as `owner`, which frees it when it is collected."""
 
     __slots__ = ("_kept", "_owner", "device", "nbytes", "pointer")
 
@@ -104,7 +105,7 @@ class Buffer:
         self._kept: tuple[object, ...] = ()
 
     def keep_owner_alive(self, owner: object) -> None:
-        """Keep another owner as long as the memory."""
+        """Keep another object alive as long as the memory."""
         if owner not in self._kept:
             self._kept = (*self._kept, owner)
 
@@ -119,8 +120,8 @@ _HERE = nullcontext()
 class Driver(Protocol):
     """Devices, their memory, and launches on them.
 
-    What is written out here holds where work is over as soon as it is enqueued, and no stream
-    captures a graph.
+    The methods implemented here are those of a driver on which all work is synchronous and no
+    stream captures a graph: the simulator's.
     """
 
     name: str  # "simulator" or "cupy"
@@ -136,17 +137,17 @@ class Driver(Protocol):
         self._device_count, self.only = device_count, 0 if device_count == 1 else None
 
     def device_count(self) -> int:
-        """Return how many devices there are."""
+        """Return the number of devices."""
         return self._device_count
 
     def check_device(self, device: int) -> None:
-        """Raise ValueError for the number of a device that is not there."""
+        """Raise ValueError if there is no device with this number."""
         if not 0 <= device < self._device_count:
             msg = f"cuda: there is no device {device}; {self._has} {self.device_count()}"
             raise ValueError(msg)
 
     def current_device(self) -> int:
-        """Return the device of this thread's launches and copies."""
+        """Return the current device of this thread."""
 
     def using_device(self, device: int) -> AbstractContextManager[Any]:
         """Make `device` the current one inside a ``with`` block, for this thread."""
@@ -156,54 +157,54 @@ class Driver(Protocol):
         return _HERE if device == self.current_device() else self._device_context(device)
 
     def device_of(self, pointer: int) -> int | None:
-        """Return the device whose memory is at this address; None if it is no device's."""
+        """Return the device whose memory contains this address; None if there is none."""
 
     def current_stream(self, device: int) -> Stream:
         """Return the stream of this thread's launches and copies on `device`."""
 
     def completion_test(self, stream: Stream) -> Callable[[], bool]:
-        """Return what says, in any thread, whether all that `stream`, the current one, has is over.
+        """Return a test, for any thread, of whether the work now on `stream` is complete.
 
-        It may look for what comes later, too.
+        `stream` must be the current one. The function may also wait for later work to complete.
         """
         return lambda: True
 
     def is_capturing(self, device: int) -> bool:
-        """Return whether the current stream captures a graph; to wait is then a `CaptureError`."""
+        """Return whether the current stream captures a graph; then waiting is a `CaptureError`."""
         return False
 
     def capture_memory(self, device: int) -> object | None:
-        """Return what the capture of the current stream has allocated; None without a capture."""
+        """Return the memory allocated by the current stream's capture; None without a capture."""
         return None
 
     def make_stream_wait(self, first: Stream, then: Stream) -> None:
-        """Make what is enqueued on `then` from now on wait for what `first` holds; not the host."""
+        """Make future work on `then` wait for the work now on `first`; the host does not wait."""
         return  # what is over needs no waiting; without a body, the method would be abstract
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Allocate memory that begins at a multiple of 256; MemoryError names asked and free bytes.
+        """Allocate memory aligned to 256 bytes; MemoryError states requested and free bytes.
 
-        What is allocated during the capture of a graph lives as long as any of it.
+        Memory allocated during the capture of a graph lives until all of it is unused.
         """
 
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
-        """Return a buffer over memory that `owner` holds, which it keeps alive."""
+        """Return a buffer over memory of `owner`, which the buffer keeps alive."""
 
     def copy_to_device(self, pointer: int, source: Bytes) -> None:
-        """Copy contiguous bytes of the host to device memory; then `source` has been read."""
+        """Copy contiguous host bytes to device memory; on return `source` has been read."""
 
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
-        """Copy device memory to contiguous bytes of the host; waits for the current stream."""
+        """Copy device memory to contiguous host bytes; waits for the current stream."""
 
     def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
-        """Copy on the current stream, from one device to another too, to other memory."""
+        """Copy between disjoint device memory, also of two devices, on the current stream."""
 
     # What each driver has of its own.
     def _new_launcher(self, kernel: Kernel) -> Launcher: ...
     def _device_context(self, device: int) -> AbstractContextManager[Any]: ...
 
     def launcher(self, kernel: Kernel) -> Launcher:
-        """Compile a kernel, or find it in a cache. RuntimeError if it does not compile."""
+        """Return a kernel's launcher, compiled or cached; RuntimeError if it does not compile."""
         cached = self._launchers.get(kernel)
         if cached is None:
             cached = self._launchers[kernel] = self._new_launcher(kernel)
@@ -213,24 +214,24 @@ class Driver(Protocol):
         """Wait for the current stream."""
 
     def array_module(self, purpose: str) -> Any:
-        """Return CuPy or NumPy for a call, named by `purpose`, on the current stream."""
+        """Return CuPy, or NumPy on the simulator; `purpose` names the caller in errors."""
 
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
-        """Return the library's array over memory that it is to read or, if `written`, to write.
+        """Return the library's array over memory to read or, if `written`, to write.
 
-        `owner` is kept with it.
+        The array keeps `owner` alive.
         """
 
 
 def out_of_memory_error(nbytes: int, free: int, device: int) -> MemoryError:
-    """Return the error of an allocation that finds no room."""
+    """Return the error of a failed allocation."""
     return MemoryError(f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free")
 
 
 def import_cupy_module(name: str) -> Any:
-    """Import a module of CuPy. RuntimeError with the extra to install, where it is not there."""
+    """Import a module of CuPy; RuntimeError that names the extra to install if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -242,7 +243,7 @@ def import_cupy_module(name: str) -> Any:
 
 
 def missing_requirement_message(requirement: str) -> str:
-    """Return the line that says what is missing, and what to install."""
+    """Return an error message with the missing requirement and what to install."""
     return (
         f"cuda: {requirement}; a GPU needs pip install 'tensorlayout[cuda12]' (or "
         "'tensorlayout[cuda13]')"

@@ -1,10 +1,10 @@
-"""Positions outside a dimension, found by kernels: the IndexError comes at the next waiting call.
+"""Out-of-bounds positions found by kernels; the next call that waits raises the IndexError.
 
-A launch does not wait, so a kernel leaves a record in device memory (``faults.cuh``), reads 0 and
-writes nothing at such a position. `check` looks at the record wherever the host waits anyway, and
-when a tensor is given to another library or device; with `strict_indexing`, after each launch.
-Each stream has a record of its own, which is looked at when its launches are over; and so have
-those in graphs.
+A launch is asynchronous. So for such a position a kernel writes a record to device memory
+(``faults.cuh``), reads 0 and writes nothing. `raise_pending_errors` checks the records wherever the
+host waits anyway, when a tensor goes to another library or device, and with `strict_indexing` after
+each launch. Each stream has its own record, which is checked when its launches are complete;
+launches in graphs have one, too.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ _strict_process: bool | None = None
 
 
 def set_strict_indexing(strict: bool | None) -> None:
-    """Set whether reads and writes at positions on CUDA wait and raise at once, in all threads.
+    """Set whether reads and writes at positions on CUDA wait and raise immediately, in all threads.
 
-    None: as ``TENSORLAYOUT_STRICT_INDEXING`` says (1 or 0; without it, they do not wait). A
-    `strict_indexing` block keeps its own.
+    None: use ``TENSORLAYOUT_STRICT_INDEXING`` (1 or 0, by default 0). A `strict_indexing` block
+    takes precedence.
     """
     global _strict_process
     _strict_process = strict
 
 
 def strict_indexing(strict: bool = True) -> ScopeContext[bool, None]:
-    """Wait after each read or write at positions on CUDA, and raise at once, inside the block.
+    """Wait after each read or write at positions on CUDA and raise immediately, inside the block.
 
     >>> with strict_indexing():
     ...     pass
@@ -83,7 +83,7 @@ _serials = itertools.count(1)
 
 
 class FaultRecord:
-    """The record of launches on one stream, or of those in graphs, which any stream may launch."""
+    """The record of the launches on one stream, or of all launches in graphs."""
 
     def __init__(self, gpu: Driver, device: int, key: int | None) -> None:
         self._buffer: Buffer = gpu.allocate(_NOTHING.size, device)
@@ -96,9 +96,9 @@ class FaultRecord:
             gpu.copy_to_device(self.pointer, _NOTHING)
 
     def take_error(self, gpu: Driver) -> IndexError | None:
-        """Return the error for what was left since somebody last looked, and forget it.
+        """Return and clear the pending error; None without one.
 
-        What is under way on another stream than the current one is left for later.
+        The record of another stream that still has work is left for later.
         """
         unseen, key = self.unseen, self.key
         is_over = next(iter(unseen), None)
@@ -129,7 +129,7 @@ class FaultRecord:
 
 
 class _ThreadNumber(threading.local):
-    """A number that no other thread has, nor will have."""
+    """A number for the current thread that is never reused."""
 
     def __init__(self) -> None:
         self.number = next(_serials)
@@ -139,13 +139,13 @@ _thread = _ThreadNumber()
 
 
 def _stream_key(stream: Stream) -> int:
-    """Return what tells a stream of a device from others, per-thread default streams too."""
+    """Return a number that identifies a stream of a device, also a per-thread default stream."""
     number = stream.number
     return -_thread.number if number == PER_THREAD_STREAM else number
 
 
 class DeviceFaultRecords:
-    """The records of one device, by the keys of streams; that of graphs under None."""
+    """The records of one device by stream key; graphs share the record of key None."""
 
     def __init__(self, gpu: Driver, number: int) -> None:
         self._number = number
@@ -155,7 +155,7 @@ class DeviceFaultRecords:
             gpu.synchronize()  # for all streams
 
     def record_of_current_stream(self, gpu: Driver) -> tuple[FaultRecord, Stream]:
-        """Return the record where kernels on the current stream leave faults, and the stream."""
+        """Return the record for kernels on the current stream, and the stream."""
         stream = gpu.current_stream(self._number)
         captured = stream.number != LEGACY_STREAM and gpu.is_capturing(self._number)
         key = None if captured else _stream_key(stream)
@@ -169,7 +169,7 @@ _devices: WeakKeyDictionary[Driver, dict[int, DeviceFaultRecords]] = WeakKeyDict
 
 
 def fault_records(device: int) -> DeviceFaultRecords:
-    """Return the records of a device, which live as long as its driver."""
+    """Return the records of a device, kept as long as its driver."""
     gpu = driver()
     devices = _devices.setdefault(gpu, {})
     records = devices.get(device)
@@ -179,7 +179,7 @@ def fault_records(device: int) -> DeviceFaultRecords:
 
 
 def note_launches(report: FaultRecord, stream: Stream) -> None:
-    """Note launches that may leave something in what `Reports.current` gave; graphs at any time."""
+    """Note that launches on a stream may write to its record, so that it is checked later."""
     report.unseen = [bool] if report.key is None else [driver().completion_test(stream)]
     strict = _strict.innermost_value()
     if strict is None:
@@ -189,11 +189,11 @@ def note_launches(report: FaultRecord, stream: Stream) -> None:
 
 
 def raise_pending_errors() -> None:
-    """Raise IndexError for what kernels have found since somebody last looked; then it is gone.
+    """Raise and clear the pending IndexError of kernels, if there is one.
 
-    Call it where the host has waited for the current stream, or may. Records of other streams are
-    looked at once nothing is under way there, those of graphs each time. Costs nothing without a
-    launch.
+    Call this where the host has waited, or may wait, for the current stream. The record of another
+    stream is checked once its work is complete, that of graphs every time. Without launches since
+    the last check, it costs nothing.
     """
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
@@ -208,14 +208,14 @@ _BITS = 16  # of the place of a name; above, the serial number of a launch's pla
 
 
 def new_launch_number(name: str) -> int:
-    """Return a new number that stands for one launch of the operation `name`."""
+    """Return a new number that identifies one launch of the operation `name`."""
     if name not in _names:
         _names.append(name)
     return next(_serials) << _BITS | _names.index(name)
 
 
 def _position_out_of_bounds(record: Any) -> tuple[int, int] | None:
-    """Return a position outside, and the size of its dimension; None if none has been told yet."""
+    """Return an out-of-bounds position and its dimension's size; None if there is no report."""
     for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
         if lowest <= highest:
             return (lowest if lowest < -size else highest), size

@@ -47,15 +47,15 @@ NOTHING, FAULTS = -2, -1
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch of `grid` blocks, ready but for addresses and scalars.
+    """One launch of `grid` blocks, complete except for addresses and scalars.
 
     Attributes:
-        parameters: the struct, which begins with the pointers; zeros where these and scalars go.
-        firsts: for each pointer, in order, the bytes from the lowest slot to what it points to.
-        memories: for each pointer the number of its memory in the call, `NOTHING` or `FAULTS`;
-            empty: the first is of the first memory, and so on.
-        scalars_at: where the scalars of the call go, in bytes; None: behind the pointers.
-        takes: from which byte on, and up to which, it takes these scalars; None: to the end.
+        parameters: the struct, which begins with the pointers; these and scalars are zeros.
+        firsts: for each pointer, the bytes from the memory's lowest slot to its first element.
+        memories: for each pointer, the number of its memory in the call, `NOTHING` or `FAULTS`;
+            empty: pointer k has memory k.
+        scalars_at: byte offset of the call's scalars in the struct; None: after the pointers.
+        takes: the range of bytes of the call's scalars that this launch uses; None: to the end.
 
     """
 
@@ -77,18 +77,18 @@ class Launch:
         /,
         **members: Any,
     ) -> Launch:
-        """Launch with a struct of these members; a walk is given as its axes."""
+        """Return a launch whose struct has these members; a walk is passed as its axes."""
         return cls(kernel, grid, bytes(fill_parameter_struct(kernel, **members)), firsts, memories)
 
     def with_memories(self, memories: Sequence[int], *shifts: int) -> Launch:
-        """Launch where memory k is number ``memories[k]`` of a call, ``shifts[k]`` bytes on."""
+        """Return the launch with ``memories[k]``, moved by ``shifts[k]`` bytes, as memory k."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
         return replace(self, firsts=firsts, memories=tuple([memories[m] for m in own]))
 
     def with_constant_scalars(self, content: bytes) -> Launch:
-        """Launch with `content` as the scalars, whatever the scalars of a call are."""
+        """Return the launch with `content` as scalars instead of those of a call."""
         at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
         scalars = content[slice(*self.takes)]
         head, tail = self.parameters[:at], self.parameters[at + len(scalars) :]
@@ -97,13 +97,12 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Launches:
-    """Launches one after the other.
+    """A sequence of launches.
 
     Attributes:
-        case: the kind of work, one of the names in the function that planned it.
-        scratch: **bytes** of memories that are needed in between: new at each call, parts of one,
-            and numbered behind those of the call. It goes back to where it came from, which hands
-            it out in the order of the stream.
+        case: the algorithm that the planning function chose, by name.
+        scratch: **bytes** of temporary memories, which are numbered after the call's memories.
+            They are parts of one allocation for each call, freed in stream order.
 
     """
 
@@ -117,7 +116,7 @@ Bound = Callable[[Sequence[int], bytes], None]
 
 
 def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
-    """Return what launches, on the current stream of `device`, which must be the current device."""
+    """Return a function that launches on the current stream of `device`, the current device."""
     if not isinstance(planned, Launches):
         planned = Launches(() if planned is None else (planned,))
     steps, gpu = [_bind_launch(launch) for launch in planned.launches], driver()
@@ -147,7 +146,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
 
 
 def _bind_launch(launch: Launch) -> Bound:
-    """Bind one launch; do here what can be done before a call."""
+    """Bind one launch; everything that does not depend on a call is done here."""
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
     firsts, memories = launch.firsts, launch.memories
     pack_into = struct.Struct(f"<{len(firsts)}Q").pack_into
@@ -180,13 +179,15 @@ def make_writer(
     alike: slice | None = None,
     aligned: int | None = None,
 ) -> Write:
-    """Return ``write(out, *operands)``: the launches of ``plan(alignments)``, made once for each.
+    """Return ``write(out, *operands)``, which runs the launches of ``plan(alignments)``.
 
-    `alignments`: powers of two that divide the addresses of the tensors, in their order. `tensors`:
-    how many operands, the first ones, are tensors; None: all. `content`: what makes octets for the
-    struct of the others. `alike`: tensors of which the least alignment counts for all: each
-    combination would have a plan of its own. `aligned`: how many alignments, the first ones, the
-    plan asks for; None: all.
+    Launches are planned and bound once for each combination of `alignments`, the powers of two that
+    divide the tensors' addresses.
+
+    - `tensors`: number of leading operands that are tensors; None: all.
+    - `content`: converts the other operands to bytes for the struct.
+    - `alike`: tensors that share their least alignment, to limit the number of combinations.
+    - `aligned`: number of leading alignments that the plan needs; None: all.
     """
     at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
@@ -211,9 +212,10 @@ def make_writer_with_numbers(
     device: int,
     plan: Callable[[tuple[int, ...]], tuple[Launches, Callable[[Sequence[Any]], bytes]]],
 ) -> Write:
-    """Return ``write(out, *operands)`` of operands some of which are numbers, with memories, too.
+    """Return ``write(out, *operands)`` for operands of which any may be Python scalars.
 
-    `plan(alignments)` gives, with the launches, what makes octets of all the operands.
+    ``plan(alignments)`` returns the launches and a function from all operands to the bytes of
+    scalars.
     """
 
     def bind_for_alignments(
@@ -235,10 +237,13 @@ def make_writer_with_numbers(
 
 
 def blocks_for_elements(count: int) -> int:
-    """Return how many blocks move `count` elements."""
+    """Return the number of blocks for moving `count` elements."""
     return -(-count // BLOCK)
 
 
 def blocks_for_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
-    """Return how many blocks walk `count` elements; threads take several in kernels of `ranks`."""
+    """Return the number of blocks for a walk.
+
+    Kernels of `ranks` take several elements per thread.
+    """
     return blocks_for_elements(count if rank in ranks else count * PER_THREAD)

@@ -1,9 +1,9 @@
-"""Logs of the kernels launched in a block, and of their cost. Other launches cost nothing more.
+"""Logs of the kernels launched inside a block, with their cost. Other launches pay nothing.
 
-On the simulator the cost is what it counts. On a GPU it is time, taken by events around each
-launch, for which nobody waits before the time is read: the class of the launchers gets another
-``__call__`` while a block lasts, so that elsewhere a launch need not even ask whether there is a
-log. What a stream captures in a graph has no time: it runs later, or never.
+On the simulator the cost is memory accesses. On a GPU it is time, measured by events around each
+launch; the host waits for them only when the time is read. While a block is active, the launcher
+class has another ``__call__``, so other launches need not even test whether there is a log.
+Launches that are captured in a graph have no time: they run later, or never.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ ORDERS = get_args(Order)
 
 
 class Tally(NamedTuple):
-    """Accesses of one kind, by whole warps.
+    """Memory accesses of one kind.
 
-    `accesses`: of warps; `lanes`: of threads; `bytes`: asked for by threads; `units`: 32-byte
-    sectors (global memory) or wavefronts (shared memory) that this took; `ideal`: the fewest that
-    could have brought the same bytes.
+    `accesses`: by warps; `lanes`: by threads; `bytes`: requested by threads; `units`: 32-byte
+    sectors (global memory) or wavefronts (shared memory) used; `ideal`: the fewest units for these
+    bytes.
     """
 
     accesses: int = 0
@@ -52,7 +52,7 @@ class Tally(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The accesses of a kernel, over `launches`, and the seconds that a GPU took."""
+    """Memory accesses and GPU seconds of a kernel, summed over `launches`."""
 
     kernel: str
     launches: int = 0
@@ -64,29 +64,29 @@ class Counts(NamedTuple):
 
     @property
     def sector_efficiency_read(self) -> float:
-        """The fewest possible sectors over those loaded: 1.0 is coalesced."""
+        """Fewest possible sectors divided by the sectors loaded: 1.0 is coalesced."""
         return _ratio_or_one(self.loads.ideal, self.loads.units)
 
     @property
     def sector_efficiency_write(self) -> float:
-        """The fewest possible sectors over those stored to: 1.0 is coalesced."""
+        """Fewest possible sectors divided by the sectors stored to: 1.0 is coalesced."""
         return _ratio_or_one(self.stores.ideal, self.stores.units)
 
     @property
     def lane_activity(self) -> float:
-        """The part of the lanes that took part in accesses to global memory."""
+        """Fraction of a warp's lanes that are active in accesses to global memory."""
         both = self.loads + self.stores
         return _ratio_or_one(both.lanes, 32 * both.accesses)
 
     @property
     def bytes_per_access(self) -> float:
-        """The bytes that a thread moved at a time to or from global memory."""
+        """**Bytes** per thread and access to global memory."""
         both = self.loads + self.stores
         return _ratio_or_one(both.bytes, both.lanes)
 
     @property
     def bank_conflict_ratio(self) -> float:
-        """Wavefronts in shared memory over the fewest possible: 1.0 is without conflicts."""
+        """Shared-memory wavefronts divided by the fewest possible: 1.0 has no bank conflicts."""
         both = self.shared_loads + self.shared_stores
         return _ratio_or_one(both.units, both.ideal)
 
@@ -99,9 +99,9 @@ def _ratio_or_one(part: int, whole: int) -> float:
 
 
 class KernelCounts(Mapping[Kernel, Counts]):
-    """Counts by kernel, in the order of the first launches.
+    """Counts by kernel, in the order of their first launches.
 
-    `timed`: launches on a GPU and what knows their seconds, which are added when they are read.
+    `timed`: launches on a GPU with their events; their seconds are added when the counts are read.
     """
 
     def __init__(self) -> None:
@@ -110,14 +110,14 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
     @property
     def counts(self) -> dict[Kernel, Counts]:
-        """All of them; waits for the launches that are timed."""
+        """Counts of all kernels; waits for launches that are timed."""
         while self.timed:
             kernel, span = self.timed.pop()
             self.add(kernel, Counts(kernel.name, seconds=span.seconds))
         return self._counts
 
     def total_of_kernel(self, name: str) -> Counts:
-        """Add up all launches of kernels called `name`."""
+        """Return the sum over all kernels with this name."""
         those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
         return sum(those, start=Counts(name))
 
@@ -126,7 +126,7 @@ class KernelCounts(Mapping[Kernel, Counts]):
         self._counts[kernel] = self._counts.get(kernel, Counts(kernel.name)) + counts
 
     def extend(self, other: KernelCounts) -> None:
-        """Count what another has counted."""
+        """Add the counts of another log."""
         for kernel, counts in other._counts.items():
             self.add(kernel, counts)
         self.timed += other.timed
@@ -143,7 +143,7 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
 @dataclass(frozen=True)
 class Mode:
-    """A way to run launches."""
+    """Checks and thread order of simulated launches."""
 
     checks: tuple[str, ...]
     order: Order = "forward"
@@ -176,10 +176,10 @@ _active: Scope[Mode] = Scope("active")
 def checking(
     *checks: str, order: Order = "forward", seed: int = 0
 ) -> ScopeContext[Mode, KernelCounts]:
-    """Launch with these checks, and no others, inside the block; `simulator` has their names.
+    """Run launches inside the block with exactly these checks; `simulator` lists them.
 
-    `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
-    apart. Gives the `KernelCounts` of what "count" counted.
+    `order`: the order in which blocks, and the threads of a block, run; `seed`: of random orders.
+    The block's value is the `KernelCounts` of the check "count".
     """
     mode = Mode(checks, order, seed)
     return _active.scope_with_target(mode, mode.record)
@@ -194,7 +194,7 @@ def _mode_from_environment() -> Mode:
 
 
 def current_mode() -> Mode:
-    """Return the mode of the block of `checking`, or else of the process's variables."""
+    """Return the mode of the innermost `checking` block, else that of the environment variables."""
     return _active.innermost_value() or _mode_from_environment()
 
 
@@ -202,7 +202,7 @@ def current_mode() -> Mode:
 
 
 class _EventSpan:
-    """The time from one event on the current stream to another, which `end` records."""
+    """Time between two events on the current stream; `record_end` records the second one."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
@@ -214,21 +214,21 @@ class _EventSpan:
 
     @property
     def seconds(self) -> float:
-        """The seconds that the device took; waits for it."""
+        """Seconds between the events; waits for the second one."""
         self._stop.synchronize()
         return float(self._cuda.get_elapsed_time(self._start, self._stop)) / 1e3
 
 
 @dataclass
 class DeviceWork:
-    """The work of a device for one call."""
+    """Work of a device for one call."""
 
     kernels: KernelCounts
     span: _EventSpan | None = None  # around a call with a library or a copy of CUDA's
 
     @property
     def seconds(self) -> float | None:
-        """Seconds that the device took; None on the simulator and in captures. Waits."""
+        """Seconds of the device, for which it waits; None on the simulator and in captures."""
         if self.span is not None:
             return self.span.seconds
         return sum(counts.seconds for counts in self.kernels.values()) or None
@@ -241,10 +241,10 @@ _plain: dict[type, Callable[..., None]] = {}
 
 @contextmanager
 def launch_log() -> Iterator[KernelCounts]:
-    """Count what this thread launches inside the block, to be read after it.
+    """Log the launches of this thread inside the block; read the counts after it.
 
-    Of what the driver cannot see, accesses or seconds, there are zeros. Blocks nest, and the outer
-    ones log too; so do the records of `checking`, whose checks go on.
+    Counts that the driver cannot measure (accesses or seconds) are 0. Blocks nest: outer logs, and
+    the counts of an outer `checking` block, include the launches of inner ones.
     """
     opened: Any = driver()
     if opened.name == "simulator":
@@ -268,7 +268,7 @@ def launch_log() -> Iterator[KernelCounts]:
 
 @contextmanager
 def observe_device_work(device: int) -> Iterator[DeviceWork]:
-    """Observe what this thread has a device do inside the block."""
+    """Observe the device work of this thread inside the block."""
     opened: Any = driver()
     counters = opened.counters
     with launch_log() as kernels:
@@ -285,7 +285,7 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
 
 
 def _select_call_method(kind: type) -> None:
-    """Choose how `kind` is called: it depends on whether code is inside of any block."""
+    """Select the ``__call__`` of the launcher class `kind`: with logging if any block is active."""
     with _exchanging:
         plain = _plain.setdefault(kind, kind.__call__)
         kind.__call__ = _launch_and_log if _logs.open_entries else plain  # type: ignore[method-assign]
@@ -306,7 +306,7 @@ def _launch_and_log(launcher: Any, grid: Any, parameters: bytearray) -> None:
 
 
 def _begin_span() -> _EventSpan | None:
-    """Begin a span; None where the driver has no events, or a graph is captured."""
+    """Begin a span; None if the driver has no events or a graph is being captured."""
     opened = driver()
     cuda: Any = getattr(opened, "cuda", None)
     if cuda is None or opened.is_capturing(opened.current_device()):

@@ -1,4 +1,4 @@
-"""Tensors in CUDA memory: made, read, and shared with other libraries and their streams."""
+"""Tensors in CUDA memory: allocation, reading, sharing with other libraries and their streams."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DeviceMemory(NamedTuple):
 
 
 def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
-    """Return what makes one tensor after the other in new memory, of which nothing is written."""
+    """Return a function that allocates tensors in uninitialised memory."""
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
     new, new_place = object.__new__, tuple.__new__  # without a Python call for each
 
@@ -64,9 +64,9 @@ low_bits, alignment_of = (SECTOR - 1).__and__, _ALIGNMENTS.__getitem__
 
 
 class CacheByAlignment(dict[tuple[int, ...], Made]):
-    """Results of `make(alignments)`, each made once.
+    """Cached results of ``make(alignments)``.
 
-    Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
+    The best kernel may depend on the alignment of addresses, which a plan's key does not contain.
     """
 
     def __init__(self, make: Callable[[tuple[int, ...]], Made]) -> None:
@@ -78,13 +78,16 @@ class CacheByAlignment(dict[tuple[int, ...], Made]):
 
 
 def padding_element_bytes(spec: TensorSpec) -> bytes | None:
-    """Return an element of the padding that a tensor owns; None for none, or if it may be any."""
+    """Return the bytes of one padding element.
+
+    None if there is none or its value is unspecified.
+    """
     layout = spec.layout
     return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
 
 
 def view_moved_by_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
-    """View `x` from a slot that is `slots` slots further, in units of the result's dtype."""
+    """Return a view of `x` that begins `slots` slots further, in units of the result's dtype."""
     home, place = x.home, x.memory
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
@@ -106,7 +109,7 @@ def wrap_external(
     *,
     readonly: bool,
 ) -> Tensor | None:
-    """Make a tensor over memory of another library; None if strides are no whole elements."""
+    """Return a tensor over memory of another library; None if strides are not whole elements."""
     spec = spec_of_strides(dtype, shape, byte_steps, device)
     if spec is None:
         return None
@@ -118,23 +121,20 @@ def wrap_external(
 
 
 def wrap_external_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
-    """Make a tensor over memory of another library; its lowest slot begins at `address`."""
+    """Return a tensor over another library's memory whose lowest slot begins at `address`."""
     octets = spec.layout.nbytes(spec.dtype)
     buffer = driver().wrap_memory(address, octets, spec.device.number, owner)
     return Tensor._from_memory(DeviceMemory(address, readonly), spec, (buffer, 0))
 
 
 def device_of_address(address: int) -> Device | None:
-    """Return the device whose memory is at an address; None if it is no device's.
-
-    Of 0, where no memory is, the current one.
-    """
+    """Return the device of an address; the current one for address 0, None for host memory."""
     number = driver().device_of(address) if address else driver().current_device()
     return None if number is None else Device("cuda", number)
 
 
 def export_info(x: Tensor) -> ExportInfo:
-    """Return where the elements of a tensor are."""
+    """Return the address of a tensor's elements, whether they are read-only, and their owner."""
     assert x.home is not None
     layout = x.spec.layout
     address = x.memory.address + layout._slots_to_bytes(layout.offset, x.itemsize)
@@ -142,7 +142,7 @@ def export_info(x: Tensor) -> ExportInfo:
 
 
 def read_bytes(x: Tensor) -> Bytes:
-    """Copy the bytes that the layout of `x` requires, from its lowest slot on, to the host."""
+    """Copy the bytes that the layout of `x` occupies, from its lowest slot on, to the host."""
     octets = np.empty(x.spec.layout.nbytes(x.dtype), np.uint8)
     if octets.size:
         with driver().using_device(x.device.number):
@@ -154,17 +154,17 @@ def read_bytes(x: Tensor) -> Bytes:
 
 
 def write_bytes(x: Tensor, octets: Bytes) -> None:
-    """Fill the slots of `x`, a tensor in memory of its own, with bytes of the host."""
+    """Copy host bytes into the slots of `x`, a tensor with memory of its own."""
     if octets.size:
         with driver().using_device(x.device.number):
             driver().copy_to_device(x.memory.address, np.ascontiguousarray(octets))
 
 
 def copy_bytes(destination: Tensor, source: Tensor) -> None:
-    """Copy the slots of `source`, from the lowest on, to those of `destination`, of one size.
+    """Copy all slots of `source` to those of `destination`, which has as many bytes.
 
-    On the stream of the destination's device. That of the other device is waited for, and waits in
-    its turn, so that what is then written to the source, or put in its place, comes later.
+    The copy runs on the stream of the destination's device. It waits for the source's stream, which
+    then waits for the copy, so that later writes to the source come after it.
     """
     nbytes = source.spec.layout.nbytes(source.dtype)
     if not nbytes:
@@ -178,10 +178,10 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
 
 
 def keep_capture_memory(write: Write) -> Write:
-    """Have the destination of `write` keep what a capture has allocated (see `Driver.allocate`).
+    """Make the destination of `write` keep the memory that a capture allocated.
 
-    At each launch a graph writes to all memory that it was captured with, to what calls need in
-    between too.
+    A graph writes to all memory that it was captured with, including scratch memory, at each
+    launch.
     """
     gpu = driver()
     captures = gpu.captures
@@ -203,7 +203,7 @@ def keep_capture_memory(write: Write) -> Write:
 
 
 def overlap_test(plan: Any) -> OverlapTest | None:
-    """Return what tells the operands that a write disturbs before they are read."""
+    """Return a test of whether writing the result may overwrite an operand before it is read."""
     if not (plan.partial or plan.in_place):
         return None
     meet = _byte_ranges_overlap if plan.partial else overlaps_at_other_elements
@@ -213,7 +213,7 @@ def overlap_test(plan: Any) -> OverlapTest | None:
 def _byte_ranges_overlap(
     first_spec: TensorSpec, first_address: int, second_spec: TensorSpec, second_address: int
 ) -> bool:
-    """Return whether the bytes of two specs at these addresses meet, gaps included."""
+    """Return whether the byte ranges of two specs at these addresses overlap, gaps included."""
     lower, up = (
         (first_spec, second_address - first_address)
         if first_address < second_address
@@ -225,7 +225,7 @@ def _byte_ranges_overlap(
 def overlaps_at_other_elements(
     destination: TensorSpec, destination_address: int, operand: TensorSpec, operand_address: int
 ) -> bool:
-    """Return whether bytes meet, other than those of each element in its own place."""
+    """Return whether the tensors share bytes, except element for element at the same addresses."""
     same = destination_address == operand_address and destination is operand
     if same or not _byte_ranges_overlap(destination, destination_address, operand, operand_address):
         return False
@@ -247,7 +247,7 @@ def overlaps_at_other_elements(
 
 
 def _run_bytes_and_strides(spec: TensorSpec) -> tuple[int, list[int]]:
-    """Return the bytes of a layout's runs, and the distances at which they repeat."""
+    """Return the **bytes** of contiguous runs, and the byte strides at which they repeat."""
     run = spec.dtype.itemsize
     steps: list[int] = []
     dims = [(s, n) for parts in spec.layout.parts for n, s in parts]
@@ -272,12 +272,12 @@ NO_WAIT = -1  # "Producer must not perform any synchronization."
 
 
 def current_stream(device: Device) -> int:
-    """Return the number of our stream on a device."""
+    """Return the number of the current stream of a device."""
     return driver().current_stream(device.number).number
 
 
 def stream_for_consumer(x: Tensor) -> int:
-    """Return the number of our stream for those who will wait for it, and keep it with `x`."""
+    """Return the number of the current stream for a consumer to wait for, and keep it with `x`."""
     faults.raise_pending_errors()
     stream = driver().current_stream(x.device.number)
     if stream.number > PER_THREAD_STREAM and x.home is not None:
@@ -286,10 +286,10 @@ def stream_for_consumer(x: Tensor) -> int:
 
 
 def make_stream_wait(name: str, stream: Any, device: Device) -> None:
-    """Make work on `stream` wait for what our stream of `device` holds.
+    """Make future work on `stream` wait for the work enqueued on our current stream of `device`.
 
-    None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
-    stream; -1: the caller sees to it. `name` is for errors.
+    `stream`: None or 1, the legacy default stream; 2, the per-thread default stream; above, the
+    address of a stream; -1, no synchronisation. `name`: of the caller, for errors.
     """
     _check_stream_number(name, stream, "-1, 1, 2", NO_WAIT)
     faults.raise_pending_errors()
@@ -300,7 +300,7 @@ def make_stream_wait(name: str, stream: Any, device: Device) -> None:
 
 
 def wait_for_stream(name: str, stream: Any, device: Device) -> None:
-    """Make our stream of `device` wait for `stream`, another library's; None: for nothing."""
+    """Make our current stream of `device` wait for another library's `stream`; None: do nothing."""
     _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:
         driver().make_stream_wait(

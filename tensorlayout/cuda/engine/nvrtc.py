@@ -1,6 +1,6 @@
-"""Kernels compiled by NVRTC, through CuPy's binding; it needs no GPU and no driver.
+"""Compilation by NVRTC through CuPy's binding, which needs neither GPU nor CUDA driver.
 
-CuPy's own compile appends ``-ftz=true`` to the options, which would flush denormals.
+CuPy's own compile function is not used, because it adds ``-ftz=true``, which flushes denormals.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _VERBOSE = "--ptxas-options=-v"
 
 
 def nvrtc_version() -> str:
-    """Return NVRTC's version, as in "12.9". RuntimeError without CuPy."""
+    """Return NVRTC's version, such as "12.9"; RuntimeError without CuPy."""
     major, minor = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getVersion()
     return f"{major}.{minor}"
 
 
 def architecture_for(capability: int) -> int:
-    """Return the latest architecture that NVRTC knows, and that devices of `capability` run.
+    """Return the latest architecture that NVRTC knows and that devices of `capability` can run.
 
-    They run code of their own major version, up to their minor one.
+    A device runs code for its own major version up to its own minor version.
     """
     known = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getSupportedArchs()
     fitting = [
@@ -48,9 +48,9 @@ def architecture_for(capability: int) -> int:
 
 
 def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
-    """Find the kernel's file, compiled with its macros, in the cache, or compile it.
+    """Return the cubin of a kernel's file and macros from the cache, compiled if necessary.
 
-    Kernels of one file with the same macros share it: `kernel.name` does not matter.
+    Kernels of one file with the same macros share a cubin, whatever their names.
     """
     options, names, texts = program = _program_sources(kernel, architecture)
     key = disk_cache.cache_key(nvrtc_version(), *options, *names, *texts)
@@ -65,20 +65,20 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
 
 
 def read_cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
-    """Read `cubin_file`: it is loaded as it was checked, whoever removes the file then."""
+    """Return the checked bytes of `cubin_file`, so that the file may be removed afterwards."""
     return disk_cache.read_entry(cubin_file(kernel, architecture, counters))
 
 
 def compile_cubin(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
-    """Compile the kernel's file for ``sm_architecture``, without the cache.
+    """Compile a kernel's file for ``sm_architecture`` without the cache.
 
-    Returns the machine code, and what the compiler said.
+    Returns the machine code and the compiler's log.
     """
     return _compile_program(*_program_sources(kernel, architecture))
 
 
 def _program_sources(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
-    """Return options, the names by which files are included, and their texts; its own first."""
+    """Return compiler options, include names, and file contents, the kernel's own first."""
     sources = disk_cache.read_with_includes(kernel_directory() / kernel.file, header_directory())
     macros = (*kernel.types, *kernel.shape)
     if kernel.operation:

@@ -1,4 +1,4 @@
-"""Ranges of simulated device memory, against which every access is checked."""
+"""Live ranges of simulated device memory, against which every access is checked."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tensorlayout.cuda.engine.driver import Bytes
 
 
 def fork_safe_lock() -> AbstractContextManager[Any]:
-    """Return a lock that no other thread holds while the process forks.
+    """Return a lock that is free in a forked child.
 
-    Nor does a finalizer, or the handler of a signal, in the thread that holds it. Where a thread
-    holds several, it takes those made later first: so does a fork.
+    A fork waits until no other thread holds it; neither finalizers nor signal handlers take it. A
+    thread that needs several takes the most recently created one first, as a fork does.
     """
     lock = threading.RLock()
     os.register_at_fork(
@@ -34,7 +34,7 @@ _lock = fork_safe_lock()
 
 @contextmanager
 def garbage_collection_disabled() -> Iterator[None]:
-    """Return no garbage is collected: finalizers would come in the midst of what is done here."""
+    """Disable garbage collection inside the block: a finalizer could run within an update."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -45,9 +45,9 @@ def garbage_collection_disabled() -> Iterator[None]:
 
 
 class LiveRanges:
-    """The live ranges of one device.
+    """The live memory ranges of one device.
 
-    Those that overlap (two wraps of one memory) are merged when a launch asks for the table.
+    Overlapping ranges (two wraps of one memory) are merged when a launch needs the table.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class LiveRanges:
         self._table: array[int] | None = None
 
     def add_range(self, begin: int, nbytes: int, written: Bytes | None = None) -> None:
-        """Add a live range. `written`: a byte for each byte, 1 where it was written."""
+        """Add a live range; `written`: a flag byte for each byte, 1 if it was written."""
         if not nbytes:
             return
         address = 0 if written is None else written.ctypes.data
@@ -71,12 +71,12 @@ class LiveRanges:
             insort(self._live, (begin, nbytes, address))
 
     def remove_later(self, begin: int, nbytes: int) -> None:
-        """Mark a range as no longer live; safe at any moment, without a lock."""
+        """Mark a range for removal; safe at any moment, because it takes no lock."""
         if nbytes:
             self._removed.append((begin, nbytes))
 
     def sorted_table(self) -> tuple[array[int], int]:
-        """Return the ranges by address, without overlaps, and their number. Never changed later."""
+        """Return an immutable table of disjoint ranges sorted by address, and their number."""
         with _lock, garbage_collection_disabled():
             self._remove_pending()
             if self._table is None:
@@ -84,28 +84,28 @@ class LiveRanges:
             return self._table, len(self._table) // 3
 
     def total_bytes(self) -> int:
-        """Return the bytes of all ranges."""
+        """Return the **bytes** of all ranges."""
         table, _ = self.sorted_table()
         return sum(table[1::3])
 
     def contains(self, pointer: int, nbytes: int) -> bool:
-        """Return True if one range contains all these bytes."""
+        """Return whether one range contains all these bytes."""
         return not nbytes or self._range_containing(pointer, nbytes) is not None
 
     def written_flags(self, pointer: int, nbytes: int) -> Bytes | None:
-        """Return flags of the bytes that were written; None if writes are not tracked."""
+        """Return a flag for each byte, 1 if it was written; None if writes are not tracked."""
         begin, address = self._range_containing(pointer, nbytes) or (0, 0)
         followed = self._written.get(address)
         return None if followed is None else followed[pointer - begin :][:nbytes]
 
     def mark_written(self, pointer: int, nbytes: int, written: Bytes | None = None) -> None:
-        """These bytes were written, or those that `written` says."""
+        """Mark these bytes as written, or those of them that are 1 in `written`."""
         mine = self.written_flags(pointer, nbytes)
         if mine is not None:
             mine[...] = 1 if written is None else written
 
     def mark_all_written(self) -> None:
-        """Take all that is live for written: stores will go unseen."""
+        """Mark all live memory as written, because the following stores are not tracked."""
         if self._written:
             with _lock, garbage_collection_disabled():
                 self._written.clear()
@@ -113,7 +113,7 @@ class LiveRanges:
                 self._table = None
 
     def _range_containing(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
-        """Return the range with these bytes: its first one, and the address of its `written`."""
+        """Return the beginning of the range with these bytes, and the address of its flags."""
         table, _ = self.sorted_table()
         at = 3 * (bisect_right(table[::3], pointer) - 1)
         if at < 0 or pointer + nbytes > table[at] + table[at + 1]:
@@ -127,7 +127,7 @@ class LiveRanges:
             self._table = None
 
     def _merge_overlapping(self) -> list[tuple[int, int, int]]:
-        """Return the ranges with those that overlap in one."""
+        """Return the ranges with overlapping ones merged."""
         merged: list[tuple[int, int, int]] = []
         for begin, nbytes, written in self._live:
             first, size, before = merged[-1] if merged else (0, 0, 0)

@@ -1,4 +1,4 @@
-"""Python scalars as elements in device memory: for every launch that takes a number."""
+"""Conversion of Python scalars to the bytes of elements, for launches that take numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLOATS, _DOUBLES = struct.Struct("<2f"), struct.Struct("<2d")
 
 
 def _bfloat16_bytes(value: float) -> bytes:
-    """Round to odd (towards 0, the last bit set if anything was lost), and then once."""
+    """Return the bytes of a bfloat16, rounded once by rounding to odd float32 first."""
     single = _FLOAT.pack(value)
     (bits,), (near,) = _WORD.unpack(single), _FLOAT.unpack(single)
     if near != value:
@@ -40,7 +40,7 @@ _PACKS: dict[DType, Callable[..., bytes]] = {
 
 @functools.cache
 def _number_packer(dtype: DType) -> Callable[..., bytes] | None:
-    """Return what makes octets of a number; None for narrow types, which the host rounds to."""
+    """Return a function from a number to bytes; None for narrow types, which the host rounds."""
     return None if dtypes.is_narrow_dtype(dtype) else _PACKS.get(dtype, _bfloat16_bytes)
 
 
@@ -49,9 +49,9 @@ _EXACT = 2**53
 
 
 def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
-    """Return a Python scalar as one element of `dtype`, rounded once; `name`: of the function.
+    """Return the bytes of a Python scalar as one element of `dtype`, rounded once.
 
-    OverflowError for integers that do not fit.
+    OverflowError, with the operation's `name`, for integers that do not fit.
     """
     pack = _number_packer(dtype)
     if pack is not None and (
@@ -68,9 +68,9 @@ def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
 def make_numbers_packer(
     name: str, numbers: Sequence[tuple[int, DType | None]]
 ) -> Callable[[Sequence[Any]], bytes]:
-    """Return what makes octets of the numbers among the operands of a call, 16 for each.
+    """Return a function that packs the scalars among a call's operands, 16 bytes each.
 
-    `numbers`: which operand, and its dtype; None for a tensor, which has zeros.
+    `numbers`: (operand number, dtype) pairs; the dtype None stands for a tensor, packed as zeros.
     """
 
     def pack_numbers(operands: Sequence[Any]) -> bytes:
@@ -83,13 +83,13 @@ def make_numbers_packer(
 
 
 def repeat_to_16_bytes(value: bytes) -> bytes:
-    """Repeat an element up to 16 bytes, which the launches of a fill take as scalars."""
+    """Repeat an element to 16 bytes, the scalar of fill kernels."""
     return value * (16 // max(1, len(value)))
 
 
 @functools.lru_cache(maxsize=256)
 def _make_host_converter(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
-    """Return what turns a number into an element's content on the host, by its rules."""
+    """Return a function that converts a number to an element's bytes by the CPU backend's rules."""
     host, one = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
     new, write = host.tensor_allocator(one), host.compile_plan(AssignPlan(name, kind, one))
 

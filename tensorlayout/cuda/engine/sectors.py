@@ -1,4 +1,4 @@
-"""Cost of a walk in the destination's order in one memory, counted for a sample of warps."""
+"""Memory cost of walking in the destination's order, counted for a sample of warps."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _WARPS = 64
 
 
 def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = False) -> float:
-    """Return bytes of the sectors that warps touch in one memory, over the bytes that they ask for.
+    """Return the bytes of all sectors that warps touch, divided by the bytes that they request.
 
-    Each thread has a pack of elements. Threads in masked tails ask for nothing, but where padding
-    is `written`. A walk along 4-byte elements that lie 8 elements apart takes a sector for each:
+    Each thread accesses a pack of elements. Threads in masked tails access nothing unless padding
+    is `written`. If 4-byte elements are 8 elements apart, each needs a 32-byte sector of its own:
 
     >>> from tensorlayout.layout.loop import Axis
     >>> sector_overfetch(Loop((Axis(1000, (8,)),), (4,), (0,), (32,)), 0)

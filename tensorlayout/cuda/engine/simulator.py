@@ -1,25 +1,25 @@
 """The simulator: the kernels of ``kernels/``, compiled by the host's C++ compiler, on the CPU.
 
-``TENSORLAYOUT_CUDA_SIMULATOR=1`` makes it the driver. Device memory is memory of the host, and a
-launch is over when it returns. `checking` chooses how each launch is checked and counted, or, for a
-whole process, ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,initialized,…``:
+``TENSORLAYOUT_CUDA_SIMULATOR=1`` selects it as the driver. Device memory is host memory, and a
+launch is complete when it returns. `checking`, or ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,races,…``
+for a whole process, chooses what each launch checks and counts:
 
 bounds       every access is inside an allocation or shared array, and aligned to its size
-barriers     all threads of a block come to the same barriers
-initialized  nothing is read that was never written (of memory allocated while this is on)
-races        of two threads that access one byte none stores, or both are atomic, or a barrier of
-             their block is between them
+barriers     all threads of a block reach the same barriers
+initialized  no read of memory that was never written (if it was allocated with this check on)
+races        two threads access the same byte only if neither stores, both accesses are atomic, or
+             a barrier of their block lies between them
 count        32-byte sectors, active lanes, shared-memory wavefronts; see `Counts`
 
-The first two cost next to nothing and are on by default. What they find is a `KernelError`.
-Streams change nothing here; ``with driver().on_stream(7):`` chooses the current one.
+The first two cost almost nothing and are on by default. A failed check raises `KernelError`.
+Streams have no effect here; ``with driver().using_stream(7):`` chooses the current one.
 
 Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
 ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;
 no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX`` (the compiler).
-With the flags ``-fsanitize=address,undefined``, and besides ``ASAN_OPTIONS=detect_leaks=0`` and
-``LD_PRELOAD=$(g++ -print-file-name=libasan.so)``, a Python program runs its kernels under GCC's
-sanitizers, which then watch all memory of the process.
+With the flags ``-fsanitize=address,undefined``, ``ASAN_OPTIONS=detect_leaks=0`` and
+``LD_PRELOAD=$(g++ -print-file-name=libasan.so)``, kernels run under GCC's sanitizers, which watch
+all memory of the process.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ PATIENCE = 300
 
 
 def run_command(command: list[str]) -> tuple[int, str, str]:
-    """Run a command, for `PATIENCE` at most; return its exit status, what it wrote, its errors."""
+    """Run a command for at most `PATIENCE` seconds; return its exit status, output and errors."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command,
@@ -115,7 +115,7 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
 
 @functools.cache
 def find_compiler() -> tuple[tuple[str, ...], str]:
-    """Return the command of the C++ compiler, ``$CXX`` first, and its version."""
+    """Return the command of the C++ compiler, preferably ``$CXX``, and its version."""
     asked = os.environ.get("CXX")
     for command in [asked] if asked else ["g++", "clang++"]:
         words = tuple(shlex.split(command))
@@ -132,9 +132,9 @@ def find_compiler() -> tuple[tuple[str, ...], str]:
 def compile_shared_object(
     file: str, types: kernel_shapes.Types, counters: Counters, index: str = "int32_t"
 ) -> Path:
-    """Compile a file of kernels, in all its shapes for the macros `types`, or find it in the cache.
+    """Return a kernel file compiled in all shapes for the macros `types`, cached or new.
 
-    `index`: their macro INDEX, where they have it.
+    `index`: the value of the macro INDEX, for kernels that have it.
     """
     more = shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))
     flags = (*FLAGS, *more, *(f"-D{name}={value}" for name, value in types))
@@ -160,7 +160,7 @@ def compile_shared_object(
 
 
 def _compilation_key(texts: dict[str, bytes], *parts: str) -> str:
-    """Return a name for what the compiler makes of these files, as it is told by `parts`."""
+    """Return the cache key of compiling these files with the options `parts`."""
     command, version = find_compiler()
     return disk_cache.cache_key(*command, version, *parts, *texts, *texts.values())
 
@@ -169,7 +169,7 @@ def _compilation_key(texts: dict[str, bytes], *parts: str) -> str:
 
 
 class KernelError(RuntimeError):
-    """An error in a kernel; the launch was given up half-way."""
+    """An error in a kernel; the launch was aborted."""
 
 
 # The current device; and the number of the current stream of each, where it is not the default.
@@ -180,7 +180,7 @@ _streams: Scope[dict[int, int]] = Scope("streams")
 
 
 class SimulatedBuffer(Buffer):
-    """A range of host memory that stands for device memory."""
+    """A range of host memory that represents device memory."""
 
     __slots__ = ("_ranges",)
 
@@ -251,7 +251,7 @@ class SimulatedLauncher:
         self._operation = operations.index(kernel.operation) if kernel.operation else 0
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """Run all blocks; KernelError for what the checks find."""
+        """Run all blocks; KernelError if a check fails."""
         blocks = (grid, 1, 1) if isinstance(grid, int) else grid
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
@@ -331,7 +331,7 @@ class SimulatorDriver(Driver):
     def using_stream(
         self, number: int, device: int | None = None
     ) -> ScopeContext[dict[int, int], Stream]:
-        """Make a stream the current one of a device inside a ``with`` block, for this thread."""
+        """Make a stream the current one of a device inside the block, for this thread."""
         where = self.current_device() if device is None else device
         self.check_device(where)
         return _streams.scope_with_target(
@@ -339,7 +339,7 @@ class SimulatorDriver(Driver):
         )
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Leave at least 256 bytes behind the memory that nobody owns."""
+        """Allocate memory followed by at least 256 bytes that nobody owns, to detect overruns."""
         self.check_device(device)
         ranges = self.ranges[device]
         memory = self._allocate_host_memory(nbytes, ranges)
@@ -400,7 +400,10 @@ class SimulatorDriver(Driver):
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
-        """Raise KernelError, too, for memory that is not all there, or not written."""
+        """As in `Driver`.
+
+        Also raise KernelError for memory outside live ranges, or never written.
+        """
         low, nbytes = description.lowest_address_and_nbytes
         if not nbytes:
             return np.empty(description.shape, description.dtype)
@@ -426,7 +429,7 @@ class SimulatorDriver(Driver):
         )
 
     def _allocate_host_memory(self, nbytes: int, ranges: LiveRanges) -> Bytes | None:
-        """Allocate memory of the host; None where there is none."""
+        """Allocate host memory; None if there is not enough."""
         if self._limit is not None and nbytes > self._free_bytes(ranges):
             return None
         try:
@@ -440,7 +443,7 @@ class SimulatorDriver(Driver):
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
     def _check_live_range(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
-        """Return the ranges that hold these bytes."""
+        """Return the ranges of the device that contains these bytes; KernelError without one."""
         for ranges in self.ranges:
             if ranges.contains(pointer, nbytes):
                 return ranges

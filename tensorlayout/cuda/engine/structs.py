@@ -1,10 +1,10 @@
-"""The structs and constants of the kernels, read from ``kernels/``; and structs that many share.
+"""Parameter structs and constants of the kernels, read from ``kernels/``, and common structs.
 
-A plan packs a struct once; a launch rewrites pointers and scalars, which come first.
+A plan fills a struct once; a launch rewrites the pointers and scalars at its beginning.
 
-Structs and constants are declared once, beside the kernels that use them, in the few forms of C++
-that ``kernels/README.md`` lists. ``tests/cuda/test_kernel_contract.py`` compares what is read here
-with what a compiler sees.
+Structs and constants are declared once, in the kernel sources, in the subset of C++ that
+``kernels/README.md`` describes. ``tests/cuda/test_kernel_contract.py`` compares the result of this
+parser with a compiler's.
 
 >>> struct_type("include/indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
 613566757
@@ -62,22 +62,22 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 
 @functools.cache
 def read_without_comments(file: str) -> str:
-    """Read a file of kernels, without its comments."""
+    """Return the text of a kernel file without comments."""
     with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
         return _COMMENT.sub("", opened.read())
 
 
 def substitute_words(text: str, values: Mapping[str, object]) -> str:
-    """Put values in place of words."""
+    """Replace words by their values."""
     return "".join([str(values.get(word, word)) for word in _WORDS.split(text)])
 
 
 @functools.cache
 def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
-    """Return what a file and its headers define: {name: (file, parameters of the template, text)}.
+    """Return the definitions of a file and its headers: {name: (file, template parameters, text)}.
 
     The text is the members of a struct, the type of an enum, or the value of a constant. The name
-    of a specialisation has what is special, as "Walk<0>"; its parameters are the arguments.
+    of a specialisation includes the special arguments, as in "Walk<0>".
     """
     text, definitions = read_without_comments(file), dict[str, tuple[str, list[str], str]]()
 
@@ -106,7 +106,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
 
 
 def _definition_of(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
-    """Return the file that defines a name, the name, and its text, both with values in them."""
+    """Return the defining file of a name, the name, and its text, both with values substituted."""
     definitions, (base, special, inside) = (
         _definitions_in_file(file),
         name.rstrip(">").partition("<"),
@@ -130,11 +130,10 @@ def _definition_of(file: str, name: str, constants: dict[str, int]) -> tuple[str
 
 @functools.cache
 def struct_type(file: str, name: str, **constants: int) -> Any:
-    """Return the ctypes type that a struct's name means in a file of kernels, or another type's.
+    """Return the ctypes type of a struct, or other type, that is declared in a kernel file.
 
-    Members have their names in C++; those that are Python's words have a ``_`` behind. Pointers are
-    64-bit integers. `constants`: those that the file leaves to ``#if``. ValueError for what is no
-    such struct.
+    Members have their C++ names; a ``_`` is appended to Python keywords. Pointers are 64-bit
+    integers. `constants`: values that the file decides by ``#if``. ValueError for an unknown name.
     """
     if name in _SCALARS:
         return _SCALARS[name]
@@ -157,12 +156,12 @@ def _make_structure_class(name: str, fields: tuple[tuple[str, Any], ...]) -> Any
 
 @functools.cache
 def constant_value(file: str, name: str, **constants: int) -> int:
-    """Return the value of a constant; of "MOST<3, int32_t>", or "A * B", too."""
+    """Return the value of a constant, also of "MOST<3, int32_t>" or "A * B"."""
     return _evaluate_constant(file, name, constants)
 
 
 def _evaluate_constant(file: str, text: str, constants: dict[str, int]) -> int:
-    """Return the value of a number, a constant, ``A + B``, or ``CONDITION ? A : B``."""
+    """Evaluate a number, a constant, ``A + B``, or ``CONDITION ? A : B``."""
     condition, question, rest = text.partition(" ? ")
     if question:
         yes, _, no = rest.partition(" : ")
@@ -192,7 +191,7 @@ _Divisor64 = struct_type("include/indexing.cuh", "Divisor<int64_t>")
 
 
 def divisor32_struct(number: int) -> Any:
-    """Return the constants of ``n / number`` for n below 2**31; 1 <= number < 2**31.
+    """Return the constants for ``n / number`` with n below 2**31; 1 <= number < 2**31.
 
     >>> divisor = divisor32_struct(7)
     >>> ((100 * divisor.magic >> 32) + 100) >> divisor.shift
@@ -204,12 +203,12 @@ def divisor32_struct(number: int) -> Any:
 
 
 def divisor_struct(index: str, number: int) -> Any:
-    """Return ``Divisor<index>`` of a positive number."""
+    """Return ``Divisor<index>`` for a positive number."""
     return divisor32_struct(number) if index == "int32_t" else _Divisor64(number)
 
 
 def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
-    """Fill a ``Walk`` by axes, slowest first; where its rank is fixed, sizes of 1 come before."""
+    """Fill a ``Walk`` with axes, slowest first; a larger fixed rank gets leading axes of size 1."""
     index = "int32_t" if walk.size._type_ is _Divisor32 else "int64_t"
     least = 1 if hasattr(walk, "rank") else len(walk.size)
     all_axes = [*[Axis(1, (0,) * len(walk.stride))] * (least - len(axes)), *axes]
@@ -231,7 +230,7 @@ _FEWER_THAN = 2**31
 
 
 def fits_bounded_walk(loop: TiledLoop) -> bool:
-    """Return whether `BoundedWalk` can hold the digits."""
+    """Return whether a ``BoundedWalk`` can hold the loop's axes and bounds."""
     few = len(loop.axes) <= MOST_DIGITS and len(loop.bounds) <= _MOST_BOUNDS
     return few and loop.index_upper_bound < _FEWER_THAN
 
@@ -250,6 +249,6 @@ def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack:
 
 
 def bounds_struct(bounds: Sequence[Bound]) -> Any:
-    """Return ``Bounds``; missing ones contain all indices."""
+    """Return ``Bounds``; unused ones contain all indices."""
     missing = [Bound(0, 1, 1)] * (_MOST_BOUNDS - len(bounds))
     return struct_type("include/bounded.cuh", "Bounds")(*zip(*bounds, *missing, strict=True))

@@ -1,4 +1,4 @@
-"""Kernels compiled before they are first needed."""
+"""Compilation of kernels ahead of their first use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FILES = (
 
 
 def kernels_of_any_dtype() -> Iterator[Kernel]:
-    """Yield the kernels that depend on no operation, and on few types at most, in every shape."""
+    """Yield the kernels that depend on no operation and on few types, in every shape."""
     for file in _FILES:
         yield from kernels_in_file(file)
     for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):  # of places, to combine
@@ -57,8 +57,8 @@ _ROWS = (((64, 64), (64,)), ((64, 64), (64, 1)))
 def common_kernels(dtype: Any) -> Iterator[Kernel]:
     """Yield the kernels of one dtype that most programs need, with 32-bit indices.
 
-    Of elementwise functions and reductions, scans, sorts, searches and quantiles. There are many
-    more: give `warmup` those that you use besides.
+    These are elementwise functions, reductions, scans, sorts, searches and quantiles. There are
+    many more; pass others that you use to `warmup`.
     """
     kind = as_dtype(dtype, "warmup: dtype")
     kernels = [*_kernels_of_elements(kind)]
@@ -91,7 +91,7 @@ def _kernels_of_elements(dtype: DType) -> Iterator[Kernel]:
 
 
 def reduction_kernels(dtype: DType, functor: str) -> tuple[Kernel, ...]:
-    """Return the reductions of one dtype by one functor."""
+    """Return the reduction kernels of one dtype and functor."""
     longest = str(16 // dtype.itemsize)
     return kernels_in_file(
         "reduce/reduce.cu", (("ELEMENT", c_type(dtype)), ("LONGEST", longest)), functor
@@ -107,7 +107,7 @@ def _elementwise_kernel(name: str, dtype: DType, shapes: tuple[Any, ...], result
 
 
 def sorting_kernels(dtype: DType) -> Iterator[Kernel]:
-    """Yield what sorts elements of one dtype, and what looks into lines that are sorted."""
+    """Yield the kernels that sort elements of one dtype or search sorted lines."""
     name, floats = c_type(dtype), kinds.is_in_category(dtype, "real floating")
     yield from kernels_in_file("sort/sort.cu", (("ELEMENT", name),))
     yield from kernels_in_file("sort/radix.cu", (("ELEMENT", name),))
@@ -124,14 +124,14 @@ def warmup(
     dtypes: Iterable[Any] = ("float32",),
     architecture: int | None = None,
 ) -> int:
-    """Compile `kernels` ahead; return how many no cache had.
+    """Compile kernels ahead of time; return the number that no cache had.
 
-    By default all `kernels_of_any_dtype` ones, and those that are `common_kernels` to `dtypes`.
-    Each is compiled, kept on disk, and loaded on the current device; with `architecture` (90 for
-    compute capability 9.0) it is only kept on disk, which needs CuPy and no GPU: to build an image
-    of a container, say. A bar on the standard error shows how far it is.
+    - `kernels`: by default `kernels_of_any_dtype()` and the `common_kernels` of `dtypes`.
+    - `architecture`: 90 for compute capability 9.0. Kernels are then only stored on disk, which
+      needs CuPy but no GPU, for example to build a container image. By default they are also loaded
+      on the current device.
 
-    RuntimeError if a kernel does not compile.
+    A progress bar appears on standard error. RuntimeError if a kernel does not compile.
     """
     # One after the other: NVRTC 12.9 compiles in one thread at a time (two threads use 0.99 of a
     # processor; 2026-11, 2-core AMD EPYC (Zen 4)).
@@ -152,7 +152,7 @@ def warmup(
 
 
 def show_progress(items: Sequence[T], title: str) -> Iterator[T]:
-    """Yield items, and show on the standard error how many there have been."""
+    """Yield items, and show the progress on standard error."""
     total = len(items)
     for done, item in enumerate(items):
         print(f"\r{title}: {done} of {total}", end="", file=sys.stderr, flush=True)

@@ -1,17 +1,16 @@
-"""Boxes of a loop that go through shared memory: their extents, and how each memory walks them.
+"""Boxes of a loop that are staged in shared memory: their extents, and how each memory walks them.
 
-A box has up to three axes, or is *deep*. In each memory its *run* is the axes that are contiguous
-as far as the box reaches, the next axis has its *rows*, and those after that its *planes*. Memory
-moves in sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where one
-begins:
+A box has up to three axes, or is *deep*. In each memory, the axes along which the box is contiguous
+form its *run*; the next axis counts its *rows*, and further axes its *planes*. Memory moves in
+sectors of 32 bytes, so threads are shifted to make the accesses of a warp begin at a sector:
 
-- each row on its own, which leaves threads idle at its ends; or
-- all rows of a plane together: a row gets as many threads as leave, in sectors, the remainder that
-  the distance of two rows in memory leaves. No thread need be idle then, but a warp may have parts
-  of two rows, which fall into the same banks of shared memory.
+- each row by itself, which leaves threads idle at both ends; or
+- all rows of a plane together: the number of threads per row has the same remainder, in sectors, as
+  the distance of two rows in memory. No thread is idle, but a warp may have parts of two rows,
+  which fall into the same banks of shared memory.
 
-The second is for accesses of less than 4 bytes in boxes of one plane, where it is threads that are
-short. Rows that begin inside a sector cost part of one more either way, so runs are best long.
+The second way is for accesses below 4 bytes in boxes of one plane, where threads are scarce. Rows
+that begin inside a sector cost part of another one either way, so long runs are best.
 """
 
 from __future__ import annotations
@@ -44,21 +43,21 @@ THROUGH_TILE, STAGED_FROM = 0.1, 1.1
 
 @dataclass(frozen=True, slots=True)
 class TileProblem:
-    """Axes to be boxed, and the memories that are walked along them; the first one is written.
+    """Axes to divide into boxes, and the memories that are walked along them; the first is written.
 
     Attributes:
         axes: from the slowest in the destination to the fastest; its strides are positive.
-        widths: for each memory bytes of an element.
+        widths: for each memory, bytes of an element.
         alignments: for each memory the power of two, at most `SECTOR`, that divides the address of
             its lowest slot.
-        staged: numbers of the memories that come through shared memory.
-        beside: numbers of others that are read where the destination is written.
-        pack: how many elements an access to the destination may have.
-        bounds: of dimensions whose axes reach beyond their last index.
-        weights: for each bound and each axis, how far that index moves.
+        staged: numbers of the memories that are staged in shared memory.
+        unstaged: numbers of the memories that are read directly, in the destination's order.
+        pack: number of elements per access to the destination.
+        bounds: of dimensions whose axes extend beyond their last index.
+        weights: for each bound and each axis, how many indices of the dimension a step moves.
         followers: numbers of memories with tables of their own along the destination.
-        across: 0, or what is between the rows of a *square*, in elements of the source, of less
-            than 4 bytes: a word of the destination has one of each.
+        across: 0, or the distance of the rows of a *square*, in source elements of less than
+            4 bytes: each word of the destination has one element of each row.
 
     """
 
@@ -82,7 +81,7 @@ class TileProblem:
         pack: int,
         followers: tuple[int, ...] = (),
     ) -> TileProblem:
-        """Return the problem of all axes of a loop."""
+        """Return the problem for all axes of a loop."""
         alignments = []
         for first, alignment, width, strides in zip(
             loop.firsts, loop.alignments, loop.widths, loop.strides, strict=True
@@ -94,39 +93,39 @@ class TileProblem:
         return cls(*memories, pack, *tails, followers)
 
     def access_bytes(self, memory: int) -> int:
-        """Return bytes of an access, if rows allow it."""
+        """Return the **bytes** of an access if all rows are aligned to it."""
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)
 
     def tile_width(self, memory: int) -> int:
-        """Return bytes of an element in the memory's tile."""
+        """Return the **bytes** of an element in the memory's tile."""
         return self.widths[WRITE if self.across else memory]
 
     @property
     def staged_bytes_per_element(self) -> int:
-        """Bytes of shared memory that an element takes, in all tiles together."""
+        """**Bytes** of shared memory per element, in all tiles together."""
         return sum([self.tile_width(memory) for memory in self.staged])
 
 
 def round_up_to_multiple(number: int, step: int) -> int:
-    """Return the least multiple of `step` that is not below a number."""
+    """Return the least multiple of `step` that is at least `number`."""
     return -(-number // step) * step
 
 
 @dataclass(frozen=True)
 class TileAccess:
-    """One memory, inside boxes of these extents.
+    """Access pattern of one memory inside boxes of given extents.
 
     Attributes:
         order: the box's axes (numbers into `SharedTile.axes`), the fastest in this memory first.
-        run: how many of them are contiguous.
+        run: how many of them form the run.
         unit: bytes of an access.
-        grain: what divides the addresses of rows, in bytes; at most a sector.
-        sector: accesses in a sector, or 1 if threads are not shifted to where sectors begin.
-        together: whether all rows are shifted by as much; else each is on its own.
-        remainder: that of the threads of a row, divided by `sector`.
-        slack: how far threads are shifted at most.
-        lengths: elements of a run; and of one that ends early, at the end of its last axis.
+        grain: alignment of all rows in bytes, at most a sector.
+        sector: accesses per sector, or 1 if threads are not shifted to sectors.
+        together: whether all rows are shifted equally; otherwise each by itself.
+        remainder: of the threads per row, divided by `sector`.
+        slack: the largest shift, in threads.
+        lengths: elements of a run, and of a run that is cut off at the end of its last axis.
 
     """
 
@@ -141,6 +140,6 @@ class TileAccess:
     slack: int = 0
 
     def threads_per_row(self, accesses: int) -> int:
-        """Threads for a row of so many accesses."""
+        """Return the number of threads for a row of so many accesses."""
         needed = max(2, accesses + (0 if self.together else self.slack))
         return needed + (self.remainder - needed) % self.sector

@@ -1,9 +1,9 @@
-"""A rule for the extents of a box, from the strides, widths and alignments of axes.
+"""Choice of the extents of a box by the strides, widths and alignments of axes.
 
-In each memory a run is at least as long as one access of a warp. Where rows begin at sectors,
-longer runs gain nothing but fewer blocks: the runs of sources grow until a box has as many bytes as
-blocks are liked to have. Where rows begin inside of sectors, each costs part of one more: there
-runs grow as far as there is room, in whole warps less the threads that shifts leave idle.
+In each memory a run is at least as long as one access of a warp. If rows begin at sectors, longer
+runs only reduce the number of blocks: the runs of sources grow until a box has the preferred number
+of bytes. If rows begin inside sectors, each row costs part of another sector: runs grow as far as
+shared memory allows, in whole warps minus the threads that shifts leave idle.
 
 ``tests/copy/test_tile_choice.py`` compares the boxes of this rule with sixty others that fit.
 """
@@ -32,10 +32,10 @@ _GOOD = 0.2
 
 
 def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
-    """Return the box of a loop over a destination and a source: of squares, where all is aligned.
+    """Choose the box of a loop over a destination and a source; squares if everything is aligned.
 
-    None where none fits, where more axes are left outside of it than kernels walk, or of a source
-    that stands still.
+    None if no box fits, if it leaves more axes outside than kernels can walk, or if the source has
+    stride 0 along the run.
     """
     if not any(axis.strides[READ] for axis in loop.axes):
         return None
@@ -54,7 +54,7 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
 
 
 def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
-    """Return the problem over words of the destination."""
+    """Return the problem in units of words of the destination."""
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]
@@ -71,7 +71,7 @@ def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
 
 
 def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | None:
-    """Choose the box of a number of axes, with shorter runs if long ones do not fit, or None."""
+    """Choose a box of up to `deepest` axes, with shorter runs if long ones do not fit, or None."""
     runs = _TileRuns(problem, deepest)
     for eighths in range(8, 0, -1):
         box = runs.make_tile(eighths)
@@ -97,15 +97,15 @@ _LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
 
 
 class _TileRuns:
-    """The runs of a box, and the extents that they ask for.
+    """The runs of a box, and the extents that they need.
 
     Attributes:
-        deepest: how many axes a box may have, for runs of a warp.
-        axes: how many it may have for longer ones.
+        deepest: the most axes of a box whose runs are one warp's access.
+        axes: the most axes of a box with longer runs.
         orders: for each memory the axes along which it moves, its fastest first.
-        wholes: for each memory and axis, what an extent is a multiple of if boxes begin at sectors,
+        wholes: for each memory and axis, the factor of extents for which boxes begin at sectors
             and have whole warps.
-        longest: for each axis how long it may be, for places that have 32 bits.
+        longest: for each axis the longest extent for which offsets fit 32 bits.
 
     """
 
@@ -132,7 +132,7 @@ class _TileRuns:
         self.longest = [max(1, _FAR // (2 * other_step)) for other_step in furthest]
 
     def make_tile(self, eighths: int) -> SharedTile:
-        """Return the box with so many eighths of the usual bytes."""
+        """Return the box with `eighths` eighths of the usual number of bytes."""
         problem, widths = self.problem, self.problem.widths
         lines = {
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
@@ -169,7 +169,7 @@ class _TileRuns:
     def _make_box(
         self, runs: dict[int, int], lines: dict[int, int], even: bool = False
     ) -> SharedTile:
-        """Return the box of these runs, as far as there are axes for them, lines first."""
+        """Return the box with these runs, lines first, as far as its axes suffice."""
         extents: dict[int, int] = {}
         for m in runs:
             self._lengthen_run(extents, m, min(runs[m], lines[m]), self.deepest, 1)
@@ -187,7 +187,7 @@ class _TileRuns:
     def _lengthen_run(
         self, extents: dict[int, int], memory: int, run: int, most: int, first: int | None = None
     ) -> None:
-        """Lengthen the run of a memory to about so many elements, along its first axes."""
+        """Lengthen the run of a memory to about `run` elements, along its fastest axes."""
         done = 1
         for k in self.orders[memory][:first]:
             if k not in extents and len(extents) >= most:
@@ -204,7 +204,7 @@ class _TileRuns:
                 return
 
     def _extent_multiple(self, extents: dict[int, int], k: int) -> int:
-        """Return the step of an extent, for all memories whose run goes on along this axis."""
+        """Return the factor of axis k's extent that all memories with a longer run need."""
         multiple = 1
         for memory, order in self.orders.items():
             for other in order:

@@ -1,4 +1,4 @@
-"""A tile in shared memory: how memories are walked, what it costs, and where everything stands."""
+"""A tile in shared memory: how memories walk it, what it costs, and its offsets."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class SharedMemoryOffsets(NamedTuple):
     """Offsets in shared memory, in bytes, by memory number.
 
     Attributes:
-        tiles: of the staged memories.
-        tables: of rows, and of places along the run; the destination has some, too.
-        followers: the same of `TileProblem.followers`.
-        end: how many bytes all takes.
+        tiles: of the tiles of staged memories.
+        tables: of the tables of rows and of offsets along the run, also of the destination.
+        followers: of the tables of `TileProblem.followers`.
+        end: the total bytes.
 
     """
 
@@ -56,12 +56,12 @@ class SharedMemoryOffsets(NamedTuple):
 
 @dataclass(frozen=True)
 class SharedTile:
-    """A tile of a problem, in shared memory.
+    """A tile of a problem in shared memory.
 
     Attributes:
-        problem: what goes through shared memory.
-        axes: numbers of the problem's axes in the tile, the fastest of the destination first.
-        extents: of the tile along them.
+        problem: the axes and memories.
+        axes: numbers of the problem's axes in the tile, the destination's fastest first.
+        extents: extents of the tile along these axes.
 
     """
 
@@ -71,17 +71,17 @@ class SharedTile:
 
     @property
     def element_count(self) -> int:
-        """Number of elements of a whole box."""
+        """Number of elements of a full box."""
         return prod(self.extents)
 
     @property
     def staged_bytes(self) -> int:
-        """Bytes of its elements in all tiles."""
+        """**Bytes** of the elements in all tiles."""
         return self.element_count * self.problem.staged_bytes_per_element
 
     @property
     def max_byte_distance(self) -> int:
-        """Bytes from its first place to the last, in the memory where that is most."""
+        """The largest distance of two elements of the box in a memory, in **bytes**."""
         pairs = list(zip(self._tiled_axes, self.extents, strict=True))
         return max(
             width * sum([abs(axis.strides[m]) * (n - 1) for axis, n in pairs])
@@ -89,30 +89,30 @@ class SharedTile:
         )
 
     def is_contiguous(self, memory: int) -> bool:
-        """Return whether the fastest axis of a memory has no gaps."""
+        """Return whether a memory is contiguous along its fastest axis."""
         return min([abs(a.strides[memory]) for a in self._tiled_axes if a.strides[memory]]) == 1
 
     @property
     def bank_rotations(self) -> tuple[int, ...]:
-        """With which column of a square each quarter of a warp begins, for other banks than others.
+        """First column of a square for each quarter of a warp, so that they use different banks.
 
-        Columns are one bank apart, and so are the rows of a warp that has several.
+        Columns are one bank apart, and so are the rows of a warp that covers several.
         """
         lanes, columns = self._threads_of_shortest_row(READ), NARROWEST // self.problem.widths[READ]
         row = lanes if 32 % lanes == 0 else 32
         return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
     def spare_table_rows(self, memory: int) -> int:
-        """Return the rows of the last threads' turn that the box may lack, in a side's table."""
+        """Return the number of table rows beyond the box that the last threads may read."""
         return 2 + BLOCK // self._threads_of_shortest_row(memory)
 
     def _threads_of_shortest_row(self, memory: int) -> int:
-        """Threads of a row, in a box that ends early."""
+        """Return the threads of the shortest row, in a box that is cut off."""
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         return side.threads_per_row(min(side.lengths) * width // side.unit)
 
     def run_pattern_period(self, memory: int) -> int:
-        """After how many elements of a run, in whole accesses, places in the tile repeat."""
+        """Return after how many elements of a run, in whole accesses, tile offsets repeat."""
         side = self.access_by_memory[memory]
         inner = self.inner_run_elements(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
@@ -177,10 +177,10 @@ class SharedTile:
         return TileAccess(order, run, unit, lengths, grain)
 
     def _run_lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
-        """Return elements of a run; and of one in the last box along its last axis.
+        """Return the elements of a run, and of a run in the last box along its last axis.
 
-        If all axes of a bounded dimension are in the run, it is the slowest part of it, and it runs
-        forwards, then the run ends where the dimension does.
+        A run ends at a dimension's bound if it contains all axes of the dimension, ends with it,
+        and runs forwards.
         """
         last = order[run - 1]
         axis, extent = self._tiled_axes[last], self.extents[last]
@@ -206,7 +206,7 @@ class SharedTile:
         return inner * extent if self.box_counts[last] > 1 else early, early
 
     def _has_whole_packs(self, order: Sequence[int], pack: int) -> bool:
-        """Return whether all of a pack is inside its bounds, or none."""
+        """Return whether each pack is completely inside or outside the bounds."""
         if not self.problem.bounds:
             return True
         for k in order:
@@ -220,7 +220,7 @@ class SharedTile:
         return pack == 1
 
     def _can_read_in_packs(self, memory: int, order: Sequence[int], run: int) -> bool:
-        """Return whether what is read beside the destination can be read in its packs."""
+        """Return whether an unstaged memory can be read in the destination's packs."""
         steps = [self._tiled_axes[k].strides for k in order[: run + 1]]
         if not any(step[memory] for step in steps[:run]):
             return True  # one value for the whole run
@@ -234,11 +234,11 @@ class SharedTile:
         )
 
     def inner_run_elements(self, order: Sequence[int], run: int) -> int:
-        """Return elements of a run along all its axes but the last."""
+        """Return the elements of a run along all its axes except the last."""
         return prod([self.extents[k] for k in order[: run - 1]])
 
     def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
-        """Return the largest alignment, in bytes, of the first rows of all planes."""
+        """Return the common alignment, in **bytes**, of the first rows of all planes."""
         problem, members = self.problem, self._tiled_axes
         within = {self.axes[k] for k in order[: run + 1]}
         steps = [a.strides[memory] for k, a in enumerate(problem.axes) if k not in within]
@@ -255,12 +255,12 @@ class SharedTile:
 
     @property
     def min_shared_bytes(self) -> int:
-        """Bytes of shared memory, with little left free in tiles."""
+        """Least **bytes** of shared memory, with hardly any padding in tiles."""
         return self._table_offsets.end + self.staged_bytes + self.staged_bytes // 128
 
     @cached_property
     def _table_offsets(self) -> SharedMemoryOffsets:
-        """Return where tables begin, in bytes behind the tiles, and with `end` the bytes of all."""
+        """Return the offsets of tables, in **bytes** after the tiles; `end`: their total bytes."""
         tables, followers, end = {}, {}, 0
         elements = {
             m: self.element_count // prod([self.extents[k] for k in side.order[: side.run]])
@@ -278,7 +278,7 @@ class SharedTile:
         return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
     def cost_per_byte(self) -> float:
-        """Return bytes of threads per byte on all sides."""
+        """Estimated cost per byte of the box, summed over all memories."""
         memories = (WRITE, *self.problem.staged)
         widths = [self.problem.tile_width(memory) for memory in memories]
         costs = [self.cost_of_memory(m) * width for m, width in zip(memories, widths, strict=True)]
@@ -286,7 +286,7 @@ class SharedTile:
         return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
 
     def cost_of_memory(self, memory: int) -> float:
-        """Return bytes that threads could move, and sectors begun by rows, per byte of the box."""
+        """Return a memory's cost per byte: bytes that its threads could move, and row sectors."""
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         step = abs(self._tiled_axes[side.order[0]].strides[memory])
         if step != 1:
@@ -313,9 +313,9 @@ class SharedTile:
         }
 
     def _conflict_free_strides(self, memory: int, times: float) -> tuple[int, ...]:
-        """Return strides in one tile: the first ones for which the first warps find no bank taken.
+        """Return the first strides of a tile for which the first warps have no bank conflicts.
 
-        Elements are left free behind the fastest axes of one of both sides.
+        Padding follows the fastest axes of either the writing or the reading side.
         """
         width = self.problem.tile_width(memory)
         best, least = tuple[int, ...](), inf
@@ -348,7 +348,7 @@ class SharedTile:
     def _padded_strides(
         self, order: Sequence[int], padded_axis_count: int, padding_elements: int
     ) -> tuple[int, ...]:
-        """Return strides in this order, with elements left free behind so many axes."""
+        """Return strides in this order, with padding after the first `padded_axis_count` axes."""
         pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
             if place == padded_axis_count:
@@ -358,11 +358,11 @@ class SharedTile:
         return tuple(pitches)
 
     def _tile_extent(self, pitches: Sequence[int]) -> int:
-        """Return the number of elements of a tile, those that are left free included."""
+        """Return the number of elements of a tile, padding included."""
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
     def _indices_by_wavefront(self, side: int, memory: int) -> Iterator[list[list[int]]]:
-        """Yield the box indices that lanes access at once, in the first two warps of a side."""
+        """Yield the box indices that lanes access together, for the first two warps of a side."""
         # A wavefront serves as many lanes as have elements in one row of banks.
         access, lanes = (
             self.access_by_memory[side],
@@ -383,7 +383,7 @@ class SharedTile:
 
     @property
     def shared_bytes(self) -> int:
-        """The bytes of shared memory that a block takes, one of `ROOMS`."""
+        """**Bytes** of shared memory per block, one of `ROOMS`."""
         return next(room for room in ROOMS if room >= self.memory_offsets.end)
 
     @cached_property
@@ -404,10 +404,10 @@ class SharedTile:
     # ---- Structs of ``kernels/include/tiles.cuh``
 
     def fill_boxes_struct(self, boxes: Any) -> None:
-        """Pack into ``Boxes`` which box each block has.
+        """Fill ``Boxes``, from which a block computes its box.
 
-        Indices of bounded dimensions are as further memories. The last box along an axis of such a
-        dimension counts as one that ends early: its rows may.
+        Indices of bounded dimensions are treated as further memories. The last box along an axis of
+        such a dimension counts as cut off, because its rows may be.
         """
         problem = self.problem
         boxes.rank = len(self.axes)
@@ -435,7 +435,7 @@ class SharedTile:
                 boxes.outer[memory][d] = stride
 
     def side_struct(self, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
-        """Return the walk over one memory, and its tile of these pitches, or the source's."""
+        """Return the struct of the walk over a memory and over a tile with these pitches."""
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
@@ -458,7 +458,7 @@ class SharedTile:
 
 
 def small_divisor_struct(number: int) -> Any:
-    """Return the constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
+    """Return the constants for ``n / number``, exact while ``n * number < 2**32``; 1 < number.
 
     >>> 100 * small_divisor_struct(7).magic >> 32
     14
@@ -467,9 +467,9 @@ def small_divisor_struct(number: int) -> Any:
 
 
 def _padding_candidates(size: int, width: int) -> list[int]:
-    """Return numbers of elements to leave free behind so many, the fewest first.
+    """Return candidates for the number of padding elements after `size`, the smallest first.
 
-    Rows then begin one bank apart, or as many banks as the lanes that share a row leave between.
+    Rows then begin one bank apart, or as many banks apart as the lanes of one row need.
     """
     per = (1, max(1, NARROWEST // width))  # elements of a lane, whose accesses are wide or narrow
     spares = {(apart * n - size) % (2 * apart * n) for apart in (1, 2, 4, 8, 16) for n in per}
@@ -477,7 +477,7 @@ def _padding_candidates(size: int, width: int) -> list[int]:
 
 
 def _count_bank_conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
-    """Count the wavefronts beyond the first that lanes need; each brings one word of a bank."""
+    """Count the wavefronts beyond the first; in each, a bank delivers one word."""
     words = {sum(map(mul, index, pitches)) * width // max(width, NARROWEST) for index in indices}
     banks = [word % len(indices) for word in words]
     return max(map(banks.count, banks)) - 1

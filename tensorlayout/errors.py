@@ -80,7 +80,7 @@ def truncate(text: Any, max_letters: int = _ROOM) -> str:
 
 
 def qualified_type_name(x: Any) -> str:
-    """Return the name of a type, with the library that it is from."""
+    """Return the name of the type of `x`, after the name of its library."""
     value_type = type(x)
     module_prefix = (
         "" if value_type.__module__ == "builtins" else f"{value_type.__module__.split('.')[0]}."
@@ -155,7 +155,7 @@ def call_with_error_name(
 
 
 def finalize_public_error(error: _Error, name: str = "") -> _Error:
-    """Return `error` as it leaves the package: under the name of the call, without our frames.
+    """Prefix `error` with the name of the call, and strip the package's frames from it.
 
     `name`: of the function that the user called, which takes the place of a name that a function
     inside has put there. Errors that passed through a user's own code, or come from another

@@ -137,7 +137,7 @@ class SVDResult(NamedTuple):
 
 
 def _call_on_floats(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
-    """Carry out a call, which gives one tensor or several; `a` may hold integers or bool."""
+    """Call a library operation on `a`, converted from integers or bool to floats."""
     return dispatch.call_library(operation, integers_to_float(a), *others, **options)
 
 

@@ -23,7 +23,7 @@ _DIMENSION_LETTERS = {4: "NCHW", 5: "NCDHW"}
 
 
 def describe_descriptor(text: str) -> tuple[Facts, Layout]:
-    """Return what a descriptor says, by name, and its layout.
+    """Return the facts of a DirectML tensor descriptor, by name, and its layout.
 
     The text has ``sizes=…`` and, in any order, ``strides=…``, ``type=…`` (a DML_TENSOR_DATA_TYPE),
     ``total=…`` and ``alignment=…`` (both in bytes). CommandError that names the word at fault.

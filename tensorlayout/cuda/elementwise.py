@@ -143,7 +143,7 @@ def plan_computation(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> Launches:
-    """Return the cheapest way to compute a result of broadcast operands; as `plan_elementwise`."""
+    """Plan the cheapest launches that compute a result of broadcast operands."""
     layout, tiled = result.layout, None
     widest = max(result.dtype.itemsize, *[_operand_dtype(operand).itemsize for operand in operands])
     memories = [o if isinstance(o, TensorSpec) else None for o in (result, *operands)]
@@ -295,7 +295,7 @@ class KernelOperands:
     def prepare_kernel(
         self, kernel_name: str, blocks: int, steps: Sequence[int], **shape: Any
     ) -> tuple[Kernel, Any, int]:
-        """A kernel, its struct, and how many blocks it takes; `steps`: of operands along a pack."""
+        """Return a kernel, its struct and its block count; `steps` are those along a pack."""
         kernels, types, functor, _ = self.computation
         types = (*types, ("WIDEST", str(self.widest_itemsize)))
         selected_kernel = kernel_with_shape(
@@ -324,7 +324,7 @@ def flat_launch(
     steps: Sequence[int],
     firsts: tuple[int, ...],
 ) -> Launch:
-    """Return one run."""
+    """Return the launch over one contiguous run of elements."""
     blocks = kernel_operands.block_count(count // pack_length + count % pack_length, pack_length)
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
         "flat", blocks, steps, PACK=pack_length
@@ -436,7 +436,7 @@ def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
 
 
 def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:
-    """Return one block for each box."""
+    """Return the launch through shared memory, with one block for each box."""
     side = box.access_by_memory[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]

@@ -140,7 +140,7 @@ class FusedChain:
 
 
 def compile_fuse(plan: FusePlan) -> Write:
-    """Return one launch; more for very many steps or operands, and for a reduction in chunks."""
+    """Compile a fused plan to one launch, or more for many steps, operands or chunks."""
     if plan.has_tiles and not accepts_tiles(plan):
         return compile_call_by_call(plan)
     if plan.reduction is not None:
@@ -152,7 +152,7 @@ def compile_fuse(plan: FusePlan) -> Write:
 
 
 def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
-    """Return a reduction of values that are worked out as they are read, or else written before."""
+    """Compile a reduction that computes its values as it reads them, or stores them first."""
     values = plan.plan_before_reduction
     compute_values, write_result = compile_plan(values), reduce.compile_reduce(reduction)
 

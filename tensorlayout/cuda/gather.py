@@ -46,7 +46,7 @@ RESULT, READ, POSITIONS = range(3)
 
 
 def compile_gather(plan: GatherPlan) -> Write:
-    """Return the function of the result, the tensor and the positions."""
+    """Compile a gather into a function of the result, the tensor and the positions."""
     return make_writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
 
 
@@ -125,7 +125,7 @@ class IndexLoop:
 
     @property
     def max_distance(self) -> int:
-        """The largest distance that any memory or tensor of positions has, in its own units."""
+        """The largest offset into any memory or tensor of positions, in its own units."""
         tables = (0,) * len(self.positions)
         moves = [Axis(max(p.extent, 1), (*p.steps, *tables)) for p in self.positions]
         return max(
@@ -145,7 +145,7 @@ def make_position_tensor(
     extent: int,
     steps: tuple[int, ...],
 ) -> PositionTensor:
-    """Return the positions in a memory of a call, broadcast to the shape of all."""
+    """Describe a tensor of positions for a kernel, broadcast to the shape of all positions."""
     layout = spec.layout.broadcast_to(positions_shape)
     kind = constant_value("include/reach.cuh", spec.dtype.name.upper())
     return PositionTensor(
@@ -318,7 +318,7 @@ def linearize_positions(
     steps: Sequence[tuple[int, ...]],
     first_memory_number: int,
 ) -> LinearizedPositions:
-    """Return the positions that index a layout, for what is read or written there, of `shape`.
+    """Return the position tensors that index a layout, and the launches that linearize them.
 
     `steps`: for each tensor of positions, what one adds to the offset in each memory. They are
     memories of the call from number `first_memory_number` on; what is made is numbered behind them.

@@ -90,7 +90,7 @@ def plan_join(
 
 
 def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) -> Launch | None:
-    """Return the copy of an input that goes through tiles; None for others."""
+    """Plan the copy of an input through shared tiles; None if its order is the result's."""
     sizes, strides = join_input.layout.shape, join_input.layout.strides
     fastest = next((d for d in whole_tensor.layout.minor_to_major if sizes[d] > 1), None)
     if fastest is None or strides[fastest] == whole_tensor.layout.strides[fastest]:
@@ -267,7 +267,7 @@ def compile_join(plan: JoinPlan) -> Write:
 
 
 def compile_split(plan: SplitPlan) -> Write:
-    """Return one launch for all results, but those of another order."""
+    """Compile a split as one launch for all results except those of another order."""
     starts = [cut[plan.axis].start for cut in part_slices(plan.results, plan.axis)]
     layouts = [result.layout for result in plan.results]
     return _make_join_writer(plan.source, plan.axis, layouts, starts, is_split=True)

@@ -186,7 +186,7 @@ _COPY = Copy("library")
 
 
 def array_to_tensor_of_spec(array: Any, spec: TensorSpec) -> Tensor:
-    """Make an array a tensor of a row-major spec: over it, or a copy."""
+    """Return a tensor of a row-major spec over an array, or a copy if it does not fit."""
     tensor = array_to_tensor(array, spec.device)
     if tensor.dtype == spec.dtype and tensor.spec.layout.same_placement(spec.layout):
         return Tensor._from_memory(tensor.memory, spec, tensor.home)

@@ -96,7 +96,7 @@ def compile_select(plan: SelectPlan) -> Run:
 
 
 def compile_masked(plan: MaskedPlan) -> Write:
-    """Write where the mask is true; value and mask lie apart from what is written.
+    """Compile a write where a mask is true; value and mask must lie apart from the result.
 
     Without waiting where one number or one slice is written everywhere.
     """

@@ -89,7 +89,7 @@ def compile_matrix_product(
 def _product_operand(
     operation_name: str, spec: TensorSpec, dtype: DType, needs_copy: bool
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
-    """Return the layout of what is multiplied, and how the caller's tensor becomes that."""
+    """Return the layout that is multiplied, and the function that converts an operand to it."""
     if spec.dtype == dtype and not needs_copy:
         return spec.layout, lambda x: x
     result = TensorSpec(dtype, packed_matrix_layout(spec.layout), spec.device)
@@ -204,7 +204,7 @@ def packed_matrix_layout(layout: Layout) -> Layout:
 
 
 def drop_repeated_matrices(layout: Layout, other: Layout) -> Layout:
-    """Return a stack of matrices without those that stride 0 repeats: those dimensions have size 1.
+    """Return the layout with size 1 along batch dimensions that only repeat matrices.
 
     But for dimensions that `other`, the other operand, does not have: the result has them.
     """

@@ -167,7 +167,7 @@ def _storage_bits(spec: TensorSpec) -> int:
 
 
 def _slots_per_whole_bytes(layout: Layout) -> int:
-    """Return how many slots fill whole bytes, at least: WHOLE of the kernels."""
+    """Return the least number of slots that fills whole bytes: WHOLE of the kernels."""
     return 1 if layout.slot_bits is None else 8 // gcd(8, layout.slot_bits)
 
 
@@ -201,7 +201,7 @@ def _scale_digits(scales: Layout, order_layout: Layout) -> list[Axis]:
 
 
 def _fastest_dim(layout: Layout) -> int | None:
-    """Return the dimension that is contiguous in memory; None for a single element."""
+    """Return the fastest dimension of size above 1; None if there is none."""
     return next((d for d in layout.minor_to_major if layout.shape[d] > 1), None)
 
 

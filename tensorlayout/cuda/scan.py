@@ -241,7 +241,7 @@ def _shared_memory_pitch(
 
 
 def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple[int, int]:
-    """Return tiles of a chunk, and how many chunks a line has."""
+    """Return the number of tiles in a chunk, and of chunks in a line."""
     if groups > _BLOCKS // 2 or tiles < min_tiles:
         return tiles, 1
     tiles_per_chunk = -(-tiles // (_BLOCKS // groups))

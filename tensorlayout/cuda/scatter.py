@@ -74,7 +74,7 @@ DESTINATION, VALUES, WINNERS = range(3)
 
 
 def compile_scatter(plan: ScatterPlan) -> Write:
-    """Write; value and positions lie apart from what is written."""
+    """Compile a scatter of a number or tensor; operands must lie apart from the result."""
     number, name, dtype = plan.result.device.number, plan.name, plan.result.dtype
     if not isinstance(plan.value, TensorSpec):
         write_number = make_writer(
@@ -114,7 +114,7 @@ def compile_dtype_cast(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run 
 
 
 def broadcast_values(plan: ScatterPlan) -> Layout | None:
-    """Return the values broadcast to the shape of what is written; None for one number."""
+    """Return the layout of the values broadcast to the written shape; None for one number."""
     return (
         broadcast_values_to(plan.value.layout, plan.shape)
         if isinstance(plan.value, TensorSpec)
@@ -496,7 +496,7 @@ class _CombineLaunches:
         )
 
     def run_element_loop(self, count: int, level: int) -> IndexLoop:
-        """Over the runs of a level, and the elements of each: results, values, runs."""
+        """Return the loop over the runs of a level and the elements of each."""
         shape, packed = self.plan.shape, self.packed_layout
         runs = ((count - 1) >> (_RUN_BITS * level)) + 1
         axes = [Axis(runs, (packed.size, 0, 1), OF_POSITIONS)]
@@ -530,7 +530,7 @@ class _CombineLaunches:
         )
 
     def combine_launch(self, count: int, levels: int, index: str) -> Launch:
-        """Plan the combination of each element with its values, of `count` sorted positions."""
+        """Plan the launch that combines elements with values, for `count` sorted positions."""
         loop = self.loop
         rank, (scratch, _, *_) = len(loop.loop.axes), loop.loop.firsts
         runs = self.scratch.runs if levels else NOTHING

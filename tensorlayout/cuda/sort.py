@@ -97,7 +97,7 @@ def merged_line_axes(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
 
 
 def is_fastest_dim(layout: Layout, dim: int) -> bool:
-    """Return whether elements along a dimension follow each other in memory."""
+    """Return whether no dimension with more than one element is faster than `dim`."""
     faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
     return prod(layout.shape[d] for d in faster) <= 1
 
@@ -265,7 +265,7 @@ def radix_tile_size(lines: SortLines) -> int:
 
 
 def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """Return the launches of each pass, and bytes of their scratch."""
+    """Return the launches of each radix pass, and the bytes of scratch memory they need."""
     count, length, tile_size = lines.count, lines.length, radix_tile_size(lines)
     tiles = -(-(length + _SHIFTED) // tile_size)
     together = -(-tiles // max(1, BLOCKS // count))

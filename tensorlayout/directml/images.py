@@ -169,7 +169,7 @@ def space_to_depth1(
 def depth_to_space(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: str | int = HIGHEST
 ) -> Tensor:
-    """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
+    """Move channels of (N, C, H, W) into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
 
     The inverse of `space_to_depth`; `block_size` is s. Result: packed in the order of `x`, or
     `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
@@ -445,7 +445,7 @@ def fold(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return an image of `output_sizes`, each element the sum of what columns say of it: FOLD.
+    """Return an image of `output_sizes` that sums the overlapping windows in `x`: FOLD.
 
     `x`: columns (N, C * P, L), P being the elements of a window and L the number of windows, as
     `unfold` makes them. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding`

@@ -82,7 +82,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         return _pad_rank(last_sizes("OutputTensor", unpadded_sizes, rank, "DimensionCount"), rank)
 
     def _unpadded_sizes(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the sizes of the result before it is brought to the rank."""
+        """Return the sizes of the result before they are extended to the operator's rank."""
         sizes, axis = self.input.sizes, self.axis
         return sizes[:axis] + index_sizes + sizes[axis + 1 :]
 
@@ -478,7 +478,7 @@ def _nonnegative_positions(indices: Tensor, size: int) -> Tensor:
 def _check_distinct_positions(
     index_arrays: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None
 ) -> None:
-    """Refuse positions that occur again: along `axis`, or tuples of positions without one.
+    """Raise an error for repeated positions along `axis`, or repeated tuples without one.
 
     Where one is outside, nothing is refused here: the write does that.
     """

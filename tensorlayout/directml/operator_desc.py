@@ -216,7 +216,7 @@ class OperatorDesc:
         return named_descs
 
     def _check_supported(self, name: str, desc: TensorDesc, level: str) -> None:
-        """Check data type and rank against the table."""
+        """Raise an error if the table lacks the data type or rank of a tensor at `level`."""
         support_query = level, desc.data_type, desc.rank
         call_with_error_prefix(
             name, tables.check_supported, self.operator, name.partition("[")[0], *support_query

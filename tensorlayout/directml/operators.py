@@ -138,7 +138,7 @@ class Operator:
         return checked
 
     def _execute(self, tensors: Tensors, *, as_described: bool = False) -> Any:
-        """Carry it out on inputs that fit, and outputs, else new ones: the output, or a tuple.
+        """Run the operator on inputs, into outputs if given, else new ones; return the outputs.
 
         `as_described`: new outputs are laid out as their descriptors say, not like the first input.
         """
@@ -267,7 +267,7 @@ def has_overlapping_bytes(first: Tensor, other: Tensor) -> bool:
 
 
 def _shared_byte_count(first: _AddressRange, other: _AddressRange) -> int:
-    """Return how many bytes are in both, if any."""
+    """Return the number of bytes that two address ranges share."""
     return max(min(first[1], other[1]) - max(first[0], other[0]), 0)
 
 

@@ -130,7 +130,7 @@ class TensorDesc:
         return empty(sizes, dtype=dtype, device=device, layout=double_layout)[0, ...]
 
     def over(self, buffer: Storage, offset_in_bytes: int = 0) -> Tensor:
-        """Return a tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
+        """Return the described tensor over a buffer, from a byte offset on: DML_BUFFER_BINDING.
 
         `buffer`: an object with the buffer protocol, which is shared. ValueError where the offset
         is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
@@ -207,7 +207,7 @@ def calc_buffer_tensor_size(
 
 
 def _addressed_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
-    """Return the elements from the first to the last one in memory."""
+    """Return the number of elements from the first to the last in memory, gaps included."""
     if strides is None:
         return math.prod(sizes)
     return 1 + sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True)])

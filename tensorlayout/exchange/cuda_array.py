@@ -17,7 +17,7 @@ from tensorlayout.tensor import Tensor
 
 
 def export_cuda_interface(x: Tensor) -> dict[str, Any]:
-    """Return the dictionary, with our current stream; AttributeError for what it cannot say."""
+    """Return ``__cuda_array_interface__`` of `x`; AttributeError if it cannot describe `x`."""
     if x.device.kind != "cuda" or x.spec.layout.is_tiled or not is_numpy_dtype(x.dtype):
         description = f"{x.dtype} on the {x.device} in layout {truncate(x.layout)}"
         msg = (

@@ -39,7 +39,7 @@ def host_array(x: Tensor) -> Array:
 
 
 def layout_text_to_store(x: Tensor) -> str:
-    """Return the text of the form, which is kept; nothing for what every file says, row-major."""
+    """Return the layout's form as text for a file; '' for row-major, the default."""
     form = x.layout.form
     return "" if form == Layout.row_major(form.shape) else str(form)
 

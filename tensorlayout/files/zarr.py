@@ -96,7 +96,7 @@ def _chunk_and_shard_sizes(layout: Layout, itemsize: int) -> tuple[Any, Any]:
 
 
 def read_file(path: str, targets: Targets | None = None) -> Any:
-    """Return the tensor of an array, or those of a group by paths; or what is in `targets`."""
+    """Read an array as a tensor, or a group as tensors by path; or read into `targets`."""
     zarr = import_optional_library("zarr", "zarr")
     node = zarr.open(zarr.storage.LocalStore(path, read_only=True), mode="r")
     is_single = isinstance(node, zarr.Array)

@@ -74,7 +74,7 @@ def _parse_tag(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 def _logical_order(letters: str) -> str:
-    """Return the letters of a tag in the order of the sizes; nothing where they are of no tag."""
+    """Return the letters of a tag in the order of the dimensions; '' if they make no tag."""
     if len(set(letters)) != len(letters):
         return ""
     domains = (_LETTERS[: len(letters)], *_DOMAINS)

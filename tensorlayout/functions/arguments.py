@@ -247,7 +247,7 @@ def check_choice(argument: str, value: Any, allowed: Collection[str], rule: str 
 
 
 def as_dtype_in_category(category: str, value: Any) -> dtypes.DType:
-    """Return the dtype asked for, which must be of a category in the standard's words."""
+    """Return `value` as a dtype; TypeError unless it is in `category`."""
     kind = dtypes.as_dtype(value, "dtype")
     if not dtypes.is_in_category(kind, category):
         raise TypeError(f"dtype must be {category}, got {kind}")

@@ -267,7 +267,7 @@ def _raise_not_numbers(kinds: set[str]) -> NoReturn:
 
 
 def _describe_ragged_lengths(obj: Any) -> str | None:
-    """Return two lengths of sequences at one depth that differ, for an error; None if none do."""
+    """Describe two unequal lengths of sequences at one depth; None if all are equal."""
     level = [obj]
     for _ in range(MAX_RANK):
         lengths = [
@@ -296,7 +296,7 @@ def _may_hide_large_integers(array: Array) -> bool:
 
 
 def _exact_array(numbers: Array, dtype: DType | None) -> Array:
-    """Python numbers, some of them integers that int64 does not hold, as an array."""
+    """Return Python numbers, of which some exceed int64, as an array, each rounded once."""
     kinds = {type(n) for n in numbers.flat}
     if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
         _raise_not_numbers({kind.__name__ for kind in kinds})

@@ -81,7 +81,7 @@ def astype(
 def _convert_dtype(
     x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, saturate: bool = False
 ) -> Tensor:
-    """Convert `x` to a dtype, layout (by default its form) and device; `x` itself if it is that."""
+    """Return `x` in a dtype, layout and device; `x` itself if nothing changes."""
     spec = x.spec
     target = spec.device if device is None else as_device(device, "device")
     copying = arguments.check_flag("copy", copy)

@@ -68,7 +68,7 @@ class Symbol:
         self.recording, self.get, self.step = recording, get, step
 
     def raise_unknown_data(self, question: str) -> NoReturn:
-        """Raise the error for a question about elements."""
+        """Raise TypeError for a request for the elements of a traced tensor."""
         fix = "use where() to choose by elements, and call what needs them outside"
         text = f"the data of a tensor {_FLOW} ({question}); {fix}"
         raise prefix_operation_name(self.recording.name, TypeError(text))

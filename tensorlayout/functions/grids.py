@@ -113,7 +113,7 @@ def linspace(
 def _linspace_from_ends(
     start: Tensor, stop: Tensor, length: int, closed: bool, dtype: Any
 ) -> tuple[Tensor, Tensor]:
-    """Numbers from each element of `start`, along the first dimension, and their distances."""
+    """Return numbers spaced evenly from `start` to `stop`, along axis 0, and their steps."""
     first, last = integers_to_float(start), integers_to_float(stop)
     steps = length - 1 if closed else length
     width = last - first

@@ -59,7 +59,7 @@ _UNSAID: Any = _NotGiven()
 
 
 def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array:
-    """Return the elements as a NumPy array over the same memory, whatever the strides.
+    """Return the elements as a NumPy array, over the same memory if the layout has strides.
 
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
     the tensor is, or if its elements share slots. One tiled or packed below a byte has no strides:
@@ -117,7 +117,7 @@ def note_export(name: str, x: Tensor, array: Array) -> Array:
 
 
 def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
-    """Return the memory of `x` if NumPy may read it without asking `to_numpy`; else refuse."""
+    """Return the memory of `x` if NumPy can read it directly; else raise `refusal`."""
     spec = x.spec
     kind, octets = spec.dtype.kind, spec.dtype.itemsize
     # On the way from complex numbers to a real dtype NumPy would drop their imaginary parts. It
@@ -386,7 +386,7 @@ _OUT_OF_BAND = 5
 
 
 def dask_token(x: Tensor) -> tuple[Any, ...]:
-    """Return what Dask tells tensors apart by, the same in each process: what pickles hold."""
+    """Return the token by which Dask identifies a tensor, the same in each process."""
     _, (dtype, layout, octets, *device) = pickle_parts(x, _OUT_OF_BAND)
     summed = import_lazily("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
     return "tensorlayout", dtype, layout, summed, *device

@@ -135,7 +135,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
 
 
 def sum_of_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
-    """Carry out a product of tensors, or of a tensor and what stands for one."""
+    """Call a product operation on two tensors, or on operands converted to tensors."""
     if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
         return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))
     call = partial(dispatch.call_library, operation, **options)

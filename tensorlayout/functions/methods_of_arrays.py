@@ -60,7 +60,7 @@ def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
 
 
 def permute(a: Tensor, *dims: Integers) -> Tensor:
-    """Call `tl.permute_dims` with dimensions one by one, or as one sequence."""
+    """Return a view with the dimensions permuted, given one by one or as one sequence."""
     order: Any = dims[0] if len(dims) == 1 else dims
     return xp.permute_dims(a, order)
 

@@ -80,7 +80,7 @@ def integers_to_float(x: Any) -> Tensor:
 
 
 def bools_to_integers(x: Any, kind: dtypes.DType = dtypes.int64) -> Tensor:
-    """Return `x`, bool as integers, which can be added and have an order."""
+    """Return `x` as a tensor, with bools converted to `kind`."""
     operand = arguments.as_tensor(x)
     return astype(operand, kind) if operand.dtype == dtypes.bool else operand
 
@@ -140,5 +140,5 @@ def asarray_on_device_of(x: Any, other: Tensor) -> Tensor:
 
 
 def as_bool_tensor(condition: Any, x: Tensor) -> Tensor:
-    """Return numbers of any dtype as a tensor of bool where `x` is."""
+    """Return `condition` as a bool tensor on the device of `x`."""
     return astype(as_tensor_on_device_of(condition, x), dtypes.bool, copy=False)

@@ -22,7 +22,7 @@ WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 def _convert_to_requested_kind(
     function_name: str, x: Tensor, dtype: Any
 ) -> tuple[Tensor, dtypes.DType | None]:
-    """Return the dtype asked for, and `x`, in that dtype if it is of another kind."""
+    """Return `x`, cast to `dtype` if that is of another kind, and the dtype asked for."""
     if dtype is None:
         return x, None
     kind = arguments.as_dtype_in_category("numeric", dtype)
@@ -127,7 +127,7 @@ def store_in_out_where(
 
 
 def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None:
-    """Raise TypeError where a rule of NumPy's does not let a result of `source` be `target`."""
+    """Raise TypeError unless NumPy's rule `casting` allows a cast of `source` to `target`."""
     if not arguments.can_cast(source, target, casting):
         rule = f"out must hold {source} by the rule {casting!r}, got {target}"
         raise TypeError(f"{rule}; convert the result with astype()")

@@ -38,7 +38,7 @@ _PUT = Scatter("put_along_axis")
 def put_along_axis(
     arr: Tensor, indices: ArrayLike, values: ArrayLike, axis: SupportsIndex | None = -1
 ) -> None:
-    """Write `values` into `arr`, in each line along `axis` at the line of `indices` it belongs to.
+    """Write `values` into `arr` at the positions `indices` along `axis`, line by line.
 
     `indices`: integers, of the rank of `arr`; sizes of 1 broadcast, but for `axis`; of rank 1 for
     an `axis` of None, which takes `arr` for one line in index order. `values`: a number, or a

@@ -137,7 +137,7 @@ def format_html(x: Tensor) -> str:
 
 
 def format_with_spec(x: Tensor, format_spec: str) -> str:
-    """Return ``format(x, form)``: of the value at rank 0, otherwise of the text."""
+    """Return ``format(x, format_spec)``: of the value at rank 0, otherwise of the text."""
     value: Any = format_str(x)
     if x.ndim == 0 and format_spec:
         value = _as_printable_dtype(ensure_strided("__repr__", move_to_cpu(x)).memory).item()

@@ -201,7 +201,7 @@ def _call_quantile_function(
     keepdims: bool,
     weights: Any = None,
 ) -> Tensor:
-    """Carry out a call whose `q` counts from 0 to `full_scale`."""
+    """Compute the quantiles of `a` for `q` given from 0 to `full_scale`."""
     refuse_unsupported_arguments(weights=weights)
     x, numbers = arguments.as_tensor(a), _as_real_array(q)
     floats = dtypes.is_in_category(x.dtype, "real floating")

@@ -90,7 +90,7 @@ def take(
 
 
 def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None = -1) -> Tensor:
-    """Take elements of each line along `axis` at the matching line of `indices`.
+    """Return the elements along `axis` at the positions in the matching line of `indices`.
 
     - `indices`: integers with the rank of `arr`; other sizes broadcast. Negative ones count from
       the end.

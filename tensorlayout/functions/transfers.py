@@ -27,7 +27,7 @@ def copy_tensor(
 
 
 def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> Tensor:
-    """Move `x` to a device, in its layout if possible or `keep_layout`, else in its form."""
+    """Move `x` to a device, in its layout if that is dense or `keep_layout`, else packed."""
     source_device = x.spec.device
     if source_device is device or source_device == device:
         return x

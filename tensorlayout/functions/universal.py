@@ -198,7 +198,7 @@ def make_binary_function(
 def make_binary_function(
     name: str, category: str, summary: str, result: str = "same", of_bools: str = ""
 ) -> Any:
-    """Return the public function of a two-operand line of the table."""
+    """Create the public elementwise function of two operands."""
     operation = Elementwise(name, category, result, of_bools=of_bools)
 
     def apply_binary(

@@ -57,7 +57,7 @@ def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = Non
 
 
 def _chunk_percentile(x: Tensor, q: Any, method: str = "linear") -> tuple[Tensor | None, int]:
-    """Percentiles of a chunk, and of how many elements they are."""
+    """Return the percentiles of a chunk, and the number of its elements."""
     if not x.size:
         return None, 0
     return np.percentile(x, q, method=method), x.size  # type: ignore[call-overload]
@@ -68,7 +68,7 @@ def _to_host_array(x: Tensor, **options: Any) -> Any:
 
 
 def to_numpy(x: Tensor, **options: Any) -> Any:
-    """Return the elements as an array of NumPy's, handed to another library."""
+    """Return the elements as a NumPy array, and record that it goes to another library."""
     x = transfers.move_to_cpu(x)
     return interchange.note_export("to_numpy", x, _to_host_array(x, **options))
 
@@ -80,7 +80,7 @@ def _sizeof(x: Tensor) -> int:
 
 
 def _call_scipy_linalg(function: Any, name: str, *args: Any, **options: Any) -> Any:
-    """Dask's way to `scipy.linalg`, in which it knows CuPy by name; what SciPy makes are arrays."""
+    """Call `scipy.linalg` for Dask with host arrays, and return its results as tensors."""
     x = next((item for item in args if isinstance(item, Tensor)), None)
     if x is None:
         return function(name, *args, **options)
@@ -92,7 +92,7 @@ def _call_scipy_linalg(function: Any, name: str, *args: Any, **options: Any) -> 
 
 
 def _rechunk_empty(function: Any, x: Any, chunks: Any) -> Any:
-    """Dask's way to other chunks, which makes anew what has no elements, and forgets of what."""
+    """Rechunk a Dask array; make an empty one anew, so that it stays one of tensors."""
     if x.size or not isinstance(x._meta, Tensor):
         return function(x, chunks)
     new: Any = import_lazily("dask.array").empty

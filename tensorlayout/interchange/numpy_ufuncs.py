@@ -224,7 +224,7 @@ def _function_and_operands(
     requested_dtype: Any,
     casting: str,
 ) -> tuple[Any, list[Any]]:
-    """Return our function, and what it is to be called with."""
+    """Return our function for a NumPy ufunc, and its operands, cast if needed."""
     function, targets = _resolve_function(ufunc, kinds, requested_dtype, casting)
     if targets is None:
         if requested_dtype is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
@@ -384,7 +384,7 @@ def _reduce_ufunc(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """Our reduction where there is one, else a left fold."""
+    """Reduce by our own reduction if there is one, else by a left fold."""
     name = f"numpy.{ufunc.__name__}.reduce"
     x = arguments.as_tensor(x)
     options = {"axis": axis, "out": out, "keepdims": keepdims}

@@ -46,7 +46,7 @@ class Box(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """One dimension for each digit."""
+        """The sizes of the box, one for each digit."""
         return tuple(count for steps in self.steps for count, _ in steps)
 
     def offset_in(self, layout: Placement) -> int:

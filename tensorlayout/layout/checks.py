@@ -55,7 +55,7 @@ def check_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return `dims` as dimension numbers counted from the front."""
+    """Return `dims` as integers; raise an error unless all are from 0 to ``rank - 1``."""
     numbers = check_integers(name, dims)
     if not all(0 <= d < rank for d in numbers):
         rule = f"must be dimensions from 0 to {rank - 1} of a rank of {rank}"
@@ -109,7 +109,7 @@ def _check_stride_range(name: str, steps: Sequence[int]) -> None:
 def check_parts(
     shape: tuple[int, ...], parts: Sequence[Sequence[tuple[int, int]]]
 ) -> tuple[Parts, ...]:
-    """Return the parts of each dimension, whose extents span the size with few leading ones."""
+    """Return `parts` as integers; an error unless the extents of each dimension span it."""
     try:
         dims = tuple(tuple((as_int(e), as_int(s)) for e, s in dim) for dim in parts)
     except (TypeError, ValueError):
@@ -210,7 +210,7 @@ def check_slot_bits(bits: Any) -> int | None:
 
 
 def check_itemsize(itemsize: Any) -> int:
-    """Return the bytes per element of a number or a dtype."""
+    """Return the bytes per element, given as a number or by a dtype."""
     number = check_integer("itemsize", getattr(itemsize, "itemsize", itemsize))
     if number < 1:
         raise_argument_error("itemsize", f"must be at least one byte, got {short_repr(number)}")

@@ -28,7 +28,7 @@ class Bound(NamedTuple):
     written: int
 
     def pack_divisor(self, weight: int) -> int:
-        """Divisor of packs that are entirely inside or outside along an axis; 0 for any."""
+        """Return a number that pack lengths must divide to be all inside or outside; 0 for any."""
         if weight == 0:
             return 0
         ends = gcd(self.size, self.written)
@@ -149,7 +149,7 @@ def _flip_leading_padding(
 
 
 def split_off_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
-    """Return layouts cut into pieces that have no tails, for what has more than a launch takes."""
+    """Yield the layouts, cut so that no piece ends in a partial tile."""
     for d, size in enumerate(layouts[0].shape):
         largest = max(u for x in layouts for u in part_units(x.parts[d]) if u == 1 or u < size)
         end = size // largest * largest

@@ -181,7 +181,7 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """Rows (runs of the most minor dimension) that begin at multiples of `pitch` **bytes**.
+        """Create a layout whose rows (of the fastest dimension) begin at `pitch` **bytes** steps.
 
         `shape`: the sizes, in elements. `itemsize` is the bytes of one element, or a dtype.
         `minor_to_major`: the dimensions from the fastest to the slowest, row-major by default.
@@ -247,7 +247,7 @@ class Layout(Placement):
     def scale_factors(
         cls, rows: int, columns: int, padding_value: Padding | str = PaddingValue.ZERO
     ) -> Self:
-        """Return the order in which block scaled matrix products take scale factors (MXFP8, NVFP4).
+        """Return the layout in which block-scaled matrix products take scale factors.
 
         The shape is (`rows`, `columns`): rows or columns of an operand, and blocks of 32 or 16
         elements along the summed dimension. Tiles of 128 x 4 slots stand row by row; inside of one,
@@ -280,7 +280,7 @@ class Layout(Placement):
         *,
         owned: bool,
     ) -> Self:
-        """Return the layout of parts whose extents still include the padding, which it may own."""
+        """Create the layout of parts that include the padding, which it may own."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
             slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
@@ -499,7 +499,7 @@ class Layout(Placement):
         return self.slice(tuple(steps))
 
     def slice(self, key: Any) -> Self | None:
-        """Basic indexing: integers, slices with any step, None and Ellipsis.
+        """Return the layout of the elements that a basic index selects; None if there is none.
 
         `key`: one of these, or a tuple. None where no parts describe the cut of a tiled dimension.
         IndexError outside a dimension and for too many indices, TypeError for any other entry.

@@ -181,7 +181,7 @@ class Loop:
 
     @property
     def max_offset(self) -> int:
-        """The largest distance from the first element that any memory has, in elements."""
+        """The largest offset from the first element in any memory, in elements."""
         return max_offset_of_axes(self.axes)
 
     @property

@@ -197,7 +197,7 @@ def _order_of_letters(letters: str) -> Order:
 
 
 def _adjust_batch_label(labels: str, rank: int) -> str:
-    """Labels with a batch more or less, which may fit a rank that they do not."""
+    """Return labels with the batch label added or removed, so that they may fit `rank`."""
     batch = next((n for n in "NnBb" if n in labels), "")
     if len(labels) > rank:
         return labels.replace(batch, "")

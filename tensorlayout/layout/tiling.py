@@ -136,7 +136,7 @@ def _join_axes(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
 
 
 def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
-    """Return whether one cut made both, and the rests still take as much room as they did."""
+    """Return whether two axes are the parts of one cut, and the inner has its full extent."""
     if major.half is None:
         return False
     axis, size, side = major.half
@@ -144,7 +144,7 @@ def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
 
 
 def _merge_digits(digits: Sequence[Digit]) -> tuple[Digit, ...]:
-    """Digits that continue each other as one; those of one value only where there is no other."""
+    """Merge digits that continue each other; keep one of extent 1 only if there is no other."""
     merged_digits: list[Digit] = []
     for digit in [d for d in digits if d.extent != 1] or digits[-1:]:
         major = merged_digits[-1] if merged_digits else None

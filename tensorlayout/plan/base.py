@@ -139,13 +139,13 @@ class Backend(Protocol):
         """Return the `Write`, or the `Run`, of a plan, as its `result_kind` says."""
 
     def compile_allocating(self, plan: Any, /) -> Run | None:
-        """Return a `Run` that carries out a ``new`` plan in one go, where that is faster."""
+        """Return a `Run` that allocates and computes in one call, or None if that is no faster."""
 
     def tensor_allocator(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
         """Return a function that makes new tensors; on CUDA a write has to fill their padding."""
 
     def accepts_layouts(self, plan: Any, below_a_byte: bool, /) -> bool:
-        """Return whether a plan is carried out in its layouts, of which some have no strides.
+        """Return whether a plan runs on its tiled or packed layouts without strided copies.
 
         `below_a_byte`: whether some are packed so. Other plans run on strided copies.
         """
@@ -163,7 +163,7 @@ class Backend(Protocol):
         """
 
     def export_info(self, x: Tensor, /) -> ExportInfo:
-        """Return the address of the elements of `x`."""
+        """Return the address, the read-only flag and the owner of the memory of `x`."""
 
     def wrap_external(
         self,
@@ -177,7 +177,7 @@ class Backend(Protocol):
         *,
         readonly: bool,
     ) -> Tensor | None:
-        """Return a tensor over memory of another library; None for parts of elements as strides.
+        """Return a tensor over external memory; None if strides are parts of elements.
 
         `address`: of the element at index (0, …, 0).
         """

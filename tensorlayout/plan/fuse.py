@@ -38,7 +38,7 @@ class Part(NamedTuple):
     static: tuple[Any, ...] = ()
 
     def plan_step(self, values: Sequence[Operand]) -> Step:
-        """Return the call on these values, which makes a new tensor."""
+        """Plan this part as a step on these values; the step makes a new tensor."""
         key: Any = (*[values[v] for v in self.reads], *self.static)
         plan: Any = plan_call(self.operation, key)
         reads = self.reads
@@ -88,7 +88,7 @@ class FusePlan(Plan):
 
     @property
     def can_write_into_destination(self) -> bool:
-        """Reductions write into the planned layout only."""
+        """True if the destination may have any layout; a reduction needs the planned one."""
         return self.reduction is None
 
     @property

@@ -116,7 +116,7 @@ def selected_spec(source: TensorSpec, index_map: IndexMap, count: int) -> Tensor
 
 
 def check_mask_shape(mask: Shape, sizes: Shape) -> None:
-    """Raise IndexError where a mask has not the sizes of the dimensions under it, or 0."""
+    """Raise IndexError unless each mask size is that of its dimension, or 0."""
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
         raise IndexError(f"a mask of shape {mask} does not match dimensions of sizes {sizes}")

@@ -50,7 +50,7 @@ def complex_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def eigh_results(shapes: Shapes, dtype: DType) -> Results:
-    """Eigenvalues, real, and eigenvectors."""
+    """Return the shapes and dtypes of the real eigenvalues and of the eigenvectors."""
     return [*real_eigenvalues_result(shapes, dtype), (shapes[0], dtype)]
 
 
@@ -60,7 +60,7 @@ def eig_results(shapes: Shapes, dtype: DType) -> Results:
 
 
 def qr_results(shapes: Shapes, dtype: DType, *, mode: str) -> Results:
-    """Return the factors of `qr`."""
+    """Return the shapes and dtypes of the factors Q and R."""
     *stack, m, n = shapes[0]
     k = m if mode == "complete" else min(m, n)
     return [((*stack, m, k), dtype), ((*stack, k, n), dtype)]
@@ -93,7 +93,7 @@ def rank_per_matrix(shapes: Shapes, dtype: DType) -> Results:
 
 
 def transposed_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return matrices of the transposed shape."""
+    """Return the shape and dtype of matrices with rows and columns swapped."""
     *_, m, n = shapes[0]
     return [((*_stack_shape_for_tolerance(*shapes), n, m), dtype)]
 
@@ -110,7 +110,7 @@ def solve_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def cross_product_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    """Vectors of three elements along `axis`, broadcast."""
+    """Return the shape and dtype of cross products: vectors of three along `axis`."""
     _check_vector_axis(shapes, axis)
     if any(shape[axis] != 3 for shape in shapes):
         msg = f"sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"

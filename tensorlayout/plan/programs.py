@@ -280,7 +280,7 @@ def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
 
 
 def make_items_getter(numbers: tuple[int, ...]) -> Any:
-    """Return what takes the items of these numbers from a list, as a sequence."""
+    """Return a function that takes the items at these positions from a list."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
     first = numbers[0] if numbers else 0

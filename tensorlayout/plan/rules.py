@@ -205,7 +205,7 @@ def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -
 def normalize_dims(
     axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
 ) -> tuple[int, ...]:
-    """Count dimensions from the front. AxisError outside, ValueError for repeats."""
+    """Return dimensions counted from the front; raise an error if out of bounds or repeated."""
     if axis is None:
         return tuple(range(ndim))
     axis_text = (axis,) if isinstance(axis, int) else tuple(axis)

@@ -208,7 +208,7 @@ def _layout_in_item_units(source: TensorSpec, target_itemsize: int) -> Layout:
 
 
 def _order_with_last_dim_fastest(layout: Layout) -> tuple[int, ...]:
-    """Return the order of dimensions, the last the fastest unless it is so as it stands."""
+    """Return the order with the last dimension fastest; unchanged if memory has it so."""
     order, end = layout.minor_to_major, layout.ndim - 1
     faster = order[: order.index(end)]
     if layout.shape[end] > 1 and all(layout.shape[d] == 1 or not layout.strides[d] for d in faster):

@@ -56,11 +56,11 @@ class Scope(Generic[Value]):
         return None
 
     def scope_with_value(self, value: Value) -> ScopeContext[Value, Value]:
-        """Return a block that says `value`, and gives it to ``as``."""
+        """Return a ``with`` block that sets `value` and binds it to ``as``."""
         return self.scope_with_target(value, value)
 
     def scope_with_target(self, value: Value, target: Target) -> ScopeContext[Value, Target]:
-        """Return a block that says `value`, and gives something else to ``as``."""
+        """Return a ``with`` block that sets `value` and binds `target` to ``as``."""
         return ScopeContext(self, value, target)
 
 

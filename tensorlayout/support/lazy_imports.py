@@ -37,7 +37,7 @@ def call_on_import(library_name: str, module_name: str) -> None:
 
 
 def _register_integration(library_name: str, module_name: str) -> None:
-    """Call `register`; warn of a library, such as an old one, that lacks what it needs."""
+    """Register an integration module; warn if the installed library lacks what it needs."""
     try:
         importlib.import_module(module_name).register()
     except (ImportError, AttributeError) as error:

@@ -27,7 +27,7 @@ def plan_dataclass(kind: type[_Class]) -> type[_Class]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen_dataclass(kind: type[_Class]) -> type[_Class]:
-    """Make `kind` a dataclass of slots that nobody changes; two of equal members are equal."""
+    """Make `kind` an immutable dataclass with slots and equality by members."""
     return cast(type[_Class], _build_slots_class(_FROZEN_METHODS, kind))
 
 

@@ -55,7 +55,7 @@ def _shorten_path(path: str) -> str:
 
 
 def calling_lines() -> tuple[Line, ...]:
-    """Return the line that called this package, and, where that is a library's, who called that.
+    """Return the line that called this package, then its callers up to the user's line.
 
     The last one is the first outside of installed libraries, where there is one.
     """
@@ -160,7 +160,7 @@ class Record:
 
     @property
     def gigabytes_per_second(self) -> float:
-        """Bytes read and written by second, in 10^9: of the device, where its time is known."""
+        """10^9 bytes read and written per second, in device time where that is known."""
         moved, took = self.bytes_read + self.bytes_written, self.device_seconds or self.seconds
         return moved / took / 1e9 if took else 0.0
 
@@ -171,7 +171,7 @@ class Record:
 
     @property
     def layouts(self) -> str:
-        """The layouts before and after, as a table has them."""
+        """The layouts of the inputs and the output as text, as a table shows them."""
         return format_layout_change(self.inputs, self.output)
 
 
@@ -205,7 +205,7 @@ def format_kernel_cost(counts: Counts) -> str:
 
 
 def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
-    """Return a line for each, to stand below what launched them."""
+    """Return an indented line with the cost of each kernel."""
     return [
         f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
         for name, counts in kernel_counts_by_name(kernels).items()

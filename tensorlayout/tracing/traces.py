@@ -179,7 +179,7 @@ class Trace:
 
     @property
     def device_seconds(self) -> float | None:
-        """The time of a GPU; None where nothing was done on one. To read it waits for the device.
+        """Seconds of work on GPUs, or None if there was none; reading it waits for the device.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:

@@ -191,7 +191,7 @@ def _writable_bytes(out: Any, description: _BufferDescription) -> Array:
 
 
 def _cast_to_stored_dtype(x: Tensor, description: _BufferDescription) -> Tensor:
-    """Return elements of the type that is stored."""
+    """Return `x` in the dtype that the buffer stores; an error for values out of its range."""
     kind = description.shape.element_type
     if x.dtype == description.dtype:
         return x

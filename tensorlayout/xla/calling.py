@@ -95,7 +95,7 @@ def require_in_range(numbers: range, name: str, number: int, subject: Any) -> No
 
 
 def _format_value(x: Any) -> str:
-    """Return a shape, layout, tile or type as its text, all else as errors repeat it."""
+    """Return the text of a shape, layout, tile or type, or the short repr of anything else."""
     is_ours = type(x).__module__.startswith("tensorlayout.")
     return truncate(getattr(x, "text", x)) if is_ours else short_repr(x)
 

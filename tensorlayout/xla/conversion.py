@@ -60,7 +60,7 @@ def layout_of(
 
 
 def as_shape(shape: Shape | str, name: str = "shape") -> Shape:
-    """Return a shape, given by its text too."""
+    """Return `shape`, parsed if it is text; TypeError for anything else."""
     parsed = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(parsed, Shape):
         raise_named_error(name, f"must be a Shape or its text, got {short_repr(shape)}", TypeError)

@@ -158,7 +158,7 @@ class _HloReader(Scanner):
         ) from None
 
     def position_behind_bracket(self, open_position: int) -> int:
-        """Return the place behind the bracket that closes the one at `open_position`."""
+        """Return the position after the bracket that closes the one at `open_position`."""
         text, open_positions, position = self.text, [open_position], open_position + 1
         while open_positions:
             match = _BETWEEN_BRACKETS.match(text, position)
@@ -239,7 +239,7 @@ class _HloReader(Scanner):
         return self.parsed_shapes.setdefault((shape_text, default_layout), shape)
 
     def read_parameter_shape(self) -> tuple[Shape, int]:
-        """Return a shape, which may have a name in front, and its place."""
+        """Read a shape, after its name if there is one; return it and its position."""
         self.try_match(_PARAMETER)
         position = self.position
         return self.read_shape(default_layout=False), position

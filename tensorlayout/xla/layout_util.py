@@ -134,7 +134,7 @@ is_monotonic_with_dim0_minor = has_ascending_layout
 
 
 def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
-    """Return whether logical dimensions stand side by side in the order, however listed."""
+    """Return whether `dims`, in any sequence, are adjacent in the minor-to-major order."""
     wanted_dims = check_integers("dims", dims)
     require(
         {*wanted_dims} <= {*layout.minor_to_major},

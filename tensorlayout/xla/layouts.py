@@ -237,7 +237,7 @@ _DEFAULTS = {field.name: field.default for field in fields(XlaLayout)}
 
 
 def normalize_ignored_names(ignore: Collection[str], allowed_names: Set[str]) -> Set[str]:
-    """Return what a comparison leaves out, as a set of the names `allowed_names`.
+    """Return `ignore` as a set of names; an error unless all are in `allowed_names`.
 
     A text is one name.
     """

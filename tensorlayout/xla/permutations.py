@@ -98,7 +98,7 @@ def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
 
 
 def move_single_element(p: Sequence[_ItemT], source: int, target: int) -> list[_ItemT]:
-    """Return the entry at `source` taken out and put back so that it stands at `target`.
+    """Return a copy of `p` with the entry at `source` moved to `target`.
 
     >>> move_single_element([0, 1, 2, 3, 4], 1, 3)
     [0, 2, 3, 1, 4]

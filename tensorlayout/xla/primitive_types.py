@@ -125,7 +125,7 @@ class PrimitiveType(enum.Enum):
 
     @property
     def byte_width(self) -> int | None:
-        """The **bytes** of an element that no layout packs; None for no array type."""
+        """The **bytes** of an unpacked element; None for types that arrays do not have."""
         width = self.bit_width
         return None if width is None else -(-width // 8)
 

@@ -166,7 +166,7 @@ def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape
 
 
 def device_shape_to_host_shape(shape: Shape) -> Shape:
-    """Return the shape with nothing of its layouts but orders and split configs."""
+    """Return the shape with only the order and split configs of its layouts."""
     return shape.with_layouts(
         lambda a: XlaLayout(minor_to_major=a.minor_to_major, split_configs=a.split_configs)
     )
@@ -308,7 +308,7 @@ def get_tuple_element_shape(shape: Shape, index: int) -> Shape: ...
 
 
 def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
-    """Return a tuple of the elements of another from `start` up to, and without, `limit`."""
+    """Return the tuple of the elements from `start` up to, but not including, `limit`."""
     count = tuple_element_count(shape)
     rule = f"must be 0 <= start <= limit <= {count} for"
     require(0 <= start <= limit <= count, f"slice_tuple: {rule}", start, limit, subject=shape)

@@ -316,7 +316,7 @@ class Shape:
             raise_named_error(f"shape {truncate(self.to_string())}", "has 2**63 bytes or more")
 
     def validate_layout(self, layout: XlaLayout) -> None:
-        """Raise ValueError for the first problem of `layout` as that of this shape.
+        """Raise ValueError for the first problem of `layout` as a layout of this shape.
 
         Checked: one order entry per dimension, in range, none twice; no index type, pointer type or
         physical shape; tiles not empty, of positive sizes or stars; element size not negative;

@@ -29,7 +29,7 @@ _EXCERPT_LENGTH = 60  # letters of the text on either side of the place that an 
 
 
 def pattern_with_trailing_blanks(regex: str) -> re.Pattern[str]:
-    """Return a pattern that takes the blanks and comments behind it, too."""
+    """Return the pattern of a token, including the blanks and comments after it."""
     return re.compile(rf"{regex}{BLANK}", re.ASCII)
 
 
@@ -199,7 +199,7 @@ class Scanner:
             self.raise_expected(f"{sign!r}{context}")
 
     def skip_to(self, position: int) -> None:
-        """Pass everything before a place, and the blanks there."""
+        """Move to `position`, and past the blanks there."""
         self.position = position
         self.try_match(BLANKS)
 

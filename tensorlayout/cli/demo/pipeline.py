@@ -42,7 +42,7 @@ YCBCR = np.array([[77, -43, 128], [150, -85, -107], [29, 128, -21]], np.float32)
 
 
 def run_pipeline(table: Table, photographs: Array) -> dict[str, Image]:
-    """Carry out all parts on pictures (N, H, W, C); return what they drew by the file's name."""
+    """Run all parts of the demo on pictures (N, H, W, C); return images by file name."""
     table.print_line("\n1. Photographs as NHWC")
     x = tl.asarray(photographs, device=table.device)
     batch = table.run_step(
@@ -297,7 +297,7 @@ def _linear_upsampling_matrix(size: int) -> Array:
 
 
 def _tile_plane(table: Table, plane: tl.Tensor) -> None:
-    """Store a plane in XLA's tiles, as NumPy cuts them by hand, and compute in them."""
+    """Store a plane in XLA's tiles, check them against NumPy's, and compute in them."""
     (height, width), (rows, columns) = plane.shape, TILE
 
     def to_tile_order(x: Array) -> Array:
@@ -320,7 +320,7 @@ def _tile_plane(table: Table, plane: tl.Tensor) -> None:
 
 
 def _draw_statistics(table: Table, batch: tl.Tensor) -> Image:
-    """Carry out steps on a batch that is NHWC in memory; draw the results."""
+    """Compute statistics by channel of a batch that is NHWC in memory, and draw them."""
     floats = table.run_step("bytes to float32", lambda xp, x: xp.astype(x, xp.float32), batch)
     compute = partial(table.run_step, expected_kind="compute")
     mean, deviation = (

@@ -194,7 +194,7 @@ def describe_memory_order(layout: tl.Layout, dims: str) -> str:
 
 
 def time_calls(call: Callable[[], Any], repeat: int, on_cpu: bool = True) -> list[float]:
-    """Return the seconds of `repeat` calls, or of fewer if they take long; on a GPU, its own."""
+    """Return the seconds of up to `repeat` calls, in device time where there is any."""
     times: list[float] = []
     while len(times) < repeat and sum(times) < TIMING_LIMIT:
         with nullcontext(tl.Trace()) if on_cpu else tl.trace() as trace:

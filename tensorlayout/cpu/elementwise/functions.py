@@ -215,7 +215,7 @@ def _acosh_complex(x: Array, out: Array) -> None:
 
 
 def _floor_divide(x: Array, y: Array, out: Array) -> None:
-    """Use the quotient for infinities: NumPy computes the result from the remainder."""
+    """Floor-divide; for infinite operands round the quotient down, unlike NumPy."""
     if _is_all_finite(x) and _is_all_finite(y):
         np.floor_divide(x, y, out=out)
         return
@@ -225,7 +225,7 @@ def _floor_divide(x: Array, y: Array, out: Array) -> None:
 
 
 def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
-    """Divide in float64, ten times as fast.
+    """Floor-divide in float64, which is ten times as fast.
 
     There, no quotient of narrower floats below 2**29 rounds up to an integer.
     """
@@ -320,7 +320,7 @@ def _sign_complex(x: Array, out: Array) -> None:
 
 
 def _tan_complex(x: Array, out: Array) -> None:
-    """Correct the sign of zero real parts for infinite imaginary parts: that of x's real part."""
+    """Take the tangent; correct the sign of zero real parts for infinite imaginary parts."""
     np.tan(x, out=out)
     if not _is_all_finite(x):
         flat = np.isinf(x.imag) & np.isfinite(x.real)

@@ -62,7 +62,7 @@ FILE, BOUNDED_FILE = "copy/copy.cu", "copy/tiled.cu"
 
 
 def compile_copy(plan: CopyPlan) -> Write:
-    """Return the function of the result and the source; padding is written in the same launch."""
+    """Compile a copy from a source to a result; padding is written in the same launch."""
     source, spec = plan.source, plan.result
     if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
@@ -101,7 +101,7 @@ def compile_move(
 
 
 def compile_assign(plan: AssignPlan) -> Write:
-    """The function of a destination and a number, or a tensor that lies apart, or exactly there."""
+    """Compile a write of a number, or of a tensor that lies apart or exactly there."""
     spec, source, name = plan.result, plan.source, plan.name
     if isinstance(source, type):
         fill = packed.plan_packed_fill if packed.has_sub_byte_slots(spec) else plan_fill

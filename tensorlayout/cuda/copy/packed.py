@@ -61,7 +61,7 @@ def plan_pack(
     padding: bytes | None,
     owns_all_bytes: bool,
 ) -> Launches | None:
-    """Return one launch into a packed layout that covers its block, padding and all.
+    """Plan one launch that packs slots below a byte, with padding; None if none can.
 
     None where no walk over its slots finds the elements of the source.
     """
@@ -120,7 +120,7 @@ def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
 
 
 def _index_covers_source(loop: TiledLoop, source: Layout) -> bool:
-    """Return whether indices count the bytes of the source, too, with all its padding."""
+    """Return whether the loop's index type can number all bytes of the source with padding."""
     return loop.index_type == "int64_t" or source.required_size < 2**31
 
 
@@ -157,7 +157,7 @@ def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
 
 
 def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any]:
-    """Members of a walk over packs of so many; sources are read from their lowest slot on."""
+    """Return the struct members of a walk over packs; sources start at their lowest slot."""
     return {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
         "first": loop.firsts[READ],
@@ -240,7 +240,7 @@ _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 def _digit_steps_within_block(
     loop: TiledLoop, count: int
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
-    """Return how numbers in a block without padding are split behind the fastest digit.
+    """Return how a slot number in a dense block splits into digits; None if it does not.
 
     The fastest dimension if it has a tail, else 0; the kinds, sizes and strides of steps. None
     where the walk is not over such a block.
@@ -279,7 +279,7 @@ def _digit_steps_within_block(
 
 
 def _is_one_run(packed: Layout, other: Layout, *alignments: int) -> bool:
-    """Return whether one dense block becomes another of its order; alignments in this order."""
+    """Return whether both are the same dense block, aligned for runs of 16 slots."""
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
     is_same_block = packed.covers_block and packed.with_slot_bits(None).same_placement(other)

@@ -194,7 +194,7 @@ def _mode_from_environment() -> Mode:
 
 
 def current_mode() -> Mode:
-    """Return the mode of the innermost `checking` block, else that of the environment variables."""
+    """Return the mode of the innermost `checking` block, else of the environment variables."""
     return _active.innermost_value() or _mode_from_environment()
 
 

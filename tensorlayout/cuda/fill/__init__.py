@@ -257,7 +257,7 @@ def padding_regions(layout: Layout) -> PaddingRegions:
 
 
 def pattern_bits(value: bytes) -> tuple[int, int]:
-    """Return the pattern of an element as two 64-bit numbers; of none: zeros."""
+    """Return an element repeated to 16 bytes as two 64-bit numbers; zeros for no bytes."""
     repeated = repeat_to_16_bytes(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
@@ -296,6 +296,6 @@ def padding_struct_and_blocks(
 def launch_with_padding(
     chosen: Kernel, loop: Loop, blocks: int, padding_write: PaddingWrite, **members: Any
 ) -> Launch:
-    """Return the launch for a loop's elements, and further launches for the padding."""
+    """Return one launch for a loop's elements, with further blocks for the padding."""
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     return Launch.with_members(chosen, blocks + more, loop.firsts, padding=padded, **members)

@@ -58,7 +58,7 @@ def compile_create(plan: CreatePlan) -> Write:
 
 
 def accepts_tiles(plan: CreatePlan) -> bool:
-    """Return whether nothing is written: elements may hold anything, and padding too."""
+    """Return whether tiles are accepted: only if neither elements nor padding are written."""
     if plan.operation.values != "nothing":
         return False
     return plan.destinations > 0 or padding_element_bytes(plan.result) is None
@@ -204,7 +204,7 @@ def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def plan_row_major_arange(result: TensorSpec) -> Launch | None:
-    """Return the launch, for the address of the result; 64 bits each of start and step follow."""
+    """Return the launch that fills a result in index order from a start and a step."""
     layout, dtype = result.layout, result.dtype
     if not layout.size:
         return None

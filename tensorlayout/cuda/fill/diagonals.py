@@ -106,7 +106,7 @@ def block_count_of_packs(threads: int, pack: int) -> int:
 
 
 def _flat_band_launch(loop: Loop, distances: Loop, padding_write: PaddingWrite) -> Launch:
-    """Plan a diagonal band in `loop`, one run; `distances`: of the result's elements."""
+    """Plan a diagonal band over contiguous memory, one run."""
     count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
     blocks = block_count_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
@@ -179,7 +179,7 @@ def compile_triangle(plan: TrianglePlan) -> Write:
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
-    """Return the function of the result, the others, if there are any, and the value."""
+    """Compile the write of a diagonal band, from a value and another tensor if there is one."""
     source = None if plan.others is None else plan.others.layout
 
     def band_scalars(value: Any) -> BandScalars:

@@ -136,7 +136,7 @@ def _is_narrow_float(dtype: DType) -> bool:
 
 
 def words_per_state(functor: str, dtype: DType) -> int:
-    """Return the words of 8 bytes that a state has."""
+    """Return the number of 8-byte words in a reduction's state."""
     if functor == "variance":
         return 3
     if functor.startswith("first_"):
@@ -157,7 +157,7 @@ class FusedSource(NamedTuple):
 
 
 def is_reduced_directly(plan: ReducePlan) -> bool:
-    """Return whether `plan_reduce` does all of a plan, and nothing is to be done before."""
+    """Return whether `plan_reduce` alone does a plan, with no sort or conversion before it."""
     is_sorted = plan.operation.function_name == "quantile"
     return plan.source.layout.size > 0 and not is_sorted and not _needs_conversion(plan)
 

@@ -58,7 +58,7 @@ class ReductionAxes(NamedTuple):
 
 
 def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxes:
-    """Return the merged axes of a plan.
+    """Return the axes of a reduction, merged where they are contiguous.
 
     `with_positions`: whether reduced ones have strides of positions.
     """
@@ -174,7 +174,7 @@ def _row_thread_box(
     itemsize: int,
     alignment: int,
 ) -> ThreadBox:
-    """Return the box if elements along the fastest dimension belong to one result."""
+    """Return the thread box of a reduction along the fastest dimension."""
     length = WIDEST // itemsize
     if not rows or rows[-1].strides[SOURCE] != 1:
         length = 1

@@ -178,7 +178,7 @@ _FLAGS = (
 
 
 def layout_properties_text(layout: Placement) -> str:
-    """Return the kinds of layout that a layout is."""
+    """Return the properties of a layout in words, with its bits per slot if it has them."""
     words = ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
     if layout.slot_bits is None:
         return words

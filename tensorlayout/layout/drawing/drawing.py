@@ -263,7 +263,7 @@ def layout_facts(layout: Placement) -> list[tuple[str, str]]:
 
 
 def describe_bytes(layout: Placement, itemsize: int) -> str:
-    """Return the **bytes** of elements, and of the slots from the lowest on that are none."""
+    """Describe the **bytes** of the elements, and those of padding or gaps."""
     room = layout._slots_to_bytes(layout.required_size - layout.lowest, itemsize)
     elements = layout._slots_to_bytes(layout.size, itemsize)
     own = f"{elements} of elements"

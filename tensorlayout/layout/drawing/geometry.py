@@ -184,7 +184,7 @@ class Picture:
         self.add_tile_borders(xs, ys)
 
     def add_tile_borders(self, xs: Sequence[float], ys: Sequence[float]) -> None:
-        """Rules where tiles begin and end, the heavier the further out."""
+        """Add lines where tiles begin and end, heavier for outer tiles."""
         *_, rows, columns = (), (), *self.layout.parts
         if len(rows) < 2 and len(columns) < 2:
             return
@@ -229,7 +229,7 @@ class Picture:
 
 
 def _index_text(cell: Cell) -> str:
-    """Return the index of an element, its numbers alone."""
+    """Return the index of a cell's element as text, of 40 letters at most."""
     if cell.at is None:
         return ""
     name = ",".join(map(str, cell.at)) or "()"

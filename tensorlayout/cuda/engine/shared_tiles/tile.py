@@ -348,7 +348,7 @@ class SharedTile:
     def _padded_strides(
         self, order: Sequence[int], padded_axis_count: int, padding_elements: int
     ) -> tuple[int, ...]:
-        """Return strides in this order, with padding after the first `padded_axis_count` axes."""
+        """Return the strides of axes in this order, with padding after some of them."""
         pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
             if place == padded_axis_count:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.copy.copy import compile_box_move
-from tensorlayout.cpu.copy.packed import make_number_writer
+from tensorlayout.cpu.copy.packed import make_packed_filler
 from tensorlayout.cpu.engine.casting import convert_array, round_before_bfloat16, scalar_as_array
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
@@ -70,7 +70,7 @@ def compile_create(plan: CreatePlan) -> Write:
         if values == "nothing":
             return lambda out: None
         read = functools.partial(scalar_as_array, name, spec.dtype)
-        return make_number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
+        return make_packed_filler(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
     if is_narrow_dtype(spec.dtype) and values == "value":
         fill = functools.partial(_fill_with_narrow_value, name)
     if not spec.layout.is_tiled:

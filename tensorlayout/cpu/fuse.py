@@ -183,11 +183,11 @@ def _should_run_in_blocks(plan: FusePlan) -> bool:
     return (
         len(full) > 1 < plan.result.layout.size
         and intermediate_bytes >= LEAST
-        and all(_is_position_independent(step, plan.result.layout) for step in full)
+        and all(_is_bitwise_equal_in_blocks(step, plan.result.layout) for step in full)
     )
 
 
-def _is_position_independent(step: Plan, result: Layout) -> bool:
+def _is_bitwise_equal_in_blocks(step: Plan, result: Layout) -> bool:
     """Return whether a step gives the same bits in blocks of `result` as on whole arrays."""
     if _has_exact_result(step):
         return True
@@ -403,7 +403,7 @@ class _BlockLoop:
                 self.buffer_count += not fits
                 free = [b for b in (*free, *[b for b, _ in dying]) if b != buffer]
                 live_buffers[value] = _BlockBuffer(buffer, dtype)
-                place = self._slot_number(live_buffers[value])
+                place = self._register_slot(live_buffers[value])
             self.slots[value] = place
             self.step_calls.append((call, reads[-1], take, place))
         if place != out:
@@ -416,10 +416,10 @@ class _BlockLoop:
         if value in self.slots:
             return self.slots[value]
         if isinstance(plan.all_value_specs[value], type):
-            return self._slot_number(_ConstantSlot(value, step.inputs[n], step.operation.name))
-        return self._slot_number(_ConstantSlot(value))
+            return self._register_slot(_ConstantSlot(value, step.inputs[n], step.operation.name))
+        return self._register_slot(_ConstantSlot(value))
 
-    def _slot_number(self, slot: _BlockBuffer | _ConstantSlot) -> int:
+    def _register_slot(self, slot: _BlockBuffer | _ConstantSlot) -> int:
         if slot not in self.extra_slots:
             self.extra_slots.append(slot)
         return len(self.moving_values) + 1 + self.extra_slots.index(slot)

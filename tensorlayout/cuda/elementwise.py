@@ -29,7 +29,7 @@ from tensorlayout.cuda.engine import (
     divisor_struct,
     fill_walk,
     fits_bounded_walk,
-    kernel_with_shape,
+    kernel_with_macros,
     make_numbers_packer,
     make_writer,
     make_writer_with_numbers,
@@ -298,7 +298,7 @@ class KernelOperands:
         """Return a kernel, its struct and its block count; `steps` are those along a pack."""
         kernels, types, functor, _ = self.computation
         types = (*types, ("WIDEST", str(self.widest_itemsize)))
-        selected_kernel = kernel_with_shape(
+        selected_kernel = kernel_with_macros(
             f"{kernels}.cu", f"{kernels}_{kernel_name}", types, functor, **shape
         )
         params = parameter_struct(selected_kernel, **self.struct_counts)()
@@ -404,7 +404,7 @@ def choose_staging_tile(
     # The same rule as `tiles_in` in kernels/include/elementwise.cuh.
     pack_in_box = max(1, 4 // kernel_operands.widest_itemsize)
     followers = tuple(sorted((*staged, *unstaged)))
-    problem = TileProblem.for_loop(loop, staged, unstaged, pack_in_box, followers)
+    problem = TileProblem.from_loop(loop, staged, unstaged, pack_in_box, followers)
     box = choose_tile(problem, _AXES)
     if box is None or len(loop.axes) > kernel_operands.kernel_constant("MOST_OUTER") + len(
         box.axes

@@ -160,7 +160,9 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
         write_result(out, compute_values(*operands))
 
     chain, *others = split_into_chains(values, MOST_TENSORS[0])
-    reads = None if others or not reduce.is_reduced_directly(reduction) else _operand_reads(chain)
+    reads = (
+        None if others or not reduce.is_done_by_plan_reduce(reduction) else _operand_reads(chain)
+    )
     if reads is None:
         return write_in_two_steps
     planned = (

@@ -20,8 +20,8 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine import (
     Launch,
     constant_value,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
 )
 from tensorlayout.cuda.engine.driver import Driver, StridedMemory, driver, import_cupy_module
@@ -403,9 +403,9 @@ _MOST_BLOCKS = 2**31 - 1
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     """Plan the product of two non-empty stacks; memories: result, operands."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
-    chosen = kernel_with_shape(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
+    chosen = kernel_with_macros(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
     stack = batch_axes(first, second)
-    params = fill_parameter_struct(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
+    params = make_parameter_struct(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
     params.first_down, params.first_right = first.strides[-2:]
     params.second_down, params.second_right = second.strides[-2:]
     params.first_runs_right, params.second_runs_right = (

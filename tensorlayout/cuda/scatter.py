@@ -27,7 +27,7 @@ from tensorlayout.cuda.engine import (
     blocks_for_elements,
     c_type,
     divisor_struct,
-    kernel_with_shape,
+    kernel_with_macros,
     make_writer,
     repeat_to_16_bytes,
     scalar_bytes,
@@ -154,7 +154,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     itemsize = 4 if index == "int32_t" else 8
     number = first + len(plan.positions) + len(linear_positions.launches.scratch)
     winners = number, (table.first_entry + linear_positions.memory_shifts[WINNERS]) * itemsize
-    mark = kernel_with_shape(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
+    mark = kernel_with_macros(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
     mark_launches = [
         make_index_launch(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)
     ]
@@ -192,7 +192,7 @@ def plan_scatter_launch(
     loop = widen_index_loop(full_loop, (*alignments, WIDEST)[:2])
     index, nothing, begins = max(index, loop.index_c_type), (NOTHING, 0), loop.loop.firsts
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel_with_shape(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel_with_macros(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
     value = nothing if values is None else (VALUES, begins[VALUES])
     return make_index_launch(
         chosen,
@@ -293,11 +293,11 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     firsts = tuple(operand_layout.offset * itemsize for operand_layout in (layout, source, values))
     loop = widen_index_loop(loop_over_axes(axes, 4, positions, itemsize, firsts), alignments)
     elements, across = loop.loop.count, paces[1:]
-    furthest = loop.max_distance + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
+    furthest = loop.max_offset + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
     index = narrowest_index_type(elements, furthest)
     rank, width = len(loop.loop.axes), loop.loop.width
     file = "scatter/copy_scatter.cu"
-    chosen = kernel_with_shape(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel_with_macros(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
     grid = blocks_for_elements(elements * PER_THREAD)
     return make_index_launch(
@@ -385,7 +385,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     )
     count, size = prod(index_map.positions_shape(plan.shape)), table.entry_count
     if combination.value_step == 0 and plan.result.dtype.kind in "iu":
-        chosen = kernel_with_shape(
+        chosen = kernel_with_macros(
             COMBINE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index_c_type
         )
         tally = make_index_launch(
@@ -403,7 +403,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         *[index_loop.index_c_type for index_loop in loops],
     )
     octets = 4 if index == "int32_t" else 8
-    chosen = kernel_with_shape(COMBINE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
+    chosen = kernel_with_macros(COMBINE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
     listing = make_index_launch(
         chosen, marks, [(scratch_memories.keys, 0)], plan.name, first=first, places=size
     )
@@ -418,7 +418,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         pairs,
         scratch_memories.runs + 1,
     )
-    find = kernel_with_shape(COMBINE, "find_segments", INDEX=index)
+    find = kernel_with_macros(COMBINE, "find_segments", INDEX=index)
     memories = (scratch_memories.segments, scratch_memories.ordered)
     finding = Launch.with_members(
         find, -(-count // THREADS), (0, 0), memories, count=count, places=size
@@ -520,7 +520,7 @@ class _CombineLaunches:
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value
         memories = self.scratch.segments, self.scratch.ordered, self.scratch.numbers
         return make_index_launch(
-            kernel_with_shape(COMBINE, "fold_runs", *self.kernel_types, INDEX=index),
+            kernel_with_macros(COMBINE, "fold_runs", *self.kernel_types, INDEX=index),
             loop,
             [(self.scratch.runs, byte_offset), source, *((m, 0) for m in memories)],
             step=self.value_step,
@@ -536,7 +536,7 @@ class _CombineLaunches:
         runs = self.scratch.runs if levels else NOTHING
         memories = self.scratch.segments, self.scratch.numbers if count else NOTHING, runs
         return make_index_launch(
-            kernel_with_shape(
+            kernel_with_macros(
                 COMBINE, "combine_elements", *self.kernel_types, RANK=rank, INDEX=index
             ),
             loop,

@@ -206,7 +206,7 @@ def calc_buffer_tensor_size(
     )
 
 
-def _addressed_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+def _spanned_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
     """Return the number of elements from the first to the last in memory, gaps included."""
     if strides is None:
         return math.prod(sizes)
@@ -216,7 +216,7 @@ def _addressed_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None)
 def _buffer_nbytes(
     data_type: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None
 ) -> int:
-    nbytes = -(-_addressed_elements(sizes, strides) * data_type.bits // 8)
+    nbytes = -(-_spanned_elements(sizes, strides) * data_type.bits // 8)
     return (nbytes + 3) // 4 * 4
 
 
@@ -278,7 +278,7 @@ def _normalize_members(
     data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
 ) -> tuple[Any, ...]:
     type_of_data, sizes, strides = _normalize_sizes_and_strides(data_type, sizes, strides)
-    count = max(math.prod(sizes), _addressed_elements(sizes, strides))
+    count = max(math.prod(sizes), _spanned_elements(sizes, strides))
     if count > constants.UINT32_MAX:
         received = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
         raise ValueError(

@@ -37,7 +37,7 @@ Observer = Callable[[plan.Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 observers: list[Observer] = []
 
 
-def _call_observer(
+def _call_with_observers(
     operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Any:
     for observer in observers:
@@ -51,7 +51,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
     """Run the plan of `key` on `operands`."""
     try:
         if watched:
-            return _call_observer(operation, key, operands)
+            return _call_with_observers(operation, key, operands)
         return compile_call(operation, *key)(*operands)
     except TypeError as error:
         raise named_error(operation, _invalid_key_error(operation, key, error)) from None
@@ -63,7 +63,9 @@ def call_view(operation: plan.Operation, x: Tensor, key: Any, start: int | None 
     """Return a view of `x`, from row or slot `start`; `call` would take twice the time."""
     try:
         if watched:
-            return _call_observer(operation, (x.spec, key), (x,) if start is None else (x, start))
+            return _call_with_observers(
+                operation, (x.spec, key), (x,) if start is None else (x, start)
+            )
         run = compile_call(operation, x.spec, key)
         return run(x) if start is None else run(x, start)
     except REFUSALS as error:

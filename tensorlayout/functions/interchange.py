@@ -14,9 +14,9 @@ from tensorlayout.errors import call_with_error_name, raise_named_error, truncat
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import (
     Array,
+    borrow_array,
     call_quietly,
     convert_array,
-    pin_array,
     tensor_over_array,
 )
 from tensorlayout.functions import arguments, dispatch
@@ -176,7 +176,7 @@ def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Ten
     result = move_to_device(self, target)
     if stream is not None:
         where = self.device if target == CPU else target
-        backend_of(where).make_stream_wait("to_device", stream, where)
+        backend_of(where).make_external_stream_wait("to_device", stream, where)
     return result
 
 
@@ -230,7 +230,7 @@ def to_dlpack(
         x = ensure_strided("__dlpack__", x)
     elif copy and wanted == here:
         x = copy_tensor("__dlpack__", x)
-    backend_of(x.device).make_stream_wait("__dlpack__", stream, x.device)
+    backend_of(x.device).make_external_stream_wait("__dlpack__", stream, x.device)
     capsule = dlpack.export_capsule(
         x, version=version, is_copied=bool(copy), allow_negative_strides=backwards
     )
@@ -305,7 +305,7 @@ def from_dlpack(
     shared = None
     if type(x) is np.ndarray and device is None and copy is None and is_standard_dtype(x.dtype):
         try:
-            shared = tensor_over_array(pin_array(x))
+            shared = tensor_over_array(borrow_array(x))
         except ValueError:  # memory that is closed
             shared = None
     if shared is None:

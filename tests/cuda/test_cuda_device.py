@@ -40,7 +40,7 @@ class Copies:
         for record, name, nbytes in (
             (self.moved, "copy_to_device", lambda pointer, source: source.nbytes),
             (self.moved, "copy_to_host", lambda destination, pointer: destination.nbytes),
-            (self.moved, "copy_on_device", lambda destination, source, nbytes: nbytes),
+            (self.moved, "copy_device_to_device", lambda destination, source, nbytes: nbytes),
             (self.allocated, "allocate", lambda nbytes, device: nbytes),
         ):
             patch.setattr(gpu, name, self.noting(record, name, nbytes, getattr(gpu, name)))
@@ -207,7 +207,7 @@ def test_one_copy_and_one_allocation(copies):
     y = x.to_device("cuda")
     assert (copies.moved, copies.allocated) == ([("copy_to_device", 24)], [("allocate", 24)])
     y.to_device("cuda:1")
-    assert copies.moved[1:] == [("copy_on_device", 24)]
+    assert copies.moved[1:] == [("copy_device_to_device", 24)]
     assert copies.allocated[1:] == [("allocate", 24)]
     y.to_device("cpu")
     assert copies.moved[2:] == [("copy_to_host", 24)]

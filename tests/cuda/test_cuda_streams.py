@@ -115,7 +115,7 @@ def test_a_copy_for_the_consumer_is_waited_for(gpu):
         x.__dlpack__(stream=9, copy=True)
         with gpu.using_stream(9):
             x + 1
-    assert is_before(log, at(log, "copy_on_device"), at(log, "elementwise"))
+    assert is_before(log, at(log, "copy_device_to_device"), at(log, "elementwise"))
 
 
 def test_the_interface_names_our_stream(gpu):
@@ -218,7 +218,7 @@ def test_a_copy_between_devices_waits_for_both(gpu):
         z = y.to_device("cuda:1")
         y[...] = 7
     same(z.to_device("cpu"), np.full(8, 2, "float32"))
-    copied = at(log, "copy_on_device")
+    copied = at(log, "copy_device_to_device")
     assert is_before(log, at(log, "elementwise"), copied)
     assert is_before(log, copied, at(log, "fill"))
 

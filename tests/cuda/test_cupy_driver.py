@@ -201,7 +201,7 @@ def test_pinned_memory_is_copied_at_once_and_waited_for(opened, recorder, n):
 def test_copies_on_the_device(opened, recorder):
     with Stream(recorder, 9):
         x, y = opened.allocate(100, 0), opened.allocate(100, 1)
-        opened.copy_on_device(y.pointer, x.pointer, 100)
+        opened.copy_device_to_device(y.pointer, x.pointer, 100)
     assert recorder.named("memcpy") == [(y.pointer, x.pointer, 100, 4, 9)]
     assert opened.counters.synchronisations == 0
 
@@ -296,7 +296,7 @@ def test_gpu_copies(gpu, n):
     x, y = gpu.allocate(n, 0), gpu.allocate(n, 0)
     assert x.pointer % 256 == y.pointer % 256 == 0
     gpu.copy_to_device(x.pointer, values)
-    gpu.copy_on_device(y.pointer, x.pointer, n)
+    gpu.copy_device_to_device(y.pointer, x.pointer, n)
     gpu.copy_to_host(back, y.pointer)
     np.testing.assert_array_equal(back, values)
 

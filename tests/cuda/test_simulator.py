@@ -124,7 +124,7 @@ def test_memory_never_written(simulated):
         x, y, z = (simulated.allocate(400, 0) for _ in range(3))
         simulated.copy_to_device(x.pointer, np.zeros(200, np.uint8))
         run(simulated, right("increment"), 1, y.pointer, x.pointer, 50)
-        simulated.copy_on_device(z.pointer, y.pointer, 400)
+        simulated.copy_device_to_device(z.pointer, y.pointer, 400)
         result = floats(simulated, 100)
         for memory in (x, y, z):
             run(simulated, right("increment"), 1, result, memory.pointer, 50)
@@ -299,7 +299,7 @@ def test_allocations(simulated, nbytes):
 def test_copies_that_are_refused(simulated):
     x, data = floats(simulated, 100), np.zeros(401, np.uint8)
     end = x.pointer + 400
-    simulated.copy_on_device(x.pointer, x.pointer + 40, 40)
+    simulated.copy_device_to_device(x.pointer, x.pointer + 40, 40)
     for method, arguments, message in (
         (
             "copy_to_device",
@@ -312,9 +312,9 @@ def test_copies_that_are_refused(simulated):
             "copy_to_host of 401 bytes at 0x.*, which are not all alloc",
         ),
         (
-            "copy_on_device",
+            "copy_device_to_device",
             (end, x.pointer, 400),
-            "copy_on_device of 400 bytes at 0x.*, which are not all",
+            "copy_device_to_device of 400 bytes at 0x.*, which are not all",
         ),
     ):
         with pytest.raises(ValueError, match=message):

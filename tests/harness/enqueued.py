@@ -22,7 +22,7 @@ class Enqueued(NamedTuple):
 
 @contextmanager
 def enqueued():
-    log, names = [], ("copy_to_device", "copy_to_host", "copy_on_device", "synchronize")
+    log, names = [], ("copy_to_device", "copy_to_host", "copy_device_to_device", "synchronize")
     real = {
         name: getattr(SimulatorDriver, name)
         for name in (*names, "array_module", "make_stream_wait")

@@ -82,7 +82,7 @@ def test_64_bits_where_the_last_chunk_ends_beyond_32(monkeypatch, rest, index):
         raise NotImplementedError(shape["INDEX"])
 
     mask = tl.broadcast_to(on_cuda([True]), (2**31 - rest,))
-    monkeypatch.setattr(masks, "kernel_with_shape", chosen)
+    monkeypatch.setattr(masks, "kernel_with_macros", chosen)
     with pytest.raises(NotImplementedError, match=index):
         masks._make_mask_writer(mask.spec, "count_true", (1,))(mask, mask)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
-from tensorlayout.cpu.copy.packed import is_any_packed, make_number_writer, make_packed_mover
+from tensorlayout.cpu.copy.packed import is_any_packed, make_packed_filler, make_packed_mover
 from tensorlayout.cpu.engine.casting import (
     can_numpy_convert,
     make_converter,
@@ -144,7 +144,7 @@ def compile_assign(plan: AssignPlan) -> Write:
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
         if is_any_packed(spec):
-            return make_number_writer(spec, functools.partial(scalar_as_array, name, dtype))
+            return make_packed_filler(spec, functools.partial(scalar_as_array, name, dtype))
         if not spec.layout.is_tiled:
             # Scalars in this range are converted by NumPy as by `scalar_as_array`, but faster.
             least, most = plain_scalar_range(dtype, source)

@@ -82,7 +82,7 @@ def make_packed_mover(
     return move_then_repack
 
 
-def make_number_writer(
+def make_packed_filler(
     spec: TensorSpec, read_scalar: Callable[[Any], Array]
 ) -> Callable[[Tensor, Any], None]:
     """Return a function that fills a packed tensor with `read_scalar(value)`."""

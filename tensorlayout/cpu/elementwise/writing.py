@@ -97,7 +97,7 @@ def _compile_allocating_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Run 
     if plan.result.layout.is_tiled:
         return None
     aligned = plan.result.layout.nbytes(plan.result.dtype) > UNALIGNED
-    if _does_numpy_give_the_layout(plan, fix) and not aligned:
+    if _numpy_returns_planned_array(plan, fix) and not aligned:
         return _compile_allocating_ufunc(plan, fix)
     few = elementwise_function(plan.operation.function_name).small_function
     if few is not None and plan.result.layout.size <= _FEW and _is_packed_in_one_order(plan):
@@ -136,7 +136,7 @@ def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     return compute_into_out
 
 
-def _does_numpy_give_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
+def _numpy_returns_planned_array(plan: ElementwisePlan, fix: Fix | None) -> bool:
     """Return whether NumPy without `out` returns an array of the planned dtype and layout."""
     return (
         isinstance(_numpy_function(plan), np.ufunc)
@@ -171,7 +171,7 @@ def _required_fix(plan: ElementwisePlan) -> Fix | None:
         return None
     name = plan.inputs[-1].name
     fix = fixes.get(name) or (fixes.get(f"{name}*") if _is_last_operand_repeated(plan) else None)
-    return fix or (fixes.get(f"{name}<") if _needs_scalar_loop(plan) else None)
+    return fix or (fixes.get(f"{name}<") if _may_use_complex_scalar_loop(plan) else None)
 
 
 def _numpy_function(plan: ElementwisePlan) -> Any:
@@ -190,7 +190,7 @@ def _is_last_operand_repeated(plan: ElementwisePlan) -> bool:
 _FAR = 1 << 24
 
 
-def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
+def _may_use_complex_scalar_loop(plan: ElementwisePlan) -> bool:
     """Return whether NumPy may use its scalar complex loop (see `_make_row_major_fix`)."""
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     layout = plan.result.layout
@@ -413,7 +413,7 @@ def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 def standalone_ufunc(plan: ElementwisePlan) -> Any:
     """Return the ufunc that alone gives the planned result, for scalars up to 2**53; or None."""
     fix = None if _usual_scalar_test(plan) else _required_fix(plan)
-    is_standalone = _usual_scalar_test(plan) is None and _does_numpy_give_the_layout(plan, fix)
+    is_standalone = _usual_scalar_test(plan) is None and _numpy_returns_planned_array(plan, fix)
     return _numpy_function(plan) if is_standalone and not plan.result.layout.is_tiled else None
 
 

@@ -375,7 +375,7 @@ def current_stream(_device: Device) -> None:
     """Return None: the CPU has no streams."""
 
 
-def make_stream_wait(name: str, stream: Any, _device: Device) -> None:
+def make_external_stream_wait(name: str, stream: Any, _device: Device) -> None:
     """Do nothing, because CPU calls are synchronous; raise ValueError if `stream` is not None."""
     if stream is not None:
         raise ValueError(f"{name}: the {CPU} has no streams, got stream={short_repr(stream)}")

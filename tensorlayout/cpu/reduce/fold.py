@@ -335,20 +335,23 @@ def fix_zero_signs(ufunc: Any, extremes: Array, x: Array, axes: Sequence[int]) -
     greatest = ufunc in (np.maximum, np.fmax)
     if (
         extremes.size == 0
-        or not _has_signed_zero(extremes, range(extremes.ndim), signed=greatest).any()
+        or not _lines_with_zero_of_sign(extremes, range(extremes.ndim), negative=greatest).any()
     ):
         return
     # A cheap test of the whole array: without any zero of the right sign, nothing is to correct.
-    if x.size > SMALL and not _has_signed_zero(x, range(x.ndim), signed=not greatest).any():
+    if (
+        x.size > SMALL
+        and not _lines_with_zero_of_sign(x, range(x.ndim), negative=not greatest).any()
+    ):
         return
-    has_right_zero = _has_signed_zero(x, axes, signed=not greatest)
+    has_right_zero = _lines_with_zero_of_sign(x, axes, negative=not greatest)
     extremes[has_right_zero & (extremes == 0)] = 0.0 if greatest else -0.0
 
 
-def _has_signed_zero(x: Array, axes: Sequence[int], *, signed: bool) -> Array:
-    """Return whether lines along `axes` contain -0 (`signed`) or +0."""
+def _lines_with_zero_of_sign(x: Array, axes: Sequence[int], *, negative: bool) -> Array:
+    """Return whether lines along `axes` contain -0 (`negative`) or +0."""
     # As signed integers the bits of -0 are the minimum, as unsigned integers those of +0.
-    bits = x.view(f"{'i' if signed else 'u'}{x.itemsize}")
+    bits = x.view(f"{'i' if negative else 'u'}{x.itemsize}")
     return np.asarray(Fold(np.minimum)(bits, axes) == np.iinfo(bits.dtype).min)
 
 

@@ -28,7 +28,7 @@ from tensorlayout.cuda.engine import (
     copy_bytes,
     faults,
     fits_bounded_walk,
-    kernel_with_shape,
+    kernel_with_macros,
     make_writer,
     narrow_access_cost,
     padding_element_bytes,
@@ -85,7 +85,7 @@ def compile_move(
 ) -> Write:
     """Compile a move to `result`, which begins `byte_shift` **bytes** into the destination."""
 
-    def plan_shifted_move(alignments: tuple[int, ...]) -> Launches:
+    def plan_move_at_byte_shift(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
         aligned = gcd(to, byte_shift, SECTOR), from_
         launches = plan_move(source, result, aligned, padding, saturate, owns_all_bytes)
@@ -97,7 +97,7 @@ def compile_move(
         )
         return replace(launches, launches=placed_launches)
 
-    return make_writer(result.device.number, plan_shifted_move)
+    return make_writer(result.device.number, plan_move_at_byte_shift)
 
 
 def compile_assign(plan: AssignPlan) -> Write:
@@ -119,12 +119,12 @@ def compile_transfer(plan: TransferPlan) -> Write:
         read = backend_of(device).read_bytes
         return lambda out, x: write_bytes(out, read(x))
 
-    def copy_across(out: Tensor, x: Tensor) -> None:
+    def copy_between_devices(out: Tensor, x: Tensor) -> None:
         copy_bytes(out, x)
         # Data that leaves a device may come from reads at positions out of bounds.
         faults.raise_pending_errors()
 
-    return copy_across
+    return copy_between_devices
 
 
 # ---- Plans
@@ -342,7 +342,7 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     packs, tail = divmod(nbytes, width)
-    chosen = kernel_with_shape(FILE, "copy_flat", WIDTH=width)
+    chosen = kernel_with_macros(FILE, "copy_flat", WIDTH=width)
     return launch_with_padding(
         chosen, loop, max(1, blocks_for_elements(packs)), padding_write, packs=packs, tail=tail
     )
@@ -350,7 +350,7 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index_type, "ELEMENT": loop.widths[READ]}
-    chosen, count = kernel_with_shape(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
+    chosen, count = kernel_with_macros(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
     return launch_with_padding(
         chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
     )
@@ -358,7 +358,7 @@ def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
     count, width = loop.count // pack_length, loop.width * pack_length
-    chosen = kernel_with_shape(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
+    chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
     members = {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
         "bits": pattern_bits(padding_write[1]),
@@ -375,10 +375,12 @@ def _shared_tile_launch(loop: TiledLoop, box: SharedTile, padding_write: Padding
     shape = {"ELEMENT": loop.width, "ROOM": box.shared_bytes}
     shape |= {"READ": box.access_by_memory[READ].unit, "WRITE": box.access_by_memory[WRITE].unit}
     if loop.bounds:
-        chosen = kernel_with_shape(BOUNDED_FILE, "copy_bounded_boxes", **shape)
+        chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded_boxes", **shape)
         members |= {"bits": pattern_bits(padding_write[1]), "bounds": bounds_struct(loop.bounds)}
     else:
-        chosen = kernel_with_shape(FILE, "copy_tiles", TILE=box.problem.tile_width(READ), **shape)
+        chosen = kernel_with_macros(
+            FILE, "copy_tiles", TILE=box.problem.tile_element_bytes(READ), **shape
+        )
     if across:
         members |= {"across": across * loop.width // 4, "turns": box.bank_rotations}
     return launch_with_padding(chosen, loop, box.block_count, padding_write, **members)

@@ -196,7 +196,7 @@ class Driver(Protocol):
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous host bytes; waits for the current stream."""
 
-    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         """Copy between disjoint device memory, also of two devices, on the current stream."""
 
     # What each driver has of its own.

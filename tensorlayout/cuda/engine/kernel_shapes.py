@@ -53,14 +53,14 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
     )
 
 
-def kernel_with_shape(
+def kernel_with_macros(
     file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any
 ) -> Kernel:
     """Return the kernel with these macro values; ValueError if the file does not declare it.
 
     A RANK that is not declared selects the kernel for any rank, RANK 0.
 
-    >>> kernel_with_shape("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
+    >>> kernel_with_macros("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
     'join_parts_0_int32_t_4'
     """
     shapes = _shapes_of_kernel(file, name, types)
@@ -80,7 +80,7 @@ def parameter_struct(kernel: Kernel, **constants: int) -> Any:
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
-def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
+def make_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
     """Return the parameter structure with these members; a ``Walk`` is passed as its axes."""
     structure = parameter_struct(kernel)()
     for name, value in members.items():

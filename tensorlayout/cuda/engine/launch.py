@@ -24,7 +24,7 @@ from typing import Any
 
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.kernel_shapes import fill_parameter_struct
+from tensorlayout.cuda.engine.kernel_shapes import make_parameter_struct
 from tensorlayout.cuda.engine.memory import CacheByAlignment, alignment_of, low_bits
 from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import Write
@@ -78,7 +78,7 @@ class Launch:
         **members: Any,
     ) -> Launch:
         """Return a launch whose struct has these members; a walk is passed as its axes."""
-        return cls(kernel, grid, bytes(fill_parameter_struct(kernel, **members)), firsts, memories)
+        return cls(kernel, grid, bytes(make_parameter_struct(kernel, **members)), firsts, memories)
 
     def with_memories(self, memories: Sequence[int], *shifts: int) -> Launch:
         """Return the launch with ``memories[k]``, moved by ``shifts[k]`` bytes, as memory k."""
@@ -241,9 +241,9 @@ def blocks_for_elements(count: int) -> int:
     return -(-count // BLOCK)
 
 
-def blocks_for_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
+def blocks_for_walk(count: int, rank: int, multi_element_ranks: tuple[int, ...]) -> int:
     """Return the number of blocks for a walk.
 
-    Kernels of `ranks` take several elements per thread.
+    Kernels of `multi_element_ranks` take several elements per thread.
     """
-    return blocks_for_elements(count if rank in ranks else count * PER_THREAD)
+    return blocks_for_elements(count if rank in multi_element_ranks else count * PER_THREAD)

@@ -173,7 +173,7 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     reading, writing = gpu.current_stream(source.device.number), gpu.current_stream(there)
     gpu.make_stream_wait(reading, writing)
     with gpu.using_device(there):
-        gpu.copy_on_device(destination.memory.address, source.memory.address, nbytes)
+        gpu.copy_device_to_device(destination.memory.address, source.memory.address, nbytes)
     gpu.make_stream_wait(writing, reading)
 
 
@@ -285,7 +285,7 @@ def stream_for_consumer(x: Tensor) -> int:
     return stream.number
 
 
-def make_stream_wait(name: str, stream: Any, device: Device) -> None:
+def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
     """Make future work on `stream` wait for the work enqueued on our current stream of `device`.
 
     `stream`: None or 1, the legacy default stream; 2, the per-thread default stream; above, the
@@ -308,7 +308,7 @@ def wait_for_stream(name: str, stream: Any, device: Device) -> None:
         )
 
 
-def _check_stream_number(name: str, stream: Any, words: str, least: int) -> None:
+def _check_stream_number(name: str, stream: Any, expected: str, least: int) -> None:
     if stream is None:
         return
     if isinstance(stream, bool) or not isinstance(stream, int):
@@ -318,5 +318,7 @@ def _check_stream_number(name: str, stream: Any, words: str, least: int) -> None
         )
     if stream < least or stream == 0:
         hint = "; 0 could mean several streams: 1 is the legacy default" if stream == 0 else ""
-        msg = f"stream must be {words} or the address of a stream, got {short_repr(stream)}{hint}"
+        msg = (
+            f"stream must be {expected} or the address of a stream, got {short_repr(stream)}{hint}"
+        )
         raise prefix_operation_name(name, ValueError(msg))

@@ -372,11 +372,11 @@ class SimulatorDriver(Driver):
         self.counters.synchronisations += 1
         ctypes.memmove(destination.ctypes.data, pointer, destination.size)
 
-    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
-        written = self._check_live_range("copy_on_device", source, nbytes).written_flags(
+    def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
+        written = self._check_live_range("copy_device_to_device", source, nbytes).written_flags(
             source, nbytes
         )
-        self._check_live_range("copy_on_device", destination, nbytes).mark_written(
+        self._check_live_range("copy_device_to_device", destination, nbytes).mark_written(
             destination, nbytes, written
         )
         ctypes.memmove(destination, source, nbytes)

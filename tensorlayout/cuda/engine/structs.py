@@ -105,7 +105,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
     return definitions
 
 
-def _definition_of(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
+def _resolve_definition(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
     """Return the defining file of a name, the name, and its text, both with values substituted."""
     definitions, (base, special, inside) = (
         _definitions_in_file(file),
@@ -137,7 +137,7 @@ def struct_type(file: str, name: str, **constants: int) -> Any:
     """
     if name in _SCALARS:
         return _SCALARS[name]
-    where, name, text = _definition_of(file, name, constants)
+    where, name, text = _resolve_definition(file, name, constants)
     fields = []
     for kind, pointer, members in _MEMBERS.findall(text):
         member_type = ctypes.c_uint64 if pointer else struct_type(where, kind, **constants)
@@ -177,7 +177,7 @@ def _evaluate_constant(file: str, text: str, constants: dict[str, int]) -> int:
             return int(OPERATORS[sign](*values))
     if text.isdigit():
         return int(text)
-    where, _, meaning = _definition_of(file, text, constants)
+    where, _, meaning = _resolve_definition(file, text, constants)
     return _evaluate_constant(where, meaning, constants)
 
 

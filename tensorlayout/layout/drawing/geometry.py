@@ -90,7 +90,7 @@ class Picture:
         self.add_text(text, TITLE, "ink")
         self.add_text(words)
         self.y += 6
-        self.add_grid()
+        self.add_panels()
         for line in lines:
             self.add_text(line)
         self.draw_memory_strip()
@@ -124,7 +124,7 @@ class Picture:
 
     # --- the logical grid -----------------------------------------------------------------------
 
-    def add_grid(self) -> None:
+    def add_panels(self) -> None:
         """Add the panels, side by side while there is room."""
         columns, rows = self.content.columns, self.content.rows
         if not columns or not rows:

@@ -73,7 +73,7 @@ class TileProblem:
     across: int = 0
 
     @classmethod
-    def for_loop(
+    def from_loop(
         cls,
         loop: Loop,
         staged: tuple[int, ...],
@@ -97,14 +97,14 @@ class TileProblem:
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)
 
-    def tile_width(self, memory: int) -> int:
+    def tile_element_bytes(self, memory: int) -> int:
         """Return the **bytes** of an element in the memory's tile."""
         return self.widths[WRITE if self.across else memory]
 
     @property
     def staged_bytes_per_element(self) -> int:
         """**Bytes** of shared memory per element, in all tiles together."""
-        return sum([self.tile_width(memory) for memory in self.staged])
+        return sum([self.tile_element_bytes(memory) for memory in self.staged])
 
 
 def round_up_to_multiple(number: int, step: int) -> int:

@@ -47,7 +47,7 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
     ):  # rows of squares are words
         best = None
     if best is None or best.cost_per_byte() > 2 + _GOOD:
-        plain = choose_tile(TileProblem.for_loop(loop, (READ,), (), pack))
+        plain = choose_tile(TileProblem.from_loop(loop, (READ,), (), pack))
         boxes = [box for box in (best, plain) if box is not None]
         best = min(boxes, key=SharedTile.cost_per_byte, default=None)
     return None if best is None or len(loop.axes) - len(best.axes) > DEEPEST else best
@@ -203,13 +203,13 @@ class _TileRuns:
             if extents[k] < size or done >= run:
                 return
 
-    def _extent_multiple(self, extents: dict[int, int], k: int) -> int:
+    def _extent_multiple(self, extents: dict[int, int], axis: int) -> int:
         """Return the factor of axis k's extent that all memories with a longer run need."""
         multiple = 1
         for memory, order in self.orders.items():
             for other in order:
-                if other == k:
-                    multiple = max(multiple, self.wholes[memory][k])
+                if other == axis:
+                    multiple = max(multiple, self.wholes[memory][axis])
                 if extents.get(other) != self.problem.axes[other].size:
                     break
         return multiple

@@ -280,7 +280,7 @@ class SharedTile:
     def cost_per_byte(self) -> float:
         """Estimated cost per byte of the box, summed over all memories."""
         memories = (WRITE, *self.problem.staged)
-        widths = [self.problem.tile_width(memory) for memory in memories]
+        widths = [self.problem.tile_element_bytes(memory) for memory in memories]
         costs = [self.cost_of_memory(m) * width for m, width in zip(memories, widths, strict=True)]
         idle = max(0.0, NARROWEST * THREADS / self.staged_bytes - 1)
         return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
@@ -317,7 +317,7 @@ class SharedTile:
 
         Padding follows the fastest axes of either the writing or the reading side.
         """
-        width = self.problem.tile_width(memory)
+        width = self.problem.tile_element_bytes(memory)
         best, least = tuple[int, ...](), inf
         wavefronts = [
             *self._indices_by_wavefront(memory, memory),
@@ -366,7 +366,7 @@ class SharedTile:
         # A wavefront serves as many lanes as have elements in one row of banks.
         access, lanes = (
             self.access_by_memory[side],
-            min(32, _SHARED_BANKS // self.problem.tile_width(memory)),
+            min(32, _SHARED_BANKS // self.problem.tile_element_bytes(memory)),
         )
         per = access.unit // self.problem.widths[side]
         turns = self.bank_rotations if self.problem.across and side == READ else (0,) * 4
@@ -393,7 +393,7 @@ class SharedTile:
         for memory, pitches in self.tile_strides.items():
             tiles[memory] = end
             end += round_up_to_multiple(
-                self._tile_extent(pitches) * self.problem.tile_width(memory), WIDEST
+                self._tile_extent(pitches) * self.problem.tile_element_bytes(memory), WIDEST
             )
         tables, followers = (
             {memory: (end + rows, end + places) for memory, (rows, places) in table.items()}

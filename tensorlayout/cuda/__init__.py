@@ -101,7 +101,7 @@ _SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
 
 
 def compile_plan(plan: Plan) -> Any:
-    """Return what carries out a plan, as its `result_kind` says."""
+    """Compile a plan to a function; its `result_kind` determines the arguments."""
     name = PLAN_COMPILERS[plan.kind]
     function = _import_compiler(name)
     if ".plan_" in name:
@@ -112,12 +112,12 @@ def compile_plan(plan: Plan) -> Any:
 
 
 def compile_allocating(plan: Plan) -> Run | None:
-    """Return None: every result is allocated by who runs the plan."""
+    """Return None: on CUDA the caller always allocates the result."""
     return None
 
 
 def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
-    """Return whether a plan is carried out in its layouts, of which some have no strides."""
+    """Return whether CUDA can run a plan in its layouts, some of which have no strides."""
     if plan.kind in ANY_LAYOUT:
         return True
     if plan.kind in (_SOME_BELOW_A_BYTE if has_sub_byte_layouts else _SOME_TILED):

@@ -1,7 +1,7 @@
-"""Elementwise operations on CUDA: which kernel, decided once, by cost. Integers and names only.
+"""Elementwise operations on CUDA: the choice of the cheapest kernel.
 
-Operands in other dimension orders go through boxes in shared memory. Costs are bytes that accesses
-move, over bytes that are asked for; those of memories with wide elements weigh more.
+Operands in another dimension order are staged in shared memory, box by box. The cost is the number
+of bytes that accesses move, divided by the bytes requested, weighted by element size.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tensorlayout.tensor import TensorSpec
 
 
 def compile_elementwise(plan: ElementwisePlan) -> Write:
-    """Compile an operation on operands that are apart from the result, or exactly at it."""
+    """Compile an operation; each operand is disjoint from the result or identical to it."""
     number, padding = plan.result.device.number, _padding_to_write(plan)
     pack_scalars, plan_launches = (
         make_scalar_packer(plan),
@@ -68,7 +68,7 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
 
 
 def make_scalar_packer(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
-    """Return a function that packs the numbers among the operands of a call; None without any."""
+    """Return a function that packs the scalars among a call's operands; None without any."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
     if not any(kind is not None for kind in kinds):
@@ -81,11 +81,12 @@ def plan_elementwise(
     alignments: Sequence[int],
     padding: bytes | None = None,
 ) -> Launches:
-    """Return the cheapest way to carry out a plan: in one launch, and others for much padding.
+    """Plan the cheapest launches of an operation: one, and further ones for much padding.
 
-    `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
-    each operand (of scalars any); `padding`: the content of one element of the padding that the
-    result owns, None to leave it alone, as a write in place does, which never touches it.
+    - `alignments`: powers of two that divide the addresses of the lowest slots of the result and of
+      each operand (arbitrary for scalars).
+    - `padding`: bytes of one element of the result's own padding; None leaves padding unchanged, as
+      writes in place do.
     """
     pairs = zip(plan.operands, plan.inputs, strict=True)
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
@@ -107,14 +108,14 @@ def plan_conversion(
     padding: bytes | None = None,
     saturate: bool = False,
 ) -> Launches:
-    """Plan a conversion to another dtype; with `saturate` to its limits."""
+    """Plan a conversion to another dtype; with `saturate`, values are clipped to its limits."""
     kind = c_type(result.dtype, saturate)
     computed = _functor_computation("positive", kind, kind, c_type(source.dtype))
     return plan_computation(computed, result, [source], alignments, padding)
 
 
 def compute_type(plan: ElementwisePlan) -> str:
-    """Return the name in kernels of the type that a plan's operands become."""
+    """Return the C++ type to which a plan's operands are converted."""
     if plan.operation.result == "bool" and len(set(plan.inputs)) > 1:
         return "AnyInteger"
     # The factors of `scale_bias` may be wider than what it scales.
@@ -179,7 +180,7 @@ _COSTLY = 2.5
 
 
 def accepts_tiles(plan: ElementwisePlan) -> bool:
-    """Return whether one launch computes a plan of tiled tensors, and reads all well enough."""
+    """Return whether one launch computes a plan on tiled tensors with efficient reads."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
     return can_launch_on_tiles(plan.result, operands, _padding_to_write(plan))
 
@@ -191,7 +192,7 @@ def _padding_to_write(plan: ElementwisePlan) -> bytes | None:
 def can_launch_on_tiles(
     result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
 ) -> bool:
-    """Return the same of any result and operands; `padding` as of `plan_elementwise`."""
+    """Return whether one launch computes a tiled result; `padding` as in `plan_elementwise`."""
     shape = result.layout.shape
     layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]
     widths = [result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
@@ -200,7 +201,7 @@ def can_launch_on_tiles(
 
 
 def reads_tiles_efficiently(loop: TiledLoop) -> bool:
-    """Return whether one launch reads operands in tiles with tails well enough."""
+    """Return whether one launch reads tiled operands with tails efficiently."""
     return all(
         loop.count * width < SMALL_BYTES or sector_overfetch(loop, memory) <= _COSTLY
         for memory, width in enumerate(loop.widths[1:], 1)
@@ -213,7 +214,7 @@ def _common_tiled_loop(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> TiledLoop | None:
-    """Return the loop over all tensors' digits; None if no kernel walks them together."""
+    """Return the common loop over all tensors' digits; None if no kernel can walk it."""
     assert layouts[0] is not None, "the result is no scalar"
     loop = make_tiled_loop(layouts, widths, alignments, sizes_to_write(layouts[0], padding))
     return None if loop is None or (loop.bounds and not fits_bounded_walk(loop)) else loop
@@ -241,7 +242,7 @@ _FULL_PACKS = 8
 
 
 def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
-    """Count the elements of rows that move at once. Rows may end with single elements."""
+    """Return the number of row elements per access; rows may end with single elements."""
     row, strides = loop.axes[-1][:2]
     for pack in pack_lengths(widest_itemsize):
         aligned = all(
@@ -258,16 +259,16 @@ def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
 
 
 class TooManyAxesError(Exception):
-    """No kernel of so many operands walks so many axes."""
+    """No kernel for this number of operands can walk this number of axes."""
 
 
 def pack_lengths(widest_itemsize: int) -> list[int]:
-    """Return sizes of packs, in elements: 16 and 4 bytes of the widest type."""
+    """Return the pack lengths to try, in elements: 16 and 4 bytes of the widest type."""
     return [width // widest_itemsize for width in (16, 4) if width > widest_itemsize]
 
 
 class Computation(NamedTuple):
-    """The function that makes elements of the result."""
+    """Functor and types that compute an element of the result."""
 
     kernel_family: str  # name of their file, and with what their names begin
     type_macros: tuple[tuple[str, str], ...]  # macros that say what is computed from which types
@@ -277,7 +278,7 @@ class Computation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KernelOperands:
-    """The result and the operands, as kernels see them."""
+    """The result and operands as a kernel's parameters."""
 
     computation: Computation  # what makes elements of the one from those of the others
     operand_count: int  # how many operands there are
@@ -289,7 +290,7 @@ class KernelOperands:
 
     @property
     def struct_counts(self) -> dict[str, int]:
-        """Return the arguments of kernels for operands and numbers."""
+        """Return the template arguments for the numbers of operands and scalars."""
         return {"OPERANDS": self.operand_count, "NUMBERS": self.computation.scalar_count}
 
     def prepare_kernel(
@@ -309,11 +310,11 @@ class KernelOperands:
         return selected_kernel, params, blocks + more
 
     def block_count(self, threads: int, pack: int) -> int:
-        """Return the blocks of `threads` in all, each with several turns where packs are small."""
+        """Return the number of blocks for `threads` threads; small packs take several turns."""
         return -(-threads // (THREADS * self.kernel_constant(f"PACKS<{pack}>")))
 
     def kernel_constant(self, name: str) -> int:
-        """Return one of kernels/include/elementwise.cuh, for so many operands."""
+        """Return a constant of kernels/include/elementwise.cuh for this number of operands."""
         return constant_value("include/elementwise.cuh", name, **self.struct_counts)
 
 
@@ -334,10 +335,7 @@ def flat_launch(
 
 
 def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int) -> Launch:
-    """Plan a launch over rows of packs if `pack_length` is more than 1, else over elements.
-
-    Else elements one by one, with any strides.
-    """
+    """Return the launch over rows of packs or, if `pack_length` is 1, over single elements."""
     *slower, last = loop.loop_over_packs(pack_length, ()).axes
     packs, rest = last.size, loop.sizes[-1] % pack_length
     rows, rank = prod([axis.size for axis in slower]), len(loop.axes)
@@ -357,7 +355,7 @@ def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int
 
 
 def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launch:
-    """Return tiles with tails, in the result's order."""
+    """Return the launch over tiles with tails, in the result's order."""
     max_pack = loop.max_pack_size(WIDEST)
     pack = max(
         [pack for pack in pack_lengths(kernel_operands.widest_itemsize) if pack <= max_pack],
@@ -386,11 +384,11 @@ _AXES = 3
 def choose_staging_tile(
     loop: Loop, kernel_operands: KernelOperands, pack: int
 ) -> SharedTile | None:
-    """Return the box in which operands of other orders are staged; None if that is worth nothing.
+    """Choose the box for staging operands of other orders; None if staging does not pay.
 
-    `pack`: how many elements a thread would move at once without.
-    An operand with the strides of the result never is, one that is where the result is among them:
-    each thread reads such an element where it writes.
+    `pack`: elements per access without staging. Operands with the result's strides are never
+    staged. This includes an operand that is the result: each thread reads the element that it
+    writes.
     """
     widths = loop.widths
     if loop.count * max(widths) < shared_tiles.SMALL_BYTES:

@@ -1,7 +1,7 @@
-"""Fused functions on CUDA: the chain of functors that a plan says, as the text of one kernel.
+"""Fused functions on CUDA: a plan's chain of functors becomes the source of one kernel.
 
-``kernels/fuse.cu`` has the loops, those of elementwise functions, around the text. It is made of
-the plan alone: functions that do the same to the same dtypes have one text, and so one kernel.
+``kernels/fuse.cu`` provides the loops of elementwise functions around the generated function. The
+source depends only on the plan: functions with the same operations and dtypes share one kernel.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ ScalarPacker = Callable[[Sequence[Any]], bytes]
 
 
 class TypedScalar(NamedTuple):
-    """A Python scalar, as an element of a dtype."""
+    """A Python scalar that becomes an element of a dtype."""
 
     value: int
     dtype: DType
 
 
 class FusedChain:
-    """Some steps of a plan, as one kernel carries them out; the last of them is written.
+    """Steps of a plan that one kernel computes; it writes the result of the last one.
 
     Attributes:
-        steps: their numbers.
-        tensors: values of the plan that are read, in the order in which steps ask for them.
-        reads: their specs.
-        numbers: those that are read.
-        value: the value of the plan that is written.
-        result: its spec.
+        steps: the numbers of the steps.
+        tensors: numbers of the values that are read, in order of first use.
+        reads: the specs of these values.
+        numbers: the Python scalars that are read.
+        value: the number of the value that is written.
+        result: the spec of this value.
 
     """
 
@@ -82,7 +82,7 @@ class FusedChain:
         self.result: TensorSpec = specs[self.value]
 
     def _step_operands(self, step_index: int) -> list[int | TypedScalar]:
-        """Return the operands of a step: values of the plan, and numbers."""
+        """Return the operands of a step: numbers of values, and scalars."""
         step, reads, *_ = self.plan.steps[step_index]
         if not isinstance(step, ElementwisePlan):
             return [*reads]
@@ -93,7 +93,7 @@ class FusedChain:
 
     @property
     def scalar_capacity(self) -> int:
-        """Return the number of scalars in the struct, at least 1: C++ has no empty arrays."""
+        """Return the length of the array of scalars, at least 1: C++ has no empty arrays."""
         return max(1, len(self.numbers))
 
     @property
@@ -108,7 +108,7 @@ class FusedChain:
         )
 
     def _chain_function_source(self, c_types: Sequence[str]) -> str:
-        """Write the C++ function of one element of each tensor; steps keep their stored types."""
+        """Return the C++ source that computes one element; each step rounds to its stored type."""
         names: dict[int | TypedScalar, str] = {}
         lines: list[str] = []
 
@@ -193,7 +193,7 @@ def _make_scalar_packer(plan: FusePlan, numbers: Sequence[TypedScalar]) -> Scala
 
 
 def accepts_tiles(plan: FusePlan) -> bool:
-    """Return whether a plan of tiled tensors is carried out without copies out of their tiles."""
+    """Return whether a plan on tiled tensors runs without strided copies."""
     if plan.reduction is not None:
         return False
     padding = None if plan.destinations else padding_element_bytes(plan.result)
@@ -210,7 +210,7 @@ def accepts_tiles(plan: FusePlan) -> bool:
 def plan_fuse(
     plan: FusePlan, alignments: Sequence[int], padding: bytes | None = None
 ) -> tuple[Launches, ScalarPacker]:
-    """Plan the launches of a fusion without a reduction, and what packs its numbers."""
+    """Plan the launches of a fusion without reduction; also return the packer of its scalars."""
     many, few = (split_into_chains(plan, max_tensors) for max_tensors in MOST_TENSORS)
     try:
         return _plan_chains(plan, many, alignments, padding)
@@ -224,7 +224,7 @@ def _plan_chains(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> tuple[Launches, ScalarPacker]:
-    """Return a launch for each chain; what is in between is in scratch memory."""
+    """Plan one launch per chain; intermediates between chains are in scratch memory."""
     count = len(plan.operands)
     memory_of_value = {value: value + 1 for value in range(count)}
     memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}
@@ -276,7 +276,7 @@ class OperandReads(NamedTuple):
 
 
 def _operand_reads(chain: FusedChain) -> OperandReads | None:
-    """Return the read modes of the operands; None for too many, or for operands too far apart."""
+    """Return the read modes of the operands; None for too many operands or too large offsets."""
     result, layout = chain.result, chain.result.layout
     longest = WIDEST // result.dtype.itemsize
     octets = sum([o.dtype.itemsize for o in chain.read_specs])
@@ -300,7 +300,7 @@ def _operand_reads(chain: FusedChain) -> OperandReads | None:
 
 
 def _read_mode(operand: Layout, result: Layout) -> str | None:
-    """Return how an operand is read; in another order only if it is much smaller."""
+    """Return the read mode of an operand; another order is accepted only if it is much smaller."""
     if operand.size == 1:
         return "ONE_ELEMENT"
     if operand.same_placement(result):
@@ -312,7 +312,7 @@ def _read_mode(operand: Layout, result: Layout) -> str | None:
 def _plan_fused_reduction(
     plan: FusePlan, reduction: ReducePlan, chain: FusedChain, reads: OperandReads
 ) -> Launches:
-    """Plan the reduction of a fused chain, with the bits of a separate reduction."""
+    """Plan the reduction of a fused chain, bit for bit equal to a separate reduction."""
     macros = (*chain.kernel_macros, ("READ", ", ".join(map(str, reads.modes))))
     chained = reduce.FusedSource(macros, reads.firsts, chain.scalar_capacity, reads.axes)
     reduction_launches = reduce.plan_reduce(reduction, SECTOR, chained)
@@ -330,8 +330,8 @@ def _plan_fused_reduction(
 def split_into_chains(plan: FusePlan, max_tensors: int) -> list[FusedChain]:
     """Split a plan into kernels with few steps and scalars and at most `max_tensors` tensors.
 
-    Else the longest of the chains that meet in a step is written to memory, and read again. Steps
-    that are needed by several chains are carried out in each.
+    At a split, the longest of the chains that meet in a step is written to memory and read again.
+    Steps that several chains need are computed in each of them.
     """
     chain_by_value: dict[int, FusedChain] = {}  # by the value that is written
     chain_of: dict[int, FusedChain] = {}

@@ -1,6 +1,6 @@
-"""Reads at positions, and loops over elements that are found by positions (``reach.cuh``).
+"""Reads at positions, and loops over elements addressed by positions (``reach.cuh``).
 
-Positions outside give 0; `faults` raises the IndexError later.
+Out-of-bounds positions read 0; `faults` raises the IndexError later.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def compile_gather(plan: GatherPlan) -> Write:
 
 
 def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
-    """Return the launches, in order; `alignments` of the result and the source.
+    """Plan the launches of a gather; `alignments` of the result and the source.
 
-    One, unless there are more than four tensors of positions. Of an empty result, positions are
-    checked all the same.
+    There is one launch, or several for more than four tensors of positions. Positions are also
+    checked if the result is empty.
     """
     layout, shape = plan.source.layout, plan.result.layout.shape
     steps = [(0, layout.strides[d]) for d in plan.index_map.dims]
@@ -77,7 +77,10 @@ def plan_gather_launch(
     alignments: tuple[int, ...],
     shift: int = 0,
 ) -> Launch:
-    """Return the launch for `positions`, few enough; `shift` moves the source, in elements."""
+    """Plan the launch for up to four tensors of positions.
+
+    `shift` moves the source, in elements.
+    """
     source, layout, itemsize = plan.source.layout, plan.result.layout, plan.result.dtype.itemsize
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
     index_map = replace(plan.index_map, order=layout.minor_to_major)
@@ -112,14 +115,14 @@ class PositionTensor:
 
 @dataclass(frozen=True, slots=True)
 class IndexLoop:
-    """A loop over memories, and behind them the tensors of positions that move its elements."""
+    """A loop over memories, followed by the tensors of positions that move its elements."""
 
     loop: Loop
     positions: tuple[PositionTensor, ...] = ()
 
     @property
     def inner_count(self) -> int:
-        """Number of elements behind the dimensions of the positions."""
+        """Number of elements per position."""
         behind = takewhile(lambda axis: axis.tag != OF_POSITIONS, reversed(self.loop.axes))
         return prod([axis.size for axis in behind])
 
@@ -134,7 +137,7 @@ class IndexLoop:
 
     @property
     def index_c_type(self) -> str:
-        """The narrowest type of indices."""
+        """The narrowest sufficient C++ type of indices."""
         return narrowest_index_type(self.loop.count, self.max_offset)
 
 
@@ -156,7 +159,7 @@ def make_position_tensor(
 def computed_positions(
     memory_number: int, extent: int, steps: tuple[int, ...], layout: Layout
 ) -> PositionTensor:
-    """Return positions that a launch has made: int64, from 0 up, -1 where one was outside."""
+    """Describe positions computed by a launch: int64, non-negative, or -1 if out of bounds."""
     return PositionTensor(
         memory_number, constant_value("include/reach.cuh", "PLACED"), 0, extent, steps, layout
     )
@@ -171,7 +174,7 @@ def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: i
 def factor_common_step(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
-    """Return the steps' common factor, the reduced steps, and the first and number of offsets."""
+    """Return the steps' common factor, the reduced steps, and the range of offsets."""
     unit = gcd(*steps) or 1
     scaled_steps = tuple([step // unit for step in steps])
     reached = [max(n - 1, 0) * step for n, step in zip(extents, scaled_steps, strict=True)]
@@ -189,8 +192,8 @@ def make_index_loop(
 ) -> IndexLoop:
     """Return the loop over a result in its order; `strides` of each memory, 0 along positions.
 
-    `firsts`: **bytes** to the first elements of the first memories, those whose strides count
-    elements of `width` bytes; others are tables.
+    `firsts`: **bytes** to the first elements of the leading memories, whose strides count elements
+    of `width` bytes; the other memories are tables.
     """
 
     def loop_axis(d: int) -> Axis:
@@ -221,9 +224,9 @@ def loop_over_axes(
     width: int = 1,
     firsts: tuple[int, ...] = (),
 ) -> IndexLoop:
-    """Return the loop over axes, slowest first, which are merged.
+    """Return the loop over axes, slowest first, which are merged if possible.
 
-    The rest as of `make_index_loop`.
+    Other arguments as in `make_index_loop`.
     """
     count = memory_count + len(positions)
     tables = count - len(firsts)
@@ -235,7 +238,7 @@ def loop_over_axes(
 
 
 def widen_index_loop(index_loop: IndexLoop, alignments: Sequence[int]) -> IndexLoop:
-    """Return the loop over elements as wide as the alignments of their memories permit."""
+    """Return the loop with elements as wide as the alignments of the memories allow."""
     loop, positions = index_loop.loop, index_loop.positions
     # Positions move elements by whole steps, which so are a part of how these are aligned.
     aligned = [
@@ -262,12 +265,12 @@ def make_index_launch(
     fills: bool = False,
     **members: Any,
 ) -> Launch:
-    """Return the launch of a kernel whose struct has the loop as its member `reach`.
+    """Return the launch of a kernel whose struct contains the loop as its member `reach`.
 
-    `memories`: number and **bytes** to what the pointer points to, for each pointer. Positions
-    outside are reported under `operation_name`, or mean the nearest one inside where it `clamps`.
-    `members`: others of the struct; where it `fills`, its `bits` are the one value of the call,
-    else it takes no scalars.
+    - `memories`: for each pointer, the memory's number and the offset in **bytes**.
+    - `operation_name`: in errors for out-of-bounds positions, unless `clamps` moves them inside.
+    - `members`: other members of the struct. If it `fills`, its `bits` are the call's scalar;
+      otherwise the kernel takes no scalars.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
     params, rank = make_parameter_struct(chosen, **members), len(loop.axes)
@@ -299,14 +302,14 @@ def make_index_launch(
 
 @dataclass(frozen=True, slots=True)
 class LinearizedPositions:
-    """Positions combined to one linear position for each element."""
+    """Position tensors combined into few linear ones, and the launches that combine them."""
 
     launches: Launches  # make tensors of positions fewer, or only check them
     remaining: tuple[PositionTensor, ...]  # for one launch; none where nothing is moved
     memory_shifts: tuple[int, ...]  # what is to be added to the offset in each memory, in its units
 
     def append_launches(self, *launches: Launch, scratch: tuple[int, ...] = ()) -> Launches:
-        """These launches behind those."""
+        """Return the launches that combine positions, followed by `launches`."""
         earlier = self.launches
         return Launches((*earlier.launches, *launches), scratch=(*earlier.scratch, *scratch))
 
@@ -320,8 +323,9 @@ def linearize_positions(
 ) -> LinearizedPositions:
     """Return the position tensors that index a layout, and the launches that linearize them.
 
-    `steps`: for each tensor of positions, what one adds to the offset in each memory. They are
-    memories of the call from number `first_memory_number` on; what is made is numbered behind them.
+    `steps`: for each tensor of positions, the offset in each memory per unit of position. Tensors
+    of positions are memories of the call from number `first_memory_number` on; computed ones
+    follow.
     """
     specs, spread = plan.positions, plan.index_map.positions_shape(shape)
     rows = zip(specs, plan.index_map.dims, steps, strict=True)
@@ -354,7 +358,7 @@ def linearize_positions(
 def _merge_positions(
     operation_name: str, position_group: Sequence[PositionTensor], memory_number: int
 ) -> tuple[Launch, PositionTensor, list[int]]:
-    """Plan a launch that combines positions to offsets in memory `memory_number`."""
+    """Plan a launch that combines positions into offsets, written to memory `memory_number`."""
     # The first memory's steps say all: those of the others are proportional to them, or 0.
     memories, spread = range(len(position_group[0].steps)), position_group[0].layout.shape
     main = next((m for m in memories if any(p.steps[m] for p in position_group)), 0)

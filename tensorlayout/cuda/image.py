@@ -1,4 +1,4 @@
-"""Images: sums of windows, enlarged ones, and sequences reversed each up to its length.
+"""Image operations: col2im, linear upsampling, and reversal of sequences up to their lengths.
 
 No tensor is empty: DirectML has none.
 """

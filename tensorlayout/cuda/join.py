@@ -1,4 +1,4 @@
-"""Tensors side by side, and taken apart."""
+"""Joins and splits of tensors along an axis."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def plan_join(
 ) -> Launches:
     """Plan copies of all inputs into their parts of the result, which begin at `starts`.
 
-    Or, where it `is_split`, the parts of the result into the inputs. The result is the first memory
-    of the call, of a split the last. One launch for all inputs that are aligned alike, up to the
-    number that the parameters of a launch hold; inputs that a copy takes through tiles are left to
-    it. `alignments` of the result and of each source, no less than an element.
+    If `is_split`, copy the parts of the result into the inputs instead. The result is the first
+    memory of the call, of a split the last. Inputs of equal alignment share a launch, as many as
+    its parameters can hold; inputs that need shared tiles are copied by launches of their own.
+    `alignments`: of the result and of each source, at least the item size.
     """
     numbers = range(len(sources)) if is_split else range(1, 1 + len(sources))
     slots = [start * result.strides[axis] for start in starts]
@@ -109,7 +109,7 @@ def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) ->
 
 
 def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[list[_JoinInput]]:
-    """Inputs that a launch takes together: of one width of access, and not too many."""
+    """Group inputs that share a launch: of one access width, and not too many."""
     by_width: dict[int, list[_JoinInput]] = {}
     for join_input in inputs:
         by_width.setdefault(
@@ -131,7 +131,7 @@ def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list
 def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[Axis]:
     """Return the axes of the result, slowest first, with strides of the result and each input.
 
-    Inputs have windows of the joined one. What follows it in the result is another input's.
+    The joined axis has a window for each input.
     """
     dims, result = [], whole_tensor.layout
     for d in reversed(result.minor_to_major):
@@ -148,7 +148,7 @@ def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[A
 
 
 def _access_width(axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> int:
-    """Return the widest access, in **bytes**."""
+    """Return the widest possible access, in **bytes**."""
     *slower, last = axes
     counts = last.window.counts
     if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
@@ -168,9 +168,9 @@ def _access_width(axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_Jo
 def _row_thread_counts(
     axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_JoinInput], width: int
 ) -> list[int]:
-    """Threads of a row of each input, if rows begin anywhere in a sector; else none.
+    """Return the threads per row of each input if rows begin inside sectors; else an empty list.
 
-    The inputs are runs of memory, and most of the threads have an element.
+    Requires that inputs are contiguous and that most threads have an element.
     """
     if len(axes) != 2 or width == WIDEST or axes[1].tag is None or axes[1].strides[0] != 1:
         return []

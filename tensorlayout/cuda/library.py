@@ -1,7 +1,8 @@
-"""Library calls on CUDA: kernels of ours, matrix products, or CuPy's functions.
+"""Library calls on CUDA: our own kernels, matrix products, or CuPy's functions.
 
-CuPy gets arrays over the operands' memory, as they lie. 16-bit floats, which cuSOLVER and cuFFT do
-not have, go in as float32, as on the CPU; results are row-major. On the simulator NumPy is called.
+CuPy receives arrays over the operands' memory without copies. 16-bit floats, which cuSOLVER and
+cuFFT do not support, are converted to float32, as on the CPU; results are row-major. On the
+simulator NumPy is called instead.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _ON_HOST = "work on the CPU, or use a CuPy whose cuSOLVER has geev"
 
 
 def compile_library_call(plan: LibraryPlan) -> Call:
-    """Return the function of the operands."""
+    """Compile a library call to a function of its operands."""
     name, specs = plan.operation.name, plan.results
     if specs is not None and not any(spec.layout.size for spec in specs):
         news = [tensor_allocator(spec) for spec in specs]
@@ -98,7 +99,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
 def _result_specs(
     plan: LibraryPlan, compute_dtype: DType, arrays: tuple[Any, ...]
 ) -> Iterable[TensorSpec]:
-    """Return the specs of results: values worked out in another dtype get the operands' own."""
+    """Return the specs of results; those computed in another dtype get the operands' dtype."""
     if plan.results is not None:
         return plan.results
     kinds = [plan.dtype if array.dtype == compute_dtype else array.dtype for array in arrays]
@@ -109,7 +110,7 @@ def _result_specs(
 
 
 def _make_array_call(plan: LibraryPlan, simulated: bool) -> Call:
-    """Return what asks the library of the driver, on arrays over the operands."""
+    """Return a function that calls CuPy, or NumPy on the simulator, on arrays over the operands."""
     operation, options = plan.operation, dict(plan.options)
     function = ARRAY_FUNCTIONS[operation.name]
     # CuPy checks what cuSOLVER reports only where it is asked to, for that makes the host wait.
@@ -136,7 +137,7 @@ def _map_results(function: Callable[[Any], Any], results: Any) -> Any:
 
 
 def _compile_on_host(plan: LibraryPlan) -> Call:
-    """Return the CPU's function on copies of the operands; a trace shows what is moved."""
+    """Compile the CPU's function on copies of the operands; a trace shows the transfers."""
 
     def make_transfer(source: TensorSpec, device: Device) -> Call:
         result = TensorSpec(source.dtype, source.layout, device)
@@ -158,9 +159,9 @@ def _compile_on_host(plan: LibraryPlan) -> Call:
 
 
 def tensor_to_array(x: Tensor) -> Any:
-    """Return the library's array over the elements of a tensor; of bools a copy in 0 and 1.
+    """Return the library's array over a tensor's memory; for bools, a copy of bytes 0 and 1.
 
-    Every byte but 0 is True, but libraries compare, sort and add up the bytes.
+    Here every non-zero byte is True, but libraries compare, sort and add the bytes.
     """
     layout, itemsize = x.spec.layout, x.itemsize
     first = x.memory.address + layout.offset * itemsize
@@ -172,7 +173,7 @@ def tensor_to_array(x: Tensor) -> Any:
 
 
 def array_to_tensor(array: Any, device: Device) -> Tensor:
-    """Make a tensor over an array of the library on `device`, which is kept with it."""
+    """Return a tensor over an array of the library on `device`, which the tensor keeps alive."""
     described = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
     address = int(described["data"][0])
     tensor = wrap_external(
@@ -196,7 +197,7 @@ def array_to_tensor_of_spec(array: Any, spec: TensorSpec) -> Tensor:
 def make_dtype_converter(
     operation_name: str, spec: TensorSpec, dtype: DType
 ) -> Callable[[Tensor], Tensor]:
-    """Return what converts a tensor of `spec`, in its form; what it repeats stays repeated."""
+    """Return a function that converts tensors of `spec`; broadcast dimensions stay broadcast."""
     if spec.dtype == dtype:
         return lambda x: x
     layout = spec.layout

@@ -1,7 +1,7 @@
-"""Masks: reads and writes where a tensor is true, and the positions of non-zero elements.
+"""Masks: reads and writes of selected elements, and the positions of non-zero elements.
 
-How many elements a mask selects is data: the host waits for that number once where the shape of the
-result, or the right shape of the values, depends on it.
+The number of selected elements is data: the host waits for it if the shape of the result, or the
+check of the values' shape, depends on it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MASK, COUNTS, DESTINATION, SOURCE = range(4)
 
 
 def compile_select(plan: SelectPlan) -> Run:
-    """Count, wait for the number, and read; in row-major index order of the mask."""
+    """Compile ``x[mask]``: count, wait for the count, and read in the mask's index order."""
     seen, index_map, number = plan.seen, plan.index_map, plan.result.device.number
     selection = _MaskSelection(plan.result, index_map, plan.mask.layout)
 
@@ -100,7 +100,7 @@ def compile_select(plan: SelectPlan) -> Run:
 def compile_masked(plan: MaskedPlan) -> Write:
     """Compile a write where a mask is true; value and mask must lie apart from the result.
 
-    Without waiting where one number or one slice is written everywhere.
+    The host does not wait if one number or one slice is written to all selected places.
     """
     if not isinstance(plan.value, TensorSpec):
         name, dtype = plan.name, plan.result.dtype
@@ -125,7 +125,7 @@ def compile_masked(plan: MaskedPlan) -> Write:
 
 
 def _value_fits_any_count(plan: MaskedPlan) -> bool:
-    """Return True if one value is written to all selected elements, however many there are."""
+    """Return whether the values fit any number of selected elements: a number or one slice."""
     try:
         check_value_broadcasts(plan.value, plan.index_map.result_shape(plan.seen.layout, (1,)))
     except ValueError:
@@ -134,7 +134,7 @@ def _value_fits_any_count(plan: MaskedPlan) -> bool:
 
 
 def _compile_uniform_store(plan: MaskedPlan) -> Write:
-    """Compile ``write(out, value, mask)``, or for a number ``write(out, mask, octets)``."""
+    """Compile ``write(out, value, mask)``, or ``write(out, mask, number)``."""
     has_values, number = isinstance(plan.value, TensorSpec), plan.result.device.number
     pack_scalars = None if has_values else bytes
     return make_writer(
@@ -147,7 +147,7 @@ def _compile_uniform_store(plan: MaskedPlan) -> Write:
 
 
 def _compile_counted_write(plan: MaskedPlan) -> Write:
-    """Write values that depend on how much is selected, or under a mask that does not cover all."""
+    """Compile a write that needs the count of selected elements."""
     number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
     has_values = isinstance(plan.value, TensorSpec)
     pack_scalars = None if has_values else bytes
@@ -183,9 +183,10 @@ def _compile_counted_write(plan: MaskedPlan) -> Write:
 
 
 def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """Plan a write of one value where the mask is true; None for an empty one.
+    """Plan a write of one value where the mask is true; None for an empty mask.
 
-    Memories: the destination, the value if it is in memory, the mask; `alignments` of the first.
+    Memories: the destination, the value if it is a tensor, the mask; `alignments` of the
+    destination.
     """
     layout, itemsize, mask = plan.result.layout, plan.result.dtype.itemsize, plan.mask.layout
     if not layout.size:
@@ -222,7 +223,7 @@ def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch |
 
 
 def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
-    """Compile nonzero: one tensor of indices a dimension; the host waits for their number."""
+    """Compile nonzero: one tensor of indices per dimension; the host waits for their number."""
     number, rank = plan.result.device.number, plan.result.layout.ndim
     spec, convert = compile_dtype_cast(plan.result, dtypes.bool)
     counter = _make_mask_counter(spec, (0,) * rank)
@@ -246,7 +247,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 class _MaskSelection:
-    """Counting and reading of a mask over the indexed dimensions of a tensor."""
+    """Counting and positions of a mask over the indexed dimensions of a tensor."""
 
     def __init__(self, source: TensorSpec, index_map: IndexMap, mask: Layout) -> None:
         first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
@@ -269,14 +270,17 @@ class _MaskSelection:
     def selected_positions(
         self, memory_number: int, count: int, steps: tuple[int, ...]
     ) -> PositionTensor:
-        """Plan the positions of `count` elements, which add `steps` to memories, times the unit."""
+        """Describe the positions of `count` selected elements.
+
+        `steps`: offset per unit in each memory.
+        """
         scaled_steps = tuple(step * self._position_unit for step in steps)
         return computed_positions(
             memory_number, self._position_extent, scaled_steps, Layout.row_major((count,))
         )
 
     def write_positions(self, mask: Tensor, count: int, counts: Tensor) -> Tensor:
-        """Return the positions of the elements, written to memory of their own."""
+        """Write the positions of the selected elements to a new tensor."""
         result = tensor_allocator(_int64_vector_spec(count, mask.device))()
         self._write_positions_to(mask, counts, result)
         return result
@@ -289,7 +293,7 @@ def _int64_vector_spec(count: int, device: Device) -> TensorSpec:
 def _make_mask_counter(
     mask: TensorSpec, steps: tuple[int, ...]
 ) -> Callable[[Tensor], tuple[int, Any]]:
-    """Return a function that counts the true elements of a mask, in all and before each chunk."""
+    """Return a function that counts a mask's true elements, in total and before each chunk."""
     chunks = -(-mask.layout.size // CHUNK)
     if not chunks:
         return lambda mask_tensor: (0, None)
@@ -322,9 +326,8 @@ def _make_mask_writer(
 ) -> Write:
     """Return a function that launches over a mask and walks a second memory by `steps`.
 
-    `position_base` is added to positions; `source_byte_offset`: **bytes** to the first element of
-    the source; `memories`: those that the kernel points to; `following_launches`: launches that
-    follow.
+    `position_base`: added to positions; `source_byte_offset`: **bytes** to the source's first
+    element; `memories`: of the kernel's pointers; `following_launches`: appended launches.
     """
     layout = mask.layout
 

@@ -1,9 +1,8 @@
 """Matrix products: floats by cuBLAS (on the simulator by NumPy), integers by a kernel.
 
-Operands are read as they lie. BLAS knows matrices of which one dimension is contiguous and the
-other has a greater stride, the *leading dimension*; and stacks of them at one distance. What a
-layout is beyond that, and what has another dtype than the result, is copied first, which a trace
-shows.
+Operands are read in place if possible. BLAS accepts matrices of which one dimension is contiguous
+and the other has a larger stride, the *leading dimension*, and batches with one stride. Operands in
+other layouts, or of another dtype than the result, are copied first, which a trace shows.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def compile_matmul(plan: MatmulPlan) -> Write:
-    """Return the product, written into row-major memory."""
+    """Compile a matrix product, written to row-major memory."""
     first, second = plan.first.layout, plan.second.layout
     if first.ndim == 1:  # vectors are matrices of one row, or of one column
         first = first.expand_dims(0)
@@ -60,7 +59,7 @@ def compile_matrix_product(
 ) -> Write:
     """Compile the product of two stacks of matrices in any order of memory.
 
-    `result` holds the products one after the other, each row-major, under any shape.
+    `result` contains the row-major products one after the other; its shape is arbitrary.
     """
     if not result.layout.size:
         return lambda out, x, y: None
@@ -100,7 +99,7 @@ def _product_operand(
 
 
 def compile_library_product(plan: LibraryPlan) -> Write | None:
-    """Return `tensordot`, and `vecdot` of contiguous floats; None for what is no matrix product."""
+    """Compile `tensordot`, or `vecdot` of contiguous floats; None for other operations."""
     options = dict(plan.options)
     if plan.operation.name == "tensordot":  # a copy where axes are not two runs of memory
         (x, y), (first, second) = plan.operands, options["axes"]
@@ -143,7 +142,7 @@ def _merge_to_matrix(
 
 
 def _move_axis_last(layout: Layout, axis: int) -> Layout:
-    """Return the dimension `axis` behind all others."""
+    """Return the layout with dimension `axis` moved to the end."""
     axis_dim = axis % layout.ndim
     return layout.permute((*(d for d in range(layout.ndim) if d != axis_dim), axis_dim))
 
@@ -159,14 +158,14 @@ LARGEST = 2**31 - 1
 
 
 class BlasMatrix(NamedTuple):
-    """A matrix as BLAS takes it: `transposed` if its columns are contiguous, not its rows."""
+    """A matrix in BLAS's terms: `transposed` if its columns, not its rows, are contiguous."""
 
     transposed: bool
     leading_dimension: int
 
 
 class GemmCalls(NamedTuple):
-    """Calls of one kind: (m, k) matrices times (k, n) matrices give row-major (m, n) matrices."""
+    """A batched product of (m, k) and (k, n) matrices to row-major (m, n) matrices."""
 
     m: int
     n: int
@@ -181,7 +180,10 @@ class GemmCalls(NamedTuple):
 
 
 def blas_matrix(layout: Layout) -> BlasMatrix | None:
-    """Return the last two dimensions as BLAS takes them, rows contiguous if possible, or None."""
+    """Describe the last two dimensions for BLAS, preferably with contiguous rows.
+
+    None if impossible.
+    """
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if columns == 1 or right == 1:
         leading = columns if rows == 1 else down
@@ -195,7 +197,7 @@ def blas_matrix(layout: Layout) -> BlasMatrix | None:
 
 
 def packed_matrix_layout(layout: Layout) -> Layout:
-    """Return a layout of the same shape that BLAS takes, with packed consecutive matrices."""
+    """Return a layout of the same shape that BLAS accepts, with packed consecutive matrices."""
     *stack, rows, columns = range(layout.ndim)
     down, right = layout.strides[-2:]
     by_columns = 0 < abs(down) < abs(right)  # so that a copy reads runs
@@ -206,7 +208,7 @@ def packed_matrix_layout(layout: Layout) -> Layout:
 def drop_repeated_matrices(layout: Layout, other: Layout) -> Layout:
     """Return the layout with size 1 along batch dimensions that only repeat matrices.
 
-    But for dimensions that `other`, the other operand, does not have: the result has them.
+    Dimensions that `other`, the other operand, does not have are kept, because the result has them.
     """
     cut = [slice(None)] * layout.ndim
     for d in range(-layout.ndim, -2):
@@ -228,7 +230,7 @@ def batch_axes(first: Layout, second: Layout) -> list[Axis]:
 
 
 def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
-    """Return for each operand, a stack of matrices, whether BLAS cannot express its strides."""
+    """Return for each stack of matrices whether BLAS cannot express its strides."""
     many = prod(sorted(axis.size for axis in batch_axes(first, second))[:-1]) > CALLS
     one, other = (
         blas_matrix(x) is None
@@ -240,9 +242,9 @@ def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
 
 
 def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCalls:
-    """Return the calls for two stacks of matrices that need no copy; nothing about them is empty.
+    """Plan the product of two non-empty stacks of matrices that need no copy.
 
-    OverflowError for sizes that cuBLAS, which counts in 32 bits, cannot be told of.
+    OverflowError for sizes that do not fit cuBLAS's 32-bit integers.
     """
     (m, k), n = first.shape[-2:], second.shape[-1]
     a, b = blas_matrix(first), blas_matrix(second)
@@ -271,7 +273,10 @@ def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCal
 def _merge_batch_rows(
     m: int, k: int, blas_first: BlasMatrix, batch: Axis
 ) -> tuple[int, BlasMatrix] | None:
-    """Return matrices that are multiplied by one and the same, as one matrix of all their rows."""
+    """Merge a batch that is multiplied by one matrix into one matrix of all rows.
+
+    None if impossible.
+    """
     step = batch.strides[0]
     if blas_first.transposed or m * batch.size > LARGEST:
         return None
@@ -298,7 +303,7 @@ _FULL_PRECISION_SUMS = 16
 def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: TensorSpec) -> Write:
     """Compile the products of two tensors.
 
-    `first_elements`: elements of each before the first of its matrices.
+    `first_elements`: offsets of the operands' first matrices, in elements.
     """
     gpu, number, itemsize = driver(), result.device.number, result.dtype.itemsize
     skips = [first * itemsize for first in (*first_elements, 0)]
@@ -420,7 +425,7 @@ def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
 
 
 def _is_row_fastest(layout: Layout) -> bool:
-    """Return whether neighbours in a row are nearer to each other than neighbours in a column."""
+    """Return whether the stride along rows is smaller than along columns."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if rows == 1 or columns == 1:
         return rows == 1

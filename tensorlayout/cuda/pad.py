@@ -1,4 +1,4 @@
-"""Borders around tensors; and a tensor spread over a window of another, zero elsewhere."""
+"""Padding operations (borders around tensors), and the gradient of a strided slice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WRITE, READ = 0, 1
 
 
 def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """Return the launch; None for an empty result. `alignments` of the result and the source."""
+    """Plan the launch; None for an empty result. `alignments`: of the result and the source."""
     if not plan.result.layout.size:
         return None
     loop = _pad_loop(plan, alignments)
@@ -69,7 +69,7 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
 
 
 def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
-    """Return all elements of the result; an axis with a border is a window of the source."""
+    """Return the loop over the result; an axis with a border has a window of the source."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     first, start = result.offset, source.offset
     axes = []
@@ -94,7 +94,7 @@ def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
 
 
 def _row_pack_range(loop: Loop) -> tuple[int, int]:
-    """Return the first pack of 16 bytes in a row and their number; 0 unless most of it is packs."""
+    """Return the first 16-byte pack of a row and the number of packs; 0 if they are too few."""
     *slower, last = loop.axes
     times = WIDEST // loop.width
     steps = [step * loop.width for axis in slower for step in axis.strides]
@@ -113,7 +113,7 @@ def _row_pack_range(loop: Loop) -> tuple[int, int]:
 
 
 def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
-    """Return the launch; neither tensor is empty, and all else as of `plan_pad`."""
+    """Plan the launch for non-empty tensors; arguments as in `plan_pad`."""
     # All elements of the result; the source has windows of its axes, with positive steps.
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     axes, begin = [], source.offset
@@ -153,7 +153,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def compile_pad(plan: PadPlan) -> Write:
-    """Return the function of the result, the tensor, and the value of a constant."""
+    """Compile ``write(out, x, value)``; `value` is used in constant mode only."""
     return make_writer(
         plan.result.device.number,
         partial(plan_pad, plan),

@@ -1,7 +1,7 @@
-"""Blocks that share a scale on CUDA: one launch for elements and scales, and one for the way back.
+"""Block quantization on CUDA: one launch writes elements and scales, another dequantizes.
 
-Layouts of results have no two elements in one slot. Scales may be tiled, and elements packed below
-a byte, as `accepts_tiles` says.
+No two elements of a result share a slot. Scales may be tiled, and elements packed below a byte, as
+far as `accepts_tiles` allows.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _DIGITS = constant_value(FILE, "DIGITS")
 
 
 def accepts_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
-    """Return whether one launch carries out a plan of tensors tiled or packed below a byte.
+    """Return whether one launch can run a plan on tensors that are tiled or packed below a byte.
 
-    Elements below a byte are written where each thread has whole bytes: along the fastest dimension
-    of the source, or two lines side by side.
+    Sub-byte elements can be written if each thread has whole bytes: along the fastest dimension of
+    the source, or in two adjacent lines.
     """
     scales = plan.scales.layout
     if scales.slot_bits is not None or len(_scale_digits(scales, scales)) > _DIGITS:
@@ -162,7 +162,7 @@ def _kernel_type_macros(
 
 
 def _storage_bits(spec: TensorSpec) -> int:
-    """Of an element in memory."""
+    """Return the stored bits per element."""
     return spec.layout.slot_bits or 8 * spec.dtype.itemsize
 
 
@@ -172,7 +172,7 @@ def _slots_per_whole_bytes(layout: Layout) -> int:
 
 
 def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
-    """Return True if runs of `run_length` slots along `dim` fill whole bytes."""
+    """Return whether runs of `run_length` slots along `dim` fill whole bytes."""
     size = layout.shape[dim]
     others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
     held = layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
@@ -185,7 +185,7 @@ def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
 
 
 def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
-    """Return the strides of scales; for tiled scales those of their numbers."""
+    """Return the strides of scales; for tiled scales, the strides of their row-major numbers."""
     if not scales.is_tiled:
         return scales.strides
     whole = [prod([extent for extent, _ in parts]) for parts in scales.parts]
@@ -193,7 +193,7 @@ def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
 
 
 def _scale_digits(scales: Layout, order_layout: Layout) -> list[Axis]:
-    """Return the digits of these numbers, the slowest first; none where scales are not tiled."""
+    """Return the digits of these numbers, slowest first; none if scales are not tiled."""
     if not scales.is_tiled:
         return []
     dims = [scales.parts[d] for d in reversed(order_layout.minor_to_major)]
@@ -213,9 +213,9 @@ def _block_axes(
 ) -> list[Axis]:
     """Return the axes of a walk over blocks and, in each block, every `place_step`-th element.
 
-    Strides in two memories of elements, `specs`, in that of scales, and in the numbers of places
-    along the dimension of blocks. These are 0 where all blocks are whole: none has to ask then, and
-    axes merge.
+    Axes have strides in two memories of elements, in that of scales, and in the positions along the
+    blocked dimension. The latter are 0 if all blocks are full: no bounds are tested, and axes
+    merge.
     """
     axes, block, size = [], plan.format.block, order_layout.shape[plan.dim]
     scales = _scale_strides(plan.scales.layout, order_layout)
@@ -235,7 +235,7 @@ def _block_axes(
 def _pack_length(
     aligned_specs: Sequence[tuple[TensorSpec, int]], dim: int, min_length: int, max_length: int
 ) -> int:
-    """Return how many elements along `dim` a thread moves at once."""
+    """Return the number of elements along `dim` per access of a thread."""
     for spec, alignment in aligned_specs:
         layout, octets = spec.layout, max_length * _storage_bits(spec) // 8
         others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
@@ -247,5 +247,5 @@ def _pack_length(
 
 
 def _kernel_rank(axes: Sequence[Axis]) -> int:
-    """Return the rank of the kernel; 0 of more axes than any has."""
+    """Return the kernel's RANK; 0 if no kernel has so many axes."""
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)

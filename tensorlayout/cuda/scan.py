@@ -1,4 +1,4 @@
-"""Running sums and products along a dimension: which kernel, in how many pieces."""
+"""Cumulative sums and products along a dimension: the choice of kernel and number of pieces."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _BEYOND = 2**16
 
 
 class _ScanLines(NamedTuple):
-    """The result, cut along the scanned dimension; axes with strides in the source and the result.
+    """The lines of a scan; axes with strides in the source and the result.
 
-    `outer`, `inner`: what is around it, slowest first.
+    `outer`, `inner`: the axes slower and faster than the scanned one, slowest first.
     """
 
     outer_axes: tuple[Axis, ...]
@@ -75,10 +75,11 @@ _ScanWork = tuple[dict[str, Any], int, int]
 
 
 def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | None:
-    """Plan running sums or products; None if there is nothing to write.
+    """Plan a scan; None if the result is empty.
 
-    One way for all `alignments`. Elements are visited in the order of the source. Few and long
-    lines are cut into chunks, whose totals a launch before leaves in scratch memory.
+    The plan is the same for all `alignments`. Elements are visited in the source's order. If lines
+    are few and long, they are split into chunks, whose totals a first launch writes to scratch
+    memory.
     """
     source, result = plan.source, plan.result
     if result.layout.size == 0:
@@ -141,9 +142,9 @@ def _scan_lines(plan: ScanPlan) -> _ScanLines:
 
 
 def _fits_line_kernel(lines: _ScanLines, tile_elements: int) -> bool:
-    """Return whether lines are runs in both memories, and long; or shorter, one behind the other.
+    """Return whether lines are contiguous in both memories, and long or directly consecutive.
 
-    The shortest are no shorter than a thread's elements.
+    A line must have at least the elements of one thread.
     """
     if (
         lines.inner_count > 1
@@ -180,7 +181,10 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
 
 
 def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
-    """Return tiles of whole lines, or of positions; `total_bytes`: of a total."""
+    """Plan a scan with tiles of whole lines or of positions.
+
+    `total_bytes`: **bytes** of a total.
+    """
     inner, length = lines.inner_count, lines.line_length
     period = length * inner
     # Totals of complex products are too many bytes for 9 a thread.
@@ -252,7 +256,7 @@ def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple
 
 
 def _plan_column_scan(lines: _ScanLines) -> _ScanWork:
-    """Return a warp has 32 lines side by side."""
+    """Plan a scan in which a warp handles 32 adjacent lines."""
     count = lines.outer_count * lines.inner_count
     groups = -(-count // _LANES)
     steps, chunks = _split_into_chunks(-(-lines.line_length // _STEP), groups)

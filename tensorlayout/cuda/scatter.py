@@ -1,10 +1,10 @@
-"""Writes at positions, and values combined with what is there. Integers only.
+"""Writes at positions, and combination of values with the elements there.
 
-Positions outside write nothing; `faults` raises the IndexError later.
+Out-of-bounds positions write nothing; `faults` raises the IndexError later.
 
-Where values for one place can differ, the last in index order is written, so that both devices
-agree: a table with an entry for each place gets the greatest number of a position that goes there.
-Values that are combined are taken in index order, and in runs: `plan.scatter.RUN`.
+If several values may go to one place, the last one in index order is written, as on the CPU: a
+table records for each place the greatest number of a position that refers to it. Values are
+combined in index order, and in runs (`plan.scatter.RUN`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def compile_scatter(plan: ScatterPlan) -> Write:
 
 
 def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
-    """Return one launch for few positions; else a copy, and what writes at them."""
+    """Compile a scatter into a copy: one launch for few positions, else a copy and a scatter."""
     widest = (plan.result.dtype.itemsize,) * 3
     if plan_copy_scatter(plan, widest) is not None:
         return make_writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
@@ -123,17 +123,17 @@ def broadcast_values(plan: ScatterPlan) -> Layout | None:
 
 
 def broadcast_values_to(layout: Layout, shape: Shape) -> Layout:
-    """Return values broadcast to `shape`; leading dimensions of size 1 that are too many go."""
+    """Return values broadcast to `shape`; surplus leading dimensions of size 1 are dropped."""
     surplus = range(max(layout.ndim - len(shape), 0))
     return layout.squeeze(tuple(surplus)).broadcast_to(shape)
 
 
 def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
-    """Return the launches; `alignments` of the destination and the values, no less than an element.
+    """Plan a scatter; `alignments` of destination and values, at least the item size.
 
-    Memories of the call: the destination, the values if they are in memory, positions. One launch
-    where values of one place cannot differ, else three; more for more than four tensors of
-    positions. Where nothing is written, positions are checked all the same.
+    Memories of the call: the destination, the values if they are a tensor, the positions. There is
+    one launch if values for one place cannot differ, else three; more for more than four tensors of
+    positions. Positions are also checked if nothing is written.
     """
     layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
     steps = [
@@ -176,7 +176,7 @@ def plan_scatter_launch(
 ) -> Launch:
     """Plan the launch for `positions`; `winners`: the table for repeated places.
 
-    `index`: the least type of indices; the other arguments as of `plan_gather_launch`.
+    `index`: the narrowest type of indices; other arguments as in `plan_gather_launch`.
     """
     layout, itemsize, values = (
         plan.result.layout,
@@ -232,7 +232,7 @@ class WinnerTable:
 def make_winner_loop(
     plan: ScatterPlan, table: WinnerTable, positions: Sequence[PositionTensor]
 ) -> IndexLoop:
-    """Over the positions alone, in index order, as the elements of the other loop count them."""
+    """Return the loop over positions only, in index order, which fills the table of winners."""
     table_positions = [replace(p, steps=p.steps[WINNERS:]) for p in positions]
     if plan.index_map.per_line:
         return make_index_loop(plan.index_map, plan.shape, [table.kept_strides], table_positions)
@@ -252,10 +252,10 @@ FEW = 32
 
 
 def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """Return the launch that writes the source to the destination, but for the values at positions.
+    """Plan one launch that copies the source, but writes the values at the positions.
 
-    None for many positions, or where these do not follow each other at one distance. `alignments`
-    of the destination, the source and the values.
+    None for many positions, or if their tensors have uneven strides. `alignments`: of the
+    destination, the source and the values.
     """
     scatter, source = plan.scatter, plan.source.layout
     layout, index_map, values = plan.result.layout, scatter.index_map, broadcast_values(scatter)
@@ -329,7 +329,7 @@ _RUN_BITS = RUN.bit_length() - 1
 
 
 def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
-    """Return a copy, and the values combined with that."""
+    """Compile a copy, followed by the combination of values with it."""
     return compile_copy_then_write(plan, compile_combine(plan))
 
 
@@ -341,7 +341,7 @@ def compile_combine(plan: ScatterReducePlan) -> Write:
 
 
 def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
-    """Return the plan with values as the launches take them, and what copies them if need be."""
+    """Return the plan with values in a supported layout, and the function that copies them."""
     value = plan.value
     assert isinstance(value, TensorSpec), "numbers are tensors by now"
     dtype, device = plan.result.dtype, value.device
@@ -366,9 +366,9 @@ def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
 
 
 def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
-    """Return the launches; values as `_normalize_values` gives them.
+    """Plan the launches; values as `_normalize_values` returns them.
 
-    Memories of the call: the destination, values, positions. Positions outside are left out, and
+    Memories of the call: destination, values, positions. Out-of-bounds positions are skipped and
     reported.
     """
     layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
@@ -446,7 +446,7 @@ class _ScratchMemories(NamedTuple):
 
 
 class _CombineLaunches:
-    """State that the launches of a plan share."""
+    """Common state of the launches of a plan."""
 
     def __init__(
         self, plan: ScatterPlan, function: str, table: WinnerTable, scratch: _ScratchMemories
@@ -470,7 +470,7 @@ class _CombineLaunches:
         self.loop = self._loop_over_places()
 
     def _loop_over_places(self) -> IndexLoop:
-        """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
+        """Return the loop over all places: destination, values, entries, runs."""
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         kept = {at: d for d, at in index_map.kept}
@@ -505,7 +505,7 @@ class _CombineLaunches:
         return loop_over_axes(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
 
     def clear_segments_launch(self, count: int, segment_bytes: int) -> Launch:
-        """Return zeros in so many segments."""
+        """Return the launch that zeroes `count` segments."""
         fill = bind_fill_value(
             plan_fill(Layout.row_major((count,)), segment_bytes), bytes(segment_bytes)
         )
@@ -514,7 +514,7 @@ class _CombineLaunches:
     def fold_runs_launch(
         self, loop: IndexLoop, index: str, count: int, level: int, byte_offset: int
     ) -> Launch:
-        """Return one level, whose results are behind so many bytes `byte_offset`."""
+        """Return the launch that folds the runs of one level; results begin at `byte_offset`."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed_layout.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value

@@ -1,4 +1,4 @@
-"""Sorted lines, the first of their elements, and searches in them: which launches."""
+"""Sorts, top-k and searches in sorted lines: the choice of launches."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LaunchPass = tuple[Launch, ...]  # over the elements
 
 @dataclass(frozen=True, slots=True)
 class SortLines:
-    """Lines that are sorted."""
+    """Description of the lines to sort."""
 
     count: int
     length: int  # elements of each
@@ -79,11 +79,11 @@ class SortLines:
 
     @property
     def type_macros(self) -> tuple[tuple[str, str], ...]:
-        """Macros of kernels."""
+        """Type macros of the kernels."""
         return (("ELEMENT", c_type(self.dtype)),)
 
     def sort_kernel(self, file: str, name: str, **shape: Any) -> Kernel:
-        """Return a kernel for these elements and indices."""
+        """Return a kernel for this element type and index type."""
         gives = "positions" if self.sorts_positions else "values"
         return kernel_with_macros(
             file, name, self.type_macros, INDEX=self.index, GIVES=gives, **shape
@@ -91,7 +91,7 @@ class SortLines:
 
 
 def merged_line_axes(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
-    """Return sizes and their strides, slowest first, merged; at least one axis."""
+    """Return merged axes of (size, *strides) tuples, slowest first; at least one axis."""
     rows = [Axis(size, tuple(strides)) for size, *strides in dimensions]
     return tuple(merge_axes(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
 
@@ -115,7 +115,7 @@ class SortMemories(NamedTuple):
 
 
 def plan_sort(plan: SortPlan) -> Launches:
-    """Plan a sort of lines; memories: the packed result, with `dim` fastest, and the source."""
+    """Plan a sort; memories: the packed result, in which `dim` is fastest, and the source."""
     source, dim, positions = plan.source, plan.dim, plan.output == "positions"
     layout, read = plan.result.layout, source.layout
     if layout.size == 0:
@@ -139,7 +139,7 @@ def plan_sort_pairs(
     destination: SortMemories,
     first_scratch: int,
 ) -> Launches:
-    """Plan a sort of `count` keys below ``2**bits``, with their numbers."""
+    """Plan a sort of `count` keys below ``2**key_bits`` together with their numbers."""
     walked = (Axis(count, (1,)),)
     lines = SortLines(
         1,
@@ -157,10 +157,10 @@ def plan_sort_pairs(
 def _plan_passes(
     lines: SortLines, source: tuple[int, int], destination: SortMemories, first_scratch: int
 ) -> Launches:
-    """Return all launches; `source`: the number of its memory, and **bytes** to its first element.
+    """Plan all passes; `source`: the number of its memory and the **bytes** to its first element.
 
-    Passes write to two memories in turn, those numbered from `first_scratch` on; the last writes to
-    `destination`, which is one of them unless it is of int64 positions alone.
+    Passes write alternately to two memories, numbered from `first_scratch` on. The last one writes
+    to `destination`, which is one of them unless it takes only int64 positions.
     """
     passes, counts = _choose_passes(lines)
     between = len(passes) - 1
@@ -185,7 +185,7 @@ def _plan_passes(
 
 
 def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """Return the launches, and bytes of what those of a pass leave to others of it."""
+    """Return the passes, and the **bytes** of scratch memory that the launches of a pass share."""
     if lines.length > TILE and is_radix_cheaper(lines):
         return plan_radix_passes(lines)
     count, length = lines.count, lines.length
@@ -221,13 +221,13 @@ def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
 
 
 def is_radix_cheaper(lines: SortLines) -> bool:
-    """Return whether passes by digits cost less than merges, for lines longer than a tile.
+    """Return whether radix passes cost less than merges, for lines longer than a tile.
 
-    In bytes: of an element of w bytes, and a position of o where these are wanted, a pass by a
-    digit of 8 bits 3w + 2o, a tile or a merge 2w + 2o. What issues more instructions counts as the
-    bytes that an H100 moves meanwhile, 8.5 instructions a byte. So lines of elements of 1 byte
-    always go by digits; one line of 2 bytes from 9217 elements on, of 4 from 36865, of 8 from
-    589825.
+    Costs are in bytes: for elements of w bytes and, if needed, positions of o bytes, a pass over an
+    8-bit digit costs 3w + 2o, a tile or a merge 2w + 2o. Additional instructions count as the bytes
+    that an H100 moves meanwhile (8.5 instructions per byte). So 1-byte elements always use radix
+    passes; a line of 2-byte elements does from 9217 elements on, of 4 bytes from 36865, of 8 bytes
+    from 589825.
     """
     itemsize, position_bytes = lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions
     tile_size = radix_tile_size(lines)
@@ -259,7 +259,7 @@ _ROWS = 8
 
 
 def radix_tile_size(lines: SortLines) -> int:
-    """Return elements that a block sorts at once, as in kernels/sort/radix.cu."""
+    """Return the number of elements that a block sorts at once, as in kernels/sort/radix.cu."""
     room = max(lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions)
     return (15 if room == 8 else 19) * THREADS
 
@@ -301,7 +301,7 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
 
 
 def plan_top_k(plan: TopKPlan) -> Launch:
-    """Plan a write of the first elements of each line, as many as the result has."""
+    """Plan a write of the first elements of each sorted line, as many as the result has."""
     source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
     layouts = source.layout, values.layout, positions.layout
     layout, length, count = source.layout, source.layout.shape[dim], values.layout.shape[dim]
@@ -337,7 +337,7 @@ def plan_top_k(plan: TopKPlan) -> Launch:
 
 
 def _lines_per_tile(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
-    """Return how many lines share a tile, so that each tile begins with a whole sector."""
+    """Return the number of lines per tile, so that each tile begins at a sector."""
     length = source.layout.shape[dim]
     if length > CAPACITY:
         return 1
@@ -366,13 +366,11 @@ def plan_sorted_search(
     tests_membership: bool = False,
     invert: bool = False,
 ) -> Launch | None:
-    """Plan a search for the position of each of `values` in the sorted `sorted_line` of rank 1.
+    """Plan a search for `values` in a sorted line: int64 positions, or bool membership.
 
-    Int64.
-
-    Memories: the result, row-major, the line, the values. Compared as `dtype`; NaN is greater than
-    all else. `right`: behind equal elements. `tests_membership`: whether the value is in the line,
-    NaN never, as bool; `invert`: whether not. None where there are no values.
+    Memories: the row-major result, the line, the values, which are compared as `dtype`; NaN is the
+    greatest. `right`: search after equal elements. `tests_membership`: test whether the line
+    contains the value, never true for NaN; `invert` negates. None without values.
     """
     count = values.layout.size
     if count == 0:
@@ -424,9 +422,9 @@ def compile_search(plan: LibraryPlan) -> Write:
 
 
 def compile_sort(plan: SortPlan) -> Write:
-    """Return the function of the result and the tensor; equal elements stay in their order.
+    """Compile a stable sort ``write(out, x)``.
 
-    Lines whose elements do not follow each other are copied, and the result copied back.
+    Lines that are not contiguous are copied, and the result is copied back.
     """
     source, result, dim = plan.source, plan.result, plan.dim
     if result.layout.is_packed and is_fastest_dim(result.layout, dim):
@@ -449,7 +447,7 @@ def compile_sort(plan: SortPlan) -> Write:
 
 
 def compile_row_sort(source: TensorSpec) -> Run:
-    """Return the elements along the last dimension, ascending, in a row-major tensor."""
+    """Compile an ascending sort along the last dimension into a row-major tensor."""
     layout = Layout.row_major(source.layout.shape)
     result = TensorSpec(source.dtype, layout, source.device)
     plan = SortPlan("sort", "values", source, result, layout.ndim - 1, False, True)
@@ -457,7 +455,7 @@ def compile_row_sort(source: TensorSpec) -> Run:
 
 
 def compile_top_k(plan: TopKPlan) -> Write:
-    """Compile TOP_K to two results; lines longer than a tile are sorted whole."""
+    """Compile TOP_K with two results; lines longer than a tile are sorted completely."""
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
         launch = plan_top_k(plan)

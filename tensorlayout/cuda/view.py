@@ -1,4 +1,4 @@
-"""Views on CUDA: other layouts over the same memory."""
+"""Views on CUDA: other layouts of the same memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorlayout.tensor import Tensor
 
 
 def compile_view(plan: ViewPlan) -> Run:
-    """Return a view in another layout: arithmetic on the address."""
+    """Compile a view in another layout, which only changes the address."""
     spec, shift, lowest = plan.result, plan.shift, plan.result.layout.offset
     if not spec.layout.size:
         return lambda x, first=0: view_moved_by_slots(x, spec, 0)
@@ -25,7 +25,7 @@ def compile_view(plan: ViewPlan) -> Run:
 
 
 def compile_part(plan: PartPlan) -> Run:
-    """View one half of every complex number: there are twice as many slots of that size."""
+    """Compile a view of the real or imaginary parts: twice as many slots of half the size."""
     spec, which = plan.result, plan.which
 
     def view_half_of_complex(x: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ def compile_part(plan: PartPlan) -> Run:
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
-    """Return the same address, its storage counted in items of another size."""
+    """Compile a view in another dtype: the same address, slots of another size."""
     spec, source_itemsize, result_itemsize = (
         plan.result,
         plan.source.dtype.itemsize,
@@ -57,10 +57,10 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
 
 
 def compile_same(plan: SamePlan) -> Run:
-    """Return the operand itself."""
+    """Compile a function that returns its operand."""
     return lambda x: x
 
 
 def compile_row(plan: RowPlan) -> Run:
-    """Return one slice along the first dimension."""
+    """Compile ``x[index]``."""
     return compile_row_view(plan, compile_view(plan.view))

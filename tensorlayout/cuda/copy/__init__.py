@@ -1,8 +1,8 @@
-"""Elements moved into another layout or dtype: copies, reshapes, writes, moves between devices.
+"""Copies into another layout, dtype or device, and assignments.
 
-Which kernel copies between two layouts is decided once, by cost, of integers only. What counts is
-the 32-byte sectors that accesses of whole warps touch, over the bytes that are asked for: 1.0 for
-each of the two memories at best.
+The kernel for copying between two layouts is chosen once, by its estimated cost: the 32-byte
+sectors that the accesses of warps touch, divided by the bytes requested. The least cost is 1.0 for
+each of the two memories.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def compile_move(
 
 
 def compile_assign(plan: AssignPlan) -> Write:
-    """Compile a write of a number, or of a tensor that lies apart or exactly there."""
+    """Compile a write of a number, or of a tensor disjoint from the result or identical to it."""
     spec, source, name = plan.result, plan.source, plan.name
     if isinstance(source, type):
         fill = packed.plan_packed_fill if packed.has_sub_byte_slots(spec) else plan_fill
@@ -113,7 +113,7 @@ def compile_assign(plan: AssignPlan) -> Write:
 
 
 def compile_transfer(plan: TransferPlan) -> Write:
-    """Return the bytes of a tensor of another device, copied there or by way of the host."""
+    """Compile a copy of a tensor's bytes from another device, directly or through the host."""
     device = plan.source.device
     if device.kind != plan.result.device.kind:
         read = backend_of(device).read_bytes
@@ -138,11 +138,10 @@ def plan_move(
     saturate: bool = False,
     owns_all_bytes: bool = False,
 ) -> Launches:
-    """Plan how to put the elements of a tensor into another of any layout and dtype.
+    """Plan a copy of all elements into a tensor of any layout and dtype.
 
-    `padding` as of `plan_copy`, `saturate` as of `plan_conversion`. `owns_all_bytes`: whether the
-    bytes of the result hold nothing else, so that padding of no value may be written, too, below a
-    byte.
+    `padding` as in `plan_copy`, `saturate` as in `plan_conversion`. `owns_all_bytes`: True if the
+    bytes of a packed result contain nothing else, so that unspecified padding may be overwritten.
     """
     to, from_ = alignments
     if packed.has_sub_byte_slots(source, result):
@@ -169,7 +168,7 @@ def _plan_packed_move(
     saturate: bool,
     owns_all_bytes: bool,
 ) -> Launches:
-    """Plan a move as `plan_move`, where one or both sides are packed below a byte."""
+    """Plan a move between layouts of which one or both are packed below a byte."""
     plan_next_move = partial(plan_move, saturate=saturate)
     source_layout, result_layout, (to, from_) = source.layout, result.layout, alignments
     if not result_layout.size and (padding is None or not result_layout.required_size):
@@ -216,15 +215,17 @@ def plan_copy(
     alignments: tuple[int, int] = (SECTOR, SECTOR),
     padding: bytes | None = None,
 ) -> Launches:
-    """Return the cheapest way to copy all elements between two layouts of one shape.
+    """Plan the cheapest copy of all elements between two layouts of one shape.
 
-    Both have their lowest slots at 0; no two elements of the destination share a slot, and the
-    memories do not overlap. Tiles of the two divide each other: see `between`. `alignments` are
-    powers of two that divide the addresses of the lowest slots. `padding` is the content of one
-    element of the padding that the destination owns, which is written in the same launch; None
-    leaves it alone. Where the sides differ in their fastest dimension, in direction, or in where
-    sectors begin, boxes go through shared memory: of three dimensions or, where they have no long
-    runs on both sides, of up to twelve.
+    Both have their lowest slot at 0. No two elements of the destination share a slot, and the
+    memories do not overlap. Tiles of the two must divide each other; see `intermediate_spec`.
+
+    - `alignments`: powers of two that divide the addresses of the lowest slots.
+    - `padding`: bytes of one element of the destination's own padding, written in the same launch;
+      None leaves padding unchanged.
+
+    If the layouts differ in fastest dimension, direction or sector boundaries, boxes are staged in
+    shared memory: of three dimensions, or of up to twelve if no long runs exist on both sides.
     """
     if destination.size == 0:
         return replace(plan_padding(destination, itemsize, alignments[0], padding), case="empty")
@@ -255,10 +256,10 @@ def plan_copy(
 def intermediate_spec(
     source: TensorSpec, result: TensorSpec, padding: bytes | None
 ) -> TensorSpec | None:
-    """Return the tensor in between for two launches, where none goes from `source` to `result`.
+    """Return the intermediate tensor if no single launch copies `source` to `result`, else None.
 
-    For tiles that do not divide each other; and for conversions where tails keep a kernel from
-    reading the source along its memory.
+    It is needed if tiles do not divide each other, and for conversions in which tails prevent a
+    kernel from reading the source in memory order.
     """
     layouts = (result.layout, source.layout)
     if not is_tiled(*layouts):
@@ -320,9 +321,9 @@ def _cheapest_launch(
 
 
 def _loop_over_repeated_values(loop: TiledLoop) -> TiledLoop | None:
-    """Return the loop with 16-byte elements of the destination, each of one element of the source.
+    """Return the loop that writes 16 bytes at a time, each filled with one element of the source.
 
-    None where the source does not stand still along the destination's run.
+    None if the source does not have stride 0 along the destination's run.
     """
     *slower, last = loop.axes
     times = WIDEST // loop.width

@@ -1,7 +1,8 @@
-"""Copies from and to layouts packed below a byte on CUDA: one launch where bytes are not shared.
+"""Copies from and to layouts packed below a byte: one launch if no bytes are shared.
 
-What has other elements in its bytes, or padding that stays, is unpacked to memory of one byte a
-slot, written there, and packed again. So is what a walk cannot hold, and conversions.
+If bytes also contain other elements, or padding that must be kept, they are unpacked to one byte
+per slot, written, and packed again. The same applies to conversions and to layouts that no walk can
+hold.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def has_sub_byte_slots(*specs: TensorSpec) -> bool:
 
 
 def chain_through_scratch(first: Launches, second: Launches, intermediate_bytes: int) -> Launches:
-    """Launches into memory in between, of so many bytes, and others from there."""
+    """Chain launches that write to scratch memory and launches that read from it."""
     behind = 3 + len(first.scratch)
     launches = (
         *[launch.with_memories((2, 1, *range(3, behind))) for launch in first.launches],
@@ -63,7 +64,7 @@ def plan_pack(
 ) -> Launches | None:
     """Plan one launch that packs slots below a byte, with padding; None if none can.
 
-    None where no walk over its slots finds the elements of the source.
+    None also if no walk over the slots can compute the source's offsets.
     """
     bits, count = destination.slot_bits, destination.required_size
     assert bits is not None
@@ -112,7 +113,7 @@ def plan_pack(
 
 
 def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
-    """Return whether 16 slots are elements of one run, its end and padding, or padding."""
+    """Return whether any 16 slots are elements of one run, its end and padding, or only padding."""
     last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
     along = [weight for weight in weights if weight]
     aligned = loop.alignments[WRITE] % _run_alignment(bits) == 0 == loop.alignments[READ] % RUN
@@ -125,7 +126,7 @@ def _index_type_spans_source(loop: TiledLoop, source: Layout) -> bool:
 
 
 def _run_alignment(bits: int) -> int:
-    """Return the alignment, in bytes, that 16 slots of `bits` need to be written at once."""
+    """Return the alignment, in **bytes**, for writing 16 slots of `bits` bits at once."""
     return 4 if bits == 6 else 2 * bits
 
 
@@ -135,18 +136,18 @@ _APART = 4.0
 
 
 def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
-    """Return whether memory in between costs less.
+    """Return whether going through scratch memory costs less.
 
-    `thread_spacing`: elements from thread to thread.
+    `thread_spacing`: distance of neighbouring threads, in elements.
     """
     large = loop.count >= SMALL_BYTES
     return large and sector_overfetch(loop, READ) * thread_spacing > _APART
 
 
 def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
-    """Return whether the numbers of a walk are those of the destination's slots.
+    """Return whether a walk counts the destination's slots in order.
 
-    Not where the source has tails that the destination has no slots for.
+    False if the source has tails for which the destination has no slots.
     """
     running = 1
     for axis in reversed(loop.axes):
@@ -167,7 +168,7 @@ def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any
 def plan_unpack(
     destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
 ) -> Launches | None:
-    """Plan one launch into a layout of whole bytes, and its padding; None without a common walk."""
+    """Plan one launch that unpacks, and writes padding; None without a common walk."""
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
     if _are_same_dense_block(source, destination, *reversed(alignments)):
@@ -198,7 +199,7 @@ def plan_unpack(
 
 
 def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
-    """Plan one launch into a whole block of slots; None for other layouts and short runs."""
+    """Plan one launch that unpacks into a dense block; None for other layouts and short runs."""
     bits, split = source.slot_bits, _digit_steps_within_block(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]
@@ -242,8 +243,8 @@ def _digit_steps_within_block(
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
     """Return how a slot number in a dense block splits into digits; None if it does not.
 
-    The fastest dimension if it has a tail, else 0; the kinds, sizes and strides of steps. None
-    where the walk is not over such a block.
+    The first item is the fastest dimension's size if it has a tail, else 0; then follow the kinds,
+    sizes and strides of the digits. None if the walk is not over such a block.
     """
     if any(bound.first for bound in loop.bounds) or loop.firsts[WRITE]:
         return None
@@ -298,7 +299,7 @@ def _flat_launches(case: str, chosen: Kernel, count: int, kept_bits: int) -> Lau
 def plan_read_modify_write(
     layout: Layout, alignment: int, slot_launches: Launches, memories: Sequence[int]
 ) -> Launches:
-    """Plan to unpack slots, run `slot_launches` on them, and pack them again; other bits stay."""
+    """Plan to unpack slots, run `slot_launches` on them, and repack them; other bits are kept."""
     unpack, pack = (
         plan_unpack_block(layout, alignment),
         plan_pack_block(layout, alignment, owns_all_bytes=False),
@@ -314,7 +315,7 @@ def plan_read_modify_write(
 def plan_packed_fill(
     layout: Layout, itemsize: int, alignment: int, padding: bytes | None
 ) -> Launches:
-    """Plan how to write one value to all elements; padding stays. As `plan_fill`."""
+    """Plan a fill of all elements with one value, as `plan_fill`; padding is kept."""
     if not layout.size:
         return Launches(())
     return plan_read_modify_write(
@@ -323,7 +324,7 @@ def plan_packed_fill(
 
 
 def plan_unpack_block(layout: Layout, alignment: int) -> Launches:
-    """Plan to unpack all slots of a packed layout to new memory, one byte for each."""
+    """Plan to unpack all slots of a packed layout to new memory, one byte per slot."""
     octets = Layout((layout.required_size,))
     launches = plan_unpack(
         octets, octets.with_slot_bits(layout.slot_bits), (SECTOR, alignment), None
@@ -342,5 +343,5 @@ def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Lau
 
 
 def unpacked_spec(spec: TensorSpec) -> TensorSpec:
-    """Return the tensor with a byte for each slot."""
+    """Return the spec with one byte per slot."""
     return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)

@@ -1,6 +1,7 @@
-"""Filling a layout with one value, and its padding: which kernel, decided once. Integers only.
+"""Fills of a layout and its padding with one value each.
 
-The value is data: a plan serves every value of its size. That of the padding is part of the plan.
+The value is an argument of the launch, so one plan serves all values; the value of padding belongs
+to the plan.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def plan_fill(
 ) -> Launches:
     """Plan a fill of all elements with one value, and of the layout's own padding with `padding`.
 
-    `layout` has its lowest slot at 0 and no two elements in one slot; `alignment` is a power of two
-    that divides the address of that slot. `padding` is the content of one element, None to leave it
-    alone, unless the layout says that it may hold anything.
+    The lowest slot of `layout` is 0, and no two elements share a slot. `alignment`: a power of two
+    that divides the address of that slot. `padding`: bytes of one element; None leaves padding
+    unchanged, unless its value is unspecified.
     """
     if not layout.is_tiled:
         if layout.size == 0:
@@ -72,13 +73,13 @@ def plan_fill(
 
 
 def plan_block_fill(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> list[Launch]:
-    """Fill all of a padded block, before elements are written."""
+    """Plan a fill of a whole padded block, before elements are written."""
     block = plan_fill(Layout((layout.required_size,)), itemsize, alignment)
     return [*bind_fill_value(block, padding).launches]
 
 
 def bind_fill_value(fill: Launches, value: bytes) -> Launches:
-    """Return a fill whose value is known, and no scalar of a call."""
+    """Return a fill with a constant value instead of a call's scalar."""
     return replace(
         fill,
         launches=tuple([e.with_constant_scalars(repeat_to_16_bytes(value)) for e in fill.launches]),
@@ -92,9 +93,10 @@ def plan_padding_write(
     padding: bytes | None,
     loop: TiledLoop | None = None,
 ) -> tuple[PaddingWrite, tuple[Launch, ...]]:
-    """Plan padding writes that join a launch, or launches of their own.
+    """Plan padding writes that can join a launch, and launches for the others.
 
-    The content of padding, and where: None for nowhere, or for tails of tiles. `loop`: over digits.
+    The first item has the bytes of padding and its regions: None without padding, or for tails of
+    tiles. `loop`: the loop over digits, if any.
     """
     regions = padding_regions(layout) if padding is not None and not layout.is_tiled else None
     # Kernels count regions from where digits begin, which may be below a flipped layout.
@@ -141,7 +143,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
 
 
 def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
-    """Return the launch; memory is aligned to its elements."""
+    """Return the launch that fills a loop's elements; memory is aligned to elements."""
     loop = loop.with_widest_elements(WIDEST)
     if not (loop.is_contiguous and len(loop.axes) == 1):
         return _strided_fill_launch(loop, loop.count, padding_write)
@@ -161,7 +163,7 @@ def _strided_fill_launch(loop: Loop, count: int, padding_write: PaddingWrite) ->
 
 
 def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bool) -> Launch:
-    """Elements, if they are to be written, and padding, if the digits reach into it."""
+    """Return the launch over tiles with tails that writes padding and, if asked, elements."""
     pack = loop.max_pack_size(WIDEST)
     count = loop.count // pack
     chosen = kernel_with_macros(
@@ -205,7 +207,7 @@ _FEWER_THAN = 2**31 - 2**12
 
 
 class PaddingRegion(NamedTuple):
-    """Padding behind one dimension: for each index of the dimensions before it, a run of slots."""
+    """Padding at the end of one dimension: a run of slots per index of the outer dimensions."""
 
     start: int
     run: int
@@ -214,14 +216,14 @@ class PaddingRegion(NamedTuple):
 
 
 class PaddingRegions(NamedTuple):
-    """All slots of padding, each once."""
+    """Regions that contain each slot of padding once."""
 
     dims: tuple[tuple[int, int], ...]  # (size, stride), slowest first
     regions: tuple[PaddingRegion, ...]
 
     @property
     def max_depth(self) -> int:
-        """Largest number of dimensions before a region."""
+        """Largest number of outer dimensions of a region."""
         return max([region.depth for region in self.regions], default=0)
 
     @property
@@ -236,10 +238,10 @@ PaddingWrite = tuple[PaddingRegions | None, bytes]
 
 
 def padding_regions(layout: Layout) -> PaddingRegions:
-    """Return the padding that a layout owns; its lowest slot is 0, and slots run upwards.
+    """Return the padding of a layout whose lowest slot is 0 and whose strides are positive.
 
-    Dimensions in the order of memory make a packed block of padded sizes. Behind the elements of a
-    dimension, all that follows in the block up to the next index of the dimension before is a run.
+    In memory order, the dimensions form a packed block of padded sizes. After the last element
+    along a dimension, everything up to the next index of the next slower dimension is one run.
     """
     axes: list[Axis] = []
     regions: list[PaddingRegion] = []
@@ -265,10 +267,10 @@ def pattern_bits(value: bytes) -> tuple[int, int]:
 def padding_struct_and_blocks(
     padding_write: PaddingWrite, first_block: int, alignment: int
 ) -> tuple[Any, int]:
-    """Return the struct, and how many blocks follow `first_block`.
+    """Return the struct for padding, and the number of blocks from `first_block` on.
 
-    `alignment`: the power of two that divides the address of the first slot. Elements are written
-    as many at a time as it allows, and where runs begin and end.
+    `alignment`: a power of two that divides the address of the first slot. It limits, as the ends
+    of runs do, how many elements are written at a time.
     """
     regions, value = padding_write
     params = struct_type("include/padding.cuh", "Padding")()

@@ -1,7 +1,7 @@
-"""New tensors of values that the call's arguments and the elements' positions say.
+"""Creation of tensors whose values depend on a call's scalars and the elements' positions.
 
-Sequences (arange, linspace, frequencies) in one run of memory have kernels of their own, with the
-constants of NumPy's formulas, rounding by rounding. All values are scalars of the call.
+Sequences (arange, linspace, frequencies) in contiguous memory have kernels of their own, which
+evaluate NumPy's formulas with the same roundings.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def accepts_tiles(plan: CreatePlan) -> bool:
 
 
 def _encode_scalar(operation_name: str, dtype: DType, value: Any) -> bytes:
-    """Return the octets of a number, or of an array of the dtype and of rank 0."""
+    """Return the bytes of a Python scalar, or of a rank-0 array of the dtype."""
     if type(value) in SCALARS:
         return scalar_bytes(operation_name, value, dtype)
     return np.asarray(value, dtype).tobytes()
@@ -77,7 +77,7 @@ SEQUENCE_FILE = "fill/sequence.cu"
 
 
 def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
-    """Plan a sequence of a `kind`: ``integers``, ``real`` or ``complex``; None if empty."""
+    """Plan a sequence of `kind` ``integers``, ``real`` or ``complex``; None if it is empty."""
     if not count:
         return None
     element = c_type(dtype)
@@ -93,7 +93,7 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
 
 
 def compile_arange(spec: TensorSpec) -> Write:
-    """Compile a sequence from a first number and a step, in row-major order, in any layout."""
+    """Compile a sequence from a start and a step, in index order, for any layout."""
     count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
 
     def pack_integers(start: int, step: int) -> bytes:
@@ -114,7 +114,7 @@ def compile_arange(spec: TensorSpec) -> Write:
 
 
 def compile_linspace(spec: TensorSpec) -> Write:
-    """Compile a sequence between two ends, the last optional; values as NumPy's."""
+    """Compile a sequence between two ends with NumPy's values; the last end is optional."""
     count = spec.layout.size
 
     def pack_reals(start: float, stop: float, endpoint: bool) -> bytes:
@@ -144,7 +144,10 @@ def compile_linspace(spec: TensorSpec) -> Write:
 
 
 def compile_frequencies(spec: TensorSpec) -> Write:
-    """Return numbers over ``size * spacing``; `negative`: those of the latter half."""
+    """Compile FFT frequencies, integers divided by ``size * spacing``.
+
+    The last ones may be negative.
+    """
     count = spec.layout.size
 
     def pack_scalars(size: int, spacing: float, negative: bool) -> bytes:
@@ -158,13 +161,13 @@ def compile_frequencies(spec: TensorSpec) -> Write:
 
 
 def _sequence_writer(spec: TensorSpec, kind: str, pack_scalars: Callable[..., bytes]) -> Write:
-    """Return `spec` always is row-major, of rank 1, and of memory of its own."""
+    """Return ``write(out, *values)`` for a row-major sequence in memory of its own."""
     launch = plan_sequence(spec.dtype, spec.layout.size, kind)
     return make_writer(spec.device.number, lambda alignments: launch, 1, pack_scalars)
 
 
 def _step_and_divisor(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
-    """Return the factor and the divisor that compute the sequence when steps are very small."""
+    """Return the factor and the divisor that also compute sequences with very small steps."""
     steps = count - 1 if endpoint else count
     if steps <= 0:
         return delta, 1.0
@@ -178,7 +181,7 @@ def _pack_real_scalars(count: int, start: float, step: float, **others: float) -
 
 
 def _pack_struct_scalars(struct_name: str, **members: Any) -> bytes:
-    """Pack the scalars behind the address in a struct of kernels/fill/sequence.cu."""
+    """Return the bytes of the scalars of a struct in kernels/fill/sequence.cu."""
     return bytes(struct_type(SEQUENCE_FILE, struct_name)(**members))[8:]
 
 
@@ -189,7 +192,7 @@ _KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
 
 
 def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
-    """Plan the launch for the addresses of a non-empty result, indices, cold and hot value."""
+    """Return the launch of a non-empty one-hot result; memories: result, indices, cold, hot."""
     layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
     places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
     tables = (plan.indices.layout.broadcast_to(layout.shape), places)

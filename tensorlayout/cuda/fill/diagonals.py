@@ -1,6 +1,7 @@
 """Matrices with a band of diagonals: eye, tril, triu, filled diagonals.
 
-An element's distance is its column less its row. The band, and what is in it, are data.
+The distance of an element is its column minus its row. The band and its value are scalars of a
+call.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ def plan_diagonal_band(
 ) -> Launches:
     """Plan a write of `source`, or one value, inside a diagonal band, and another value outside.
 
-    Layouts have one shape, of at least two dimensions, and their lowest slots at 0; no two elements
-    of the result share a slot. `alignments`: powers of two, no less than an element, that divide
-    the addresses of those slots; `padding`: the content of one element of the padding that the
-    result owns, None to leave it alone. ValueError for tiled layouts.
+    The layouts have one shape of rank 2 or more and their lowest slot at 0; no two elements of the
+    result share a slot. `alignments`: powers of two, at least the item size, that divide the
+    addresses of those slots. `padding`: bytes of one element of the result's own padding; None
+    leaves it unchanged. ValueError for tiled layouts.
     """
     if result.size == 0:
         return plan_padding(result, itemsize, alignments[0], padding)
@@ -85,7 +86,7 @@ def plan_diagonal_band(
 def _loop_with_distances(
     layouts: tuple[Layout, ...], itemsize: int, alignments: tuple[int, ...]
 ) -> Loop:
-    """Return the loop over memories, and column - row + rows - 1 as entries of a table."""
+    """Return the loop over memories and over a table of column - row + rows - 1."""
     shape = layouts[0].shape
     strides = (*[0] * (len(shape) - 2), -1, 1)
     distances = Layout(shape, strides, offset=max(shape[-2] - 1, 0))
@@ -93,7 +94,7 @@ def _loop_with_distances(
 
 
 def _has_aligned_rows(loop: Loop) -> bool:
-    """Return whether the first elements of all rows are at whole packs."""
+    """Return whether all rows begin at whole packs."""
     return all(loop.row_alignment(memory) % WIDEST == 0 for memory in loop.element_memories)
 
 
@@ -101,7 +102,7 @@ def _has_aligned_rows(loop: Loop) -> bool:
 
 
 def block_count_of_packs(threads: int, pack: int) -> int:
-    """Return how many blocks have `threads` in all, as ``PACKS`` of kernels/fill/diagonals.cu."""
+    """Return the number of blocks for `threads`, as ``PACKS`` in kernels/fill/diagonals.cu."""
     return -(-threads // (THREADS * max(4 // pack, 1)))
 
 
@@ -146,10 +147,7 @@ def _band_launch(
 
 
 def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
-    """Compile a write of a diagonal with a given number.
-
-    `padding` as in `plan_diagonal_band`.
-    """
+    """Compile ``write(out, k)``: ones on diagonal `k`; `padding` as in `plan_diagonal_band`."""
     layout, (rows, columns) = spec.layout, spec.layout.shape
     if layout.is_tiled:
         plain = TensorSpec(spec.dtype, Layout.row_major(layout.shape), spec.device)
@@ -166,7 +164,7 @@ def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
 
 
 def compile_triangle(plan: TrianglePlan) -> Write:
-    """Return the function of the result, a tensor, and the number of the diagonal."""
+    """Compile ``write(out, x, k)`` for tril or triu."""
 
     def band_scalars(k: int) -> BandScalars:
         far = 2**62  # a bound that no distance reaches
@@ -196,7 +194,7 @@ def _make_band_writer(
     band_scalars: Callable[[Any], BandScalars],
     padding: bytes | None = None,
 ) -> Write:
-    """Return a function of the result, an optional source, and a getter of `band_scalars`."""
+    """Return ``write(out, source, value)``, the source only if there is one."""
     first = 0  # the distance of the element that a kernel begins with
     if spec.layout.size:
         first = _loop_with_distances((spec.layout,), 1, (1,)).firsts[1] - (

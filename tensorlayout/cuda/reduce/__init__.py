@@ -1,4 +1,4 @@
-"""Reductions on CUDA: which kernel, how threads share results, how many chunks."""
+"""Reductions on CUDA: the kernel, the threads per result, and the number of chunks."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _EMPTY_RESULTS = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan,
 
 
 def compile_reduce(plan: ReducePlan) -> Write:
-    """Return one launch or two, after a conversion where elements become another kind of number."""
+    """Compile a reduction to one or two launches, after a conversion of dtype if needed."""
     function, spec = plan.operation.function_name, plan.result
     if plan.source.layout.size == 0:
         value = _EMPTY_RESULTS.get(function, 0)
@@ -107,7 +107,7 @@ def compile_reduce(plan: ReducePlan) -> Write:
 
 
 def _needs_conversion(plan: ReducePlan) -> bool:
-    """Return whether elements become another kind of number before."""
+    """Return whether elements must first be converted to another kind of number."""
     alike = all(
         dtypes.is_in_category(plan.source.dtype, kind)
         == dtypes.is_in_category(plan.result.dtype, kind)
@@ -165,10 +165,10 @@ def is_done_by_plan_reduce(plan: ReducePlan) -> bool:
 def plan_reduce(
     plan: ReducePlan, alignment: int, fused_source: FusedSource | None = None
 ) -> Launches:
-    """Plan the launches of a reduction with elements; `alignment`: of the lowest slot's address.
+    """Plan the launches of a non-empty reduction; `alignment`: of the lowest slot's address.
 
-    `fused_source`: what makes the source, which then is in no memory. Where several blocks share a
-    result, a second launch joins their partial results, which are in scratch memory.
+    `fused_source`: computes the elements if the source is not in memory. If several blocks share a
+    result, a second launch combines their partial results from scratch memory.
     """
     itemsize, functor = plan.source.dtype.itemsize, _functor_name(plan)
     words = words_per_state(functor, plan.source.dtype)
@@ -212,7 +212,7 @@ def plan_reduce(
 
 
 def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
-    """Return rows of a chunk, and how many chunks."""
+    """Return the number of rows per chunk, and of chunks."""
     count, batch = box.row_count, box.size_y * ROWS
     if box.name == "reduce_tiles":
         return count, 1
@@ -299,7 +299,7 @@ QUANTILE_FILE = "reduce/quantile.cu"
 
 
 def _compile_quantiles(plan: ReducePlan) -> Write:
-    """Return the quantiles of the source, whose first dimension repeats it for each fraction."""
+    """Compile quantiles; the first dimension of the planned source repeats it for each fraction."""
     first, spec = plan.source.layout.slice((0,)), plan.result
     assert first is not None, "a dimension that repeats the others has no tiles"
     source = TensorSpec(plan.source.dtype, first, plan.source.device)
@@ -315,9 +315,9 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
 def _compile_line_copy(
     operation_name: str, source: TensorSpec, dims: tuple[int, ...]
 ) -> tuple[Run, TensorSpec]:
-    """Return a copier into memory whose last dimension holds all elements along `dims`; its spec.
+    """Return a copy function that merges `dims` into a last dimension, and the result's spec.
 
-    The others are in the order of the source, slowest first.
+    The other dimensions are in memory order of the source.
     """
     layout = source.layout
     slowest_first = layout.minor_to_major[::-1]
@@ -344,10 +344,9 @@ def plan_quantiles(
     method: str,
     skip_nan: bool,
 ) -> Launches:
-    """Plan a read of the quantiles of sorted lines along the last dimension; no line is empty.
+    """Plan the read of quantiles from non-empty sorted lines along the last dimension.
 
-    The result has all lines for the first fraction, then for the next. `skip_nan`: NaN count as
-    absent.
+    The result has all lines for the first fraction, then for the next. `skip_nan`: ignore NaN.
     """
     length = sorted_lines.layout.shape[-1]
     lines, most = sorted_lines.layout.size // length, constant_value(QUANTILE_FILE, "MOST")

@@ -1,6 +1,6 @@
-"""Axes of a reduction and the box of threads that reads them, in integers only.
+"""Axes of a reduction, and the choice of the box of threads that reads them.
 
-``kernels/reduce/reduce.cu`` says what a box of threads is, and what its kernels do.
+``kernels/reduce/reduce.cu`` explains boxes of threads and the kernels.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SOURCE, OTHER = 0, 1
 
 
 class ReductionAxes(NamedTuple):
-    """Axes from the slowest in the source's memory to the fastest; where each side begins."""
+    """Axes of a reduction, slowest in the source first, and the first element of each memory."""
 
     axes: tuple[Axis, ...]
     source_offset: int
@@ -60,7 +60,7 @@ class ReductionAxes(NamedTuple):
 def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxes:
     """Return the axes of a reduction, merged where they are contiguous.
 
-    `with_positions`: whether reduced ones have strides of positions.
+    `with_positions`: whether reduced axes also have strides of positions.
     """
     layout, result = plan.source.layout, plan.result.layout
     kept_dims = [d for d in range(layout.ndim) if d not in plan.dims]
@@ -105,17 +105,17 @@ class ThreadBox(NamedTuple):
 
     @property
     def row_count(self) -> int:
-        """Along y, of one result."""
+        """Number of rows, along y, per result."""
         return prod([axis.size for axis in self.rows])
 
     @property
     def group_count(self) -> int:
-        """Along z."""
+        """Number of groups, along z."""
         return prod([axis.size for axis in self.groups])
 
     @property
     def column_tiles(self) -> int:
-        """Blocks along x."""
+        """Number of blocks along x."""
         return -(-self.x.size // self.size_x)
 
     @property
@@ -125,13 +125,13 @@ class ThreadBox(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        """Blocks of a chunk."""
+        """Number of blocks per chunk."""
         turns = TURNS if self.name == "reduce_short" else 1
         return -(-self.group_count // (self.size_z * turns)) * self.column_tiles
 
 
 def _even_part_size(count: int, max_size: int, item_bytes: int) -> int:
-    """Return a size of at most `max_size` for few and equal parts, in whole sectors."""
+    """Return a size up to `max_size` that divides `count` into few equal parts of whole sectors."""
     parts = -(-count // max_size)
     grain = SECTOR // gcd(SECTOR, item_bytes)  # `nbytes`: of one
     size = -(-count // parts)
@@ -145,10 +145,10 @@ def _has_pack_strides(axes: Sequence[Axis], pack: int) -> bool:
 def choose_thread_box(
     reduction_axes: ReductionAxes, itemsize: int, alignment: int, state_registers: int
 ) -> ThreadBox:
-    """Return the box of threads for these axes.
+    """Choose the box of threads for these axes.
 
-    `alignment`: of the first element, in **bytes**; `state_registers`: of 8 bytes, that the state
-    of a column takes.
+    `alignment`: of the first element, in **bytes**; `state_registers`: number of 8-byte words in
+    the state of a column.
     """
     axes, box = reduction_axes.axes, None
     groups = tuple([axis for axis in axes if not axis.tag])
@@ -207,7 +207,7 @@ def _row_thread_box(
 def _tile_thread_box(
     groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int
 ) -> ThreadBox | None:
-    """Return the box for consecutive rows read as one run; None if there are too few."""
+    """Return the box that reads consecutive short rows as one run; None if there are too few."""
     # Fewer elements of rows that begin anywhere are read in whole sectors as they are.
     if len(rows) > 1 or not groups or rows[0].size not in range(33, _TILE):
         return None
@@ -243,7 +243,7 @@ def _column_thread_box(
     itemsize: int,
     alignment: int,
 ) -> ThreadBox | None:
-    """Return the box if neighbours belong to different results; None if packs do not fit."""
+    """Return the box for neighbours that belong to different results; None if packs do not fit."""
     *slower, x = groups
     if alignment % (length * itemsize) or not _has_pack_strides(slower, length):
         return None
@@ -287,7 +287,7 @@ def _column_thread_box(
 
 
 def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
-    """Set how many threads share a result along y, and how many groups a block has along z."""
+    """Return the box with the threads per result along y and the groups per block along z."""
     beside = box.size_x * box.w.size
     room = THREADS // beside
     count, groups = box.row_count, box.group_count
@@ -322,10 +322,7 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
 
 
 def _round_to_sectors(count: int, item_bytes: int) -> int:
-    """Count how many of `item_bytes` each make whole sectors, if that is near `count`.
-
-    Else `count`.
-    """
+    """Return a number near `count` of items that fill whole sectors; else `count`."""
     grain = SECTOR // gcd(SECTOR, item_bytes)
     whole = count // grain * grain
     return whole if whole * 8 >= count * 7 else count

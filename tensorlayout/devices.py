@@ -1,4 +1,4 @@
-"""Devices: ``cpu`` and ``cuda:N``; which are here, and which one new tensors get."""
+"""Devices ``cpu`` and ``cuda:N``: available devices and the default device."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def available_devices() -> tuple[Device, ...]:
 
 @functools.cache
 def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
-    """Return the CUDA devices, or the reason why there are none. Imports the driver."""
+    """Return the CUDA devices and, if there are none, the reason; imports the driver."""
     from importlib.util import find_spec
 
     simulated = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0") not in ("", "0")
@@ -78,15 +78,15 @@ def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
 
 
 def cuda_unavailable_reason() -> str:
-    """Return why no CUDA device is here, and what would help; empty where there is one."""
+    """Return why there is no CUDA device, and what would help; empty if there is one."""
     return _detect_cuda_devices()[1]
 
 
 def as_device(device: Any, argument: str = "device:") -> Device:
     """Return a `Device` from a device, its name, or None for the default.
 
-    ``"cuda"`` is the first of its kind. ValueError for one that is not here, TypeError for what
-    names none; `argument` is what errors call it, such as ``"zeros: device"``.
+    ``"cuda"`` is the first CUDA device. ValueError for an unavailable device, TypeError for
+    anything that names none; `argument`: its name in errors, such as ``"zeros: device"``.
     """
     if device is None:
         return default_device()
@@ -117,13 +117,13 @@ _process_default: Device | None = None
 
 
 def default_device() -> Device:
-    """Return the device of new tensors that are made without ``device=``.
+    """Return the device of new tensors that are created without ``device=``.
 
-    That of the innermost `using_device` block; else what `set_default_device` set; else what the
-    variable ``TENSORLAYOUT_DEFAULT_DEVICE`` names; else the CPU. ValueError if the variable names a
-    device that is not here.
+    This is the device of the innermost `using_device` block, else that of `set_default_device`,
+    else that of the variable ``TENSORLAYOUT_DEFAULT_DEVICE``, else the CPU. Tensors created from
+    tensors or from arrays with a device stay on that device.
 
-    Tensors made from tensors, and from arrays that have a device, stay where those are.
+    Raises ValueError if the variable names an unavailable device.
 
     >>> import tensorlayout as tl
     >>> with tl.using_device("cpu"):
@@ -139,9 +139,11 @@ def _device_from_environment() -> Device:
 
 
 def set_default_device(device: Device | str | None) -> None:
-    """Make `device` the default of the process, in all threads; None: as it was at the start.
+    """Make `device` the default of the process, in all threads; None restores the initial default.
 
-    A `using_device` block keeps its own. ValueError for a device that is not here.
+    A `using_device` block takes precedence.
+
+    Raises ValueError for an unavailable device; TypeError for anything that names none.
 
     >>> import tensorlayout as tl
     >>> tl.set_default_device("cpu")
@@ -154,9 +156,9 @@ def set_default_device(device: Device | str | None) -> None:
 
 
 def using_device(device: Device | str) -> ScopeContext[Device, Device]:
-    """Make `device` the default inside the block: of this thread, and of tasks begun in it.
+    """Make `device` the default inside the block, for this thread and tasks started in it.
 
-    ValueError for a device that is not here.
+    Raises ValueError for an unavailable device; TypeError for anything that names none.
 
     >>> import tensorlayout as tl
     >>> with tl.using_device("cpu"):

@@ -1,9 +1,9 @@
 """Element types: NumPy dtype objects, their kinds, promotion and limits.
 
-The standard's thirteen, ``float16`` and ``bfloat16``, and *narrow* types of 8 bits and fewer, which
-are kept, moved and converted, and never computed with. They are NumPy's own dtype objects (and
-ml_dtypes' for bfloat16 and the narrow ones), so that every consumer understands them. In memory of
-bool every byte but 0 is True; of a narrow type the low bits of a byte count.
+These are the standard's thirteen dtypes, ``float16`` and ``bfloat16``, and *narrow* types of at
+most 8 bits, which can be stored, moved and converted, but not computed with. They are dtype objects
+of NumPy, or of ml_dtypes for bfloat16 and narrow types, which other libraries understand. Any
+non-zero byte of a bool is True; of a narrow type only the low bits of a byte count.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STANDARD = (bool, *_SIGNED, *_UNSIGNED, float32, float64, complex64, complex128)
 
 
 class Narrow(NamedTuple):
-    """A type of 8 bits or fewer, and what it is called elsewhere."""
+    """A type of 8 bits or fewer, with its names elsewhere."""
 
     bits: int  # of a value, the low ones of a byte where values are not packed
     dlpack: int  # its code in DLPack 1.1, where its width is `bits`
@@ -116,7 +116,7 @@ LAZY_DTYPES = (
 
 
 def _lazy_dtype(name: str) -> Any:
-    """Return a dtype of ml_dtypes."""
+    """Return a dtype of ml_dtypes, which is imported at first use."""
     if name not in LAZY_DTYPES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     dtype = globals()[name] = _ml_dtypes_dtype(name)
@@ -152,29 +152,29 @@ def is_bfloat16(dtype: DType) -> Any:
 
 
 def is_narrow_dtype(dtype: DType) -> Any:
-    """Return whether a dtype of ours is narrow, without importing ml_dtypes."""
+    """Return whether a supported dtype is narrow, without importing ml_dtypes."""
     return dtype.itemsize == 1 and dtype.kind in "Vf"
 
 
 def is_numpy_dtype(dtype: DType) -> Any:
-    """Return whether NumPy itself has a dtype of ours, in any byte order."""
+    """Return whether a dtype is NumPy's own, in any byte order."""
     return dtype.kind != "V" and not is_narrow_dtype(dtype)
 
 
 def widened_dtype(dtype: DType) -> DType:
-    """Return the least dtype to compute with that holds all values of a narrow one."""
+    """Return the smallest ordinary dtype that holds all values of a narrow one."""
     if not is_in_category(dtype, "narrow integer"):
         return float32
     return uint8 if dtype.name.startswith("u") else int8
 
 
 def value_bits(dtype: DType) -> int:
-    """Return the bits of a value of a dtype of ours: 8 for bool, 4 for int4."""
+    """Return the number of bits of a value: 8 for bool, 4 for int4."""
     return NARROW[dtype.name].bits if is_narrow_dtype(dtype) else 8 * dtype.itemsize
 
 
 def standard_kind(dtype: DType) -> str:
-    """Return the kind of a dtype in the standard's words. TypeError for one that we do not have."""
+    """Return the standard's name for a dtype's kind; TypeError for an unsupported dtype."""
     return _KINDS[_kind_letter(dtype)]
 
 
@@ -196,16 +196,16 @@ def is_in_category(dtype: DType, category: str) -> Any:
 
 @functools.cache
 def integer_limits(dtype: DType) -> tuple[int, int]:
-    """Return the least and the greatest integer of an integer dtype, a narrow one too."""
+    """Return the least and the greatest integer of an integer dtype, narrow ones included."""
     info = import_lazily("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
 def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
-    """Return a dtype of ours from a dtype, a scalar type, or a name.
+    """Return a supported dtype from a dtype, a scalar type, or a name.
 
-    TypeError for types that are not ours, and for other byte orders than the machine's.
-    `argument`: what errors call it, such as ``"zeros: dtype"``.
+    TypeError for unsupported types and for non-native byte orders. `argument`: its name in errors,
+    such as ``"zeros: dtype"``.
     """
     if isinstance(dtype, np.dtype) and is_standard_dtype(dtype):
         return _SUPPORTED[dtype]
@@ -226,7 +226,7 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
 
 
 def _parse_numpy_dtype(dtype: Any) -> DType | None:
-    """Return the dtype of NumPy of that name or type; None for all that names none."""
+    """Return NumPy's dtype for a name or type; None if there is none."""
     if isinstance(dtype, np.dtype):
         return dtype
     if isinstance(dtype, str):
@@ -246,38 +246,38 @@ def _parse_numpy_dtype(dtype: Any) -> DType | None:
 
 
 def _supported_dtype(dtype: DType) -> DType | None:
-    """Return the dtype of ours that is equal to `dtype`, if there is one."""
+    """Return the supported dtype that equals `dtype`, or None."""
     if is_standard_dtype(dtype):
         return _SUPPORTED[dtype]
     return dtype if dtype.name in LAZY_DTYPES and dtype == _ml_dtypes_dtype(dtype.name) else None
 
 
 def is_standard_dtype(dtype: DType) -> builtins.bool:
-    """Return whether a dtype is the standard's, or float16, in the byte order of this machine."""
+    """Return whether a dtype is one of the standard's, or float16, in native byte order."""
     return dtype.kind in _KINDS and dtype in _SUPPORTED
 
 
 def native_order_dtype(dtype: DType) -> DType | None:
-    """Ours of a dtype in another byte order than the machine's; None for any other dtype."""
+    """Return the native form of a supported dtype in the other byte order; None for others."""
     if dtype.kind not in _KINDS or dtype.isnative:
         return None
     return _supported_dtype(dtype.newbyteorder("="))
 
 
 def _supported_dtype_names() -> list[str]:
-    """Return our dtype names in the standard's order and by width, with examples of narrow ones."""
+    """Return the names of supported dtypes in the standard's order, and examples of narrow ones."""
     standard = sorted(_SUPPORTED, key=lambda d: ("biufc".index(d.kind), d.itemsize))
     return [*map(str, standard), "bfloat16", "and narrow ones such as float8_e4m3fn and int4"]
 
 
 def _format_argument(dtype: Any) -> str:
-    """Return an argument as errors repeat it: arrays and sequences by their kind alone."""
+    """Format an argument for an error message; arrays and sequences by their type only."""
     is_short = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
     return short_repr(dtype) if is_short else type(dtype).__name__
 
 
 def integer_overflow_error(number: int, dtype: DType) -> OverflowError:
-    """Return the error of a Python integer that does not fit; long ones are not written out."""
+    """Return the error for a Python integer that does not fit; long ones are abbreviated."""
     bits = number.bit_length()
     description = str(number) if bits <= 128 else f"of {bits} bits"
     return OverflowError(f"the Python integer {description} does not fit {dtype}")
@@ -290,11 +290,11 @@ def default_scalar_dtype(scalar: type) -> DType:
 
 @functools.cache
 def promote_dtypes(first: DType, second: DType) -> DType:
-    """Return the dtype that two dtypes promote to (standard: "Type promotion rules").
+    """Return the dtype to which two dtypes promote (standard: "Type promotion rules").
 
-    Where the standard leaves it open: integers with floating-point types promote as in NumPy,
-    bfloat16 with float16 to float32, and with integers of more than 8 bits to float32 or, above 16
-    bits, to float64. TypeError for a narrow type with any other.
+    Where the standard leaves the result open, integers and floating-point types promote as in
+    NumPy. bfloat16 promotes with float16 to float32, with integers of more than 8 bits to float32,
+    and with those of more than 16 bits to float64. TypeError for a narrow type with any other.
     """
     if first == second:
         return first
@@ -310,10 +310,7 @@ def promote_dtypes(first: DType, second: DType) -> DType:
 
 
 def is_same_kind_cast(source: DType, target: DType) -> Any:
-    """Return whether `source` may become `target` by NumPy's rule ``same_kind``: of no lesser kind.
-
-    A narrow type only becomes itself.
-    """
+    """Return whether NumPy's rule ``same_kind`` allows a cast; narrow types only to themselves."""
     if is_narrow_dtype(source) or is_narrow_dtype(target):
         return source == target
     order = "buifc".index
@@ -323,8 +320,9 @@ def is_same_kind_cast(source: DType, target: DType) -> Any:
 def promote_with_scalar(dtype: DType, scalar: type) -> DType:
     """Return the dtype of an operation between a tensor and a Python scalar (weakly typed).
 
-    The tensor's dtype if the scalar's kind fits it; otherwise the tensor's width decides as far as
-    it can: float32 with ``complex`` gives complex64, integers with ``float`` the default float64.
+    This is the tensor's dtype if the scalar's kind fits it. Otherwise the tensor's precision is
+    kept if possible: float32 with ``complex`` gives complex64, integers with ``float`` give
+    float64.
     """
     tensor_rank, scalar_rank = _RANK[_kind_letter(dtype)], _SCALAR_RANK[scalar]
     if scalar_rank <= tensor_rank:
@@ -346,7 +344,7 @@ def sum_dtype(dtype: DType) -> DType:
 
 
 def real_part_dtype(dtype: DType) -> DType:
-    """Return the dtype of the parts of a complex dtype; any other dtype itself."""
+    """Return the dtype of a complex dtype's parts; any other dtype unchanged."""
     if dtype.kind != "c":
         return dtype
     return float32 if dtype == complex64 else float64

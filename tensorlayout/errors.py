@@ -1,9 +1,9 @@
-"""Errors: what they repeat of an argument, the name that they carry, where their traceback ends.
+"""Error messages: formatting of arguments, prefix with the function's name, short tracebacks.
 
-Code inside the package raises errors without names. `wrap_public_function` is put around each
-public function once, where the package gathers them; it puts the function's name in front of the
-message, tells how a call that does not fit is written, and lets the traceback end at the user's
-line. It costs one call of Python's; functions inside the package call one another without it.
+Code inside the package raises errors without a function name. `wrap_public_function` wraps each
+public function once: it prefixes the message with the function's name, explains calls whose
+arguments do not match the signature, and ends the traceback at the user's line. It costs one Python
+call; functions inside the package call each other without it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _OURS = os.path.join(os.path.dirname(__file__), ""), functools.__file__
 
 
 class CopyError(RuntimeError):
-    """A copy, a change of layout, or an export that `no_copies` refuses; nothing has been moved.
+    """A copy, change of layout, or export refused by `no_copies`; no data has been moved.
 
-    `record`: what a trace would have of it; its `stack` says which lines called.
+    `record`: the record that a trace would contain; its `stack` has the calling lines.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros((2, 3))
@@ -62,10 +62,9 @@ _LEVELS = 3  # of sequences in sequences
 
 
 def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
-    """Return `x` as an error repeats it: as it is where that is short, else its begin, or its kind.
+    """Return a short repr of `x` for an error message: truncated, or only its type, if it is long.
 
-    Of a text `max_letters` letters are repeated, of a sequence the first items and how many there
-    are.
+    Text is cut to `max_letters` letters; of a sequence, the first items and the length are shown.
 
     >>> short_repr(10**5000), short_repr((0,) * 32000)[:13], short_repr("word")
     ('an integer of 16610 bits', '(0, 0, 0, 0, ', "'word'")
@@ -74,7 +73,7 @@ def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
 
 
 def truncate(text: Any, max_letters: int = _ROOM) -> str:
-    """Return the first `max_letters` letters of a text, such as a layout's, without quotes."""
+    """Truncate a text, such as that of a layout, to `max_letters` letters, without quotes."""
     whole = str(text)
     return whole if len(whole) <= max_letters else f"{whole[:max_letters]}…"
 
@@ -108,7 +107,7 @@ def _short_repr_at_level(x: Any, max_letters: int, level: int) -> str:
 
 
 def _short_sequence_repr(x: Any, max_letters: int, level: int) -> str:
-    """Return the items of a tuple or a list, as many as there is room for."""
+    """Return the repr of a tuple or list with as many items as fit."""
     texts: list[str] = []
     letters_left = _ROOM
     for item in islice(x, _ROOM):
@@ -129,9 +128,9 @@ def _short_sequence_repr(x: Any, max_letters: int, level: int) -> str:
 
 
 def prefix_operation_name(name: str, error: _Error) -> _Error:
-    """Return `error`, with the name of an operation before what it says, if it has none.
+    """Return `error` with the operation's name before its message, unless it has one already.
 
-    Whoever finds a fault knows no names; who puts one there raises the same error again.
+    The code that raises does not know the operation; its caller adds the name and re-raises.
     """
     if not hasattr(error, "said"):
         vars(error)["said"] = str(error)
@@ -140,14 +139,14 @@ def prefix_operation_name(name: str, error: _Error) -> _Error:
 
 
 def raise_named_error(name: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
-    """Raise an error in the name of an operation."""
+    """Raise an error that begins with an operation's name."""
     raise prefix_operation_name(name, error(text))
 
 
 def call_with_error_name(
     name: str, function: Callable[..., _Result], *args: Any, **options: Any
 ) -> _Result:
-    """Call `function`; its errors have this name, in place of one that they have."""
+    """Call `function`; replace or add the name at the beginning of its errors."""
     try:
         return function(*args, **options)
     except REFUSALS as error:
@@ -157,9 +156,8 @@ def call_with_error_name(
 def finalize_public_error(error: _Error, name: str = "") -> _Error:
     """Prefix `error` with the name of the call, and strip the package's frames from it.
 
-    `name`: of the function that the user called, which takes the place of a name that a function
-    inside has put there. Errors that passed through a user's own code, or come from another
-    library's, stay as they are.
+    `name`: the function that the user called; it replaces a name added by an inner function. Errors
+    that passed through the user's own code or come from another library are not changed.
     """
     if not _is_raised_in_package(error):
         return error
@@ -180,7 +178,7 @@ def strip_package_frames(error: _Error) -> _Error:
 
 
 def _is_raised_in_package(error: Exception) -> bool:
-    """Return whether all frames between the call and the fault are the package's."""
+    """Return whether all frames from the call to the error belong to the package."""
     trace = error.__traceback__
     while trace is not None:
         if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
@@ -194,7 +192,7 @@ def _is_raised_in_package(error: Exception) -> bool:
 
 @functools.cache  # one for all the namespaces that have the function
 def wrap_public_function(function: _Function, name: str = "") -> _Function:
-    """Wrap `function` for users: explain calls that do not fit, and shorten tracebacks."""
+    """Wrap `function` for users: explain mismatched arguments and shorten tracebacks."""
     module_name, name = function.__module__, name or function.__name__
     if module_name.startswith(_FORMATS):
         name = f"{module_name.removeprefix(_FORMATS)}.{name}"
@@ -223,7 +221,7 @@ _FORMATS = "tensorlayout.formats."
 
 
 def wrap_public_functions(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Put the guard around a namespace's functions; elementwise ones look after themselves."""
+    """Wrap a namespace's functions, except elementwise ones, which handle errors themselves."""
     for name in names:
         function = namespace.get(name)
         if name == "explain":  # errors of the call that it runs keep their name
@@ -275,7 +273,7 @@ _MORE = {
 def _describe_call_mismatch(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> str:
-    """Return what does not fit, and how the function is called."""
+    """Describe which argument does not match, and how the function is called."""
     signature = inspect.signature(function)
     name, parameters = function.__name__, list(signature.parameters.values())
     call = _format_signature(name, parameters) + _MORE.get(name, "")
@@ -320,7 +318,7 @@ def _describe_unknown_keyword(
 
 
 def _format_signature(name: str, parameters: Sequence[inspect.Parameter]) -> str:
-    """Return a call of a function as text: operands, then options with their defaults."""
+    """Return a signature as text: operands, then options with their defaults."""
     arguments = []
     for p in parameters:
         if p.kind is p.VAR_POSITIONAL:

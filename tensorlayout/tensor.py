@@ -1,7 +1,7 @@
-"""`Tensor`: memory, dtype, layout and device. It holds; functions compute.
+"""`Tensor`: memory, dtype, layout and device.
 
-The operators and the methods that compute are functions of other modules, bound to the class when
-the package is imported (`methods`). Type checkers read the methods there, and the operators here.
+Operators and computing methods are functions of other modules, which are bound to the class when
+the package is imported (`methods`). Type checkers find the methods there, and the operators here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _interned_specs: Interned[TensorSpec] = Interned()
 
 
 class TensorSpec:
-    """All that a plan may know of a tensor: dtype, device and the layout at slot 0. Interned.
+    """The dtype, device and layout (at slot 0) of a tensor: all that a plan may depend on.
 
-    Equal specs are one object, so a plan is found by identity. Where the tensor begins in its
-    storage is not part of it: a thousand slices of one shape have one spec.
+    Specs are interned, so that plans are found by identity. The position in the storage is not
+    included: a thousand slices of one shape have the same spec.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "layout")
@@ -45,9 +45,9 @@ class TensorSpec:
     device: Device
 
     def __new__(cls, dtype: DType, layout: Layout, device: Device) -> TensorSpec:
-        """Return the one spec of these; `layout` is moved to slot 0.
+        """Return the interned spec; `layout` is moved to slot 0.
 
-        SlotBitsError where its slots are below a byte and have not the bits of the dtype.
+        SlotBitsError if slots below a byte do not have the dtype's width.
         """
         if layout._span[0]:
             layout = layout.at_origin
@@ -70,11 +70,11 @@ class TensorSpec:
 
 
 class SlotBitsError(ValueError):
-    """A layout of slots below a byte, for a dtype of other bits."""
+    """The slot width of a layout differs from the dtype's."""
 
 
 def check_slot_bits(layout: Layout, dtype: DType) -> None:
-    """SlotBitsError where a layout of slots below a byte has not the bits of a dtype."""
+    """Raise SlotBitsError if slots below a byte do not have the dtype's width."""
     if layout.slot_bits != value_bits(dtype):
         rule = f"slots of {layout.slot_bits} bits hold no {dtype}, which has {value_bits(dtype)}"
         raise SlotBitsError(f"{rule}; layout {truncate(layout)}, use its with_slot_bits(None)")
@@ -88,7 +88,7 @@ Home = tuple[Any, int]
 
 
 class _PublicDirMeta(type):
-    """The class of `Tensor`: `dir` and completion leave out what only this package uses."""
+    """Metaclass of `Tensor`, whose `dir` omits names for internal use."""
 
     def __dir__(cls) -> list[str]:
         return [name for name in type.__dir__(cls) if name not in _INTERNAL]
@@ -99,9 +99,9 @@ _INTERNAL = ("home", "memory", "spec")
 
 
 class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
-    """An array of the array API standard that knows where each of its elements is.
+    """An array of the array API standard with an explicit memory layout.
 
-    Made by functions only: `asarray`, `zeros`, `from_storage`, ….
+    Tensors are created by functions such as `asarray`, `zeros` and `from_storage`.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[1, 2, 3], [4, 5, 6]])
@@ -125,7 +125,7 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @classmethod
     def _from_memory(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
-        """Return a tensor over memory that fits the spec, which is not checked."""
+        """Return a tensor over memory, which must match the spec (not checked)."""
         tensor = object.__new__(cls)
         tensor.memory = memory
         tensor.spec = spec
@@ -165,7 +165,7 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides in **elements**. ValueError for a tiled tensor."""
+        """The strides in **elements**; ValueError for a tiled tensor."""
         return self.spec.layout.strides
 
     @property
@@ -175,7 +175,7 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @property
     def nbytes(self) -> int:
-        """The **bytes** of the elements, padding and gaps not counted."""
+        """The **bytes** of the elements, without padding and gaps."""
         return self.spec.layout._slots_to_bytes(self.size, self.itemsize)
 
     def __dir__(self) -> list[str]:

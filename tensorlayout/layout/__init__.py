@@ -1,4 +1,4 @@
-"""Layouts: where each element stands. Integers and symbols only; no arrays, no devices.
+"""Layouts: the place of each element in memory, as integers, without arrays and devices.
 
 Below everything but `errors` and `support`; anything above may import it.
 """

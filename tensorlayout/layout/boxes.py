@@ -1,8 +1,8 @@
-"""Digits of tiled dimensions, and runs of indices cut into boxes in which they count freely.
+"""Boxes: pieces of tiled layouts that are strided, one axis per digit of an index.
 
-A tiled dimension has no stride, but the indices of whole tiles have one for each digit, which
-counts a *unit* of indices. A run of indices falls into few boxes of such digits: the whole tiles,
-and the rests before and behind them.
+A tiled dimension has no single stride, but inside whole tiles each digit of the index has one. A
+digit counts *units* of indices. A range of indices is a few boxes of such digits: the whole tiles,
+and the partial tiles before and after them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a un
 def nested_units_of_dim(
     parts_by_layout: Sequence[slots.Parts], below: float = math.inf
 ) -> list[int] | None:
-    """Units of one dimension in several layouts, falling: those `below` so many indices, and 1.
+    """Return the units of a dimension in all layouts that are less than `below`, descending to 1.
 
-    None where one does not divide the next, as for tiles of 8 and of 12.
+    None if one does not divide the next, as for tiles of 8 and of 12.
     """
     units = {unit for parts in parts_by_layout for unit in slots.part_units(parts)}
     falling = sorted([unit for unit in units if unit == 1 or unit < below], reverse=True)
@@ -31,7 +31,7 @@ def nested_units_of_dim(
 
 
 def slots_per_unit(parts: slots.Parts, unit: int) -> int:
-    """Return how many slots a `unit` of indices, one of the parts or a finer one, is apart."""
+    """Return the slots from one `unit` of indices to the next; it may be finer than the parts."""
     for (_, stride), inner in zip(parts, slots.part_units(parts), strict=True):
         if inner <= unit:
             return stride * (unit // inner)
@@ -39,7 +39,7 @@ def slots_per_unit(parts: slots.Parts, unit: int) -> int:
 
 
 class Box(NamedTuple):
-    """Indices: the first, and for each dimension the digits that count up from there."""
+    """A box of indices: the first index, and for each dimension digits that count from there."""
 
     first: tuple[int, ...]
     steps: tuple[Steps, ...]
@@ -60,7 +60,7 @@ class Box(NamedTuple):
 
 
 def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:
-    """Return the boxes of the indices in `ranges`; None where the layouts have no common units."""
+    """Split ranges of indices into boxes; None if the layouts have no common units."""
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
         units = nested_units_of_dim([layout.parts[dim] for layout in layouts])
@@ -79,7 +79,7 @@ def full_ranges(layout: Placement) -> list[tuple[int, int]]:
 
 
 def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
-    """Ranges of the padded block that together hold each index of padding once."""
+    """Return ranges of the padded block that contain each index of padding once."""
     ranges = []
     for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
         if p > n:
@@ -92,7 +92,7 @@ def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
 def _boxes_of_dim(
     start: int, stop: int, units: Sequence[int], first_index: int = 0
 ) -> list[tuple[int, Steps]]:
-    """Return the boxes of one dimension from `first_index` on: begin and digits."""
+    """Return the boxes of one dimension from `first_index` on, as (begin, digits)."""
     if start >= stop:
         return []
     unit, finer = units[0], units[1:]

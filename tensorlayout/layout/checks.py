@@ -1,4 +1,4 @@
-"""Arguments of layouts, checked: each error names the argument, what came and what is allowed."""
+"""Validation of layout arguments; errors state the argument, the value and the rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two in
 
 
 def raise_argument_error(argument: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
-    """Raise an error about an argument; a caller may put the name of its operation before it."""
+    """Raise an error about an argument; a caller may prefix its operation's name."""
     raise error(f"{argument}: {text}")
 
 
@@ -45,7 +45,7 @@ def check_integer(name: str, number: int) -> int:
 
 
 def check_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return `shape` as a tuple of sizes; a ValueError for too many and for negative ones."""
+    """Return `shape` as a tuple of sizes; ValueError for too many or negative ones."""
     sizes = check_integers(name, shape)
     if len(sizes) > MAX_RANK:
         raise_too_many_dims(name, len(sizes))
@@ -64,7 +64,7 @@ def check_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def check_length(name: str, values: Any, count: int) -> None:
-    """Refuse what is no sequence, or has not `count` items."""
+    """Raise an error unless `values` is a sequence of `count` items."""
     try:
         length = len(values)
     except TypeError:
@@ -80,7 +80,7 @@ def raise_too_many_dims(name: str, rank: int) -> NoReturn:
 
 
 def check_padded_shape(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple[int, ...]:
-    """Return `padded_shape` as a tuple, each at least the size."""
+    """Return `padded_shape` as a tuple; ValueError unless each size is at least that of `shape`."""
     padded = check_sizes("padded_shape", padded_shape)
     if len(padded) != len(shape) or any(p < n for p, n in zip(padded, shape, strict=True)):
         rule = f"must have one size at least as large for each of {short_repr(shape)}"
@@ -136,13 +136,13 @@ def check_parts(
 
 
 def infer_padded_shape(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple[int, ...]:
-    """Return the padded sizes of parts given alone: whole tiles, where those cover a block."""
+    """Return the padded sizes that parts imply: whole tiles if these cover a block."""
     padded = tuple(math.prod(e for e, _ in dim) for dim in dims)
     return padded if padded != shape and slots.covers_block(dims, padded) else shape
 
 
 def check_padding_value(value: Padding | str) -> Padding:
-    """Return `value`, or the symbol that it names; raise an error for other values."""
+    """Return `value`, or the `PaddingValue` that it names; raise an error for other values."""
     if isinstance(value, (PaddingValue, BitPattern)):
         return value
     symbol = PaddingValue.named(value) if isinstance(value, str) else None
@@ -155,7 +155,7 @@ def check_padding_value(value: Padding | str) -> Padding:
 
 
 def expand_index_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
-    """Return a basic index without Ellipsis: one entry per dimension, None for new ones."""
+    """Return a basic index with Ellipsis expanded: one entry per dimension, and None entries."""
     items = list(key) if isinstance(key, tuple) else [key]
     if len(items) > MOST_ENTRIES:
         raise_argument_error(
@@ -186,7 +186,7 @@ def _as_index_integer(item: Any) -> int:
 
 
 def check_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
-    """Return an integer index counted from the front. IndexError outside the dimension."""
+    """Return a non-negative integer index; IndexError if out of bounds."""
     size = shape[dim]
     if not -size <= item < size:
         rule = f"{short_repr(item)} is out of bounds for dimension {dim} of shape {shape}"
@@ -199,7 +199,7 @@ SLOT_BITS = (1, 2, 4, 6)
 
 
 def check_slot_bits(bits: Any) -> int | None:
-    """Return the bits of a slot below a byte; None for whole bytes."""
+    """Return the slot bits, 1 to 6; None for whole bytes; ValueError for other numbers."""
     if bits is None:
         return None
     number = check_integer("slot_bits", bits)
@@ -218,7 +218,7 @@ def check_itemsize(itemsize: Any) -> int:
 
 
 def spreadsheet_label(number: int) -> str:
-    """A, B, …, Z, AA, AB, …: the name of the element `number`."""
+    """Return the label of element `number`: A, B, …, Z, AA, AB, …."""
     name = ""
     number += 1
     while number:

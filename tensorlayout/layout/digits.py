@@ -1,8 +1,8 @@
-"""Tiled layouts as strided ones of more dimensions: their digits, and where tails end.
+"""Loops over tiled layouts: one axis per digit, with bounds for partial tiles (tails).
 
-A tiled dimension is split as the tiles of all layouts split its index. If its size is no multiple
-of the tile, digits reach beyond it: bounds say where indices of elements end, and where those of
-padding that is to be written, so that the tail is masked.
+The index of a tiled dimension is split into digits as the tiles of all layouts require. If the size
+is not a multiple of the tile, digits extend beyond it. Bounds then limit the indices of elements,
+and of padding to be written, so that the tail is masked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class Bound(NamedTuple):
-    """A dimension with a tail: the index of the first digits, its size, what is written of it."""
+    """A dimension with a tail: its first index, its size, and the size that is written."""
 
     first: int
     size: int
@@ -43,18 +43,18 @@ class TiledLoop(Loop):
     weights: tuple[tuple[int, ...], ...] = ()  # for each bound and axis, how far its index moves
 
     def max_pack_size(self, widest: int) -> int:
-        """Return how many elements may move at once: of which all are inside, or none."""
+        """Return the largest pack length for which each pack is completely inside or outside."""
         packs = [b.pack_divisor(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
         return gcd(Loop.max_pack_size(self, widest), *packs)
 
     def loop_over_packs(self, pack_size: int, memories_in_packs: Iterable[int]) -> TiledLoop:
-        """Return the loop over packs of `pack_size` elements; indices move by as many."""
+        """Return the loop over packs of `pack_size` elements, as `Loop.loop_over_packs`."""
         weights = tuple([(*moves[:-1], moves[-1] * pack_size) for moves in self.weights])
         return replace(Loop.loop_over_packs(self, pack_size, memories_in_packs), weights=weights)
 
     @property
     def index_upper_bound(self) -> int:
-        """More than all indices along dimensions with a tail, and than how far digits reach."""
+        """A number above all indices that digits of dimensions with tails can reach."""
         reach = [bound.written for bound in self.bounds]
         for weights in self.weights:
             reach.append(sum([(n - 1) * abs(w) for n, w in zip(self.sizes, weights, strict=True)]))
@@ -67,7 +67,7 @@ def is_tiled(*layouts: Layout | None) -> bool:
 
 
 def sizes_to_write(result: Layout, padding: bytes | None) -> tuple[int, ...]:
-    """Return the sizes that a walk over a new result writes, padding of tiles included."""
+    """Return the sizes to write for a new result, including padding in tiles."""
     writes_padding = padding is not None and result.is_tiled and result.is_padded
     return result.padded_shape if writes_padding else result.shape
 
@@ -80,8 +80,8 @@ def make_tiled_loop(
 ) -> TiledLoop | None:
     """Return the loop over the digits of layouts of one shape, up to the sizes `written`.
 
-    None where tiles of two do not divide each other, or where that reaches into padding which does
-    not stand behind the elements in all digits.
+    None if tiles of two layouts do not divide each other, or if padding to be written does not
+    follow the elements in all digits.
     """
     forwards = _flip_leading_padding(layouts, written)
     if forwards is None:
@@ -133,7 +133,10 @@ def make_tiled_loop(
 def _flip_leading_padding(
     layouts: Sequence[Layout | None], written: Sequence[int]
 ) -> Sequence[Layout | None] | None:
-    """Return the layouts, turned where padding of the first stands before its elements, or None."""
+    """Flip dimensions in which the first layout's padding precedes its elements.
+
+    None if impossible.
+    """
     first = layouts[0]
     assert first is not None, "a scalar has no order"
     padded = [d for d, n in enumerate(first.shape) if written[d] > n]

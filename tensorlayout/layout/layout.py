@@ -1,4 +1,4 @@
-"""`Layout`: how placements are made, and the layouts that follow from one."""
+"""`Layout`: constructors, and the layouts that are derived from a layout."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the one layout of these fields."""
+        """Return the interned layout with these fields."""
         sizes = checks.check_sizes("shape", shape)
         padded = None if padded_shape is None else checks.check_padded_shape(sizes, padded_shape)
         start = checks.check_integer("offset", offset)
@@ -93,8 +93,10 @@ class Layout(Placement):
     def packed(cls, shape: Sequence[int], minor_to_major: Sequence[int] | None = None) -> Self:
         """Return the layout of `shape` without gaps, in an order of dimensions (default row-major).
 
-        `minor_to_major`: the dimensions from the fastest to the slowest. ValueError for negative
-        sizes, and where it is no permutation; TypeError for what is no integer.
+        `minor_to_major`: the dimensions from the fastest to the slowest.
+
+        Raises ValueError for negative sizes, or if `minor_to_major` is not a permutation; TypeError
+        for anything but integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3), (0, 1)).strides
@@ -104,7 +106,7 @@ class Layout(Placement):
 
     @classmethod
     def _packed(cls, shape: Sequence[int], order: tuple[int, ...]) -> Self:
-        """Return `packed` of sizes and an order that are known to be valid."""
+        """Return `packed` for sizes and an order that are known to be valid."""
         sizes = tuple(shape)
         return cls._intern(sizes, None, 0, order, sizes, PaddingValue.UNSPECIFIED)
 
@@ -112,7 +114,7 @@ class Layout(Placement):
     def row_major(cls, shape: Sequence[int]) -> Self:
         """Return the packed layout of `shape` whose last dimension varies fastest.
 
-        ValueError for negative sizes, TypeError for what is no integer.
+        Raises ValueError for negative sizes; TypeError for anything but integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3, 4)).strides
@@ -124,7 +126,7 @@ class Layout(Placement):
     def column_major(cls, shape: Sequence[int]) -> Self:
         """Return the packed layout of `shape` whose first dimension varies fastest.
 
-        ValueError for negative sizes, TypeError for what is no integer.
+        Raises ValueError for negative sizes; TypeError for anything but integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.column_major((2, 3, 4)).strides
@@ -135,13 +137,14 @@ class Layout(Placement):
 
     @classmethod
     def labelled(cls, shape: Sequence[int], labels: str) -> Self:
-        """Return the packed layout whose memory order is spelt by labels, slowest dimension first.
+        """Return the packed layout with a memory order given by labels, slowest dimension first.
 
-        `shape` is in the logical order of the letters: the conventional one, such as ``NCHW`` or
-        ``OIHW``. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the channels fastest. Words name
-        an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
+        - `shape`: the sizes in the conventional logical order of the letters, such as ``NCHW`` or
+          ``OIHW``.
+        - `labels`: the letters in memory order. ``"NHWC"`` takes a shape (N, C, H, W) and makes the
+          channels fastest. The words ``"C"``, ``"F"`` and ``"channels_last"`` are accepted, too.
 
-        ValueError for labels that are no different letters of one family, or do not fit the rank.
+        Raises ValueError for letters that are repeated, not of one family, or do not fit the rank.
 
         >>> from tensorlayout import Layout
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
@@ -160,8 +163,11 @@ class Layout(Placement):
     ) -> Self:
         """Return the layout of `shape` inside a packed block of `padded_shape`, padded at the ends.
 
-        Sizes count elements. `minor_to_major`: the dimensions, fastest first, row-major by default.
-        `padding_value`: what the padding holds. ValueError for a padded size below the size.
+        - `minor_to_major`: the dimensions, fastest first; row-major by default.
+        - `padding_value`: content of the padding, a `PaddingValue` or its name, or a `BitPattern`.
+
+        Raises ValueError if a padded size is less than the size; TypeError for anything but
+        integers.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> layout = Layout.padded((2, 3), (3, 5), (0, 1), PaddingValue.ZERO)
@@ -181,12 +187,13 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """Create a layout whose rows (of the fastest dimension) begin at `pitch` **bytes** steps.
+        """Return the layout whose rows (along the fastest dimension) begin `pitch` **bytes** apart.
 
-        `shape`: the sizes, in elements. `itemsize` is the bytes of one element, or a dtype.
-        `minor_to_major`: the dimensions from the fastest to the slowest, row-major by default.
-        `padding_value`: what is between the rows. ValueError where `pitch` is no multiple of
-        `itemsize`, or is less than a row.
+        - `itemsize`: the bytes of one element, or a dtype.
+        - `minor_to_major`: the dimensions from the fastest to the slowest; row-major by default.
+        - `padding_value`: content of the padding between rows.
+
+        Raises ValueError if `pitch` is not a multiple of `itemsize`, or less than a row of `shape`.
 
         >>> from tensorlayout import Layout
         >>> Layout.pitched((4, 100), 256, 4).padded_shape
@@ -213,16 +220,18 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
+        """Return the tiled layout of `shape` by XLA's rule.
 
-        The rule is XLA's. Memory is taken in the order `minor_to_major` (row-major by default). A
-        tile cuts the fastest of its dimensions, as many as it has sizes, into a count of tiles and
-        an index inside of one; counts stand before what is inside. The next tile does the same to
-        what the one before made. Sizes are rounded up to whole tiles: that is padding, and holds
-        `padding_value`. `slot_bits`: the **bits** of a slot below a byte.
+        - `tiles`: sequences of sizes, slowest dimension first. A tile with k sizes splits the k
+          fastest dimensions into counts of tiles and indices inside a tile; the counts are slower.
+          Each further tile applies to the result of the previous one. Sizes are rounded up to whole
+          tiles.
+        - `minor_to_major`: the memory order of the dimensions; row-major by default.
+        - `padding_value`: content of the padding in partial tiles.
+        - `slot_bits`: **bits** of a slot below a byte.
 
-        ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
-        cut again what an earlier tile has cut unevenly, as (2, 2) may do after (3,).
+        Raises ValueError for tile sizes below 1, and for tiles that split a dimension which an
+        earlier tile has split unevenly, as (2, 2) may do after (3,).
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.tiled((3, 5), [(2, 2)])
@@ -251,13 +260,18 @@ class Layout(Placement):
     ) -> Self:
         """Return the layout in which block-scaled matrix products take scale factors.
 
-        The shape is (`rows`, `columns`): rows or columns of an operand, and blocks of 32 or 16
-        elements along the summed dimension. Tiles of 128 x 4 slots stand row by row; inside of one,
-        row r and column c have slot ``r % 32 * 16 + r // 32 * 4 + c``. Sizes are rounded up to
-        whole tiles: that is padding, and holds `padding_value`, zeros as cuBLAS asks for. A scale
-        factor is a byte, and so is a slot. Source: cuBLAS, 1D Block Scaling Factors Layout.
+        - `rows`: rows or columns of an operand.
+        - `columns`: number of blocks of 32 or 16 elements along the summed dimension.
+        - `padding_value`: content of the padding; cuBLAS requires zeros.
 
-        ValueError for negative sizes, and beyond 2**63 - 1 slots; TypeError for what is no integer.
+        Tiles of 128 x 4 slots are stored row by row. Inside a tile, row r and column c have slot
+        ``r % 32 * 16 + r // 32 * 4 + c``. Sizes are rounded up to whole tiles. A scale factor and a
+        slot are one byte.
+
+        Raises ValueError for negative sizes and for more than 2**63 - 1 slots; TypeError for
+        anything but integers.
+
+        Source: cuBLAS, 1D Block Scaling Factors Layout.
 
         >>> from tensorlayout import Layout
         >>> Layout.scale_factors(128, 8).offset_of((5, 2))
@@ -282,7 +296,10 @@ class Layout(Placement):
         *,
         owns_padding: bool,
     ) -> Self:
-        """Create the layout of parts that include the padding, which it may own."""
+        """Return the layout of parts that include the padding.
+
+        `owns_padding`: keep it as its own.
+        """
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
             slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
@@ -301,10 +318,11 @@ class Layout(Placement):
 
     @classmethod
     def parse(cls, source: str) -> Self:
-        """Return the layout that `str` or `repr` wrote; blanks between words do not matter.
+        """Return the layout of a text that `str` or `repr` wrote; extra blanks are ignored.
 
-        `source`: the text, or sizes with an order and tiles as XLA writes them:
-        ``[3,5]{1,0:T(2,2)E(4)}``. ValueError, with the grammar, for any other text.
+        `source`: the text, or XLA's text of sizes, order and tiles: ``[3,5]{1,0:T(2,2)E(4)}``.
+
+        Raises ValueError, with the grammar, for any other text.
 
         >>> from tensorlayout import Layout
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
@@ -323,15 +341,19 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """Return the layout that CuTe writes so; each mode of the first level becomes a dimension.
+        """Return a CuTe layout; each top-level mode becomes a dimension.
 
-        `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or nested
-        tuples, a triple with an offset (what `to_cute` gives), or a layout of tensor-layouts or
-        CuTe's DSL. `shape`: the sizes, in elements, where the modes are a block with padding, which
-        holds `padding_value`. `offset`: slots (elements) to be added. `minor_to_major`: the order
-        of dimensions, as of `Layout`. ValueError for text that is no layout, shape and stride that
-        are nested unlike, swizzles, sizes that are known only as a kernel runs, a `padding_value`
-        for gaps, and slots below 0 (a negative stride needs an offset); TypeError for all else.
+        - `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or
+          nested tuples, a triple with an offset (as from `to_cute`), or a layout of tensor-layouts
+          or CuTe's DSL.
+        - `shape`: the sizes without padding, if the modes describe a padded block.
+        - `offset`: slots (elements) to add.
+        - `minor_to_major`: the order of dimensions, as in `Layout`.
+        - `padding_value`: content of the padding.
+
+        Raises ValueError for invalid text, differently nested shape and stride, swizzles, sizes
+        known only at run time, a `padding_value` for gaps, and slots below 0 (a negative stride
+        needs an offset); TypeError for other objects.
 
         >>> from tensorlayout import Layout
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
@@ -349,9 +371,9 @@ class Layout(Placement):
 
     @property
     def form(self) -> Self:
-        """The layout a new tensor of this kind gets: offset 0, positive strides, no gaps.
+        """The layout of a new tensor of this form: offset 0, positive strides, no gaps.
 
-        The packed, padded or tiled block that this layout covers, if any; else its order, packed.
+        It is the packed, padded or tiled block that this layout covers, else packed in its order.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, -1), offset=7).form
@@ -383,9 +405,9 @@ class Layout(Placement):
         return self if self.lowest == 0 else self.moved(-self.lowest)
 
     def moved(self, slots_up: int) -> Self:
-        """Return the layout moved `slots_up` slots (elements) further into the storage.
+        """Return the layout moved by `slots_up` slots (elements) towards higher addresses.
 
-        ValueError for slots below 0 or beyond 2**63 - 1.
+        Raises ValueError for slots below 0 or beyond 2**63 - 1.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).moved(10)
@@ -396,8 +418,9 @@ class Layout(Placement):
     def with_padding_value(self, value: Padding | str) -> Self:
         """Return the layout with `value` as the content of its padding.
 
-        `value`: a `PaddingValue` or its name, or a `BitPattern`. ValueError for another
-        name, TypeError for anything else.
+        `value`: a `PaddingValue` or its name, or a `BitPattern`.
+
+        Raises ValueError for an unknown name; TypeError for anything else.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.padded((2,), (3,)).with_padding_value(PaddingValue.ONE).padding_value
@@ -406,10 +429,12 @@ class Layout(Placement):
         return self._replace(padding_value=checks.check_padding_value(value))
 
     def with_slot_bits(self, bits: int | None) -> Self:
-        """Return the layout with slots of so many **bits**, packed into bytes low bits first.
+        """Return the layout with slots of `bits` **bits**, packed into bytes, low bits first.
 
-        `bits`: 1, 2, 4 or 6, as XLA's ``E(4)``; None for slots of whole bytes. The elements stay in
-        their slots. ValueError for another number, TypeError for no integer.
+        `bits`: 1, 2, 4 or 6, as in XLA's ``E(4)``; None for slots of whole bytes. Elements keep
+        their slot numbers.
+
+        Raises ValueError for another number; TypeError for anything but an integer or None.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3, 5)).with_slot_bits(4)
@@ -420,10 +445,13 @@ class Layout(Placement):
         return self._replace(slot_bits=checks.check_slot_bits(bits))
 
     def component(self, which: int, count: int) -> Self:
-        """Return one of `count` equal parts of every slot, in slots of that size, without padding.
+        """Return the layout of one of `count` equal parts of every slot, in slots of that size.
 
-        `which`: from 0 on. The real parts of complex numbers are component 0 of 2. ValueError for a
-        part that is not below `count`, slots beyond 2**63 - 1, and slots below a byte.
+        `which`: the number of the part. The real parts of complex numbers are component 0 of 2. The
+        result owns no padding.
+
+        Raises ValueError unless 0 <= `which` < `count`, for slots beyond 2**63 - 1, and for slots
+        below a byte.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).component(1, 2)
@@ -470,9 +498,9 @@ class Layout(Placement):
         )
 
     def permute(self, dims: Sequence[int]) -> Self:
-        """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose.
+        """Return the layout with permuted dimensions: dimension ``i`` is this layout's ``dims[i]``.
 
-        ValueError where `dims` is no permutation.
+        Raises ValueError if `dims` is not a permutation.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3, 4)).permute((2, 0, 1))
@@ -487,10 +515,12 @@ class Layout(Placement):
         )
 
     def flip(self, dims: Sequence[int]) -> Self | None:
-        """Return the given dimensions run backwards. None where a tiled one does not end on a tile.
+        """Return the layout with reversed dimensions; None if a tiled one ends in a partial tile.
 
-        `dims`: dimensions from 0 on. A tiled dimension that ends inside its only tile has a view,
-        which owns no padding. ValueError for a dimension outside.
+        `dims`: non-negative dimensions. A tiled dimension that ends inside its only tile can be
+        reversed; the result owns no padding.
+
+        Raises ValueError for a dimension out of bounds.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).flip((1,))
@@ -501,10 +531,12 @@ class Layout(Placement):
         return self.slice(tuple(steps))
 
     def slice(self, key: Any) -> Self | None:
-        """Return the layout of the elements that a basic index selects; None if there is none.
+        """Return the layout of the elements that a basic index selects.
 
-        `key`: one of these, or a tuple. None where no parts describe the cut of a tiled dimension.
-        IndexError outside a dimension and for too many indices, TypeError for any other entry.
+        `key`: an integer, a slice with any step, None, Ellipsis, or a tuple of these. The result is
+        None if a tiled dimension is cut where no layout can describe it.
+
+        Raises IndexError if out of bounds or for too many indices; TypeError for other entries.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
@@ -538,9 +570,9 @@ class Layout(Placement):
         return self._make_view(shape, parts, order, offset, padded if is_whole else None)
 
     def expand_dims(self, dim: int) -> Self:
-        """Return a new dimension of size 1 at `dim`, counted in the result.
+        """Return the layout with a new dimension of size 1 at position `dim` of the result.
 
-        ValueError for a dimension outside the result.
+        Raises ValueError if `dim` is out of bounds.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).expand_dims(1).shape
@@ -550,7 +582,7 @@ class Layout(Placement):
         return self._slice_in_whole_tiles([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Self:
-        """Remove the dimensions `dims` of size 1. ValueError for another size.
+        """Return the layout without the dimensions `dims`; ValueError if their size is not 1.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 1, 3)).squeeze((1,))
@@ -571,10 +603,11 @@ class Layout(Placement):
         return layout
 
     def broadcast_to(self, shape: Sequence[int]) -> Self:
-        """Repeat the elements along dimensions of size 1 and new leading ones, with stride 0.
+        """Return the layout broadcast to `shape`: dimensions of size 1 and new ones get stride 0.
 
-        The result has this `shape`, and owns the padding, if any, only if nothing is repeated.
-        ValueError where the sizes do not fit.
+        The result owns the padding, if any, only if no element is repeated.
+
+        Raises ValueError if the sizes do not broadcast.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3,)).broadcast_to((2, 3))
@@ -599,9 +632,11 @@ class Layout(Placement):
         return self._make_view(sizes, parts, order, padded_shape=padded)
 
     def reshape(self, shape: Sequence[int]) -> Self | None:
-        """Return the elements in row-major index order with another shape; None without a view.
+        """Return the layout of a reshaped view; None if there is none.
 
-        ValueError for a `shape` of another number of elements.
+        The row-major index order of the elements is kept.
+
+        Raises ValueError if `shape` has another number of elements.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 6)).reshape((3, 4))
@@ -641,9 +676,9 @@ class Layout(Placement):
         return layout
 
     def untiled(self) -> Self | None:
-        """Return one dimension per part, most major first; None where a tile has a tail.
+        """Return the strided layout with one dimension per part; None if a tile is partial.
 
-        None also beyond 64 dimensions. The row-major index order stays: a reshape without a copy.
+        This is a reshape: the row-major index order is kept. None also for more than 64 dimensions.
 
         >>> from tensorlayout import Layout
         >>> Layout.tiled((4, 4), [(2, 2)]).untiled()
@@ -659,9 +694,11 @@ class Layout(Placement):
         return self._make_view(sizes, dims, orders.row_major_order(len(flat)), padded_shape=padded)
 
     def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Self:
-        """Return all windows of `window_shape` over `dims` as new last dimensions.
+        """Return the layout with windows of `window_shape` over `dims` as new last dimensions.
 
-        The result owns no padding. ValueError for tiles and windows larger than their dimension.
+        The result owns no padding.
+
+        Raises ValueError for tiled layouts and for windows larger than their dimension.
 
         >>> from tensorlayout.layout import Layout
         >>> Layout.row_major((5,)).sliding_window((3,), (0,))
@@ -704,17 +741,21 @@ class Layout(Placement):
     ) -> TensorMap:
         """Return the arguments of CUDA's ``cuTensorMapEncodeTiled`` for copying boxes by TMA.
 
-        `box`: the sizes of a box, in elements. `dtype`: a dtype or its name, CUDA's name of a type
-        (``"TFLOAT32"``), or the bytes of an element; for packed types (``"16U4_ALIGN8B"``) a slot
-        is an element of 4 or 6 bits. `element_strides`: the steps in a box, in elements. The
-        choices go by CUDA's names, without what all begin with: `interleave` ``"16B"``, `swizzle`
-        ``"128B"``, `l2_promotion` ``"256B"``, `oob_fill` ``"NAN"``.
+        - `box`: the sizes of a box, in elements.
+        - `dtype`: a dtype or its name, CUDA's name of a type (``"TFLOAT32"``), or the bytes of an
+          element. For packed types (``"16U4_ALIGN8B"``) an element is a slot of 4 or 6 bits.
+        - `element_strides`: the steps inside a box, in elements.
+        - `interleave`, `swizzle`, `l2_promotion`, `oob_fill`: CUDA's names without their common
+          prefix, such as ``"16B"``, ``"128B"``, ``"256B"`` and ``"NAN"``.
 
-        Each part of a dimension is a dimension of the map, from the fastest to the slowest; along
-        tiles, a box takes whole ones or divides one. ValueError, which names CUDA's parameter, for
-        more than five dimensions, all that breaks a rule of CUDA's, tiles that end early without
-        zeros for padding, and unknown names; TypeError for what is no integer. Source: CUDA driver
-        API, Tensor Map Object Management.
+        Each part of a dimension is a dimension of the map, from the fastest to the slowest. Along
+        tiles, a box consists of whole tiles or divides one.
+
+        Raises ValueError, with the name of CUDA's parameter, for more than five dimensions, values
+        that break a rule of CUDA, partial tiles whose padding is not zero, and unknown names;
+        TypeError for anything but integers.
+
+        Source: CUDA driver API, Tensor Map Object Management.
 
         >>> from tensorlayout import Layout
         >>> found = Layout.tiled((64, 512), [(8, 128)]).tensor_map((16, 128), "float32")
@@ -728,11 +769,15 @@ class Layout(Placement):
     def to_cute(self, *, padded: bool | None = None) -> Any:
         """Return the layout in CuTe's notation, a `formats.cute.CuteLayout`.
 
-        A dimension is a mode, a tiled one a mode of several, the fastest first. Sizes, strides and
-        offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
-        dimensions of one index; with it `padded` says what is meant, the whole block (True) or the
-        elements alone (False). The bits of a slot belong to CuTe's element type. ValueError where
-        nothing is said, and for elements that end inside a tile that is not their padding.
+        Each dimension becomes a mode, a tiled one a nested mode, fastest first. Sizes, strides and
+        offset count elements. The order of dimensions of size 1 is lost; slot bits belong to CuTe's
+        element type.
+
+        `padded`: required for layouts with padding, which CuTe does not have: True returns the
+        whole block, False only the elements.
+
+        Raises ValueError if `padded` is needed, and for a partial tile that padding does not
+        complete.
 
         >>> from tensorlayout import Layout
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
@@ -741,10 +786,10 @@ class Layout(Placement):
         return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
     def draw(self) -> Drawing:
-        """Return a picture: the slot at each index, and the index in each slot; large ones are cut.
+        """Return a picture of the slot at each index and the index in each slot, cut if large.
 
-        The result is shown by notebooks, has the text of an SVG file as `svg` and the bytes of
-        another as ``png()``, and writes either: ``save("layout.svg")``.
+        Notebooks display the result. Its `svg` is the text of an SVG file, ``png()`` returns the
+        bytes of a PNG file, and ``save("layout.svg")`` writes either.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).draw()
@@ -765,7 +810,7 @@ class Layout(Placement):
 def _check_or_infer_order(
     dims: tuple[Parts, ...], padded: tuple[int, ...], minor_to_major: Sequence[int] | None
 ) -> orders.Order:
-    """Return the order of dimensions, given or implied; ValueError if strides contradict it."""
+    """Return the given or implied order of dimensions; ValueError if strides contradict it."""
     outer = tuple(parts[0][1] for parts in dims)
     order = orders.order_or_row_major(minor_to_major, len(dims))
     implied = orders.order_of_strides(padded, outer, order)

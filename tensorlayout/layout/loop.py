@@ -1,11 +1,11 @@
-"""Loops over the elements of several memories at once: the axes, and how wide an element may be.
+"""Loops over the elements of several memories: their axes, and the width of accesses.
 
-Pure integers. A loop is made of the dimensions of layouts of one shape; what happens to it then
-changes the order of the elements, or what an element is, and never which slots belong together:
+A loop is built from layouts of one shape. Transformations change the order of elements or the unit
+of access, but never which slots belong together:
 
-- axes that run backwards in the first memory are *turned*;
-- neighbours that continue each other in every memory are *merged*;
-- elements that stand side by side are *widened* to larger ones, or moved in *packs*.
+- axes that run backwards in the first memory are *reversed*;
+- neighbouring axes that continue each other in every memory are *merged*;
+- adjacent elements are combined to *wider* elements, or accessed in *packs*.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class Window(NamedTuple):
-    """The tag of an axis of which each memory has `counts` of its indices, ``first::step``."""
+    """Tag of an axis of which each memory only has `counts` indices, ``first::step``."""
 
     counts: tuple[int, ...]
     first: int = 0
@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One axis: its size, its stride in each memory; only axes of one `tag` ever merge."""
+    """One axis: its size and its stride in each memory; only axes with the same `tag` merge."""
 
     size: int
     strides: tuple[int, ...]
@@ -40,7 +40,7 @@ class Axis(NamedTuple):
 
     @property
     def reversed_axis(self) -> Axis:
-        """The axis from its other end."""
+        """The axis in the opposite direction."""
         return Axis(self.size, tuple([-stride for stride in self.strides]), self.tag)
 
     @property
@@ -50,7 +50,7 @@ class Axis(NamedTuple):
         return self.tag if isinstance(self.tag, Window) else Window(all_counts)
 
     def steps_past(self, faster: Axis) -> bool:
-        """Return whether a step is as far as all of `faster`, where a memory has a next index."""
+        """Return whether a step equals the extent of `faster` in each memory with a next index."""
         ends = tuple([faster.size * stride for stride in faster.strides])
         if not isinstance(self.tag, Window):
             return self.strides == ends
@@ -58,13 +58,13 @@ class Axis(NamedTuple):
         return all(count < 2 or step == end for count, step, end in rows)
 
     def can_merge_with(self, faster: Axis) -> bool:
-        """Return whether the two may be one axis."""
+        """Return whether both axes can be merged into one."""
         return (
             self.tag == faster.tag and not isinstance(self.tag, Window) and self.steps_past(faster)
         )
 
     def scale_axis(self, strides: tuple[int, ...], times: int, parts: int = 1) -> Axis:
-        """Return the axis with `times` as many indices, counted in `parts`."""
+        """Return the axis with `times` as many indices, in units of `parts`."""
         tag = self.tag
         if isinstance(tag, Window):
             counts = tuple([count * times // parts for count in tag.counts])
@@ -75,7 +75,7 @@ class Axis(NamedTuple):
 def merge_axes(
     axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.can_merge_with
 ) -> list[Axis]:
-    """Return the fewest axes that visit the same slots in order; size 1 only for windows."""
+    """Merge axes: return the fewest that visit the same slots in order; size 1 only for windows."""
     merged_axes: list[Axis] = []
     for axis in axes:
         if axis.size == 1 and not isinstance(axis.tag, Window):
@@ -101,7 +101,7 @@ def reverse_axes(
 
 
 def max_offset_of_axes(axes: Iterable[Axis]) -> int:
-    """Return the largest distance from the first element that any memory has, in elements."""
+    """Return the largest offset from the first element in any memory, in elements."""
     reach = [
         [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
         for axis in axes
@@ -110,17 +110,17 @@ def max_offset_of_axes(axes: Iterable[Axis]) -> int:
 
 
 def narrowest_index_type(count: int, furthest: int) -> str:
-    """Return the narrowest type for a number of elements and the furthest offset, in elements."""
+    """Return the narrowest C++ index type for an element count and the largest offset."""
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
 
 
 @frozen_dataclass
 class Loop:
-    """All elements of memories that are walked together.
+    """A loop over several memories at once.
 
-    The first memories have the *elements*, which are widened together; behind them may be *tables*,
-    of one entry for each element, whatever its width. An entry may be nothing but a number, such as
-    an element's coordinate.
+    The first memories contain the *elements*, whose width changes together. Optional *tables*
+    follow, with one entry per element of any width. An entry may be just a number, such as a
+    coordinate.
     """
 
     axes: tuple[Axis, ...]  # from the slowest to the fastest, at least one; strides in elements
@@ -137,9 +137,9 @@ class Loop:
         alignments: Sequence[int],
         tables: int = 0,
     ) -> Self:
-        """Return the loop over strided layouts of one shape, not empty, in the order of the first.
+        """Return the loop over non-empty strided layouts of one shape, in the first one's order.
 
-        That must not overlap; the loop runs forwards in it. None for a scalar.
+        The first layout must not overlap; the loop runs forwards in it. A scalar is None.
         """
         axes, starts = _merged_axes_of_layouts(layouts, lambda strides: strides[0] < 0)
         unit_axis = Axis(1, tuple([int(layout is not None) for layout in layouts]))
@@ -161,17 +161,17 @@ class Loop:
 
     @property
     def width(self) -> int:
-        """Bytes of an element of the first memory."""
+        """**Bytes** of an element of the first memory."""
         return self.widths[0]
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of the axes."""
+        """Sizes of the axes."""
         return tuple([axis.size for axis in self.axes])
 
     @property
     def strides(self) -> tuple[tuple[int, ...], ...]:
-        """For each memory its strides."""
+        """Strides of the axes in each memory."""
         return tuple(zip(*[axis.strides for axis in self.axes], strict=True))
 
     @property
@@ -186,29 +186,29 @@ class Loop:
 
     @property
     def index_type(self) -> str:
-        """The type for the number of an element, and for the furthest offset."""
+        """The narrowest C++ type for element numbers and offsets."""
         return narrowest_index_type(self.count, self.max_offset)
 
     @property
     def element_memories(self) -> range:
-        """The numbers of the memories that have the elements."""
+        """Numbers of the memories with elements, not tables."""
         return range(len(self.widths) - self.tables)
 
     @property
     def is_contiguous(self) -> bool:
-        """True if the fastest axis is contiguous in all memories and moves no table."""
+        """True if the fastest axis is contiguous in all memories and has stride 0 in tables."""
         return self.axes[-1].strides == (1,) * len(self.element_memories) + (0,) * self.tables
 
     def row_alignment(self, memory: int) -> int:
-        """Return the alignment, in bytes, of all rows along the fastest axis."""
+        """Return the common alignment, in **bytes**, of all rows along the fastest axis."""
         width = self.widths[memory]
         steps = [axis.strides[memory] * width for axis in self.axes[:-1]]
         return gcd(self.alignments[memory], self.firsts[memory], *steps)
 
     def max_pack_size(self, widest: int) -> int:
-        """Return how many elements may move at once along the fastest axis, up to `widest` bytes.
+        """Return the largest pack length along the fastest axis, of at most `widest` bytes.
 
-        All rows consist of whole packs, aligned in every memory but those that stand still.
+        All rows consist of whole packs, which are aligned in every memory with a non-zero stride.
         """
         last = self.axes[-1]
         packs = [last.size, *last.window.counts, last.window.first]
@@ -240,7 +240,10 @@ class Loop:
         return replace(self, axes=tuple(axes), widths=tuple(map(mul, self.widths, parts)))
 
     def with_wider_elements(self, widest: int) -> Self:
-        """Return the loop over elements of up to `widest` bytes, if contiguous; all axes stay."""
+        """Return the loop over wider elements, up to `widest` bytes, if contiguous.
+
+        Axes are kept.
+        """
         return (
             self.loop_over_packs(self.max_pack_size(widest), self.element_memories)
             if self.is_contiguous
@@ -255,13 +258,14 @@ class Loop:
 
 
 def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
-    """Reorder, flip and merge the dimensions of layouts, in the same way in all.
+    """Reorder, flip and merge the dimensions of layouts, in the same way in all of them.
 
-    The slots that the layouts assign to one index stay together; the order of the indices changes.
-    Dimensions of size 1 vanish; those that run backwards in some layout and forwards in none run
-    forwards; neighbours merge where they continue each other in every layout. The last dimension is
-    the most minor of the first layout; dimensions along which that stands still come first.
-    ValueError where shapes differ or a layout is tiled, TypeError for anything else than layouts.
+    Slots that belong to the same index still do; the order of indices changes. Dimensions of size 1
+    are removed. Dimensions that run backwards in some layout and forwards in none are flipped.
+    Neighbours that continue each other in every layout are merged. The last dimension of the result
+    is the first layout's fastest one; dimensions in which that has stride 0 come first.
+
+    Raises ValueError if shapes differ or a layout is tiled; TypeError for anything but layouts.
 
     >>> from tensorlayout import Layout, coalesce
     >>> coalesce(Layout.packed((4, 5, 6), (0, 1, 2)), Layout.packed((4, 5, 6), (0, 1, 2)))

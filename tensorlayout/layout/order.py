@@ -1,6 +1,6 @@
-"""Orders of dimensions, minor to major: checked, named by labels, and kept where ranks change.
+"""Minor-to-major orders of dimensions: validation, labels, and changes of rank.
 
-Names are labels such as NHWC, words, and what other libraries call an order.
+An order can be given by labels such as NHWC, by a word, or in another library's terms.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def row_major_order(rank: int) -> Order:
 
 
 def order_or_row_major(minor_to_major: Sequence[int] | None, rank: int) -> Order:
-    """Return the order that was asked for, checked; None asks for the row-major one."""
+    """Return the checked order; None is row-major."""
     return row_major_order(rank) if minor_to_major is None else check_order(minor_to_major, rank)
 
 
@@ -67,7 +67,7 @@ def order_of_strides(
 ) -> Order:
     """Return the order that strides imply; undecided dimensions follow `stored`.
 
-    Dimensions of stride 0 or, with their padding, of size 1 keep their places.
+    Dimensions with stride 0, and those of padded size 1, keep their places.
     """
     order = list(row_major_order(len(sizes)) if stored is None else stored)
     places = [p for p, d in enumerate(order) if sizes[d] > 1 and strides[d]]
@@ -81,13 +81,13 @@ def order_of_strides(
 
 
 def permute_order(order: Order, dims: Sequence[int]) -> Order:
-    """Return the order after dimension ``i`` has become dimension ``dims[i]`` of the input."""
+    """Return the order of a permuted layout, whose dimension ``i`` is ``dims[i]`` of the input."""
     number = {old: new for new, old in enumerate(dims)}
     return tuple(number[d] for d in order)
 
 
 def drop_dims_from_order(order: Order, dropped: Sequence[int]) -> Order:
-    """Return the order of what is left when the dimensions `dropped` go."""
+    """Return the order of the remaining dimensions after removing `dropped`."""
     remaining_order = [d for d in order if d not in dropped]
     return tuple(map(sorted(remaining_order).index, remaining_order))
 
@@ -95,8 +95,8 @@ def drop_dims_from_order(order: Order, dropped: Sequence[int]) -> Order:
 def insert_dim_in_order(order: Order, dim: int) -> Order:
     """Return the order with a new dimension of size 1 at `dim`.
 
-    Column-major orders stay so. Else a new first dimension becomes the most major one (a batch
-    around what was there), any other the next inside its predecessor.
+    Column-major orders stay column-major. Otherwise a new first dimension becomes the most major
+    one (like a batch), and any other the next faster one after its predecessor.
     """
     moved = [d + (d >= dim) for d in order]
     rank = len(order)
@@ -112,9 +112,9 @@ def insert_dim_in_order(order: Order, dim: int) -> Order:
 
 
 def order_of_labels(labels: str, rank: int) -> Order:
-    """Return the minor-to-major order that labels or a word mean for a shape of `rank`.
+    """Return the minor-to-major order for labels or a word and a shape of `rank`.
 
-    The letters name a family, and the family fixes the order of the shape (``NCHW``).
+    The letters determine a family, and the family the logical order of the shape (``NCHW``).
     """
     name = normalize_foreign_order(labels)
     if not isinstance(name, str):
@@ -181,7 +181,7 @@ def _is_label_text(text: str) -> bool:
 
 
 def _family_label_orders(letters: str) -> list[str]:
-    """Return the orders in which families put upper-case letters: none, one, or several."""
+    """Return the logical orders of the families that have these upper-case letters."""
     letter_set = set(letters)
     exact = [
         family for family in (*_FAMILIES, _ALPHABET[: len(letters)]) if set(family) == letter_set
@@ -205,7 +205,7 @@ def _adjust_batch_label(labels: str, rank: int) -> str:
 
 
 def _raise_label_error(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
-    """Raise the error for labels, with a guess of the intended ones."""
+    """Raise the error for invalid labels, with a guess at the intended ones."""
     fix, such = "a letter for each dimension", ""
     letters = fitting.upper()
     if len(letters) == rank and _is_label_text(fitting) and len(_family_label_orders(letters)) == 1:

@@ -1,4 +1,4 @@
-"""Contents of a layout's padding: a symbol, or an exact bit pattern."""
+"""Content of a layout's padding: a symbol or an exact bit pattern."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class PaddingValue(enum.Enum):
-    """A symbol for the content of padding, read in the dtype of the tensor (XLA's `PaddingValue`).
+    """A symbol for the content of padding, read in the tensor's dtype (XLA's `PaddingValue`).
 
-    ``ZERO`` and ``ONE`` are the numbers; ``LOWEST`` and ``HIGHEST`` are the least and the greatest
-    value of the dtype, infinities included, so that a maximum or a minimum over the padding changes
-    nothing; ``UNSPECIFIED`` promises nothing.
+    ``ZERO`` and ``ONE`` are numbers. ``LOWEST`` and ``HIGHEST`` are the least and the greatest
+    value of the dtype, infinities included, so that padding does not change a maximum or a minimum.
+    ``UNSPECIFIED`` makes no promise.
 
     >>> from tensorlayout import Layout, PaddingValue
     >>> Layout.padded((2,), (4,), padding_value=PaddingValue.ONE)
@@ -29,7 +29,7 @@ class PaddingValue(enum.Enum):
 
     @classmethod
     def named(cls, name: str) -> PaddingValue | None:
-        """Return the symbol of a name, in capitals or not; None for any other text."""
+        """Return the symbol with this name, in any case; None for other text."""
         return cls.__members__.get(name.upper())
 
     def __repr__(self) -> str:
@@ -41,10 +41,10 @@ class PaddingValue(enum.Enum):
 
 @frozen_dataclass
 class BitPattern:
-    """An exact content of padding: the bits of one element, and the dtype they belong to.
+    """An exact padding content: the bits of one element and their dtype.
 
-    A Python float would not do: ``0.0 == -0.0`` and ``nan != nan``, so layouts that differ would
-    be taken for one, and one layout for two.
+    A Python float would not work: ``0.0 == -0.0`` and ``nan != nan``, so different layouts would
+    compare equal, or equal ones different.
 
     >>> from tensorlayout import BitPattern
     >>> BitPattern(0x3F800000, "float32")

@@ -1,4 +1,4 @@
-"""`Placement`: the fields of a layout, interned, its properties, positions and text."""
+"""`Placement`: the fields of a layout, its properties, positions and text form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _interned: Interned[Any] = Interned()
 
 
 class HasItemsize(Protocol):
-    """Anything that knows its bytes per element, such as a dtype."""
+    """Anything with an item size, such as a dtype."""
 
     @property
     def itemsize(self) -> int:
@@ -31,11 +31,11 @@ class HasItemsize(Protocol):
 
 
 class Placement:
-    """An interned value of seven fields, and all that can be asked of it; `Layout` makes it.
+    """The base class of `Layout`: an interned value with seven fields.
 
-    Dimensions are made of parts, see `slots`. Padding stands behind the elements of each dimension
-    in memory, whether they run forwards or backwards: a layout that owns padding fills the slots
-    from `lowest` up to `required_size`, and those without an element are its padding.
+    Dimensions consist of parts, see `slots`. Padding follows the elements of each dimension in
+    memory, even if they run backwards. A layout that owns padding fills the slots from `lowest` up
+    to `required_size`; those without an element are its padding.
     """
 
     shape: tuple[int, ...]
@@ -60,7 +60,7 @@ class Placement:
         padding_value: Padding,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the one layout of these fields; without `parts`, a block with its padding."""
+        """Return the interned layout with these fields; without `parts`, a packed padded block."""
         if padded_shape == shape:
             padding_value = PaddingValue.UNSPECIFIED
         is_own_form = parts is None and padded_shape == shape and offset == 0
@@ -163,7 +163,7 @@ class Placement:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides in elements. ValueError for a tiled layout, which has none.
+        """The strides in elements; ValueError for a tiled layout, which has none.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).strides
@@ -177,7 +177,7 @@ class Placement:
 
     @property
     def lowest(self) -> int:
-        """The lowest slot of an element; the offset where there is none.
+        """The lowest slot of an element; the offset if there is none.
 
         >>> from tensorlayout import Layout
         >>> Layout((3,), (-2,), offset=9).lowest
@@ -187,7 +187,7 @@ class Placement:
 
     @property
     def required_size(self) -> int:
-        """The least number of slots of a storage that holds the layout, padding included.
+        """The least number of slots in a storage for this layout, padding included.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).required_size, Layout.padded((2, 3), (2, 5)).required_size
@@ -198,10 +198,11 @@ class Placement:
         return 0 if 0 in self.shape else self._span[1] + 1
 
     def nbytes(self, itemsize: int | HasItemsize) -> int:
-        """Return the **bytes** that `required_size` slots take, whole ones.
+        """Return the **bytes** of `required_size` slots, rounded up.
 
-        `itemsize`: the bytes of one element, or a dtype; `slot_bits` come before it. TypeError for
-        anything else, ValueError for less than one byte.
+        `itemsize`: the bytes of one element, or a dtype; `slot_bits` takes precedence.
+
+        Raises TypeError for anything else; ValueError for less than one byte.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).nbytes(4)
@@ -210,12 +211,12 @@ class Placement:
         return self._slots_to_bytes(self.required_size, checks.check_itemsize(itemsize))
 
     def _slots_to_bytes(self, count: int, itemsize: int) -> int:
-        """Return the **bytes** of so many slots in a row, which begin with a whole byte."""
+        """Return the **bytes** of `count` consecutive slots that begin at a byte."""
         return count * itemsize if self.slot_bits is None else -(-count * self.slot_bits // 8)
 
     @property
     def spare_bits(self) -> int:
-        """The **bits** of the last byte behind `required_size` slots; 0 for slots of whole bytes.
+        """The unused **bits** of the last byte after `required_size` slots; 0 for whole bytes.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3, 5)).with_slot_bits(4).spare_bits
@@ -225,7 +226,7 @@ class Placement:
 
     @property
     def padding_size(self) -> int:
-        """The number of slots of padding that this layout owns; 0 for a view with gaps.
+        """The number of padding slots that this layout owns; 0 for a view with gaps.
 
         >>> from tensorlayout import Layout
         >>> Layout.padded((2, 3), (2, 5)).padding_size, Layout((2, 3), (5, 1)).padding_size
@@ -237,7 +238,7 @@ class Placement:
     def covers_block(self) -> bool:
         """True if the elements and their padding fill a block of slots one to one.
 
-        False where a split dimension ends within a part, though its elements may happen to.
+        False if a split dimension ends within a part, even if its elements happen to fill a block.
 
         >>> from tensorlayout import Layout
         >>> Layout.padded((2, 3), (2, 5)).covers_block, Layout((2, 3), (5, 1)).covers_block
@@ -257,7 +258,7 @@ class Placement:
 
     @cached_property
     def is_packed(self) -> bool:
-        """True if the elements fill `size` slots one to one, with one stride a dimension.
+        """True if the elements fill `size` slots one to one, with one stride per dimension.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3), (0, 1)).is_packed, Layout((2, 3), (5, 1)).is_packed
@@ -267,7 +268,7 @@ class Placement:
 
     @cached_property
     def is_row_major(self) -> bool:
-        """True if the placement is packed and row-major, wherever it begins.
+        """True if the layout is packed and row-major, at any offset.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (3, 1), offset=7).is_row_major
@@ -277,7 +278,7 @@ class Placement:
 
     @cached_property
     def is_column_major(self) -> bool:
-        """True if the placement is packed and column-major, wherever it begins.
+        """True if the layout is packed and column-major, at any offset.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (1, 2), offset=7).is_column_major
@@ -287,10 +288,10 @@ class Placement:
 
     @property
     def labels(self) -> str | None:
-        """The order in memory as labels such as ``"NHWC"``, slowest first, wherever it begins.
+        """The memory order as image labels such as ``"NHWC"``, slowest first.
 
-        The letters are those of images: W, HW, CHW, NCHW, NCDHW. None for other numbers of
-        dimensions, and for layouts that are not packed.
+        The logical orders are W, HW, CHW, NCHW and NCDHW. None for other ranks and for layouts that
+        are not packed.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3, 4, 5), (1, 3, 2, 0)).labels, Layout((2, 3), (5, 1)).labels
@@ -306,7 +307,7 @@ class Placement:
         return self.is_packed and self._has_same_relative_slots(packed)
 
     def _has_same_relative_slots(self, dims: Sequence[slots.Parts]) -> bool:
-        """Return whether every index is as far from index 0 as in `dims`, of the same sizes."""
+        """Return whether every index is as far from index 0 as with the parts `dims`."""
         return (
             self.parts == dims
             or self.size == 0
@@ -318,7 +319,7 @@ class Placement:
 
     @property
     def is_broadcast(self) -> bool:
-        """True if a dimension of several indices has stride 0.
+        """True if a dimension of size above 1 has stride 0.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (0, 1)).is_broadcast
@@ -330,7 +331,7 @@ class Placement:
     def is_overlapping(self) -> bool:
         """True if two indices share a slot, as in broadcast layouts and sliding windows.
 
-        The answer is also True where deciding takes too long: strides that no chain of views makes.
+        True also if deciding takes too long, for strides that no chain of views produces.
 
         >>> from tensorlayout import Layout
         >>> Layout((3, 2), (1, 1)).is_overlapping
@@ -343,9 +344,11 @@ class Placement:
         )
 
     def same_placement(self, other: Placement) -> bool:
-        """Return True if every index has the same slot in both; strides of size 1 are ignored.
+        """Return whether every index has the same slot in both; strides of size 1 are ignored.
 
-        `other`: a layout of any shape; False where shapes differ. TypeError for anything else.
+        `other`: a layout of any shape; the result is False if shapes differ.
+
+        Raises TypeError for anything else.
 
         >>> from tensorlayout import Layout
         >>> Layout((1, 3), (7, 1)).same_placement(Layout((1, 3), (3, 1)))
@@ -368,7 +371,7 @@ class Placement:
     def offset_of(self, index: Sequence[int]) -> int:
         """Return the slot (counted in elements) of the element at `index`.
 
-        Each entry counts from the front. IndexError outside the shape.
+        Raises IndexError for negative entries and entries out of bounds.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).offset_of((1, 2))
@@ -388,8 +391,8 @@ class Placement:
     def index_of(self, slot: int) -> tuple[int, ...] | None:
         """Return the index of the element in `slot`, or None for padding and gaps.
 
-        IndexError outside the required size; ValueError where several indices share the slot, or
-        where finding out takes too long (strides that no chain of views makes).
+        Raises IndexError outside the required size; ValueError if several indices share the slot,
+        or if the search takes too long (strides that no chain of views produces).
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).index_of(6), Layout((2, 3), (5, 1)).index_of(4)
@@ -408,7 +411,7 @@ class Placement:
         return matches[0] if matches else None
 
     def _indices_in_slot(self, slot: int) -> Iterator[tuple[int, ...]]:
-        """Return the indices whose element stands in `slot`."""
+        """Yield the indices of the elements in `slot`."""
         flat = [part for parts in self.parts for part in parts]
         # A negative stride counts its digit from the other end, so that all strides are positive.
         relative_slot = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
@@ -428,13 +431,13 @@ class Placement:
             raise ValueError(msg) from None
 
     def _all_indices(self) -> Iterator[tuple[int, ...]]:
-        """Return all indices in row-major order."""
+        """Yield all indices in row-major order."""
         return product(*map(range, self.shape if self.size else (0,)))
 
     def elements(self) -> Iterator[tuple[int, ...]]:
-        """Return the indices of all elements by slot; those that share one, in index order.
+        """Yield the indices of all elements ordered by slot, those that share one in index order.
 
-        ValueError for more than 2**22 elements.
+        Raises ValueError for more than 2**22 elements.
 
         >>> from tensorlayout import Layout
         >>> list(Layout.column_major((2, 2)).elements())
@@ -448,11 +451,13 @@ class Placement:
     # --- text ------------------------------------------------------------------------------------
 
     def table(self, values: Sequence[object] | None = None) -> str:
-        """Return the memory, slot by slot: a line of offsets and one of values.
+        """Return a table of the memory, slot by slot: a line of offsets and one of values.
 
-        `values` are those of the elements in index order (letters from A by default). Padding
-        shows as ``0`` or ``1`` where it holds that, and as ``x`` like any other gap. Of elements
-        that share a slot, the first shows. ValueError for more than 2**16 slots or elements.
+        `values`: of the elements in index order; letters from A by default. Padding of ``ZERO`` or
+        ``ONE`` is shown as ``0`` or ``1``, other padding and gaps as ``x``. If elements share a
+        slot, the first one is shown.
+
+        Raises ValueError for more than 2**16 slots or elements.
 
         >>> from tensorlayout.layout import Layout
         >>> print(Layout((2, 3), (5, 1)).table())
@@ -487,7 +492,7 @@ class Placement:
         )
 
     def __str__(self) -> str:
-        """Return the text form, which `text` describes; implied fields are left out."""
+        """Return the text form (see `text`) without implied fields."""
         strides = [
             str(parts[0][1]) if len(parts) == 1 else "+".join(f"{e}*{s}" for e, s in parts)
             for parts in self.parts

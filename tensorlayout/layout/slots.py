@@ -1,9 +1,9 @@
-"""Exact integer arithmetic on parts: from an index to its slot and back, spans, slices, reshapes.
+"""Exact integer arithmetic on parts: index to slot and back, ranges, slices, reshapes.
 
 A dimension of size ``n`` is a tuple of *parts* ``(extent, stride)``, most major first. The index is
-written in mixed radix over the extents, and the slot is the sum of digit times stride. An ordinary
-strided dimension has the one part ``(n, stride)``; a tiled one has several, and their extents may
-multiply to more than ``n`` (the tail of the last tile).
+written in mixed radix over the extents, and its slot is the sum of digit times stride. An ordinary
+strided dimension has one part ``(n, stride)``; a tiled one has several, and the product of their
+extents may exceed ``n`` (the last tile is partial).
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ MAX_SLOTS = 2**63 - 1
 
 
 def strides_to_parts(shape: Sequence[int], strides: Sequence[int]) -> tuple[Parts, ...]:
-    """Return the parts of dimensions that have one stride each."""
+    """Return the parts of strided dimensions, one each."""
     return tuple([((n, s),) for n, s in zip(shape, strides, strict=True)])
 
 
 def indices_per_major_step(parts: Parts) -> int:
-    """Return how many indices one step of the most major part spans."""
+    """Return the number of indices per step of the most major part."""
     return math.prod(extent for extent, _ in parts[1:])
 
 
 def part_units(parts: Parts) -> list[int]:
-    """Return how many indices one step of each part spans."""
+    """Return the number of indices per step of each part."""
     return [indices_per_major_step(parts[first_part:]) for first_part in range(len(parts))]
 
 
 def extend_parts_to_size(parts: Parts, size: int) -> Parts:
-    """Return the parts with as many indices of the most major one as `size` needs."""
+    """Return the parts with the most major extent set to what `size` needs."""
     return ((-(-size // indices_per_major_step(parts)), parts[0][1]), *parts[1:])
 
 
 def slot_of_index(parts: Parts, index: int) -> int:
-    """Return the slot of one index of one dimension, relative to index 0."""
+    """Return the slot of an index of one dimension, relative to index 0."""
     slot = 0
     for extent, stride in parts[:0:-1]:
         index, digit = divmod(index, extent)
@@ -49,7 +49,7 @@ def slot_of_index(parts: Parts, index: int) -> int:
 
 
 def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple[int, int]:
-    """Return the lowest and highest slot of an element; the offset twice without elements."""
+    """Return the lowest and highest slot of an element; twice the offset without elements."""
     low = high = offset
     if 0 in shape:
         return low, high
@@ -64,9 +64,9 @@ def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tupl
 
 
 def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
-    """Return the extremes over all indices up to `last`, by the first smaller digit.
+    """Yield the slot extremes of the indices up to `last`, grouped by the first smaller digit.
 
-    All later digits are free, so each of those takes its best end.
+    All later digits are free, so each contributes its own extremes.
     """
     prefix = 0
     for number, ((_, stride), unit) in enumerate(zip(parts, part_units(parts), strict=True)):
@@ -90,7 +90,7 @@ def packed_strides(shape: Sequence[int], minor_to_major: Sequence[int]) -> list[
 
 
 def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
-    """Return whether the parts, stretched to `padded_shape`, fill a block one to one."""
+    """Return whether the parts, extended to `padded_shape`, fill a block one to one."""
     if 0 in padded_shape:
         return True
     steps = []
@@ -109,10 +109,7 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
 
 
 def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None:
-    """Return the parts of `count` indices from `start` on, before `normalize_parts`.
-
-    None where none exist.
-    """
+    """Return the parts of a slice, not yet normalised; None if parts cannot describe it."""
     if count <= 1:  # no step is taken, so the stride stays
         return ((count, parts[-1][1]),)
     inner = indices_per_major_step(parts)
@@ -140,9 +137,9 @@ def merge_adjacent_parts(parts: Sequence[Part]) -> Parts:
 
 
 def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
-    """Return the one way to write `parts` for a dimension of `size`: as few parts as possible.
+    """Return the canonical form of `parts` for a dimension of `size`: the fewest parts.
 
-    The indices below `padded` keep their slots, so a block of padding is still covered.
+    All indices below `padded` keep their slots, so that a padded block is still covered.
     """
     if len(parts) == 1:
         return parts
@@ -153,9 +150,9 @@ def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
 
 
 def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
-    """Return the strides that show strided dimensions under another `shape`, or None where none do.
+    """Return the strides of a reshaped view of strided dimensions; None if there is no view.
 
-    Each arithmetic run of old dimensions must be shared out among whole new ones. Neither is empty.
+    Each merged group of old dimensions must be split into whole new ones. Neither shape is empty.
     """
     runs, remaining_size, step = [*merge_adjacent_parts(dims)] if dims else [], 1, 0
     strides = []
@@ -170,7 +167,7 @@ def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | N
 
 
 def fill_unit_dim_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
-    """Strides where each dimension of size 1 continues its successor, as a packed one would."""
+    """Return strides in which dimensions of size 1 have the stride of a packed layout."""
     following = 1
     for dim in range(len(shape) - 1, -1, -1):
         if shape[dim] == 1:
@@ -182,9 +179,9 @@ def fill_unit_dim_strides(shape: Sequence[int], strides: list[int]) -> list[int]
 def reshape_padded_sizes(
     shape: Sequence[int], padded_shape: Sequence[int], new_shape: Sequence[int]
 ) -> list[int] | None:
-    """Return the padded sizes under a reshape that leaves each padded dimension alone, else None.
+    """Return the padded sizes after a reshape that keeps each padded dimension; else None.
 
-    It is left alone if the new shape has a dimension of its size with as many elements below.
+    A dimension is kept if the new shape has one of its size with as many faster elements.
     """
     places = {(n, math.prod(new_shape[d + 1 :])): d for d, n in enumerate(new_shape)}
     padded = list(new_shape)
@@ -207,13 +204,13 @@ _STEPS = 100_000
 
 
 class SearchLimitError(Exception):
-    """The search was given up; what is asked for may or may not exist."""
+    """The search was abandoned; the answer is unknown."""
 
 
 def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
-    """Return all digits, one per part, that lead to `slot` (strides not negative).
+    """Yield all digits, one per part, that lead to `slot`; strides must not be negative.
 
-    What smaller strides can still reach bounds each digit: nested ones leave it one candidate.
+    The reach of smaller strides bounds each digit; nested strides leave only one candidate.
     """
     order = sorted(range(len(parts)), key=lambda p: -parts[p][1])
     steps = [parts[p] for p in order]
@@ -259,9 +256,9 @@ def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int
 
 
 def has_overlapping_indices(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
-    """Return whether two indices of a shape, which is not empty, share a slot.
+    """Return whether two indices of a non-empty shape share a slot.
 
-    A search that is given up counts as overlapping: writing to an overlapping layout is refused.
+    An abandoned search counts as overlapping, because writes to overlapping layouts are refused.
     """
     # Of each digit: its stride, as a magnitude, how many values it has, its dimension, and how many
     # indices a step of it spans, negative where the slots run backwards.
@@ -299,7 +296,7 @@ def has_overlapping_indices(parts: Sequence[Parts], shape: Sequence[int]) -> boo
 def _has_index_pair_within_shape(
     places: Sequence[tuple[int, int]], differences: Sequence[int], shape: Sequence[int]
 ) -> bool:
-    """Return whether two different indices inside `shape` have these differences between digits."""
+    """Return whether two different indices inside `shape` have these digit differences."""
     # Of the smallest two, one has a 0 at each digit.
     first, second = [0] * len(shape), [0] * len(shape)
     for (dim, unit), difference in zip(places, differences, strict=True):

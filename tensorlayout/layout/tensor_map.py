@@ -1,8 +1,8 @@
-"""Tensor maps: what CUDA's ``cuTensorMapEncodeTiled`` is told of a layout, for copies by TMA.
+"""Tensor maps: the arguments of CUDA's ``cuTensorMapEncodeTiled`` for copies by TMA.
 
-The rules are those of the CUDA driver API, Tensor Map Object Management. Errors name the parameter
-of that function, and the rule. Dimensions there go from the fastest to the slowest, and their
-strides, but the first, which is always one element, are in **bytes**.
+The rules are those of the CUDA driver API, Tensor Map Object Management. Errors name that
+function's parameter and the rule. Dimensions go from the fastest to the slowest. Strides are in
+**bytes**, without the fastest one, which is always one element.
 """
 
 from __future__ import annotations
@@ -54,14 +54,17 @@ _CHOICES = {
 
 @frozen_dataclass
 class TensorMap:
-    """The arguments of CUDA's ``cuTensorMapEncodeTiled`` for a layout, all of them but the address.
+    """The arguments of CUDA's ``cuTensorMapEncodeTiled`` for a layout, except the address.
 
-    Dimensions go from the fastest to the slowest: `global_dims` and `box_dims` in elements,
-    `global_strides` in **bytes** (without the fastest, which is one element), `element_strides`.
-    `data_type`, `interleave`, `swizzle`, `l2_promotion` and `oob_fill` are CUDA's names of the
-    enumerators. `byte_offset`: where the element at index (0, …, 0) begins, in **bytes** from slot
-    0; its address has to be a multiple of `alignment` bytes. `axes`: for each dimension of the map,
-    that of the layout, and which of its parts, the most major being 0.
+    Dimensions go from the fastest to the slowest.
+
+    - `global_dims`, `box_dims`, `element_strides`: in elements.
+    - `global_strides`: in **bytes**, without the fastest, which is one element.
+    - `data_type`, `interleave`, `swizzle`, `l2_promotion`, `oob_fill`: CUDA's enumerators.
+    - `byte_offset`: **bytes** from slot 0 to the element at index (0, …, 0), whose address must be
+      a multiple of `alignment` bytes.
+    - `axes`: for each dimension of the map, the layout's dimension and the number of its part, 0
+      for the most major one.
 
     >>> from tensorlayout import Layout
     >>> found = Layout.row_major((100, 64)).tensor_map((8, 32), "float32")
@@ -96,9 +99,10 @@ class TensorMap:
     def coordinates(self, index: Sequence[int]) -> tuple[int, ...]:
         """Return the map's coordinates, fastest first, of the layout's element at `index`.
 
-        Of the first element of a box they are what the instructions of a kernel take. An index may
-        be outside of the shape, as the first of a box may: what is copied from there is filled in.
-        ValueError for another number of entries, TypeError for what is no integer.
+        TMA instructions take the coordinates of the first element of a box. It may lie outside of
+        the shape; elements outside are filled in.
+
+        Raises ValueError for another number of entries; TypeError for anything but integers.
 
         >>> from tensorlayout import Layout
         >>> tiles = Layout.tiled((16, 256), [(8, 128)])
@@ -116,12 +120,14 @@ class TensorMap:
         return tuple(result)
 
     def encode(self, address: int) -> Any:
-        """Return the ``CUtensorMap`` of cuda-python: what kernels take, as a parameter, for TMA.
+        """Return the ``CUtensorMap`` of cuda-python, which kernels take as a parameter.
 
-        `address`: that of slot 0 of the storage, on the device. ValueError where the first element
-        does not begin at a multiple of `alignment` bytes, and for names that the installed
-        cuda-python lacks; TypeError for what is no integer; ImportError without cuda-python;
-        RuntimeError without a driver, and with the name of CUDA's error where it refuses.
+        `address`: the device address of slot 0 of the storage.
+
+        Raises ValueError if the first element is not aligned to `alignment` bytes, and for names
+        that the installed cuda-python lacks; TypeError for anything but an integer; ImportError
+        without cuda-python; RuntimeError without a driver, or with CUDA's error if it rejects the
+        map.
         """
         start = check_integer("address", address) + self.byte_offset
         if start <= 0 or start % self.alignment:
@@ -166,7 +172,7 @@ def _driver_enum_member(driver: Any, kind: str, name: str) -> Any:
 
 
 class _Axis(NamedTuple):
-    """A dimension of a map: a part of a dimension of the layout; stride and box count elements."""
+    """A dimension of a map: one part of a layout's dimension; stride and box in elements."""
 
     dim: int
     part: int
@@ -212,7 +218,7 @@ def make_tensor_map(
 
 
 def _tensor_map_data_type(dtype: Any) -> str:
-    """CUDA's name, without its beginning, of a dtype, its name, CUDA's own, or bytes."""
+    """Return CUDA's type name, without its prefix, for a dtype, a name, or an item size."""
     dtype_name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
     name = dtype_name or getattr(dtype, "__name__", None)
     if isinstance(name, str):
@@ -238,7 +244,7 @@ def _tensor_map_data_type(dtype: Any) -> str:
 
 
 def _choice_suffix(option: str, requested: Any) -> str:
-    """CUDA's name of a choice, without its beginning."""
+    """Return CUDA's name of a choice, without its prefix."""
     prefix, allowed_names = _CHOICES[option]
     word = str(getattr(requested, "name", requested)).upper().removeprefix(prefix)
     for name in allowed_names:
@@ -250,7 +256,7 @@ def _choice_suffix(option: str, requested: Any) -> str:
 
 
 def _required_byte_alignment(kind: str, interleave: str) -> int:
-    """In bytes, of addresses and of strides."""
+    """Return the required alignment of addresses and strides, in **bytes**."""
     return 32 if interleave == "32B" or kind in _SPREAD else 16
 
 
@@ -271,7 +277,7 @@ def _check_interleave_and_swizzle(kind: str, names: dict[str, str]) -> None:
 
 
 def _map_axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
-    """Return a dimension for each part of each dimension, the most minor first."""
+    """Yield a map dimension for each part of each dimension, the most minor first."""
     for dim in layout.minor_to_major:
         parts, size = layout.parts[dim], layout.shape[dim]
         if size == 0:
@@ -315,7 +321,7 @@ def _check_tiled_dim_step(layout: Placement, dim: int, step: int) -> None:
 
 
 def _sort_axes_fastest_first(layout: Placement, axes: list[_Axis]) -> list[_Axis]:
-    """Fastest first: as the layout says, or as the tiles do."""
+    """Sort axes by the layout's order or, for tiles, by their strides, fastest first."""
     if len(axes) > 5:
         message = f"{len(axes)} for {truncate(layout)}; a part of a tiled dimension counts as one"
         raise_argument_error(
@@ -379,7 +385,7 @@ def _check_map_limits(kind: str, choice_names: dict[str, str], axes: Sequence[_A
 
 
 def _outer_byte_strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
-    """Return the byte strides of all dimensions but the fastest; each includes the one before."""
+    """Yield the byte strides of all dimensions but the fastest; each is a multiple of the last."""
     bits = axes[0].extent * _BITS[kind]  # that the dimensions so far take
     for axis in axes[1:]:
         if axis.extent == 1:  # it moves nothing

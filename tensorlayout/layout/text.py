@@ -1,4 +1,4 @@
-"""The text form of a layout: ``shape:strides`` and whatever differs from what those imply.
+"""The text form of a layout: ``shape:strides`` and all fields that these do not imply.
 
 ::
 
@@ -11,8 +11,8 @@
     (2,3):(1,3) padded=(3,5) padding=0x3f800000:float32
     (2,3):(3,1) bits=4                                 two slots to a byte, low bits first
 
-XLA's text of an order of dimensions, tiles and bits of an element below a byte is read, too:
-``{1,0:T(8,128)(2,1)E(4)}``, and with the sizes in front ``[3,5]{1,0:T(2,2)}``.
+XLA's text of an order, tiles and element bits is accepted, too:
+``{1,0:T(8,128)(2,1)E(4)}``, also after sizes: ``[3,5]{1,0:T(2,2)}``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SIZED = r"(?a)\[([\d, ]*)\] ?(\{.*\})"
 
 
 def parse_text(text: str) -> dict[str, Any]:
-    """Return the arguments of `Layout` for its text or repr, of `Layout.tiled` for XLA's text."""
+    """Parse a text to the arguments of `Layout`, or XLA's text to those of `Layout.tiled`."""
     if not isinstance(text, str):
         raise_argument_error("layout text", f"must be a str, got {short_repr(text)}", TypeError)
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
@@ -76,7 +76,7 @@ def parse_text(text: str) -> dict[str, Any]:
 
 
 def parse_xla_tiling(text: str) -> dict[str, Any]:
-    """Return the arguments of `Layout.tiled` for XLA's text: ``{1,0:T(8,128)E(4)}``."""
+    """Parse XLA's text, ``{1,0:T(8,128)E(4)}``, to the arguments of `Layout.tiled`."""
     match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
         rule = (

@@ -1,10 +1,10 @@
-"""Tiles as parts of dimensions: which parts a list of tiles, as XLA writes them, makes.
+"""Conversion of XLA's tiles to parts of dimensions.
 
-A dimension begins as one digit, its whole index. A tile cuts it into a count and a rest; later
-tiles cut those again. What comes out is a number of digits, each a part of one dimension's index,
-and each stands somewhere in the buffer. A star makes one axis of several dimensions, which tiles
-can cut evenly only between digits or inside one. A cut anywhere else says nothing of the
-dimensions, unless its two halves end up side by side: there they are what they were before.
+A dimension begins as one digit, its whole index. A tile splits it into a count and a remainder;
+later tiles split these again. The result is a list of digits, each a part of one dimension's index,
+with a position in the buffer. A star merges several dimensions into one axis, which tiles can only
+split between digits or inside one digit. Any other split cannot be expressed as parts, unless both
+halves end up adjacent and can be rejoined.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ COMBINE = -(2**63)
 
 
 class Digit(NamedTuple):
-    """``index // unit % extent`` of the dimension `dim`, times `weight` in the index of an axis.
+    """The digit ``index // unit % extent`` of dimension `dim`, with `weight` in an axis's index.
 
-    The most major digit of a dimension has room for padding: its extent may be more than needed.
+    The extent of a dimension's most major digit may include padding.
     """
 
     dim: int
@@ -41,10 +41,10 @@ class Digit(NamedTuple):
 
 
 class TiledAxis(NamedTuple):
-    """One dimension of an expanded shape; its digits, the most major first, add up to its index.
+    """One dimension of the tiled shape; the sum of its weighted digits is its index.
 
-    Or one `half` of an uneven cut, which has no digits: the axis that was cut where none of its
-    digits ends, the size of the tile, and whether these are the counts (0) or the rests (1).
+    Or one `half` of an uneven split, without digits: the axis that was split inside a digit, the
+    size of the tile, and 0 for the counts or 1 for the remainders.
     """
 
     extent: int
@@ -53,7 +53,7 @@ class TiledAxis(NamedTuple):
 
     @property
     def always_zero_gaps(self) -> list[tuple[int, int]] | None:
-        """Extents and weights of what is always 0; None where these fill no gap exactly."""
+        """Extents and weights of the gaps between digits, which are always 0; None if uneven."""
         gap_parts, reach = [], 1
         for weight, extent in (
             *((d.weight, d.extent) for d in self.digits[::-1]),
@@ -71,11 +71,11 @@ ONE = TiledAxis(1)
 
 
 class UnevenError(ValueError):
-    """Tiles that cut a merged dimension where no digit ends."""
+    """Tiles split a merged dimension inside a digit."""
 
 
 def check_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
-    """Return the tiles as tuples; ValueError for too many, an empty one, and sizes below 1."""
+    """Return the tiles as tuples; ValueError for too many or empty tiles, or sizes below 1."""
     if not isinstance(tiles, Sequence):
         rule = "must be a sequence of tiles, each a sequence of sizes"
         raise_argument_error("tiles", f"{rule}, got {short_repr(tiles)}", TypeError)
@@ -123,7 +123,7 @@ def _tiled_axes(
 
 
 def _join_axes(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
-    """Return two axes side by side as one."""
+    """Join two adjacent axes into one."""
     extent = major.extent * minor.extent
     if major.half and _are_halves(major, minor):
         return major.half[0]._replace(extent=extent)
@@ -157,7 +157,7 @@ def _merge_digits(digits: Sequence[Digit]) -> tuple[Digit, ...]:
 
 
 def _rejoin_halves(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
-    """Return the axes with halves of a cut that stand side by side made one again."""
+    """Rejoin adjacent halves of an uneven split."""
     merged_axes: list[TiledAxis] = []
     for axis in axes:
         if axis.extent == 1:
@@ -172,7 +172,7 @@ def _rejoin_halves(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
 
 
 def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxis]:
-    """Return the count of tiles and the index inside of one, for a tile of `size` along an axis."""
+    """Split an axis into the count of tiles of `size` and the index inside a tile."""
     count = -(-axis.extent // size)
     if size == 1:
         return axis, ONE
@@ -188,7 +188,7 @@ def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxi
 def _split_digits_by_tile(
     digits: Sequence[Digit], size: int
 ) -> tuple[list[Digit], list[Digit]] | None:
-    """Return the digits of counts and of rests; None where a tile ends between them."""
+    """Return the digits of counts and of remainders; None if the tile splits a digit unevenly."""
     outer: list[Digit] = []
     inner: list[Digit] = []
     below = 0  # the greatest index, padding left out, that the digits so far add up to
@@ -217,9 +217,9 @@ def _split_digits_by_tile(
 def tiled_parts(
     shape: tuple[int, ...], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> tuple[list[Parts], bool]:
-    """Return the parts of each dimension, padded extents, and whether they cover a block.
+    """Return the parts of each dimension with padded extents, and whether they cover a block.
 
-    `order`: minor to major. UnevenError where the tiles cannot be said as parts. No size is 0.
+    `order`: minor to major. No size may be 0. UnevenError if parts cannot express the tiles.
     """
     axes = _tiled_axes(shape, order, tiles)
     digits: list[list[Placed]] = [[] for _ in shape]
@@ -238,7 +238,7 @@ def tiled_parts(
 
 
 def _parts_from_digits(digits: Sequence[Placed], size: int) -> Parts:
-    """Return the parts of a dimension, constant ones first, as in the padded size."""
+    """Return the parts of a dimension with the padded size, constant digits first."""
     live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
     reach = 1
     for extent, unit, _ in live:

@@ -1,4 +1,4 @@
-"""Plans: all that can be known of a call before its data is touched, made once and kept.
+"""Plans: everything that can be decided about a call without its data, computed once and cached.
 
 Above `tensor`, below both backends and `functions`, which import it.
 """

@@ -1,8 +1,8 @@
 """Base class of plans, and the protocol of the backends that execute them.
 
-An *operation* has a pure method ``plan(*key)``: from specs (dtype, layout at slot 0, device), kinds
-of Python scalars and static parameters it works out the result and how to get there. Offsets,
-pointers and scalar values never are part of the key.
+An *operation* has a pure method ``plan(*key)``, which computes the result's spec and the way to
+compute it from the specs (dtype, layout at slot 0, device), the types of Python scalars and static
+parameters. Offsets, pointers and scalar values are never part of the key.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ OverlapTest = Callable[[Tensor, Tensor], Any]
 
 
 class CaptureError(RuntimeError):
-    """A call that a CUDA graph cannot hold, refused by its backend."""
+    """A call that a CUDA graph cannot contain."""
 
 
 class Plan:
-    """One step of work on tensors, described without their data: a dataclass that nobody changes.
+    """One step of work on tensors, described without their data; an immutable dataclass.
 
-    Each subclass has a `result`, the spec of the tensor that is made or written.
+    Each subclass has a `result`, the spec of the tensor that is created or written.
 
     Attributes:
-        kind: name under which each backend finds the function that compiles such plans.
+        kind: key of the backends' tables of functions that compile such plans.
         destinations: number of leading operands that are written into; their padding is unchanged.
             A plan with a field of this name can also write into a tensor of any layout.
         result_kind: kind of the compiled function. ``new``: a `Write` into a tensor that `run`
@@ -62,16 +62,16 @@ class Plan:
 
     @property
     def result(self) -> TensorSpec:
-        """A field, or a property, of each subclass."""
+        """Spec of the result: a field or property of each subclass."""
         raise NotImplementedError
 
     @property
     def trace_kind(self) -> Kind:
-        """Return what a trace calls it."""
+        """Return the kind of the record in a trace."""
         return "view" if self.result_kind == "view" else "compute"
 
     def check_destination_fits(self, destination: TensorSpec) -> None:
-        """Refuse a tensor that the result does not fit."""
+        """Raise an error unless the result fits a destination."""
         check_same_device([self.result, destination])
         result_shape, destination_shape = self.result.layout.shape, destination.layout.shape
         if result_shape != destination_shape:
@@ -86,20 +86,20 @@ class Plan:
         return "destinations" in getattr(self, "__match_args__", ())
 
     def with_destination(self, destination: TensorSpec) -> Self:
-        """Return the plan that writes into a tensor of any layout, which the result fits."""
+        """Return the plan that writes into a suitable tensor of any layout."""
         plan: Any = self
         return replace(plan, result=destination, destinations=1)
 
 
 class Operation(Protocol):
-    """Something that can be planned."""
+    """Base class of operations, which plan calls."""
 
     @property
     def name(self) -> str:
-        """The public name, for traces; whoever calls puts it in front of errors."""
+        """The public name, for traces; callers prefix errors with it."""
 
     def plan(self, *key: Any) -> Plan:
-        """Return the plan of a call; pure."""
+        """Return the plan of a call; a pure function."""
 
 
 @plan_dataclass
@@ -114,7 +114,7 @@ class DestinationPlan(Plan):
 
 @plan_dataclass
 class DestinationOperation:
-    """An operation that writes into its first operand, and whose key says all of its plan."""
+    """An operation that writes into its first operand and whose plan consists of its key."""
 
     name: str
     plan_class: type[DestinationPlan]
@@ -125,7 +125,7 @@ class DestinationOperation:
 
 
 class ExportInfo(NamedTuple):
-    """Memory as other libraries are told of it."""
+    """Memory as it is exported to other libraries."""
 
     address: int  # of the element at index (0, …, 0)
     readonly: bool  # also where elements share slots, which nobody may write
@@ -136,13 +136,13 @@ class Backend(Protocol):
     """Protocol of the backend modules: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
 
     def compile_plan(self, plan: Any, /) -> Any:
-        """Return the `Write`, or the `Run`, of a plan, as its `result_kind` says."""
+        """Compile a plan to a `Write` or a `Run`, as its `result_kind` determines."""
 
     def compile_allocating(self, plan: Any, /) -> Run | None:
         """Return a `Run` that allocates and computes in one call, or None if that is no faster."""
 
     def tensor_allocator(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
-        """Return a function that makes new tensors; on CUDA a write has to fill their padding."""
+        """Return a function that allocates tensors; on CUDA the write must fill their padding."""
 
     def accepts_layouts(self, plan: Any, has_sub_byte_layouts: bool, /) -> bool:
         """Return whether a plan runs on its tiled or packed layouts without strided copies.
@@ -151,15 +151,15 @@ class Backend(Protocol):
         """
 
     def overlap_test(self, plan: Any, /) -> OverlapTest | None:
-        """Return what tells the operands that a write would disturb, which are copied before.
+        """Return a test of whether a write may change an operand that is still to be read.
 
-        None where that cannot be, or where the backend sees to it itself.
+        Such operands are copied first. None if it cannot happen, or if the backend handles it.
         """
 
     def read_bytes(self, x: Tensor, /) -> Any:
         """Return the bytes of `x` from its lowest slot to its highest, on the host.
 
-        An array of uint8, for reading: it may share the memory of `x`.
+        The result is a uint8 array, for reading only: it may share memory with `x`.
         """
 
     def export_info(self, x: Tensor, /) -> ExportInfo:
@@ -185,15 +185,15 @@ class Backend(Protocol):
     def wrap_external_slots(
         self, address: int, spec: TensorSpec, owner: object, /, *, readonly: bool
     ) -> Tensor:
-        """Return such a tensor packed below a byte; the lowest slot begins at `address`."""
+        """Return a tensor over external packed memory whose lowest slot begins at `address`."""
 
     def current_stream(self, device: Device, /) -> int | None:
-        """Return the stream on which this thread works; None where there are none."""
+        """Return the current stream of this thread; None on devices without streams."""
 
     def make_external_stream_wait(self, name: str, stream: Any, device: Device, /) -> None:
-        """Have `stream` of another library wait for ours; errors, with `name`, if it is none."""
+        """Make another library's `stream` wait for ours; `name`: of the caller, for errors."""
 
 
 def backend_of(device: Device) -> Backend:
-    """Return the backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
+    """Return the backend module of a device, which is imported at first use."""
     return import_lazily(f"tensorlayout.{device.kind}")

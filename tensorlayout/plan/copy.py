@@ -1,4 +1,4 @@
-"""Plans of copies, writes of whole tensors, and moves between devices."""
+"""Plans of copies, assignments of whole tensors, and transfers between devices."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class CopyPlan(Plan):
-    """A new tensor with the elements of one other, converted to the result's dtype.
+    """A copy of a tensor, converted to the result's dtype.
 
-    Of another shape it is row-major, with the elements in row-major index order.
+    A result of another shape is row-major and has the elements in row-major index order.
     """
 
     kind = "copy"
@@ -43,7 +43,7 @@ class CopyPlan(Plan):
 
 @plan_dataclass
 class Copy:
-    """A copy into a given layout, or the source's form, in a given dtype, or the source's."""
+    """A copy in a given layout and dtype, by default the source's form and dtype."""
 
     name: str
     from_python_numbers: bool = False
@@ -64,7 +64,7 @@ class Copy:
 
 @plan_dataclass
 class TransferPlan(Plan):
-    """A new storage on another device with the bytes of one here, gaps and padding included."""
+    """A copy of a tensor's bytes on another device, gaps and padding included."""
 
     kind = "transfer"
     trace_kind = "copy"
@@ -75,7 +75,10 @@ class TransferPlan(Plan):
 
 @plan_dataclass
 class Transfer:
-    """A move to another device. Layouts stay; such that cover no block are better packed before."""
+    """A transfer to another device. The layout is kept.
+
+    Layouts with gaps are better packed first.
+    """
 
     name: str = "to_device"
 
@@ -85,7 +88,7 @@ class Transfer:
 
 @plan_dataclass
 class AssignPlan(Plan):
-    """A write of one tensor's elements, or one Python scalar, into another tensor."""
+    """A write of a tensor or Python scalar into another tensor."""
 
     kind = "assign"
     destinations = 1
@@ -102,7 +105,7 @@ class AssignPlan(Plan):
 
 @plan_dataclass
 class Assign:
-    """A write of a value into a tensor; the value is broadcast, its dtype may be converted."""
+    """A write of a value, which is broadcast and converted, into a tensor."""
 
     name: str = "__setitem__"
 

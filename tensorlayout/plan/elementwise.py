@@ -1,4 +1,4 @@
-"""Plans of elementwise operations: promotion, broadcasting, the form of the result."""
+"""Plans of elementwise operations: promotion, broadcasting, layout of the result."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class ElementwisePlan(Plan):
 
 
 def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) -> bool:
-    """Return whether tensors have the placement of the result, which is that of a whole block.
+    """Return whether all operands have the result's placement, which covers a block.
 
-    Tensors of rank 0 take part as scalars do.
+    Operands of rank 0 are ignored, as scalars are.
     """
     layout = result.layout
     if {*operands} == {result}:
@@ -74,13 +74,13 @@ def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) 
 class Elementwise:
     """One line of the table of elementwise functions.
 
-    `dtypes`, the category that operands must belong to, in the standard's words; `result`, how the
-    result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `abstain`, operands
-    that vote on the layout only if no other does (the condition of `where`), which also stay out of
-    promotion; `does`, what backends know the operation by, if not its name; `of_bools`, the same
-    for operands that are all bool, which are refused without it.
-
-    Where a floating-point category is asked for, integers and bool are taken as float64.
+    - `dtypes`: the standard's category of accepted dtypes. If it is a floating-point one, integers
+      and bool are converted to float64.
+    - `result`: the result's dtype by the promoted one: ``same``, ``bool`` or ``real``.
+    - `abstain`: operands that do not take part in promotion, and determine the layout only if no
+      other operand does (the condition of `where`).
+    - `does`: the backends' name of the operation, if it differs.
+    - `of_bools`: the same for operands that are all bool, which otherwise are refused.
     """
 
     name: str
@@ -168,7 +168,7 @@ class Elementwise:
 
 @plan_dataclass
 class Scaling(Elementwise):
-    """``x * scale + bias`` with two Python floats, taken in float32 at least; rounded to `x`."""
+    """``x * scale + bias`` with two Python floats, computed at least in float32, rounded once."""
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         wide = dtypes.promote_dtypes(promoted, dtypes.float32)

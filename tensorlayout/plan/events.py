@@ -1,6 +1,6 @@
-"""Events inside a call that blocks such as `trace` see: copies on the way, and exports.
+"""Events within a call that blocks such as `trace` observe: intermediate copies, and exports.
 
-An event is noted before it happens, so that a listener can still refuse it.
+Listeners are notified before an event, so that they can still refuse it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Event:
 
     @property
     def kind(self) -> Kind:
-        """``export``, ``copy``, or ``relayout`` where elements change their places."""
+        """``export``, ``copy``, or ``relayout`` if elements change their order in memory."""
         return "export" if self.exports else copy_trace_kind(self.source.layout, self.result.layout)
 
 
@@ -50,9 +50,9 @@ def copy_trace_kind(source: Layout, result: Layout) -> Kind:
 
 
 def distinct_bytes(spec: TensorSpec) -> int:
-    """Return the **bytes** of the elements, those that a broadcast repeats counted once.
+    """Return the **bytes** of the elements; broadcast elements count once.
 
-    Of windows that overlap, the bytes from the first to the last, if those are fewer.
+    For overlapping windows, at most the bytes from the lowest to the highest element.
     """
     layout, count = spec.layout, 1
     for parts in layout.parts:
@@ -71,17 +71,17 @@ listeners: list[Callable[[Event], object]] = []
 
 
 def notify_listeners(event: Event) -> None:
-    """Tell the listeners what is about to happen."""
+    """Notify all listeners of an event that is about to happen."""
     if watched:
         for listener in listeners:
             listener(event)
 
 
 def notify_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
-    """Note that our caller exports memory, unless a line of this package asked it to.
+    """Notify listeners of an export, unless this package itself asked for it.
 
-    The frame that asked decides, but with `always`. Libraries in C have none: then it is the one
-    that called them.
+    The requesting frame decides, except with `always`. Libraries in C have no frame; then the frame
+    that called the library decides.
     """
     asker = sys._getframe(1).f_back
     if always or asker is None or not asker.f_code.co_filename.startswith(_FOLDER):

@@ -1,4 +1,4 @@
-"""Plans of tensors full of values that follow from numbers, or from where an element is."""
+"""Plans of new tensors whose values depend on scalars and positions only, and of diagonals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Values = Literal["nothing", "value", "array", "arange", "eye", "frequencies", "l
 
 @plan_dataclass
 class CreatePlan(Plan):
-    """A new tensor whose values are the call's arguments."""
+    """A new tensor with values computed from a call's arguments."""
 
     kind = "create"
 
@@ -38,7 +38,7 @@ class CreatePlan(Plan):
 
 @plan_dataclass
 class Create:
-    """One creation function; `values`: under which name backends have what writes them."""
+    """One creation function; `values`: the backends' name of the function that writes them."""
 
     name: str
     values: Values
@@ -54,7 +54,7 @@ class Create:
 
 @plan_dataclass
 class TrianglePlan(Plan):
-    """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
+    """A copy with zeros on one side of a diagonal of each matrix."""
 
     kind = "triangle"
 
@@ -65,7 +65,10 @@ class TrianglePlan(Plan):
 
 @plan_dataclass
 class Triangle:
-    """A triangle of matrices, in the form of the input; calls have the diagonal's number, too."""
+    """A triangle of matrices, in the input's form.
+
+    The diagonal's number is an argument of calls.
+    """
 
     name: Literal["tril", "triu"]
 
@@ -79,10 +82,10 @@ class Triangle:
 
 @plan_dataclass
 class OneHotPlan(DestinationPlan):
-    """Lines along a dimension: the hot value where the indices say, else the cold one.
+    """Lines along a dimension with the hot value at an index and the cold value elsewhere.
 
-    Both values are tensors of rank 0. Indices have 32 or 64 bits, and size 1 along the lines;
-    signed ones count from the end.
+    Both values are tensors of rank 0. Indices have 32 or 64 bits and size 1 along the lines;
+    negative ones count from the end.
     """
 
     kind = "one_hot"
@@ -95,10 +98,10 @@ class OneHotPlan(DestinationPlan):
 
 @plan_dataclass
 class DiagonalsPlan(DestinationPlan):
-    """Matrices with diagonals from `begin` up to `end` filled (`inside`), or all others.
+    """Matrices with the diagonals from `begin` up to `end` filled (`inside`), or all others.
 
-    Diagonals are numbered from the main one, to the right. The rest is that of the tensor
-    `others`, or 0; a call has the result, the others, if there are any, and the value.
+    Diagonals are counted to the right from the main one. The remaining elements are those of the
+    tensor `others`, or 0. Operands of a call: the result, the others, if any, and the value.
     """
 
     kind = "diagonals"

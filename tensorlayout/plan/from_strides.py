@@ -1,4 +1,4 @@
-"""The spec of memory that another library describes by sizes and strides."""
+"""Specs for memory that other libraries describe by sizes and byte strides."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ADDRESSES = 2**63 if sys.maxsize > 2**32 else 2**32
 def spec_of_strides(
     dtype: DType, shape: tuple[int, ...], byte_steps: tuple[int, ...], device: Device = CPU
 ) -> TensorSpec | None:
-    """Return the spec for strides in **bytes**; None where they are no whole elements.
+    """Return the spec for strides in **bytes**; None if they are not whole elements.
 
-    Dimensions of size 1 get the stride that continues their successor.
+    Dimensions of size 1 get the stride that a packed layout would have there.
     """
     kind = as_dtype(dtype)
     if kind != dtype or any(
@@ -44,9 +44,9 @@ def row_major_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, 
 def byte_address_range(
     address: int, itemsize: int, shape: tuple[int, ...], byte_steps: tuple[int, ...]
 ) -> tuple[int, int]:
-    """Return the address of the lowest byte of the elements, and the one behind their highest.
+    """Return the range of addresses of the elements: the lowest, and one past the highest.
 
-    `address`: of the element at index (0, …, 0). BufferError where there can be no such memory.
+    `address`: of the element at index (0, …, 0). BufferError if the range is impossible.
     """
     low, high = slots.slot_range(shape, slots.strides_to_parts(shape, byte_steps), address)
     if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:

@@ -1,4 +1,4 @@
-"""Plans of fused functions: elementwise steps, and at most one last reduction, as one pass."""
+"""Plans of fused functions: elementwise steps and an optional final reduction, in one pass."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Part(NamedTuple):
     """One call inside a fused function.
 
     Attributes:
-        operation: what is called; `IntoDestination` one if it writes into an intermediate result,
-        and then the result keeps the layout of that. reads: the numbers of its operands among the
-        values: those of the whole, then of parts. static: the rest of its key.
+        operation: the operation; an `IntoDestination` writes into an intermediate result and keeps
+            its layout.
+        reads: numbers of the operands among the values: the fused function's, then the parts'.
+        static: the rest of the operation's key.
 
     """
 
@@ -54,14 +55,13 @@ class Part(NamedTuple):
 
 @plan_dataclass
 class FusePlan(Plan):
-    """The results of all steps, of which only the last one is kept.
+    """Steps of which only the last result is stored.
 
     Attributes:
         operation: the fused function.
-        operands: tensors and kinds of Python scalars; those written in the function come last.
-        steps: a program over these operands: each step as it would be by itself. A conversion is a
-            copy; the last step may be a reduction. A value may be smaller than the result, and is
-            broadcast.
+        operands: tensors and types of Python scalars; constants of the function come last.
+        steps: a program over these operands, in which each step is planned as a separate call. A
+            conversion is a copy; the last step may be a reduction. Smaller values are broadcast.
 
     """
 
@@ -76,13 +76,13 @@ class FusePlan(Plan):
 
     @property
     def reduction(self) -> ReducePlan | None:
-        """The last step, if it is a reduction."""
+        """Plan of the last step if it is a reduction, else None."""
         last = self.steps[-1].plan
         return last if isinstance(last, ReducePlan) else None
 
     @property
     def plan_before_reduction(self) -> FusePlan:
-        """The plan of what the last step, a reduction, reads."""
+        """Plan of the value that the last step, a reduction, reads."""
         steps = self.steps[:-1]
         return replace(self, steps=steps, result=steps[-1].plan.result)
 
@@ -93,18 +93,18 @@ class FusePlan(Plan):
 
     @property
     def all_value_specs(self) -> list[Any]:
-        """The operands and the results of all steps."""
+        """Specs of the operands and of the results of all steps."""
         return [*self.operands, *[step.plan.result for step in self.steps]]
 
     @property
     def has_tiles(self) -> bool:
-        """True if some value is tiled, or packed below a byte."""
+        """True if some value is tiled or packed below a byte."""
         specs = [v for v in (*self.all_value_specs, self.result) if isinstance(v, TensorSpec)]
         return any(not spec.layout.is_strided for spec in specs)
 
     @property
     def is_contiguous_loop(self) -> bool:
-        """Return True if all values have one placement over one whole block, or rank 0."""
+        """Return whether all values have the same placement, which covers a block, or rank 0."""
         return self.reduction is None and share_contiguous_placement(
             self.result, self.all_value_specs
         )
@@ -112,18 +112,18 @@ class FusePlan(Plan):
 
 @plan_dataclass
 class Fusion:
-    """A function as it was traced once: its parts, for operands of any dtypes and layouts."""
+    """A traced function: its parts, for operands of any dtypes and layouts."""
 
     name: str
     parts: tuple[Part, ...]
 
     @property
     def operation_names(self) -> tuple[str, ...]:
-        """The names of the parts."""
+        """Names of the parts."""
         return tuple([part.operation.name for part in self.parts])
 
     def plan(self, *operands: Operand) -> FusePlan:
-        """Return the plan of a new tensor: each part planned as it would be by itself."""
+        """Return the plan of a new tensor; each part is planned as a separate call."""
         values, steps = list(operands), []
         for part in self.parts:
             steps.append(part.plan_step(values))
@@ -132,9 +132,9 @@ class Fusion:
 
 
 def compile_call_by_call(plan: FusePlan) -> Write:
-    """Return ``write(out, *operands)`` that runs each step as a call of its own.
+    """Return ``write(out, *operands)``, which runs each step as a separate call.
 
-    For functions that convert to a tiled layout themselves: not all values have the same tiles, so
+    Needed for functions that convert to a tiled layout themselves: values have different tiles, so
     some are copied.
     """
     call_program = Program(len(plan.operands))

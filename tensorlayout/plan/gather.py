@@ -1,4 +1,4 @@
-"""Plans of reads at positions that are data, and where positions go."""
+"""Plans of reads at positions, and the mapping of positions to dimensions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Shape = tuple[int, ...]
 
 @frozen_dataclass
 class IndexMap:
-    """Mapping of positions to dimensions: some dimensions are indexed, the others stay whole.
+    """Mapping of positions to dimensions: some dimensions are indexed, the others are kept.
 
     Attributes:
-        dims: of the tensor, those that positions index.
-        index_dims: of the result, those that come from the positions: a run.
-        kept: the others: dimension of the tensor, and of the result.
-        order: of the result, minor to major; `index_dims` is a run in it, too.
-        per_line: whether there are positions for every line, not the same for all.
+        dims: dimensions of the tensor that positions index.
+        index_dims: dimensions of the result that come from the positions, which are adjacent.
+        kept: the other dimensions, as (dimension of the tensor, dimension of the result).
+        order: of the result, minor to major; `index_dims` are adjacent in it, too.
+        per_line: True if each line has positions of its own.
 
     """
 
@@ -81,7 +81,7 @@ class IndexMap:
 
 
 def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:
-    """Return the shape that positions broadcast to. IndexError where there is none."""
+    """Return the shape to which positions broadcast; IndexError if there is none."""
     shapes = [p.layout.shape for p in positions]
     try:
         return broadcast_shape(shapes)
@@ -95,7 +95,7 @@ def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:
 class GatherPlan(Plan):
     """A new tensor of the elements at given positions.
 
-    `clamps`: whether the nearest position is read for one that is outside.
+    `clamps`: True to clamp out-of-bounds positions to the nearest valid one.
     """
 
     kind = "gather"
@@ -111,9 +111,9 @@ class GatherPlan(Plan):
 
 @plan_dataclass
 class Gather:
-    """Reads by integer tensors, see `IndexMap.for_positions`; packed in the order of what is read.
+    """Reads by integer tensors (see `IndexMap.for_positions`), packed in the source's order.
 
-    A position outside is an IndexError, or stands for the nearest one where the operation `clamps`.
+    Out-of-bounds positions raise IndexError, or are clamped if the operation `clamps`.
     """
 
     name: str = "__getitem__"

@@ -1,4 +1,4 @@
-"""Plans of tensors side by side, and of what takes them apart."""
+"""Plans of joining tensors along an axis and of splitting them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class JoinPlan(Plan):
-    """Several tensors side by side along `axis` of a new one."""
+    """Several tensors joined along `axis` into a new one."""
 
     kind = "join"
     trace_kind = "copy"
@@ -29,7 +29,7 @@ class JoinPlan(Plan):
 
 @plan_dataclass
 class SplitPlan(Plan):
-    """Consecutive parts of a tensor along `axis`, each written into a tensor that is given."""
+    """Consecutive parts of a tensor along `axis`, each written into a given tensor."""
 
     kind = "split"
     trace_kind = "copy"
@@ -77,15 +77,16 @@ class Join:
 
 @plan_dataclass
 class Split:
-    """The parts of a tensor along an axis, in order, into tensors of its dtype that are given.
+    """A split along an axis into given tensors of the same dtype.
 
-    These are of any layouts, and share no memory with it or each other; their sizes add up to its.
+    The results may have any layouts; their sizes add up to the source's. They share no memory with
+    it or each other.
     """
 
     name: str
 
     def plan(self, axis: int, *specs: TensorSpec) -> SplitPlan:
-        """Plan for the specs of the results, and last that of the source."""
+        """Return the plan for the specs of the results, followed by that of the source."""
         *results, source = specs
         check_same_device(specs)
         return SplitPlan(source, tuple(results), axis)
@@ -98,7 +99,7 @@ def part_slices(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...
 
 
 def slice_layout(layout: Layout, slices: tuple[slice, ...]) -> Layout:
-    """Return a part of a strided layout."""
+    """Return the layout of a part of a strided layout."""
     part_layout = layout.slice(slices)
     assert part_layout is not None, "strided layouts have every slice"
     return part_layout

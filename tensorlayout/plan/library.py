@@ -25,7 +25,7 @@ Rule = Callable[..., Results]
 
 @plan_dataclass
 class LibraryPlan(Plan):
-    """Operands of one dtype handed over as they lie; results come back row-major."""
+    """A library call on operands of one dtype in their layouts; results are row-major."""
 
     kind = "library"
     result_kind = "own"
@@ -40,14 +40,15 @@ class LibraryPlan(Plan):
 
 @plan_dataclass
 class Library:
-    """One line of a table of library calls, whose functions the backends have by their names.
+    """One line of a table of library calls, whose functions the backends find by name.
 
-    `rule`: what the results will be, None where their shapes depend on data. `rank`: the least
-    rank of the first operand. `finite`: whether its elements must be finite, for NumPy and CuPy
-    say other things of those that are not, or nothing. `error`: what is raised then, and by what a
-    library reports that there is no result; `failure`: our text for it.
+    - `rule`: computes the results' shapes and dtypes; None if they depend on data.
+    - `rank`: the least rank of the first operand.
+    - `finite`: True if its elements must be finite, because NumPy and CuPy differ on others.
+    - `error`: raised then, and the library's error for a result that does not exist; `failure`: our
+      message for it.
 
-    The key of a call: how many operands there are, their specs, the options.
+    The key of a call: the number of operands, their specs, the options.
     """
 
     name: str
@@ -61,7 +62,7 @@ class Library:
     def call_library(
         self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any
     ) -> Any:
-        """Call a function of `xp`, NumPy or CuPy, or raise `error`, in our words."""
+        """Call a function of `xp`, NumPy or CuPy; raise `error` with our own message."""
         refused = self.finite and not xp.isfinite(arrays[0]).all()
         if not refused:
             try:

@@ -1,4 +1,4 @@
-"""Plans that depend on where a tensor is true, or not zero. How often that is, is data."""
+"""Plans of reads and writes by masks, and of nonzero. The number of true elements is data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from tensorlayout.tensor import TensorSpec
 class SelectPlan(Plan):
     """A new tensor of the elements where a mask is true.
 
-    `result` is the spec of the source; `seen` that of the source as `_merge_masked_dims` indexes
-    it.
+    `result`: the spec of the source; `seen`: the same, as `_merge_masked_dims` indexes it.
     """
 
     kind = "select"
@@ -33,7 +32,7 @@ class SelectPlan(Plan):
 
 @plan_dataclass
 class Select:
-    """Reads by a mask of dimensions from `first` on; packed in the order of what is read."""
+    """Reads by a mask of dimensions from `first` on, packed in the source's order."""
 
     name: str = "__getitem__"
 
@@ -49,8 +48,8 @@ class Select:
 class MaskedPlan(Plan):
     """A write of values where a mask is true.
 
-    `result` is the spec of the destination; `seen` that of the destination as `_merge_masked_dims`
-    indexes it. `spread`: the shape in which the mask broadcasts, if it covers all.
+    `result`: the spec of the destination; `seen`: the same, as `_merge_masked_dims` indexes it.
+    `spread`: the shape in which the mask broadcasts, if it covers all dimensions.
     """
 
     kind = "masked"
@@ -90,7 +89,7 @@ class Masked:
 
 @plan_dataclass
 class NonzeroPlan(Plan):
-    """The indices of elements that are not zero, a tensor a dimension; `result`: of the operand."""
+    """The indices of non-zero elements, one tensor per dimension; `result`: of the operand."""
 
     kind = "nonzero"
     result_kind = "own"
@@ -112,7 +111,7 @@ class Nonzero:
 
 @functools.lru_cache(maxsize=256)
 def selected_spec(source: TensorSpec, index_map: IndexMap, count: int) -> TensorSpec:
-    """Return the spec of what a read gives that selects `count` elements, or slices."""
+    """Return the spec of a read that selects `count` elements or slices."""
     layout = Layout._packed(index_map.result_shape(source.layout, (count,)), index_map.order)
     return TensorSpec(source.dtype, layout, source.device)
 
@@ -127,7 +126,7 @@ def check_mask_shape(mask: Shape, sizes: Shape) -> None:
 def _merge_masked_dims(
     spec: TensorSpec, first: int, positions_first: bool, mask: TensorSpec
 ) -> tuple[TensorSpec, IndexMap]:
-    """Return the tensor, with the dimensions under a mask as one if strides allow, and the map."""
+    """Return the spec, with masked dimensions merged if strides allow, and its index map."""
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
     check_mask_shape(mask.layout.shape, sizes)

@@ -1,4 +1,4 @@
-"""Rules of linear algebra: the shapes and dtypes of its results, see `plan.library.Rule`."""
+"""Result rules of linear algebra: shapes and dtypes of results; see `plan.library.Rule`."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ Shapes = Sequence[Shape]
 
 
 def _eigenvalue_shape(shape: Shape) -> Shape:
-    """Return the shape of square matrices without the last dimension."""
+    """Return the shape of the eigenvalues of square matrices."""
     if shape[-1] != shape[-2]:
         raise ValueError(f"matrices must be square, got shape {shape}")
     return shape[:-1]
 
 
 def same_square_shapes(shapes: Shapes, dtype: DType, **_: Any) -> Results:
-    """Return matrices as those given, which must be square."""
+    """Return the operand's shape and dtype; its matrices must be square."""
     return [((*_eigenvalue_shape(shapes[0]), shapes[0][-1]), dtype)]
 
 
 def scalar_per_matrix(shapes: Shapes, dtype: DType) -> Results:
-    """Return one number for each square matrix."""
+    """Return the shape and dtype of one number per square matrix."""
     return [(_eigenvalue_shape(shapes[0])[:-1], dtype)]
 
 
 def slogdet_results(shapes: Shapes, dtype: DType) -> Results:
-    """Return two numbers for each square matrix, the second real."""
+    """Return the shapes and dtypes of two numbers per square matrix, the second one real."""
     shape = _eigenvalue_shape(shapes[0])[:-1]
     return [(shape, dtype), (shape, dtypes.real_part_dtype(dtype))]
 
 
 def real_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
-    """As many real numbers as each square matrix has rows."""
+    """Return the shape and dtype of real eigenvalues."""
     return [(_eigenvalue_shape(shapes[0]), dtypes.real_part_dtype(dtype))]
 
 
 def complex_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
-    """As many complex numbers as each square matrix has rows."""
+    """Return the shape and dtype of complex eigenvalues."""
     return [(_eigenvalue_shape(shapes[0]), complex_dtype_for(dtype))]
 
 
@@ -55,7 +55,7 @@ def eigh_results(shapes: Shapes, dtype: DType) -> Results:
 
 
 def eig_results(shapes: Shapes, dtype: DType) -> Results:
-    """Eigenvalues and eigenvectors, complex."""
+    """Return the shapes and dtypes of complex eigenvalues and eigenvectors."""
     return [*complex_eigenvalues_result(shapes, dtype), (shapes[0], complex_dtype_for(dtype))]
 
 
@@ -67,7 +67,7 @@ def qr_results(shapes: Shapes, dtype: DType, *, mode: str) -> Results:
 
 
 def svd_results(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
-    """Return the left vectors, values and right vectors of `svd`."""
+    """Return the shapes and dtypes of left vectors, singular values and right vectors."""
     *stack, m, n = shapes[0]
     left_vectors, right = (m, n) if full_matrices else (min(m, n), min(m, n))
     values = singular_values_result(shapes, dtype)
@@ -75,20 +75,20 @@ def svd_results(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results
 
 
 def singular_values_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return the singular values of each matrix, real."""
+    """Return the shape and dtype of the real singular values."""
     *stack, m, n = shapes[0]
     return [((*stack, min(m, n)), dtypes.real_part_dtype(dtype))]
 
 
 def _stack_shape_for_tolerance(shape: Shape, tolerance: Shape) -> Shape:
-    """Return the shape of the stack, which the tolerance must not widen."""
+    """Return the shape of the stack of matrices, to which the tolerance must broadcast."""
     if broadcast_shape([shape[:-2], tolerance]) != shape[:-2]:
         raise ValueError(f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}")
     return shape[:-2]
 
 
 def rank_per_matrix(shapes: Shapes, dtype: DType) -> Results:
-    """Return one integer for each matrix."""
+    """Return the shape and dtype of one integer per matrix."""
     return [(_stack_shape_for_tolerance(*shapes), dtypes.int64)]
 
 
@@ -99,7 +99,7 @@ def transposed_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def solve_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return the shape rule of a solution: vectors, or matrices."""
+    """Return the shape and dtype of solutions, vectors or matrices."""
     a, b = shapes
     rows = _eigenvalue_shape(a)
     if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
@@ -119,12 +119,12 @@ def cross_product_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
 
 
 def outer_product_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return all pairs of elements of two vectors."""
+    """Return the shape and dtype of the outer product of two vectors."""
     return [((*shapes[0], *shapes[1]), dtype)]
 
 
 def matrix_norm_result(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
-    """Return one real number for each matrix, `ord` one that there is."""
+    """Return the shape and dtype of one real norm per matrix; ValueError for an unknown `ord`."""
     *stack, m, n = shapes[0]
     counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
     counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
@@ -139,7 +139,7 @@ def matrix_norm_result(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any
 def vector_norm_result(
     shapes: Shapes, dtype: DType, *, axis: Shape, keepdims: bool, ord: float
 ) -> Results:
-    """Return one real number for the elements along `axis`."""
+    """Return the shape and dtype of one real norm per vector along `axis`."""
     shape = shapes[0]
     if ord == -math.inf and any(shape[d] == 0 for d in axis):
         msg = f"no norm of order -inf of no elements, along axis {axis} of shape {shape}"
@@ -150,7 +150,7 @@ def vector_norm_result(
 
 
 def tensordot_result(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
-    """Return the unpaired axes of `tensordot`, the first operand's before the second's."""
+    """Return the shape and dtype of `tensordot`: the unpaired axes of both operands."""
     (a, b), (first, second) = shapes, axes
     if [a[d] for d in first] != [b[d] for d in second]:
         raise ValueError(f"sizes along axes {first} of shape {a} and {second} of shape {b} differ")
@@ -160,7 +160,7 @@ def tensordot_result(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
 
 
 def vecdot_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    """Return one number for each pair of vectors of one size along `axis`, broadcast."""
+    """Return the shape and dtype of one number per pair of vectors along `axis`, broadcast."""
     _check_vector_axis(shapes, axis)
     a, b = shapes
     if a[axis] != b[axis]:
@@ -189,10 +189,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @lru_cache(4096)
 def expand_einsum_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
-    """Return subscripts with an output and a letter for every dimension, and the result's shape.
+    """Return subscripts with an output and a letter per dimension, and the result's shape.
 
-    As NumPy reads them: sizes of 1 broadcast, and dimensions of ``...`` that the output leaves out
-    are summed, too. Each operand has its term.
+    NumPy's rules apply: sizes of 1 broadcast, and dimensions of ``...`` that the output omits are
+    summed. Each operand has a term.
     """
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -230,7 +230,7 @@ def expand_einsum_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tupl
 def _einsum_letter_sizes(
     named: Sequence[str], shapes: Sequence[Shape], others: str
 ) -> dict[str, int]:
-    """Return the size of each letter: equal in one operand, equal or 1 in several."""
+    """Return the size of each letter; sizes must be equal, or 1 in different operands."""
 
     def check_same_size(letter: str, first: int, second: int) -> None:
         if first != second:

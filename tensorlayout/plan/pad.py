@@ -1,4 +1,4 @@
-"""Plans of tensors with a border around them, of a constant or of what lies inside."""
+"""Plans of padding operations and of gradients of slices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Border = tuple[int, int]
 
 @plan_dataclass
 class PadPlan(Plan):
-    """A tensor and a border of each dimension."""
+    """A tensor with a border along each dimension."""
 
     kind = "pad"
     trace_kind = "copy"
@@ -31,9 +31,9 @@ class PadPlan(Plan):
 
 @plan_dataclass
 class Pad:
-    """A border around a tensor, packed in its order; calls have the value of a constant, too.
+    """A tensor with a border, packed in its order; the constant is an argument of calls.
 
-    No dimension of size 0 has a border of what lies inside.
+    A dimension of size 0 can only have a constant border.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Pad:
 class SliceGradPlan(DestinationPlan):
     """A tensor written into a window of another, which is zero elsewhere; they share no memory.
 
-    Steps of the window are not 0, and lead to no place outside.
+    Steps of the window are not 0 and stay inside.
     """
 
     kind = "slice_grad"

@@ -1,12 +1,12 @@
-"""Programs: calls as short sequences of steps over memory that a backend takes.
+"""Programs: calls as short sequences of steps on layouts that a backend accepts.
 
 `make_program` begins with the plan of a call, a single step, and rewrites it:
 
-1. a result that cannot be made in its destination is made first and then copied into it;
-2. operands in layouts that the backend does not accept (tiles, elements below a byte) are copied to
-   strided ones of whole bytes before, and what was promised in such a layout is copied back.
+1. A result that cannot be computed in its destination is computed first and then copied into it. 2.
+Operands in layouts that the backend does not accept (tiles, elements below a byte) are first copied
+to strided layouts of whole bytes, and results promised in such a layout are copied back.
 
-All of this is pure: it needs no data. `run` allocates and executes.
+This is pure and needs no data; `run` allocates and executes.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ CACHE_SIZE = 4096
 
 
 class Step(NamedTuple):
-    """One plan of a program, carried out by a backend.
+    """One plan of a program, which a backend executes.
 
     Attributes:
-        plan: what is done.
-        reads: the numbers of its operands among the values of the program; those that it writes
-            into come first.
-        events: what traces are told before it.
-        call: the operation and the key that it is the plan of, for the step of the call itself. It
-            also takes the operands of the call that are not numbered.
+        plan: the plan of the step.
+        reads: numbers of its operands among the values of the program, destinations first.
+        events: events that traces are notified of before the step.
+        call: operation and key, for the step that is the call itself. This step also receives the
+            operands of the call that are not numbered.
 
     """
 
@@ -51,12 +50,12 @@ class Step(NamedTuple):
 
 
 class Program:
-    """Steps, and the values that they read: `count` operands, then the result of each step.
+    """Steps and the values that they read: `count` operands, then the result of each step.
 
     Attributes:
-        count: how many operands are numbered; others follow these in a call.
-        steps: in the order in which they run.
-        result: the number of the value that the program returns.
+        count: number of numbered operands; others may follow them in a call.
+        steps: the steps in the order in which they run.
+        result: number of the value that the program returns.
 
     """
 
@@ -72,16 +71,13 @@ class Program:
         events: tuple[Event, ...] = (),
         call: tuple[Operation, Key] | None = None,
     ) -> int:
-        """Append a step, whose value the program returns; return the number of that value."""
+        """Append a step and make its value the program's result; return the value's number."""
         self.steps.append(Step(plan, tuple(reads), events, call))
         self.result = self.count + len(self.steps) - 1
         return self.result
 
     def append_program(self, other: Program, operands: Sequence[int]) -> int:
-        """Append the steps of another program, whose operands are these values.
-
-        See `append_step`.
-        """
+        """Append the steps of another program on these operand values, as `append_step`."""
         numbers = [*operands]
         for step in other.steps:
             reads = [numbers[v] for v in step.reads]
@@ -113,14 +109,14 @@ into_destination: Callable[[Operation], IntoDestination] = _cached(IntoDestinati
 def plan_call(operation: Operation, key: Key) -> Plan:
     """Return the plan of a call.
 
-    That of strided copies of the operands for a view that a tiled layout does not have, and for a
-    result whose dtype has other bits than the slots of an operand.
+    The operands are strided copies if a tiled layout does not have the view, or if the result's
+    dtype does not fit the slot bits of an operand.
     """
     return _plan_or_plan_strided(operation, key)[0]
 
 
 def _plan_or_plan_strided(operation: Operation, key: Key) -> tuple[Plan, bool]:
-    """Return the plan of a call, and whether it is that of strided copies."""
+    """Return the plan of a call, and whether its operands are strided copies."""
     try:
         return operation.plan(*key), False
     except NoViewError:
@@ -133,7 +129,7 @@ def _plan_or_plan_strided(operation: Operation, key: Key) -> tuple[Plan, bool]:
 
 
 def make_program(operation: Operation, key: Key) -> Program:
-    """Return the steps of a call."""
+    """Return the program of a call."""
     # A type in a key is the kind of a Python scalar, which is an operand; dtypes are no types.
     operands = [item for item in key if isinstance(item, (TensorSpec, type))]
     plan, on_copies = _plan_or_plan_strided(operation, key)
@@ -160,7 +156,7 @@ def make_program(operation: Operation, key: Key) -> Program:
 def _program_with_final_copy(
     operation: Operation, key: Key, plan: Plan, operands: list[Any]
 ) -> Program:
-    """Make the result by itself, then copy it into the destination."""
+    """Return a program that computes a new result and copies it into the destination."""
     destination, name = key[0], operation.name
     program_steps = Program(len(operands))
     program_steps.append_program(make_program(operation, key[1:]), range(1, program_steps.count))
@@ -184,7 +180,7 @@ ANY_LAYOUT = frozenset(["assign", "copy", "transfer", "view", "row", "same", "re
 def _program_on_strided_copies(
     operation: Operation, key: Key, plan: Plan, operands: list[Any]
 ) -> Program:
-    """Run the call on strided copies, and copy back what was promised in another layout."""
+    """Return a program on strided copies, with results copied to their promised layouts."""
     name, numbers = operation.name, [*range(len(operands))]
     program_steps = Program(len(numbers))
     if all(isinstance(o, type) or o.layout.is_strided for o in operands):  # the result alone is not
@@ -223,14 +219,14 @@ def _program_on_strided_copies(
 def _add_copy(
     target_program: Program, name: str, value_number: int, source: TensorSpec, result: TensorSpec
 ) -> int:
-    """Add a copy of a value in another layout; return its number."""
+    """Append a copy of a value in another layout; return the copy's number."""
     return target_program.append_step(
         CopyPlan(source, result), (value_number,), (Event(name, source, result),)
     )
 
 
 def packed_strided_spec(spec: TensorSpec) -> TensorSpec:
-    """Return a spec of the same elements at whole strides: packed, in the order of one without."""
+    """Return the spec of a packed strided copy, in the order of the original."""
     layout = spec.layout
     if layout.is_strided:
         return spec
@@ -247,7 +243,7 @@ def _key_with_strided_specs(key: Key) -> Key:
 
 
 class Schedule(NamedTuple):
-    """Places of the values of a program: the operands first, then results.
+    """Places of a program's values in one list: operands first, then results.
 
     Attributes:
         operand_getters: for each step, a function that takes its operands from the list of values.
@@ -262,9 +258,9 @@ class Schedule(NamedTuple):
 
 
 def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
-    """Return places for the results of steps that read these values, of which `count` are operands.
+    """Assign places to the results of steps, given what each step reads; `count` operands.
 
-    A value that no later step reads loses its place to the next result, and so its memory.
+    The place of a value that no later step reads is reused, which frees its memory.
     """
     last_use = {v: i for i, operand_numbers in enumerate(reads) for v in operand_numbers}
     places = list(range(count))

@@ -1,4 +1,4 @@
-"""Plans of reductions: some dimensions become one value."""
+"""Plans of reductions along some dimensions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DISCRETE = ("higher", "lower", "nearest")  # methods that give elements as they 
 
 @plan_dataclass
 class ReducePlan(Plan):
-    """One value from all elements along `dims`."""
+    """One value for all elements along `dims`."""
 
     kind = "reduce"
 

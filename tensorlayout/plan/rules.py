@@ -1,4 +1,4 @@
-"""Rules for results that plans share: one device, broadcast shapes, the layout of the result."""
+"""Common rules of plans: device, broadcast shape, dtype and layout of the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tensorlayout.tensor import TensorSpec, check_slot_bits
 
 
 def check_byte_range(spec: TensorSpec) -> TensorSpec:
-    """Return `spec`; ValueError where its **bytes**, were each element stored, are no int64."""
+    """Return `spec`; ValueError if the **bytes** of its elements, repeated or not, exceed int64."""
     octets = spec.dtype.itemsize
     for n in spec.layout.shape:
         octets *= max(n, 1)
@@ -40,16 +40,13 @@ def check_byte_range(spec: TensorSpec) -> TensorSpec:
 
 
 def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
-    """Raise TypeError for a dtype of another category.
-
-    `promoted_from`: what it was promoted from.
-    """
+    """Raise TypeError for a dtype of another category; `promoted_from`: for the message."""
     if not is_in_category(dtype, category):
         raise dtype_category_error(category, dtype, ", ".join(map(str, promoted_from or (dtype,))))
 
 
 def dtype_category_error(category: str, dtype: DType, description: str) -> TypeError:
-    """Return the error for `dtype`, with the fix where numbers are only not floats yet."""
+    """Return the error for `dtype`; it suggests astype if only a conversion to float is missing."""
     if is_narrow_dtype(dtype):
         fix = f"; astype(x, tl.{widened_dtype(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")
@@ -58,9 +55,9 @@ def dtype_category_error(category: str, dtype: DType, description: str) -> TypeE
 
 
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
-    """Return what a `rule` makes of `dtype`; the rule may also be the result itself.
+    """Return the result's dtype by a rule, or the rule itself if it is a dtype.
 
-    ``same``; or ``sum``, where small integers become the default one of their sign.
+    Rules: ``same``; ``sum``, which widens small integers to the default one of their sign.
     """
     if not isinstance(rule, str):
         return rule
@@ -68,7 +65,7 @@ def result_dtype(rule: str | DType, dtype: DType) -> DType:
 
 
 def check_same_device(specs: Sequence[TensorSpec]) -> Device:
-    """Return the device of all operands. ValueError where they differ."""
+    """Return the common device of all operands; ValueError if they differ."""
     device = specs[0].device
     for spec in specs:
         if spec.device is not device and spec.device != device:
@@ -78,7 +75,7 @@ def check_same_device(specs: Sequence[TensorSpec]) -> Device:
 
 
 def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape that all broadcast to. ValueError where none exists."""
+    """Return the shape to which all broadcast; ValueError if there is none."""
     shape_list = list(shapes)
     rank = max(map(len, shape_list), default=0)
     result = [1] * rank
@@ -96,10 +93,10 @@ def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def vote_result_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
-    """Return the layout of an elementwise result, by the operands of its shape.
+    """Return the layout of an elementwise result from the layouts of operands of its shape.
 
-    One form: that, with the first voter's padding. Several: packed in the order of the first. No
-    voters: row-major.
+    If all have the same form, the result has it, with the first one's padding value. If forms
+    differ, it is packed in the first one's order; without voters it is row-major.
     """
     if not voters:
         return Layout.row_major(shape)
@@ -118,7 +115,7 @@ def _have_same_form(a: Layout, b: Layout) -> bool:
 
 
 def adapt_layout_to_dtype(layout: Layout, dtype: DType) -> Layout:
-    """Return `layout` for elements of `dtype`, without padding or slots that it cannot have."""
+    """Return `layout` for elements of `dtype`, without impossible padding values or slot bits."""
     if layout.slot_bits is not None and layout.slot_bits != value_bits(dtype):
         layout = layout.with_slot_bits(None)
     value = layout.padding_value
@@ -134,7 +131,7 @@ LayoutSpec = Layout | str | tuple[int, ...]
 
 
 def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
-    """Return the layout that `spec` asks for: None row-major, else as `to_layout` says."""
+    """Return the requested layout: None is row-major, others as for `to_layout`."""
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
@@ -157,7 +154,7 @@ def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
 
 
 def check_padding_for_dtype(layout: Layout, dtype: DType) -> Layout:
-    """Return `layout`; ValueError for padding, or slots, that `dtype` cannot have."""
+    """Return `layout`; ValueError for a padding value or slot bits that `dtype` cannot have."""
     value, plain = layout.padding_value, layout
     if layout.slot_bits is not None:
         check_slot_bits(layout, dtype)
@@ -169,7 +166,7 @@ def check_padding_for_dtype(layout: Layout, dtype: DType) -> Layout:
 
 
 def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
-    """Return the content of one element of padding, or None where nothing is promised."""
+    """Return the bytes of one padding element, or None if its value is unspecified."""
     if isinstance(value, BitPattern):
         return value.bits.to_bytes(dtype.itemsize, "little")
     if value is PaddingValue.UNSPECIFIED:
@@ -182,7 +179,7 @@ def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
 
 
 def check_no_complex_to_real(destination: TensorSpec, value: TensorSpec | type) -> None:
-    """Raise TypeError where complex numbers would be written into a real tensor."""
+    """Raise TypeError if complex numbers would be written into a real tensor."""
     if isinstance(value, TensorSpec):
         complex_in, message = is_in_category(value.dtype, "complex floating"), str(value.dtype)
     else:
@@ -192,7 +189,7 @@ def check_no_complex_to_real(destination: TensorSpec, value: TensorSpec | type) 
 
 
 def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
-    """Return a layout packed in the input's order, without `dims`, or with sizes of 1 there."""
+    """Return a packed layout in the input's order, with `dims` removed or of size 1."""
     order = layout.minor_to_major
     if keepdims:
         shape = tuple([1 if d in dims else n for d, n in enumerate(layout.shape)])
@@ -221,4 +218,4 @@ def normalize_dims(
 
 
 class AxisError(ValueError, IndexError):
-    """An axis outside the rank: a ValueError, and an IndexError for those who catch that."""
+    """An axis out of bounds: a ValueError and an IndexError, as in NumPy."""

@@ -31,7 +31,7 @@ class _CompileCached(Protocol):
 
 
 def compile_call_uncached(operation: Operation, *key: Any) -> Run:
-    """Return the function of the operands, without the cache."""
+    """Compile a call without the cache."""
     return compile_program(make_program(operation, key))
 
 
@@ -41,7 +41,7 @@ compile_call: _CompileCached = _cached(compile_call_uncached)
 
 
 def compile_program(program: Program) -> Run:
-    """Compile the steps to one function of the operands; a single step is returned as it is."""
+    """Compile a program to one function of the operands; a single step to its own function."""
     steps, count = program.steps, program.count
     runs = [
         _compile_copying_overlaps(step)
@@ -114,16 +114,16 @@ def compile_traced_copy(event: Event, plan: Plan) -> Run:
 
 
 def compile_traced_tensor_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
-    """Compile such a copy of a tensor whose memory is read with the spec `source`."""
+    """Compile a traced copy of a tensor whose memory is read with the spec `source`."""
     copy = compile_traced_copy(Event(name, source, result), CopyPlan(source, result))
     return lambda x: copy(Tensor._from_memory(x.memory, source, x.home))
 
 
 def _compile_copying_overlaps(step: Step) -> Run:
-    """Compile a step that copies every operand first which its write would change.
+    """Compile a step that first copies each operand that its write would change.
 
-    Masks, positions, values and summands may be views of the tensor that is written, also with
-    another dtype. Such an operand is replaced by a packed copy in its order.
+    Masks, positions, values and summands may be views of the written tensor, even of another dtype.
+    Such an operand is replaced by a packed copy in its order.
     """
     run, call = compile_plan(step.plan), step.call
     assert call is not None
@@ -167,10 +167,10 @@ def _compile_copying_overlaps(step: Step) -> Run:
 
 
 def cache_info() -> Any:
-    """Hits, misses, the size limit and the current size of the cache of plans."""
+    """Return hits, misses, maximum and current size of the cache of compiled calls."""
     return compile_call.cache_info()
 
 
 def cache_clear() -> None:
-    """Forget all plans."""
+    """Clear the cache of compiled calls."""
     compile_call.cache_clear()

@@ -1,4 +1,4 @@
-"""Plans of scans: running sums and products along one dimension."""
+"""Plans of scans: cumulative sums and products along one dimension."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class ScanPlan(Plan):
-    """Each element of a line along `dim` becomes the total so far."""
+    """Cumulative totals of each line along `dim`."""
 
     kind = "scan"
 
@@ -25,10 +25,10 @@ class ScanPlan(Plan):
 
 @plan_dataclass
 class Scan:
-    """One line of the table of scans; packed in the input's order.
+    """One line of the table of scans; the result is packed in the input's order.
 
-    `function_name`: ``sum`` or ``prod``. `result`: a rule of `result_dtype`. A call with
-    `longer` has room for the total of no elements; otherwise the last total is left out.
+    `function_name`: ``sum`` or ``prod``. `result`: a rule of `result_dtype`. A call with an initial
+    total drops the last total, unless it `extends_axis`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Plans of writes at positions that are data, and of values combined with what is there."""
+"""Plans of writes at positions, and of combining values with the elements there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_RUN_POSITIONS = 2**44
 
 @plan_dataclass
 class ScatterPlan(Plan):
-    """A write of values, broadcast to `shape`, at given positions of the destination, `result`."""
+    """A write of values, broadcast to `shape`, at positions of the destination `result`."""
 
     kind = "scatter"
     destinations = 1
@@ -41,9 +41,9 @@ class ScatterPlan(Plan):
 
 @plan_dataclass
 class Scatter:
-    """Writes by integer tensors, in index order: of equal positions the last one wins.
+    """Writes by integer tensors in index order: the last of several equal positions wins.
 
-    The value is broadcast to what `Gather` would give with the same key.
+    The value is broadcast to the result that `Gather` has for the same key.
     """
 
     name: str = "__setitem__"
@@ -90,7 +90,7 @@ def _plan_scatter(
 class CopyScatterPlan(Plan):
     """A copy of a tensor with values written at positions.
 
-    `key`: what `Scatter` plans them from, behind the destination.
+    `key`: the key of `Scatter` after the destination.
     """
 
     kind = "copy_scatter"
@@ -111,7 +111,7 @@ class CopyScatterPlan(Plan):
 
 @plan_dataclass
 class CopyScatter:
-    """A copy and a scatter: of the source, whose order it has, and the rest of `Scatter`'s key."""
+    """A copy in the source's order with values scattered into it; otherwise `Scatter`'s key."""
 
     name: str
 
@@ -122,9 +122,9 @@ class CopyScatter:
 
 @plan_dataclass
 class ScatterReducePlan(Plan):
-    """A new copy of the source, each value combined with the element at its position.
+    """A copy of the source, with each value combined with the element at its position.
 
-    `function`: by the name that NumPy and the kernels have for it.
+    `function`: the name of the combining ufunc in NumPy and of the functor in kernels.
     """
 
     kind = "scatter_reduce"
@@ -158,10 +158,10 @@ def compile_copy_then_write(plan: CopyScatterPlan | ScatterReducePlan, write: Wr
 
 @plan_dataclass
 class ScatterReduce:
-    """Values combined in index order and runs, so that sums of floats are those of every device.
+    """A copy with values combined in index order and in runs, so that all devices agree on sums.
 
-    `function`: "add", "minimum" or "maximum". In the order and dtype of the source. A call with
-    `along` has positions for every line along `dim`, sizes of 1 broadcast; else the same for all.
+    `function`: "add", "minimum" or "maximum". The result has the source's order and dtype. A call
+    with `along` has positions for every line along `dim` (sizes of 1 broadcast), else common ones.
     """
 
     name: str
@@ -193,7 +193,7 @@ class ScatterReduce:
 
 
 def check_value_broadcasts(value_spec: TensorSpec | type, shape: Shape) -> None:
-    """Raise ValueError where a value does not broadcast to `shape`; ones may lead."""
+    """Raise ValueError unless a value broadcasts to `shape`, surplus leading 1s ignored."""
     if not isinstance(value_spec, TensorSpec):
         return
     value = value_spec.layout.shape

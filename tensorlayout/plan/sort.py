@@ -1,4 +1,4 @@
-"""Plans of sorted lines: their elements, the positions that sort them, and the first of both."""
+"""Plans of sort, argsort and top-k along a dimension."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SortOutput = Literal["values", "positions"]
 
 @plan_dataclass
 class SortPlan(Plan):
-    """Each line along `dim` sorted: its elements, or the positions that sort it, as `gives` says.
+    """Lines along `dim` sorted; `gives`: the elements, or the positions that sort them.
 
-    `stable`: whether equal elements stay in their order; of `values` that are equal and not the
-    same, they always do.
+    `stable`: True if equal elements keep their order. For `values` it is always kept, because
+    equal elements can differ in bits.
     """
 
     kind = "sort"
@@ -35,7 +35,7 @@ class SortPlan(Plan):
 
 @plan_dataclass
 class Sort:
-    """A sort along one dimension; packed in the input's order."""
+    """A sort along one dimension; the result is packed in the input's order."""
 
     name: str
     output: SortOutput
@@ -52,10 +52,10 @@ class Sort:
 
 @plan_dataclass
 class TopKPlan(DestinationPlan):
-    """The first elements of each sorted line, and their positions; equal ones stay in order.
+    """The first elements of each sorted line and their positions; the sort is stable.
 
-    A call has two results of one shape, whose size along `dim` says how many come first, and the
-    tensor, of a real numeric dtype. They share no memory. `down`: the greatest come first.
+    Operands of a call: two results of one shape, whose size along `dim` is the number of elements,
+    and the tensor, of a real numeric dtype. They share no memory. `down`: descending order.
     """
 
     kind = "top_k"

@@ -1,4 +1,4 @@
-"""Plans of views: other layouts over the same storage, basic indexing, parts of complex numbers."""
+"""Plans of views: relayout, reshape, basic indexing, parts of complex numbers, other dtypes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tensorlayout.tensor import TensorSpec
 class ViewPlan(Plan):
     """A tensor over the same storage: no element moves.
 
-    Calls may say where the element at index (0, …, 0) is instead of `shift`: in slots from the
-    lowest slot of the source.
+    Calls may pass the slot of the element at index (0, …, 0), counted from the source's lowest
+    slot, instead of `shift`.
     """
 
     kind = "view"
@@ -42,14 +42,14 @@ class ViewPlan(Plan):
 
 
 class NoViewError(ValueError):
-    """A layout that has no such view; a packed copy has one."""
+    """The layout has no such view, but a packed copy has."""
 
 
 @plan_dataclass
 class View:
     """A view whose layout is a function of the source's layout and static parameters.
 
-    NoViewError where there is none, and for what is wrong if a copy may have such a view.
+    NoViewError if there is no such view but a copy may have it.
     """
 
     name: str
@@ -72,7 +72,7 @@ class View:
 
 @plan_dataclass
 class PartPlan(Plan):
-    """The real or the imaginary parts of complex numbers, where they are."""
+    """The real or imaginary parts of complex numbers in their memory."""
 
     kind = "part"
     result_kind = "view"
@@ -97,7 +97,7 @@ class Part:
 
 @plan_dataclass
 class ReinterpretPlan(Plan):
-    """The memory of a tensor read as elements of another dtype."""
+    """The memory of a tensor, viewed as elements of another dtype."""
 
     kind = "reinterpret"
     result_kind = "view"
@@ -124,9 +124,9 @@ class Reinterpret:
 
 
 def slot_byte_offset(layout: Layout, slot: int) -> int:
-    """Return how many bytes precede a slot of a layout packed below a byte.
+    """Return the number of bytes before a slot of a layout packed below a byte.
 
-    ValueError inside a byte: where tensors begin is nothing that a plan can say.
+    ValueError if the slot begins inside a byte, because views must begin at a byte.
     """
     bits = layout.slot_bits
     assert bits is not None
@@ -138,7 +138,7 @@ def slot_byte_offset(layout: Layout, slot: int) -> int:
 
 
 def byte_item_offset(begin: int, itemsize: int) -> int:
-    """Return how many items precede the byte at which a tensor begins, as `slot_byte_offset`."""
+    """Return the number of items before a byte; ValueError as in `slot_byte_offset`."""
     if begin % itemsize:
         problem = f"it begins {begin % itemsize} bytes behind one"
         msg = f"the tensor must begin at a multiple of {itemsize} bytes, {problem}; copy() it first"
@@ -147,7 +147,7 @@ def byte_item_offset(begin: int, itemsize: int) -> int:
 
 
 def _padding_in_dtype(source: TensorSpec, dtype: DType) -> Padding:
-    """Return what the padding of `source` holds, as elements of `dtype`."""
+    """Return the padding value of `source` as a value of `dtype`."""
     value = source.layout.padding_value
     if dtype == source.dtype or value in (PaddingValue.ZERO, PaddingValue.UNSPECIFIED):
         return value
@@ -228,9 +228,9 @@ class SamePlan(Plan):
 
 @plan_dataclass
 class Relayout:
-    """The same elements in a layout asked for by name: nothing to do, a view, or a copy.
+    """The same elements in a requested layout: the operand itself, a view, or a copy.
 
-    `copy`: True for a copy always, None where it is needed.
+    `copy`: True to always copy, None to copy if needed.
     """
 
     name: str = "to_layout"
@@ -251,7 +251,7 @@ class Relayout:
 
 @plan_dataclass
 class Reshape:
-    """A view under another shape where one exists, else a row-major copy; as `Relayout`."""
+    """A view of another shape if there is one, else a row-major copy; `copy` as in `Relayout`."""
 
     name: str = "reshape"
 
@@ -268,7 +268,7 @@ class Reshape:
 
 
 def infer_reshape_size(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
-    """Replace one -1 in `shape` by what `size` elements need."""
+    """Return `shape` with one -1 replaced by the size that `size` elements need."""
     sizes = requested_shape = (shape,) if isinstance(shape, int) else shape
     if len(sizes) > MAX_RANK:
         raise_too_many_dims("shape", len(sizes))
@@ -295,7 +295,7 @@ Cut = tuple[int, int] | str
 class Index:
     """Basic indexing by integers, slices, Ellipsis and None.
 
-    Calls say where the first element is: a thousand slices have one plan.
+    The first slot is an argument of calls, so that a thousand slices share one plan.
     """
 
     name: str = "__getitem__"
@@ -321,7 +321,7 @@ class RowPlan(Plan):
 
 @plan_dataclass
 class Row:
-    """Indexing by one integer, the commonest index, whose key is the source alone."""
+    """Indexing by one integer, the most common index; its key is only the source."""
 
     name: str = "__getitem__"
 
@@ -336,7 +336,7 @@ class Row:
 
 
 def compile_row_view(plan: RowPlan, make_view: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``row(x, at)``, by the function that carries out the view that any slice is."""
+    """Return ``row(x, index)``, based on the backend's function for the view of any slice."""
     layout = plan.view.source.layout
     shape, parts, offset = layout.shape, layout.parts[0], layout.offset
     size, stride = shape[0], parts[0][1]

@@ -1,1 +1,1 @@
-"""Pictures of layouts, drawn once: as SVG, as PNG, and in the terminal. Imported at first use."""
+"""Pictures of layouts as SVG and PNG, and as text. Imported at first use."""

@@ -23,7 +23,7 @@ Index = tuple[int, ...]
 
 
 class Cell(NamedTuple):
-    """A place of the grid or of the strip."""
+    """A cell of the grid or of the memory strip."""
 
     kind: str  # ELEMENT, PADDING or GAP
     slot: int
@@ -33,14 +33,14 @@ class Cell(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A matrix of the grid: the last two dimensions, at an index of those before."""
+    """A matrix of the grid: the last two dimensions at one index of the others."""
 
     before: Index
     cells: list[list[Cell | None]]  # None where rows or columns are left out
 
 
 class Content:
-    """All that a picture shows of a layout; the work does not grow with its size."""
+    """Everything that a picture shows; the work does not grow with the layout's size."""
 
     rows: Axis
     columns: Axis
@@ -103,7 +103,7 @@ class Content:
         return number
 
     def _strip_cells(self) -> Iterator[Cell | None]:
-        """Return the slots from the lowest on."""
+        """Yield the slots from the lowest on."""
         low, end = self.layout.lowest, self.layout.required_size
         for relative_slot in _indices_to_show(end - low, FIRST_SLOTS, LAST_SLOTS):
             if relative_slot is None:
@@ -121,7 +121,7 @@ class Content:
                 yield Cell(PADDING if self.layout.is_padded else GAP, low + relative_slot, None)
 
     def _elements_in_slot(self, slot: int) -> list[Index]:
-        """Some elements in a slot, at most two; none once finding them has taken too long."""
+        """Return up to two elements in a slot; none if searching has taken too long."""
         if slot not in self.found:
             some = 2 if self.layout.size and self.complete else 0
             self.found[slot] = self._run_limited_search(
@@ -130,7 +130,7 @@ class Content:
         return self.found[slot]
 
     def _run_limited_search(self, search: Iterable[Index]) -> list[Index]:
-        """Return the results of a search; none where it takes too long."""
+        """Return the results of a search; none if it takes too long."""
         try:
             return [*search]
         except ValueError:  # strides that no chain of views makes
@@ -139,14 +139,14 @@ class Content:
 
 
 def _indices_to_show(size: int, first: int, last: int) -> Axis:
-    """Return the indices to show of a dimension, or slots of a strip: all, or both ends."""
+    """Return the indices of a dimension, or slots of a strip, to show: all, or both ends."""
     if size <= first + last:
         return tuple(range(max(size, 0)))
     return (*range(first), None, *range(size - last, size))
 
 
 def _shown_counts(sizes: Sequence[int], max_counts: Sequence[int]) -> list[int]:
-    """Return how many indices of each dimension are shown, so that cells are not too many."""
+    """Return the number of indices to show along each dimension, limiting the number of cells."""
     counts = [min(n, m) for n, m in zip(sizes, max_counts, strict=True)]
     while math.prod(counts) > MOST_CELLS and max(counts) > 2:
         counts[counts.index(max(counts))] -= 1
@@ -154,7 +154,10 @@ def _shown_counts(sizes: Sequence[int], max_counts: Sequence[int]) -> list[int]:
 
 
 def _first_index_in_slot(layout: Any, slot: int) -> Index:
-    """Return the first index in a slot, in row-major order; ValueError if too hard."""
+    """Return the first index in a slot, in row-major order.
+
+    ValueError if the search is too long.
+    """
     if not layout.ndim:
         return ()
     upto = range(1, layout.shape[0] + 1)
@@ -186,12 +189,12 @@ def layout_properties_text(layout: Placement) -> str:
 
 
 def format_count(number: int, unit: str) -> str:
-    """Return a number and its unit, such as 2 slots."""
+    """Return a number with its unit in the singular or plural, such as "2 slots"."""
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
 def describe_axes(layout: Placement) -> Iterator[str]:
-    """Return the dimensions along columns, rows and panels, and their strides."""
+    """Describe the dimensions along columns, rows and panels, with their strides."""
     rank = layout.ndim
     for d in range(max(0, rank - MOST_DIMS), rank):
         name = ("columns", "rows")[rank - 1 - d] if rank - d <= 2 else "panels"
@@ -212,7 +215,7 @@ def _format_dim_strides(layout: Placement, dim: int) -> str:
 
 
 def describe_padding(layout: Placement) -> str:
-    """Return how many slots are no elements, and whose they are."""
+    """Describe the slots without elements: padding, gaps, or another tensor's."""
     if layout.is_padded:
         holds = getattr(layout.padding_value, "name", str(layout.padding_value))
         count = format_count(layout.padding_size, "slot")
@@ -227,7 +230,7 @@ def describe_padding(layout: Placement) -> str:
 
 
 def format_slot_grid(layout: Placement, width: int) -> list[str]:
-    """Return the slot at each index of a matrix, under a line of words, in lines of `width`."""
+    """Return a table of the slot at each index, below a title, in lines of at most `width`."""
     room = len(str(max(layout.required_size - 1, 0))) + layout.is_overlapping + 1
     head = len(str(layout.padded_shape[0])) + 1
     content = Content(layout, max(2, (width - head - 2) // room))

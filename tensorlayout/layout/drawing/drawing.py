@@ -1,7 +1,7 @@
-"""`Drawing`: a picture of a layout, in the form that somebody wants; summaries for notebooks.
+"""`Drawing`: a picture of a layout as SVG or PNG; HTML summaries for notebooks.
 
-Its colours tell rows apart for colour-blind eyes as well: rows have Paul Tol's *light* scheme, made
-for dark letters. The contrast of every letter to what is under it is at least 4.5.
+Rows have the colours of Paul Tol's *light* scheme, which colour-blind readers can distinguish. The
+contrast of all text to its background is at least 4.5.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ON_ROWS = "#111111"  # letters and marks on those
 
 
 class Scheme(NamedTuple):
-    """The colours that light and dark change."""
+    """The colours that differ between light and dark mode."""
 
     paper: str
     ink: str
@@ -41,7 +41,7 @@ DARK = Scheme("#1b1c20", "#ececf0", "#aeb0ba", "#34363d", "#565963", "#7b7e89")
 
 @final
 class Drawing:
-    """A picture of a layout, made by `Layout.draw`; notebooks show it."""
+    """A picture of a layout, created by `Layout.draw`; notebooks display it."""
 
     __slots__ = ("_picture",)
 
@@ -50,7 +50,7 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The text of an SVG file, which follows the reader's light or dark colours.
+        """The text of an SVG file, which follows the reader's light or dark mode.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (1, 2)).draw().svg.count('class="grid"')
@@ -59,16 +59,17 @@ class Drawing:
         return "\n".join([*_svg_lines(self._picture), ""])
 
     def png(self, scale: float = 2) -> bytes:
-        """Return the bytes of a PNG file in light colours, `scale` pixels a unit.
+        """Return the bytes of a PNG file in light colours, with `scale` pixels per unit.
 
-        ModuleNotFoundError without Pillow, which ``pip install 'tensorlayout[demo]'`` brings.
+        Raises ModuleNotFoundError without Pillow, which ``pip install 'tensorlayout[demo]'``
+        installs.
         """
         return _render_png(self._picture, scale)
 
     def save(self, path: str | Path) -> None:
-        """Write a file: PNG where its name ends with ``.png``, SVG with ``.svg`` or no ending.
+        """Write a file: PNG if its name ends with ``.png``, SVG with ``.svg`` or no extension.
 
-        ValueError for another ending, OSError where it fails.
+        Raises ValueError for another extension; OSError if writing fails.
         """
         file = Path(path)
         ending = file.suffix.lower()
@@ -171,7 +172,7 @@ def _text_svg(text: Text, kind: str) -> str:
 
 
 def _format_number(number: float) -> str:
-    """Return a coordinate, to a tenth."""
+    """Return a coordinate rounded to a tenth."""
     return f"{number:.1f}".removesuffix(".0")
 
 
@@ -242,7 +243,7 @@ _SUMMARY_STYLE = (
 
 
 def summary_html(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
-    """Return a table of facts over the picture of a layout."""
+    """Return HTML with a table of facts above the picture of a layout."""
     rows = "".join(
         f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>'
         for name, value in facts
@@ -254,7 +255,7 @@ def summary_html(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
 
 
 def layout_facts(layout: Placement) -> list[tuple[str, str]]:
-    """Return a layout in numbers and words."""
+    """Return the facts of a layout as (name, value) pairs."""
     return [
         ("layout", truncate(layout)),
         ("in words", content.layout_properties_text(layout)),
@@ -278,7 +279,7 @@ def describe_bytes(layout: Placement, itemsize: int) -> str:
 
 
 def layout_summary_html(layout: Placement) -> str:
-    """Return the summary of a layout without a tensor."""
+    """Return the HTML summary of a layout."""
     size = content.format_count(layout.size, "element")
     slots = f"{content.format_count(layout.required_size, 'slot')} from slot 0 on"
     if layout.slot_bits is not None:

@@ -1,4 +1,4 @@
-"""Places of all boxes, texts and rules of a picture, in units that are pixels at 100 %."""
+"""Positions of all boxes, texts and lines of a picture, in pixels at 100 %."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Point = tuple[float, float]
 
 
 class Text(NamedTuple):
-    """Letters on a base line at (x, y); `anchor` says which end of them, or the middle."""
+    """Text on a baseline at (x, y), which is its start, middle or end by `anchor`."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Text(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A cell of the grid or of the memory, and what it says."""
+    """A box for a cell of the grid or of the memory strip, with its texts."""
 
     place: str  # grid, memory
     x: float
@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
     @property
     def hatch_lines(self) -> list[tuple[Point, Point]]:
-        """The lines across a box of padding."""
+        """Lines across a box of padding."""
         x, y, w, h = self.x, self.y, self.width, self.height
         steps = range(HATCH, int(w + h), HATCH) if self.cell.kind == PADDING else ()
         return [
@@ -56,7 +56,7 @@ class Box(NamedTuple):
 
     @property
     def shared_slot_mark(self) -> tuple[Point, Point, Point] | None:
-        """The corner that says that elements share the slot."""
+        """Triangle in the corner of a slot that several elements share; None otherwise."""
         right = self.x + self.width
         corner = (right - MARK, self.y), (right, self.y), (right, self.y + MARK)
         return corner if self.cell.shared else None
@@ -67,7 +67,7 @@ def _text_width(words: str, size: float) -> float:
 
 
 class Picture:
-    """A drawn layout: it puts one thing under the other."""
+    """A drawn layout, composed from top to bottom."""
 
     def __init__(self, layout: Placement) -> None:
         self.layout, self.y = layout, float(MARGIN)
@@ -102,13 +102,13 @@ class Picture:
         self.height = self.y + MARGIN
 
     def add_text(self, words: str, size: float = NOTE, kind: str = "faint") -> None:
-        """Lines of text under what there is."""
+        """Add lines of text below the present content."""
         for line in textwrap.wrap(words, int(ROOM / (size * LETTER))):
             self.y += LINE
             self.texts.append(Text(MARGIN, self.y - 4, line, size, kind))
 
     def legend_texts(self) -> Iterator[str]:
-        """Return the legend: facts that the boxes do not show."""
+        """Yield the texts of the legend: facts that the boxes do not show."""
         kinds = {box.cell.kind for box in self.boxes}
         if PADDING in kinds:
             yield f"hatched: padding, {content.describe_padding(self.layout)}"
@@ -125,7 +125,7 @@ class Picture:
     # --- the logical grid -----------------------------------------------------------------------
 
     def add_panels(self) -> None:
-        """Add the panels, side by side while there is room."""
+        """Add the panels side by side, in as many rows as needed."""
         columns, rows = self.content.columns, self.content.rows
         if not columns or not rows:
             self.add_text("no elements")
@@ -158,7 +158,7 @@ class Picture:
         return f"[{', '.join(words)}]" if words else ""
 
     def add_panel(self, panel: Panel, x: float, y: float) -> None:
-        """Add a matrix with its indices at the edges, and its leading index above."""
+        """Add a matrix with indices at its edges and its leading index above."""
         if panel.before:
             self.texts.append(
                 Text(x + self.head, y + 11, self.panel_index_text(panel), SMALL, "ink")
@@ -196,7 +196,7 @@ class Picture:
     # --- memory ---------------------------------------------------------------------------------
 
     def draw_memory_strip(self) -> None:
-        """Add the slots in lines, each above the index of its element."""
+        """Draw the slots of memory in lines, each above the index of its element."""
         shown = self.content.strip
         if not shown:
             return
@@ -243,7 +243,7 @@ def _cell_edge_positions(start: float, axis: Axis, step: float) -> list[float]:
 def _tile_border_positions(
     axis: Axis, edges: Sequence[float], parts: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[float, int]]:
-    """Places where tiles begin and end along an axis, and how many kinds of them do there."""
+    """Yield the borders of tiles along an axis, and how many levels of tiles meet there."""
     spans = part_units(tuple(parts))[:-1]
     yield edges[0], max(len(spans), 1)
     for (before, at, after), (x, end) in zip(

@@ -100,11 +100,11 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     if match is None:
         available_names = ", ".join(map(str, available_devices()))
         received = short_repr(device) if is_name_or_device else type(device).__name__
-        reason = (
-            cuda_unavailable_reason()
-            if is_name_or_device and str(device).startswith("cuda")
-            else ""
-        )
+        reason = ""
+        if is_name_or_device and str(device).startswith("cuda"):
+            reason = cuda_unavailable_reason()
+        elif is_name_or_device and str(device).lower().startswith("gpu"):
+            reason = "GPUs are called 'cuda' or 'cuda:0'"
         msg = f"{argument} must be one of those available ({available_names}), got {received}"
         raise (ValueError if is_name_or_device else TypeError)(
             f"{msg}; {reason}" if reason else msg

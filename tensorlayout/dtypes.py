@@ -217,12 +217,15 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
         rule = f"must have the byte order of this machine, got {_format_argument(dtype)}"
         fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
         raise TypeError(f"{argument} {rule}; {fix}")
-    name_list = (
-        f"; they are {', '.join(_supported_dtype_names())}" if isinstance(dtype, str) else ""
-    )
-    raise TypeError(
-        f"{argument} must be a dtype of this namespace, got {_format_argument(dtype)}{name_list}"
-    )
+    hint = ""
+    if isinstance(dtype, str):
+        import difflib  # only for errors
+
+        close = difflib.get_close_matches(dtype, [*map(str, _SUPPORTED), *LAZY_DTYPES], 1)
+        names = ", ".join(_supported_dtype_names())
+        hint = f"; did you mean {close[0]!r}?" if close else f"; they are {names}"
+    rule = f"{argument} must be a dtype of this namespace, got {_format_argument(dtype)}"
+    raise TypeError(f"{rule}{hint}")
 
 
 def _parse_numpy_dtype(dtype: Any) -> DType | None:
@@ -280,7 +283,13 @@ def integer_overflow_error(number: int, dtype: DType) -> OverflowError:
     """Return the error for a Python integer that does not fit; long ones are abbreviated."""
     bits = number.bit_length()
     description = str(number) if bits <= 128 else f"of {bits} bits"
-    return OverflowError(f"the Python integer {description} does not fit {dtype}")
+    rule = f"Python integer {description} out of bounds for {dtype}"
+    is_integer = is_in_category(dtype, "integer or boolean") or is_in_category(
+        dtype, "narrow integer"
+    )
+    if is_integer and dtype.itemsize < 8:  # 19 digits would help nobody
+        rule += ", {} to {}".format(*integer_limits(dtype))
+    return OverflowError(rule)
 
 
 def default_scalar_dtype(scalar: type) -> DType:

@@ -286,13 +286,14 @@ def _describe_call_mismatch(
             return _describe_unknown_keyword(keyword, accepted, set(positional), call)
     if len(args) > len(positional) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
         if positional and positional[-1] == "arrays":
-            return f"arrays are one argument, a tuple or list: {name}([x, y])"
+            return f"the tensors must be one sequence: {name}([x, y])"
         if positional[-1:] in (["shape"], ["axes"], ["repetitions"]):
             sizes = short_repr(tuple(args[len(positional) - 1 :]))
-            return (
-                f"{positional[-1]} is one argument: {name}({', '.join([*positional[:-1], sizes])})"
-            )
-        return f"takes {len(positional)} positional arguments, got {len(args)}: {call}"
+            usage = f"{name}({', '.join([*positional[:-1], sizes])})"
+            more = "; swapaxes() exchanges two axes" if name == "permute_dims" else ""
+            return f"{positional[-1]} must be one tuple: {usage}{more}"
+        plural = "" if len(positional) == 1 else "s"
+        return f"takes {len(positional)} positional argument{plural}, got {len(args)}: {call}"
     try:
         signature.bind(*args, **options)
     except TypeError as error:
@@ -305,16 +306,18 @@ def _describe_unknown_keyword(
 ) -> str:
     if keyword in positional:
         return f"{keyword} is given by position: {usage}"
-    own_name = _KEYWORDS.get(keyword)
+    own_name, unexpected = _KEYWORDS.get(keyword), f"got an unexpected keyword argument {keyword!r}"
     if own_name in accepted | positional:
         positional_hint = "" if own_name in accepted else ", and given by position"
-        return f"{keyword} is called {own_name} here{positional_hint}: {usage}"
+        return f"{unexpected}; it is called {own_name} here{positional_hint}: {usage}"
     if keyword in _FIXES:
-        return f"there is no {keyword}=; {_FIXES[keyword].format(call=usage)}"
+        return f"{unexpected}; {_FIXES[keyword].format(call=usage)}"
     import difflib  # only for errors
 
     close = difflib.get_close_matches(keyword, sorted(accepted), 1)
-    return f"there is no {keyword}={f'; did you mean {close[0]}=?' if close else ''}: {usage}"
+    return (
+        f"{unexpected}; did you mean {close[0]!r}? {usage}" if close else f"{unexpected}: {usage}"
+    )
 
 
 def _format_signature(name: str, parameters: Sequence[inspect.Parameter]) -> str:

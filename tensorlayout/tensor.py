@@ -91,7 +91,8 @@ class _PublicDirMeta(type):
     """Metaclass of `Tensor`, whose `dir` omits names for internal use."""
 
     def __dir__(cls) -> list[str]:
-        return [name for name in type.__dir__(cls) if name not in _INTERNAL]
+        # Names of other libraries raise AttributeError with a hint; they are not listed either.
+        return [n for n in type.__dir__(cls) if n not in _INTERNAL and hasattr(cls, n)]
 
 
 # Attributes that users need not see in `dir(x)` and in completion.
@@ -182,8 +183,8 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
         return dir(type(self))
 
     def __hash__(self) -> int:
-        msg = "a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype"
-        raise TypeError(msg)
+        reason = "tensors can be written to; use id(x), or x.layout and x.dtype"
+        raise TypeError(f"unhashable type: 'Tensor', because {reason}")
 
     def __len__(self) -> int:
         if not self.shape:

@@ -200,6 +200,8 @@ def is_column_major_order(order: Any, allowed: str, x: Tensor | None = None) -> 
     """Return whether an `order` of NumPy's asks for column-major; ``A`` does if `x` is that."""
     if type(order) is str and order == "C":
         return False
+    if type(order) is int:  # as in reshape(x, 3, 2)
+        raise TypeError(f"order must be a letter, got {order}; pass the shape as one tuple")
     check_choice("order", order, tuple(allowed))
     if order != "A" or x is None:
         return bool(order == "F")

@@ -137,9 +137,8 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
     if x is not None:
         return x, False
     if copy is False:
-        raise ValueError(
-            f"the memory of a {type(source).__name__} cannot be shared, and copy=False"
-        )
+        reason = f"the memory of a {type(source).__name__} cannot be shared"
+        raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
     order = spec_of_strides(dtypes.uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
     return dispatch.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
@@ -198,6 +197,9 @@ def _tensor_on_device(
     return copy_tensor(name, x, layout, kind)
 
 
+_RAGGED = "nested sequences must have equal lengths (the shape is inhomogeneous)"
+
+
 def _stack_nested(obj: Any, device: Device) -> Tensor:
     """Return tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
     if not _devices_in_sequence(obj):
@@ -210,8 +212,7 @@ def _stack_nested(obj: Any, device: Device) -> Tensor:
     parts = [_stack_nested(item, device) for item in obj]
     for part in parts:
         if part.shape != parts[0].shape:
-            msg = "sequences inside one another must have equal lengths"
-            raise ValueError(f"{msg}, got shapes {parts[0].shape} and {part.shape}")
+            raise ValueError(f"{_RAGGED}, got shapes {parts[0].shape} and {part.shape}")
     wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
     return dispatch.call(_JOIN, (0, *[x.spec for x in wide]), wide)
 
@@ -226,8 +227,7 @@ def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
         if unequal is None:  # an item said so
             msg = f"a {type(obj).__name__} gives no numbers: {truncate(error)}"
             raise (NoNumbersError if isinstance(error, TypeError) else ValueError)(msg) from error
-        msg = f"sequences inside one another must have equal lengths, got {unequal}"
-        raise ValueError(msg) from None
+        raise ValueError(f"{_RAGGED}, got {unequal}") from None
     except MemoryError:
         msg = f"the numbers of a {type(obj).__name__} cannot be held in memory"
         raise MemoryError(msg) from None
@@ -275,11 +275,11 @@ def _describe_ragged_lengths(obj: Any) -> str | None:
         ]
         if len(set(lengths)) > 1:
             other = next(n for n in lengths if n != lengths[0])
-            return f"{lengths[0]} beside {other}"
+            return f"{lengths[0]} and {other}"
         if lengths in ([], ["a number"] * len(level)):
             return None
         level = [inner for item in level for inner in item]
-    return f"more than {MAX_RANK} inside one another"
+    return f"more than {MAX_RANK} levels"
 
 
 def _is_nested_sequence(item: Any) -> bool:

@@ -128,7 +128,7 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
 def _unsigned_to_signed(x: Any) -> Tensor:
     result = integers_to_float(x)
     if result.dtype.kind == "c":
-        raise TypeError(f"complex numbers have no sign, got {result.dtype}; take real() first")
+        raise TypeError(f"complex numbers have no sign, got {result.dtype}; use real() first")
     return result
 
 

@@ -71,12 +71,9 @@ def create_tensor(
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
             if type(dtype) is int:  # as in zeros(2, 3)
-                rule = (
-                    "dtype must be a dtype of this namespace, got "
-                    f"{arguments.format_argument(dtype)}"
-                )
-                sizes = arguments.format_argument((shape, dtype))
-                raise TypeError(f"{rule}; several sizes are one argument, the tuple {sizes}")
+                received = arguments.format_argument(dtype)
+                rule = f"dtype must be a dtype of this namespace, got {received}"
+                raise TypeError(f"{rule}; pass the shape as one tuple, as in (2, 3)")
             shape = arguments.as_shape(shape)
             break
     asked = None if layout is None else arguments.as_layout_key(layout)
@@ -163,7 +160,8 @@ def asarray(
                 return shared
             return _convert_imported(shared, asked, copy, layout)
         if copy is False:
-            raise ValueError(f"the memory is on {shared.device}, not on {target}, and copy=False")
+            reason = f"the memory is on {shared.device}, not on {target}"
+            raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
         if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
             shared = move_to_device(shared, target)
         return move_to_device(
@@ -239,7 +237,8 @@ def _tensor_of_numbers(
 ) -> Tensor:
     """Return a tensor of what is no array: a new one, always."""
     if copy is False:
-        raise ValueError(f"the memory of a {type(obj).__name__} cannot be shared, and copy=False")
+        reason = f"the memory of a {type(obj).__name__} cannot be shared"
+        raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
     x = tensor_from_sequence("asarray", obj, dtype)
     x = x if layout is None else _to_layout(x, layout, None)
     if target is None:
@@ -254,8 +253,8 @@ def _convert_imported(
     kind = imported.dtype if requested_dtype is None else requested_dtype
     if kind != imported.dtype or copy is True:
         if copy is False:
-            msg = f"{imported.dtype} cannot be seen as {kind} without a copy, and copy=False"
-            raise ValueError(msg)
+            reason = f"{imported.dtype} is not {kind}"
+            raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
         form = None if layout is None else resolve_layout(imported.shape, layout)
         return copy_tensor("asarray", imported, form, kind)
     return imported if layout is None else _to_layout(imported, layout, copy)

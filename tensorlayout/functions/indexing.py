@@ -213,6 +213,9 @@ def _split_data_key(
     return view, tuple(data), tuple(dims), sum(starts) > 1
 
 
+_ONE_ELLIPSIS = "an index can only have a single ellipsis ('...')"
+
+
 def _fill_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a key with an entry for every dimension of `x`, without an Ellipsis."""
     used, at, ellipses = 0, len(items), 0  # dimensions, the place of an Ellipsis
@@ -225,7 +228,9 @@ def _fill_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
             used += 1
     rest = x.spec.layout.ndim - used
     if rest < 0 or ellipses > 1:
-        raise plan.too_many_indices_error(len(items), x.shape)
+        if ellipses > 1:
+            raise IndexError(_ONE_ELLIPSIS)
+        raise plan.too_many_indices_error(used, x.shape)
     if not rest and not ellipses:
         return items
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
@@ -361,7 +366,10 @@ _BASIC = {int, slice, type(None), type(...)}
 def _check_basic_key_length(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """Raise the error for too many entries; keys with data are checked elsewhere."""
     if {*map(type, items)} <= _BASIC:
-        raise plan.too_many_indices_error(len(items), shape)
+        if items.count(...) > 1:
+            raise IndexError(_ONE_ELLIPSIS)
+        count = len([item for item in items if item is not None and item is not ...])
+        raise plan.too_many_indices_error(count or len(items), shape)
 
 
 def iterate_slices(x: Tensor) -> Iterator[Tensor]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import broadcast_shapes, moveaxis, reshape
@@ -93,12 +95,18 @@ def concat(
     parts = _tensors_to_join(arrays, dtype, casting)
     if axis is None:
         parts, axis = tuple(reshape(x, (-1,)) for x in parts), 0
-    dim = axis if type(axis) is int else arguments.as_integer("axis", axis)
+    dim = axis if type(axis) is int else _axis_as_integer("concat", axis)
     result = dispatch.call(_CONCAT, (dim, *map(_SPEC, parts)), parts)
     return result if out is None else store_in_out("concat", result, out)
 
 
 concatenate = concat
+
+
+def _axis_as_integer(function_name: str, axis: Any) -> int:
+    if isinstance(axis, (Tensor, np.ndarray)):
+        raise TypeError(f"the tensors must be one sequence: {function_name}([x, y])")
+    return arguments.as_integer("axis", axis)
 
 
 def stack(
@@ -132,7 +140,9 @@ def stack(
         raise ValueError(
             f"shapes must be equal, got {arguments.format_argument([x.shape for x in parts])}"
         )
-    dim = arguments.normalize_axis(axis, parts[0].ndim + 1)
+    dim = arguments.normalize_axis(
+        axis if type(axis) is int else _axis_as_integer("stack", axis), parts[0].ndim + 1
+    )
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
     lead_shape = (1, *parts[0].spec.layout.shape)

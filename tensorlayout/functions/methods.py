@@ -32,6 +32,7 @@ from tensorlayout.functions import (
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.fuse import check_not_symbolic
 from tensorlayout.functions.linear_algebra import transpose_matrix_layout
+from tensorlayout.functions.spellings import METHOD_SPELLINGS, MissingMethod
 from tensorlayout.functions.transfers import move_to_cpu, move_to_device
 from tensorlayout.layout import Layout
 from tensorlayout.plan import View
@@ -141,7 +142,8 @@ def _imatmul(self: Tensor, other: Any, /) -> Any:
 
 def _transpose_2d_layout(layout: Layout, _: None) -> Layout:
     if layout.ndim != 2:
-        raise ValueError(f"needs a rank of 2, got shape {layout.shape}; use mT or permute_dims()")
+        fix = "expand_dims() makes a column" if layout.ndim == 1 else "use mT or permute_dims()"
+        raise ValueError(f"needs a rank of 2, got shape {layout.shape}; {fix}")
     return layout.permute((1, 0))
 
 
@@ -168,9 +170,11 @@ def _array_namespace(self: Tensor, *, api_version: str | None = None) -> ModuleT
 def _to_python_scalar(self: Tensor, python_type: type) -> Any:
     check_not_symbolic(self, python_type.__name__)
     if self.size != 1 or self.ndim != 0:
-        raise TypeError(f"{python_type.__name__}: needs a tensor of rank 0, got shape {self.shape}")
+        rule = "only a tensor of rank 0 can be converted to a Python scalar"
+        rule = f"{python_type.__name__}: {rule}, got shape {self.shape}"
+        raise TypeError(f"{rule}; use item(), or index one element")
     if dtypes.is_in_category(self.dtype, "complex floating") and python_type in (int, float):
-        raise TypeError(f"{python_type.__name__}: a complex value is not one; take real() first")
+        raise TypeError(f"{python_type.__name__}: cannot convert a complex value; use real() first")
     if not dtypes.is_numpy_dtype(self.dtype):
         return methods_of_arrays.tolist(self)
     return move_to_cpu(self).memory.item()
@@ -179,18 +183,19 @@ def _to_python_scalar(self: Tensor, python_type: type) -> Any:
 def _bool(self: Tensor) -> bool:
     check_not_symbolic(self, "bool")
     if self.size != 1:
-        count_text = "several elements is" if self.size else "no elements is"
-        msg = (
-            f"bool: the truth of {count_text} ambiguous; use any() or all(), got shape {self.shape}"
-        )
-        raise ValueError(msg)
+        of, fix = "an empty tensor", "x.size > 0"
+        if self.size:
+            of, fix = "a tensor with more than one element", "any() or all()"
+        rule = f"the truth value of {of} is ambiguous, got shape {self.shape}"
+        raise ValueError(f"bool: {rule}; use {fix}")
     return bool(_to_python_scalar(xp.reshape(self, ()) if self.ndim else self, bool))
 
 
 def _int(self: Tensor) -> int:
     value = _to_python_scalar(self, int)
     if value != value or abs(value) == math.inf:
-        raise (ValueError if value != value else OverflowError)(f"int: {value} is no integer")
+        error = ValueError if value != value else OverflowError
+        raise error(f"int: cannot convert {value} to an integer")
     return int(value)
 
 
@@ -263,6 +268,7 @@ def bind_tensor_methods() -> None:
         methods_by_name[f"__i{name}__"] = dispatch.make_in_place_operator(function.operation)
     for name, method in methods_by_name.items():
         method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    methods_by_name |= {name: MissingMethod(name) for name in METHOD_SPELLINGS}
     methods_by_name |= {
         **{name: method for name, method in vars(SpecialMethods).items() if callable(method)},
         "__pos__": xp.positive,

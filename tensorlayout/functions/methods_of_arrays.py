@@ -125,7 +125,8 @@ def item(a: Tensor, *index: Integers) -> Any:
     key: Any = index[0] if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
     if len(key) == 0:
         if a.size != 1:
-            raise ValueError(f"needs an index unless there is one element, got shape {a.shape}")
+            rule = "can only convert a tensor with one element to a Python scalar"
+            raise ValueError(f"{rule}, got shape {a.shape}; pass an index")
         element = xp.reshape(a, ())
     else:
         indices = tuple([arguments.as_integer("index", i) for i in key])

@@ -11,7 +11,7 @@ from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import copy_tensor, move_to_device
-from tensorlayout.plan import Elementwise, Reduce, Scan, broadcast_shape, compile_call
+from tensorlayout.plan import Elementwise, Reduce, Scan, compile_call
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
 
@@ -118,19 +118,23 @@ def store_in_out_where(
         )
     if destination is None:
         return result
-    if broadcast_shape((result.shape, destination.shape)) != destination.shape:
-        raise ValueError(
-            f"out must have the shape of the result, {result.shape}, got {destination.shape}"
-        )
+    if not _broadcasts_to(result.shape, destination.shape):
+        rule = f"the result of shape {result.shape} could not be broadcast to the shape of out"
+        raise ValueError(f"{rule}, {destination.shape}")
     _assign_result(function_name, result, destination)
     return out
+
+
+def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    pairs = zip(shape[::-1], target[::-1], strict=False)
+    return len(shape) <= len(target) and all(n in (1, m) for n, m in pairs)
 
 
 def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None:
     """Raise TypeError unless NumPy's rule `casting` allows a cast of `source` to `target`."""
     if not arguments.can_cast(source, target, casting):
-        rule = f"out must hold {source} by the rule {casting!r}, got {target}"
-        raise TypeError(f"{rule}; convert the result with astype()")
+        rule = f"cannot cast the result from {source} to {target}, the dtype of out, by the rule"
+        raise TypeError(f"{rule} {casting!r}; pass casting='unsafe', or another out")
 
 
 def _assign_result(function_name: str, result: Tensor, out: Tensor) -> None:

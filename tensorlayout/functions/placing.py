@@ -93,7 +93,10 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
             [3, 8]], dtype=int64, device='cpu')
     """
     x = arguments.check_writable(arguments.as_tensor(a))
-    places = xp.reshape(as_tensor_on_device_of(ind, x), (-1,))
+    # A Python integer would become an element of `x`, whose dtype may not hold it.
+    is_integer = isinstance(ind, int) and not isinstance(ind, bool)
+    positions = xp.asarray(ind, device=x.device) if is_integer else ind
+    places = xp.reshape(as_tensor_on_device_of(positions, x), (-1,))
     if places.size and not x.size:
         raise IndexError("index is out of bounds for a tensor without elements")
     values = _flat_values(v, x, "unsafe")

@@ -60,7 +60,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
         return nonzero(condition)
     if x is None or y is None:
-        raise TypeError("needs both x and y, or neither of them, got NoneType")
+        missing = "x" if x is None else "y"
+        raise TypeError(f"either both or neither of x and y must be given, {missing} is missing")
     if not is_mask or type(x) is list or type(y) is list:
         first_tensor = next((item for item in (condition, x, y) if isinstance(item, Tensor)), None)
         first = arguments.as_tensor(condition) if first_tensor is None else first_tensor

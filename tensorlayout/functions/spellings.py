@@ -1,7 +1,7 @@
-"""Names of other libraries that this package has under another name, and what to write instead.
+"""Replacements for names of other libraries: ``tl.cat`` is an AttributeError that names `concat`.
 
-Asked for one of them, the package says so: ``tl.cat`` is an AttributeError that names `concat`.
-A test runs each replacement beside NumPy. For all other names the closest public name is told.
+The same holds for methods of PyTorch's tensors, such as ``x.cpu()``. Tests compare each replacement
+with NumPy. For other names, the error suggests NumPy's function or the closest public name.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-# Names; then what to write, and behind a semicolon what to know.
+# Names: replacement; remark. A replacement "nothing" has only a remark.
 _TABLE = """
 as_strided: tl.from_storage(storage, layout), which checks the bounds of the memory
 as_tensor from_numpy tensor: tl.asarray(obj)
 asnumpy: np.asarray(x)
 bmm mm: tl.matmul(x, y)
+bool_: tl.bool
 cat: tl.concat(arrays, axis=0)
 cdist: tl.linalg.vector_norm(x[:, None] - y[None, :], axis=-1)
 chunk: tl.array_split(x, sections, axis=axis)
@@ -36,19 +37,26 @@ ge: tl.greater_equal(x, y)
 genfromtxt loadtxt: tl.asarray(np.loadtxt(file))
 gt: tl.greater(x, y)
 index_add: tl.scatter_add(x, indices, values, axis=0)
+in1d: tl.isin(x, y)
 index_select: tl.take(x, indices, axis=axis)
 le: tl.less_equal(x, y)
 lt: tl.less(x, y)
-manual_seed rand randn randint random: tl.asarray(np.random.default_rng(seed).random(shape))
+long: tl.int64
+manual_seed rand random: tl.asarray(np.random.default_rng(seed).random(shape))
 masked_fill: tl.where(mask, value, x)
 masked_select: x[mask]
 memmap: tl.asarray(np.memmap(file))
 mul: tl.multiply(x, y)
 ne: tl.not_equal(x, y)
+ndarray: tl.Tensor
+ndim: x.ndim
 neg: tl.negative(x)
 nn: nothing; there are no layers here
 no_grad: nothing; there is no automatic differentiation
+norm: tl.linalg.norm(x)
+normal randn: tl.asarray(np.random.default_rng(seed).standard_normal(shape))
 numel: x.size
+randint: tl.asarray(np.random.default_rng(seed).integers(low, high, shape))
 relu: tl.maximum(x, 0)
 repeat_interleave: tl.repeat(x, repeats, axis=axis)
 rsqrt: 1 / tl.sqrt(x)
@@ -56,10 +64,12 @@ savetxt: np.savetxt(file, np.asarray(x))
 scatter: tl.put_along_axis(x, indices, values, axis=axis); in place
 set_printoptions: np.set_printoptions(precision=3), which holds for tensors, too
 sgn: tl.sign(x)
+shape: x.shape
 sigmoid: 1 / (1 + tl.exp(-x))
 softmax: (lambda e: e / tl.sum(e, axis, keepdims=True))(tl.exp(x - tl.max(x, axis, keepdims=True)))
 sub: tl.subtract(x, y)
 tril_indices: tl.nonzero(tl.tri(n, k=k))
+trapz: tl.trapezoid(y, x)
 triu_indices: tl.nonzero(tl.triu(tl.ones((n, n)), k=k))
 topk: tl.flip(tl.sort(x))[:k]
 unbind: tl.unstack(x, axis=0)
@@ -68,27 +78,80 @@ unsqueeze: tl.expand_dims(x, axis=axis)
 view_as_real: tl.stack([tl.real(x), tl.imag(x)], axis=-1)
 """
 
-SPELLINGS: dict[str, str] = {
-    name: answer
-    for names, answer in (row.split(": ", 1) for row in _TABLE.strip().splitlines())
-    for name in names.split()
+# Methods and attributes of PyTorch's tensors and NumPy's arrays that a `Tensor` does not have.
+_METHOD_TABLE = """
+backward grad requires_grad requires_grad_: nothing; there is no automatic differentiation
+bool: x.astype(tl.bool)
+copy_: x[...] = y
+detach: x; there is no automatic differentiation
+dim: x.ndim
+div: x / y
+double: x.astype(tl.float64)
+fill_: x.fill(value)
+flags: x.layout and x.readonly
+float: x.astype(tl.float32); PyTorch's float has 32 bits
+half: x.astype(tl.float16)
+int: x.astype(tl.int32); PyTorch's int has 32 bits
+is_contiguous: x.layout.is_row_major
+numpy: np.asarray(x)
+t: x.T
+to: x.to_device(device) or x.astype(dtype)
+type: x.astype(dtype)
+zero_: x.fill(0)
+"""
+_METHODS_IN_TABLE = """
+bmm chunk clamp clone contiguous cpu cuda eq expand gather ge gt index_add index_select le long lt
+masked_fill masked_select mm mul ne neg numel relu repeat_interleave rsqrt scatter sgn sigmoid
+softmax sub topk unbind unfold unsqueeze
+"""
+_METHODS_AS_FUNCTIONS = """
+abs add divide exp expand_dims flip isnan log matmul maximum minimum multiply pow roll split sqrt
+subtract tanh tile to_layout where
+"""
+
+
+def _parse_table(table: str) -> dict[str, str]:
+    rows = (row.split(": ", 1) for row in table.strip().splitlines())
+    return {name: replacement for names, replacement in rows for name in names.split()}
+
+
+SPELLINGS = _parse_table(_TABLE)
+METHOD_SPELLINGS = {
+    **{name: SPELLINGS[name] for name in _METHODS_IN_TABLE.split()},
+    **{name: f"tl.{name}(x, …)" for name in _METHODS_AS_FUNCTIONS.split()},
+    **_parse_table(_METHOD_TABLE),
+    "long": "x.astype(tl.int64)",
 }
 
 
+class MissingMethod:
+    """Descriptor whose access is an AttributeError with a hint: ``__getattr__`` costs more."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> NoReturn:
+        hint = _format_hint(METHOD_SPELLINGS[self.name])
+        message = f"'Tensor' object has no attribute {self.name!r}{hint}"
+        raise AttributeError(message, name=self.name, obj=None)
+
+
+def _format_hint(spelling: str) -> str:
+    code, _, remark = spelling.partition("; ")
+    return f"; {remark}" if code == "nothing" else f"; use {code}{f'; {remark}' if remark else ''}"
+
+
 def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module whose public names are `names`."""
+    """Return the ``__getattr__`` of a module with the public names `names`."""
 
     @functools.lru_cache(maxsize=256)  # a library may ask for a name at every call
     def replacement_hint(name: str) -> str:
-        code, _, remark = SPELLINGS.get(name, "").partition("; ")
-        if code == "nothing":
-            return f"; {remark}"
-        if code:
-            return f"; use {code}{f'; {remark}' if remark else ''}"
-        numpy_function = getattr(np, name, None)
+        if name in SPELLINGS:
+            return _format_hint(SPELLINGS[name])
+        numpy_function = vars(np).get(name)  # getattr would warn of deprecated names
         if isinstance(numpy_function, np.ufunc):
             return f"; use np.{name}({', '.join('xyz'[: numpy_function.nin])}), which takes tensors"
-        if callable(numpy_function):
+        if callable(numpy_function) and not isinstance(numpy_function, type):
             return f"; use np.{name}(np.asarray(x), …), on the CPU"
         # Short names are close to many.
         close = difflib.get_close_matches(name, names, 1, 0.75) if len(name) > 3 else []

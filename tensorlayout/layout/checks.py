@@ -92,7 +92,7 @@ def strides_to_checked_parts(shape: tuple[int, ...], strides: Sequence[int]) -> 
     """Return one part per dimension from strides in elements."""
     steps = check_integers("strides", strides)
     if len(steps) != len(shape):
-        rule = f"must be {len(shape)}, one for each of the sizes {short_repr(shape)}"
+        rule = f"must have length {len(shape)}, one for each size of {short_repr(shape)}"
         raise_argument_error("strides", f"{rule}, got {short_repr(steps)}")
     _check_stride_range("strides", steps)
     return slots.strides_to_parts(shape, steps)
@@ -118,7 +118,7 @@ def check_parts(
         )
         raise TypeError(msg) from None
     if len(dims) != len(shape) or not all(dims):
-        rule = f"must be {len(shape)}, one for each of the sizes {short_repr(shape)}"
+        rule = f"must have length {len(shape)}, one for each size of {short_repr(shape)}"
         raise_argument_error("parts", f"{rule}, got {short_repr(dims)}")
     for n, dim in zip(shape, dims, strict=True):
         if len(dim) > MAX_PARTS:
@@ -164,7 +164,12 @@ def expand_index_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | Non
     dots = [i for i, item in enumerate(items) if item is ...]
     used = sum(item is not None and item is not ... for item in items)
     if used > len(shape) or len(dots) > 1:
-        rule = f"{short_repr(key)} is too many indices (or Ellipses) for shape {shape}"
+        reason = (
+            f"too many indices for shape {shape}"
+            if len(dots) < 2
+            else "more than a single ellipsis"
+        )
+        rule = f"{short_repr(key)} has {reason}"
         raise_argument_error("index", rule, IndexError)
     ellipsis_position = dots[0] if dots else len(items)
     items[ellipsis_position : ellipsis_position + len(dots)] = [slice(None)] * (len(shape) - used)
@@ -189,7 +194,7 @@ def check_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
     """Return a non-negative integer index; IndexError if out of bounds."""
     size = shape[dim]
     if not -size <= item < size:
-        rule = f"{short_repr(item)} is out of bounds for dimension {dim} of shape {shape}"
+        rule = f"{short_repr(item)} is out of bounds for axis {dim} with size {size}"
         raise_argument_error("index", rule, IndexError)
     return item % size
 

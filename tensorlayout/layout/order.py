@@ -210,4 +210,6 @@ def _raise_label_error(wrong: str, fitting: str = "", rank: int = -1) -> NoRetur
     letters = fitting.upper()
     if len(letters) == rank and _is_label_text(fitting) and len(_family_label_orders(letters)) == 1:
         fix, such = repr(fitting), f" such as {_order_of_letters(letters)}"
-    raise_argument_error("labels", f"{wrong}; give {fix}, or a sequence minor_to_major{such}")
+    raise_argument_error(
+        "labels", f"{wrong}; give {fix}, or the dimensions from minor to major{such}"
+    )

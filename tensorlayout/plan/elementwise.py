@@ -38,15 +38,10 @@ class ElementwisePlan(Plan):
         return share_contiguous_placement(self.result, self.operands)
 
     def check_destination_fits(self, destination: TensorSpec) -> None:
-        result_shape, destination_shape = self.result, destination
-        if (
-            result_shape.dtype != destination_shape.dtype
-            and result_shape.layout.shape == destination_shape.layout.shape
-        ):
-            raise TypeError(
-                f"the result has dtype {result_shape.dtype}, which an in-place operation"
-                f" cannot put into {destination_shape.dtype}; use astype() first"
-            )
+        result = self.result
+        if result.dtype != destination.dtype and result.layout.shape == destination.layout.shape:
+            rule = f"cannot cast the result from {result.dtype} to {destination.dtype} in place"
+            raise TypeError(f"{rule}; assign a new tensor, or use astype() first")
         Plan.check_destination_fits(self, destination)
 
 

@@ -120,7 +120,8 @@ def check_mask_shape(mask: Shape, sizes: Shape) -> None:
     """Raise IndexError unless each mask size is that of its dimension, or 0."""
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
-        raise IndexError(f"a mask of shape {mask} does not match dimensions of sizes {sizes}")
+        rule = "boolean index did not match the indexed dimensions"
+        raise IndexError(f"{rule}: the mask has shape {mask}, they have sizes {sizes}")
 
 
 def _merge_masked_dims(

@@ -32,7 +32,15 @@ class Matmul:
         dtype = dtypes.promote_dtypes(first.dtype, second.dtype)
         check_category("numeric", dtype, first.dtype, second.dtype)
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
-            raise ValueError(f"shapes {a} and {b} do not match as (…, m, k) and (…, k, n)")
+            raise ValueError(_not_aligned_message(a, b))
         batch = broadcast_shape([a[:-2], b[:-2]])
         shape = (*batch, *a[-2:-1], *b[-1:][: len(b) > 1])
         return MatmulPlan(first, second, TensorSpec(dtype, Layout.row_major(shape), device))
+
+
+def _not_aligned_message(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    if not a or not b:
+        return f"needs ranks of at least 1, got shapes {a} and {b}; use multiply() for scalars"
+    axis = max(len(b) - 2, 0)
+    sizes = f"{a[-1]} (axis {len(a) - 1}) != {b[axis]} (axis {axis})"
+    return f"shapes {a} and {b} are not aligned: {sizes}"

@@ -81,7 +81,9 @@ class Reduce:
         shape = source.layout.shape
         dims = normalize_dims(axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
-            raise ValueError(f"needs at least one element along axis {dims}, got shape {shape}")
+            along = f"axis {dims[0]}" if len(dims) == 1 else f"axes {dims}"
+            rule = "needs at least one element (zero-size reduction without identity)"
+            raise ValueError(f"{rule} along {along}, got shape {shape}")
         layout = packed_reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         result = TensorSpec(kind, layout, source.device)

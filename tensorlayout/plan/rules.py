@@ -50,7 +50,11 @@ def dtype_category_error(category: str, dtype: DType, description: str) -> TypeE
     if is_narrow_dtype(dtype):
         fix = f"; astype(x, tl.{widened_dtype(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")
-    fix = "; astype(x, tl.float64) first" if "floating" in category and dtype.kind in "biu" else ""
+    fix = ""
+    if "floating" in category and dtype.kind in "biu":
+        fix = "; astype(x, tl.float64) first"
+    elif category == "bool":
+        fix = "; compare first, as in x != 0"
     return TypeError(f"only {category} dtypes are allowed, got {description}{fix}")
 
 
@@ -185,7 +189,7 @@ def check_no_complex_to_real(destination: TensorSpec, value: TensorSpec | type) 
     else:
         complex_in, message = value is complex, value.__name__
     if complex_in and not is_in_category(destination.dtype, "complex floating"):
-        raise TypeError(f"{message} cannot be written into {destination.dtype}; take real() first")
+        raise TypeError(f"{message} cannot be written into {destination.dtype}; use real() first")
 
 
 def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:

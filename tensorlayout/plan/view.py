@@ -243,9 +243,8 @@ class Relayout:
             if result_layout.same_placement(source.layout) and not result_layout.is_padded:
                 return ViewPlan(source, TensorSpec(source.dtype, result_layout, source.device), 0)
         if copy is False:
-            raise ValueError(
-                f"{truncate(source.layout)} is not {truncate(result_layout)}, and copy=False"
-            )
+            layouts = f"{truncate(source.layout)} is not {truncate(result_layout)}"
+            raise ValueError(f"unable to avoid a copy, as copy=False demands: layout {layouts}")
         return Copy(self.name).plan(source, result_layout, None)
 
 
@@ -262,7 +261,8 @@ class Reshape:
             result = check_byte_range(TensorSpec(source.dtype, layout, source.device))
             return ViewPlan(source, result, layout.lowest)
         if copy is False:
-            raise ValueError(f"layout {source.layout} has no view of shape {shape}, and copy=False")
+            reason = f"layout {truncate(source.layout)} has no view of shape {shape}"
+            raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
         result = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
         return CopyPlan(source, result)
 
@@ -354,13 +354,13 @@ def compile_row_view(plan: RowPlan, make_view: Callable[..., Any]) -> Callable[.
 
 def too_many_indices_error(count: int, shape: tuple[int, ...]) -> IndexError:
     """Return the error for a key of `count` entries, more than `shape` has dimensions."""
-    return IndexError(f"too many indices (or Ellipses) for shape {shape}, got {count}")
+    return IndexError(f"too many indices for shape {shape}, got {count}")
 
 
 def index_out_of_bounds_error(index: int, dim: int, shape: tuple[int, ...]) -> IndexError:
     """Return the error for an integer outside a dimension."""
     return IndexError(
-        f"index {short_repr(index)} is out of bounds for dimension {dim} of shape {shape}"
+        f"index {short_repr(index)} is out of bounds for axis {dim} with size {shape[dim]}"
     )
 
 

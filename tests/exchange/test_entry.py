@@ -134,7 +134,7 @@ def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows
     ]
     x[0, 0] = 9
     assert argument[0, 0] == 1
-    with pytest.raises(ValueError, match="cannot be shared, and copy=False"):
+    with pytest.raises(ValueError, match=r"unable to avoid a copy, .* cannot be shared"):
         tl.asarray(argument, copy=False)
 
 
@@ -729,7 +729,7 @@ def test_a_sequence_of_others_is_taken_as_far_as_it_goes():
 def test_a_list_that_holds_itself():
     arguments = []
     arguments.append(arguments)
-    with pytest.raises(ValueError, match=r"^asarray: .*more than 64 inside one another"):
+    with pytest.raises(ValueError, match=r"^asarray: .*more than 64 levels"):
         tl.asarray(arguments)
 
 

@@ -302,7 +302,7 @@ WRONG = """
 numpy.read((2, 3), "K") -> numpy.read: order must be 'C' or 'F'
 numpy.read((2, 3), (24, 8)) -> numpy.read: strides count bytes, so itemsize must be given
 numpy.read((2, 3), (24, 7), 8) -> numpy.read: strides and offset must be multiples of the element
-numpy.read((2, 3), (24,), 8) -> numpy.read: strides: must be 2
+numpy.read((2, 3), (24,), 8) -> numpy.read: strides: must have length 2
 numpy.write(tiles, 4) -> numpy.write: NumPy has strides, and no tiles
 blas.read((2, 3, 4), ("N", 5)) -> blas.read: a matrix has two dimensions, got shape (2, 3, 4)
 pytorch.read((2, 3), "strided") -> pytorch.read: memory_format must be one of contiguous_format

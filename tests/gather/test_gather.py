@@ -86,7 +86,7 @@ ERRORS = [
     ("tl.repeat(x, p([0.5] * 3), axis=0)", TypeError, "repeats must be integers, got float64"),
     ("tl.tile(x, (1, -1))", ValueError, "tile: reps must not be negative"),
     ("x[p([0, 1]), p([0, 1, 2])]", IndexError, "could not be broadcast together"),
-    ("x[p([[True]])]", IndexError, r"mask of shape \(1, 1\) does not match"),
+    ("x[p([[True]])]", IndexError, r"boolean index did not match .* shape \(1, 1\)"),
     ("x[p([0]), p([0]), p([0])]", IndexError, "too many indices"),
     ("x[p([3])] = 0", IndexError, "__setitem__: index 3 is out of bounds"),
     ("x[p([0])] = tl.zeros((2, 4))", ValueError, "could not be broadcast"),

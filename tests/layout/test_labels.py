@@ -128,20 +128,44 @@ def test_words(word, orders):
 @pytest.mark.parametrize(
     ("labels", "rank", "message"),
     [
-        ("hwc", 4, r"'hwc' names 3 .*; give 'nhwc', or a sequence minor_to_major such as \(1, 3,"),
-        ("HWIO", 2, r"\(O, I, H, W\), the shape has 2; give a letter .* sequence minor_to_major$"),
-        ("B", 2, r"'B' names 1 dimension \(B\), the shape has 2; .* or a sequence minor_to_major$"),
-        ("Nhwc", 4, "different letters of one case.*, got 'Nhwc'; give 'NHWC', or a sequence"),
-        ("nChw16c", 4, "different letters .*, got 'nChw16c'; .* or a sequence minor_to_major$"),
-        ("NHHC", 4, "different letters .*, got 'NHHC'; .* or a sequence minor_to_major$"),
+        (
+            "hwc",
+            4,
+            r"'hwc' names 3 .*; give 'nhwc', or the dimensions from minor to major such as \(1, 3,",
+        ),
+        (
+            "HWIO",
+            2,
+            r"\(O, I, H, W\), the shape has 2; give a letter .* dimensions from minor to major$",
+        ),
+        (
+            "B",
+            2,
+            r"'B' names 1 dimension \(B\), the shape has 2; .* the dimensions from minor to major$",
+        ),
+        ("Nhwc", 4, "different letters of one case.*, got 'Nhwc'; give 'NHWC', or the dimensions"),
+        (
+            "nChw16c",
+            4,
+            "different letters .*, got 'nChw16c'; .* or the dimensions from minor to major$",
+        ),
+        ("NHHC", 4, "different letters .*, got 'NHHC'; .* or the dimensions from minor to major$"),
         ("NÄHW", 4, "different letters .*, got 'NÄHW'"),
         ("NHWX", 4, r"one family of NCTDHWL, .* TCZYX, .* \(AB, ABC, …\), got 'NHWX'; give "),
-        ("acd", 3, "one family of NCTDHWL, .*, got 'acd'; give a letter .* minor_to_major$"),
-        ("TC", 2, "'TC' is ambiguous, the shape may be CT or TC; .* sequence minor_to_major$"),
+        ("acd", 3, "one family of NCTDHWL, .*, got 'acd'; give a letter .* from minor to major$"),
+        (
+            "TC",
+            2,
+            "'TC' is ambiguous, the shape may be CT or TC; .* dimensions from minor to major$",
+        ),
         ("bhd", 3, "'bhd' is ambiguous, the shape may be BDH or BHD; "),
         ("preserve_format", 2, "one of C, F, .* channels_last_3d, got 'preserve_format'"),
         ("channels_last", 3, "is NHWC of rank 4 or NDHWC of rank 5, the shape has 3 dimensions; "),
-        ("channels_last_3d", 4, "is NDHWC of rank 5, the shape has 4 dimensions; .* sequence"),
+        (
+            "channels_last_3d",
+            4,
+            "is NDHWC of rank 5, the shape has 4 dimensions; .* from minor to major",
+        ),
     ],
 )
 def test_labels_that_do_not_fit(labels, rank, message):
@@ -337,7 +361,7 @@ def test_copy_only_where_asked_or_needed():
     assert tl.to_layout(x, "CHW", copy=False) is x
     y = tl.to_layout(x, "CHW", copy=True)
     assert not shared(y, x)
-    with pytest.raises(ValueError, match=r"to_layout: .* and copy=False"):
+    with pytest.raises(ValueError, match=r"to_layout: unable to avoid a copy, .* is not"):
         tl.to_layout(x, "HWC", copy=False)
 
 

@@ -18,9 +18,15 @@ DEEP = Layout.row_major((1,) * 64)
     [
         (lambda: Layout((2, -3)), r"shape: sizes must not be negative, got \(2, -3\)"),
         (lambda: Layout((1,) * 65), "shape: at most 64 dimensions are allowed, got 65"),
-        (lambda: Layout((2, 3), (3,)), r"strides: must be 2, .* sizes \(2, 3\), got \(3,\)"),
+        (
+            lambda: Layout((2, 3), (3,)),
+            r"strides: must have length 2, .* size of \(2, 3\), got \(3,\)",
+        ),
         (lambda: Layout((2, 3), (3, 1), parts=[[(2, 3)], [(3, 1)]]), "strides and parts: .* both"),
-        (lambda: Layout((2, 3), parts=[[(2, 3)]]), r"parts: must be 2, .*, got \(\(\(2, 3\),\),\)"),
+        (
+            lambda: Layout((2, 3), parts=[[(2, 3)]]),
+            r"parts: must have length 2, .*, got \(\(\(2, 3\),\),\)",
+        ),
         (lambda: Layout((5,), parts=[[(2, 2), (2, 1)]]), "parts: .* span the size 5; 3 first w"),
         (lambda: Layout((6,), parts=[[(1, 1), (-2, 1), (-3, 1)]]), "parts: .* at least 1, got"),
         (lambda: Layout((2, 3), minor_to_major=(0, 0)), r"minor_to_major: .* 0 to 1 .* \(0, 0\)"),
@@ -110,10 +116,10 @@ def test_wrong_types(make, message):
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ((3,), r"index: 3 is out of bounds for dimension 0 of shape \(3, 4\)"),
-        ((0, -5), r"index: -5 is out of bounds for dimension 1 of shape \(3, 4\)"),
-        ((0, 0, 0), r"index: \(0, 0, 0\) is too many .* shape \(3, 4\)"),
-        ((..., ...), "is too many indices"),
+        ((3,), r"index: 3 is out of bounds for axis 0 with size 3"),
+        ((0, -5), r"index: -5 is out of bounds for axis 1 with size 4"),
+        ((0, 0, 0), r"index: \(0, 0, 0\) has too many indices for shape \(3, 4\)"),
+        ((..., ...), "has more than a single ellipsis"),
     ],
 )
 def test_indices_outside(key, message):

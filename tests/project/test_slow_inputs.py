@@ -291,7 +291,7 @@ def test_any_text_is_read_or_refused(reader, text):
 
 # Calls, and how their errors begin.
 AT_ONCE = """
-x[(None,) * 32000]  # __getitem__: too many indices (or Ellipses) for shape
+x[(None,) * 32000]  # __getitem__: too many indices for shape
 take(x, 10**5000, axis=0)  # take: index an integer of 16610 bits is out of bounds
 fft.fft(x, n=2**62)  # fft: shape: the sizes (2, 4611686018427387904), with 1 for 0,
 tensordot(big, big, axes=0)  # tensordot: shape: the sizes (1073741824, 1048576, 10737

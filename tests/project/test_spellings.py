@@ -8,7 +8,7 @@ import pytest
 from tensors import host
 
 import tensorlayout as tl
-from tensorlayout.functions.spellings import SPELLINGS
+from tensorlayout.functions.spellings import METHOD_SPELLINGS, SPELLINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8")
 
@@ -24,16 +24,21 @@ cpu: x
 eq ge gt le lt ne: np.{NumPy's}(x, y)
 expand: np.broadcast_to(x, (4, 2, 3))
 gather: np.take_along_axis(x, i, 1)
+in1d: np.isin(x, y)
 index_select: np.take(x, [2, 0], 1) | indices=np.asarray([2, 0])
 masked_fill: np.where(mask, 9.0, x)
 masked_select: x[mask]
 mul neg sub sgn: np.{NumPy's}(x, y)
+ndim: x.ndim
+norm: np.linalg.norm(x)
 numel: x.size
 relu: np.maximum(x, 0) | x=x - 0.3
 repeat_interleave: np.repeat(x, 2, 1)
 rsqrt: x**-0.5
+shape: x.shape
 sigmoid: 1 / (1 + np.exp(-x))
 softmax: np.exp(x) / np.exp(x).sum(1, keepdims=True)
+trapz: np.trapezoid(y, x)
 tril_indices triu_indices: np.{NumPy's}(4, 1)
 topk: np.sort(v)[::-1][:2] | x=v
 unbind: [*x]
@@ -50,7 +55,7 @@ OF_ONE = {"neg": "negative", "sgn": "sign"}
 NOT_RUN = {
     *("as_strided", "cuda", "errstate", "frombuffer", "genfromtxt", "index_add", "loadtxt"),
     *("manual_seed", "memmap", "nn", "no_grad", "rand", "randint", "randn", "random"),
-    *("savetxt", "scatter", "set_printoptions", "seterr"),
+    *("savetxt", "scatter", "set_printoptions", "seterr", "bool_", "long", "ndarray", "normal"),
 }
 
 
@@ -114,6 +119,7 @@ tl.cat: cat; use tl.concat(arrays, axis=0)
 tl.errstate: errstate; there are no warnings
 tl.reshpe: reshpe; did you mean 'reshape'?
 tl.nonsense: nonsense
+tl.ufunc: ufunc
 tl.degrees: degrees; use np.degrees(x), which takes tensors
 tl.packbits: packbits; use np.packbits(np.asarray(x), …), on the CPU
 tl._summ: _summ
@@ -130,6 +136,33 @@ def test_foreign_names():
         space = code.rpartition(".")[0].replace("tl", "tensorlayout")
         words = f"module '{space}' has no attribute '{name}'{semicolon}{hint}"
         assert str(caught.value) == words
+
+
+@pytest.mark.parametrize("name", METHOD_SPELLINGS)
+def test_methods_of_other_libraries(name):
+    x = tl.zeros((2, 3))
+    assert not hasattr(x, name)
+    assert not hasattr(tl.Tensor, name)
+    assert name not in dir(x)
+    with pytest.raises(AttributeError, match=f"'Tensor' object has no attribute '{name}'; "):
+        getattr(x, name)
+
+
+METHOD_HINTS = """
+cpu: use x.to_device("cpu")
+exp: use tl.exp(x, …)
+float: use x.astype(tl.float32); PyTorch's float has 32 bits
+grad: there is no automatic differentiation
+numpy: use np.asarray(x)
+"""
+
+
+def test_hints_for_methods():
+    for row in METHOD_HINTS.strip().splitlines():
+        name, hint = row.split(": ", 1)
+        with pytest.raises(AttributeError) as caught:
+            getattr(tl.zeros(2), name)
+        assert str(caught.value) == f"'Tensor' object has no attribute '{name}'; {hint}"
 
 
 def test_names_that_dir_lists_are_there():

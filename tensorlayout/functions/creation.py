@@ -185,12 +185,16 @@ def array(
     ndmax: int = 0,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Return a new tensor from whatever `asarray` takes.
+    """Return a new tensor from anything that `asarray` accepts.
 
-    `ndmin`: dimensions of size 1 are put in front until there are so many. `ndmax` must be left
-    out; `subok` changes nothing. `dtype`, `copy`, `order`, `device`, errors (TypeError, ValueError,
-    BufferError, OverflowError) as in `asarray`. Layout: that of `object`, row-major for sequences,
-    or as `order` says.
+    - `ndmin`: least rank; dimensions of size 1 are prepended.
+    - `ndmax`: must be 0. `subok` has no effect.
+    - `dtype`, `copy`, `order`, `device`: as in `asarray`.
+
+    Layout: the layout of `object`, row-major for sequences, or as `order` says.
+
+    Raises `TypeError`, `ValueError`, `BufferError` and `OverflowError` as `asarray` does;
+    `ValueError` if the rank exceeds 64.
 
     >>> import tensorlayout as tl
     >>> tl.array([1, 2], ndmin=2)
@@ -207,7 +211,9 @@ def ascontiguousarray(
 ) -> Tensor:
     """Return a row-major tensor of rank at least 1; `a` itself if it is one already.
 
-    `dtype`, `device` and errors (TypeError, ValueError) as in `asarray`.
+    `dtype` and `device` are as in `asarray`.
+
+    Raises `TypeError` and `ValueError` as `asarray` does.
 
     >>> import tensorlayout as tl
     >>> tl.ascontiguousarray(tl.zeros((2, 3), layout=(0, 1))).layout
@@ -219,10 +225,11 @@ def ascontiguousarray(
 def asfortranarray(
     a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Return a column-major tensor of rank 1 at least from whatever `asarray` takes, or `a` itself.
+    """Return a column-major tensor of rank at least 1; `a` itself if it is one already.
 
-    `dtype`, `device`, `layout` of the result and errors (TypeError, ValueError) as in `asarray`
-    with ``order="F"``.
+    `dtype`, `device` and the `layout` of the result are as in `asarray` with ``order="F"``.
+
+    Raises `TypeError` and `ValueError` as `asarray` does.
 
     >>> import tensorlayout as tl
     >>> tl.asfortranarray([[1, 2], [3, 4]]).layout
@@ -356,7 +363,9 @@ def zeros(
 ) -> Tensor:
     """Return a new tensor of zeros.
 
-    `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
+    `shape`, `dtype`, `order`, `device` and `layout` are as in `empty`.
+
+    Raises `TypeError` and `ValueError` as `empty` does.
 
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3), dtype=tl.int8, layout="WH")
@@ -376,7 +385,9 @@ def ones(
 ) -> Tensor:
     """Return a new tensor of ones.
 
-    `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
+    `shape`, `dtype`, `order`, `device` and `layout` are as in `empty`.
+
+    Raises `TypeError` and `ValueError` as `empty` does.
 
     >>> import tensorlayout as tl
     >>> tl.ones(3)
@@ -422,14 +433,18 @@ def empty_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor of the shape and form of `prototype` whose elements hold anything.
+    """Return a new tensor of the shape and form of `prototype` with undefined elements.
 
-    `dtype`, `device`, `layout`: by default those of `prototype`, the layout in its form: order,
-    padding and tiles, without gaps or negative strides. `order`: ``K``, that; ``C``, row-major;
-    ``F``, column-major; ``A``, column-major if `prototype` is. `shape`: another one; the result is
-    packed, in the order of `prototype` if it has its rank, else row-major. `subok` says nothing.
-    TypeError for what is no dtype; ValueError for a layout of another shape, or a device that is
-    not here.
+    - `dtype`, `device`, `layout`: by default as `prototype`, the layout in its form: order, padding
+      and tiles, without gaps or negative strides.
+    - `order`: ``K``, that form; ``C``, row-major; ``F``, column-major; ``A``, column-major if
+      `prototype` is.
+    - `shape`: another shape; the result is packed, in the order of `prototype` if it has its rank,
+      else row-major.
+    - `subok`: has no effect.
+
+    Raises `TypeError` if `prototype` is not a tensor or `dtype` not a dtype; `ValueError` for a
+    layout of another shape, an unknown `order`, and an unavailable device.
 
     >>> import tensorlayout as tl
     >>> tl.empty_like(tl.permute_dims(tl.zeros((2, 3)), (1, 0))).layout
@@ -449,11 +464,14 @@ def full_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor of the shape and form of `a`, of one value.
+    """Return a new tensor of the shape and form of `a` with a single value.
 
-    `fill_value`: a number, or a tensor or a list that broadcasts to the shape. `dtype`, `order`,
-    `subok`, `shape`, `device`, `layout` and errors: as for `empty_like`; also TypeError for a
-    complex value in a real dtype, OverflowError for an integer out of range.
+    `fill_value` is a number, or a tensor or list that broadcasts to the shape. `dtype`, `order`,
+    `subok`, `shape`, `device` and `layout` are as in `empty_like`.
+
+    Raises `TypeError` and `ValueError` as `empty_like` does; `TypeError` for a complex value in a
+    real dtype, `ValueError` if shapes do not broadcast, `OverflowError` for an integer out of
+    range.
 
     >>> import tensorlayout as tl
     >>> tl.full_like(tl.asarray([1.0, 2.0]), 9)
@@ -484,8 +502,9 @@ def zeros_like(
 ) -> Tensor:
     """Return a new tensor of the shape and form of `a`, of zeros.
 
-    `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
-    for `empty_like`.
+    `dtype`, `order`, `subok`, `shape`, `device` and `layout` are as in `empty_like`.
+
+    Raises `TypeError` and `ValueError` as `empty_like` does.
 
     >>> import tensorlayout as tl
     >>> tl.zeros_like(tl.asarray([1, 2]))
@@ -506,8 +525,9 @@ def ones_like(
 ) -> Tensor:
     """Return a new tensor of the shape and form of `a`, of ones.
 
-    `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
-    for `empty_like`.
+    `dtype`, `order`, `subok`, `shape`, `device` and `layout` are as in `empty_like`.
+
+    Raises `TypeError` and `ValueError` as `empty_like` does.
 
     >>> import tensorlayout as tl
     >>> tl.ones_like(tl.asarray([5, 6]), dtype=tl.float32)

@@ -309,12 +309,14 @@ def clip(
 ) -> Tensor:
     """Return each element moved to the nearest value between `min` and `max`.
 
-    `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
-    `x`; bounds of another dtype are first converted to that of `x`, in which those outside its
-    range become its limits. dtypes: real numeric; the result has that of `x`. NaN stays NaN. Of a
-    zero and a bound that is 0 of the other sign, either may be the result. Layout: the form that
-    the operands of the result's shape have in common, else packed in the order of the first of
-    them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
+    `min` and `max` are None for no bound, Python scalars, or tensors that broadcast with `x`; they
+    are first converted to the dtype of `x`, and bounds outside its range become its limits. dtypes:
+    real numeric; the result has the dtype of `x`. Layout: the form that the operands of the
+    result's shape have in common, else packed in the order of the first of them.
+
+    Raises `TypeError` for any other dtype; `ValueError` if shapes do not broadcast.
+
+    NaN stays NaN. Of a zero and a bound that is 0 of the other sign, either may be the result.
 
     Source: array API standard 2025.12, elementwise functions, `clip`.
 
@@ -362,11 +364,15 @@ _IMAG = Elementwise("imag", "numeric")
 
 
 def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor:
-    """Return the nearest numbers of so many decimals, ties to even.
+    """Return the nearest numbers with `decimals` decimals, ties to even.
 
-    `decimals`: if negative, tens, hundreds, …; worked out in the dtype of `a`, as ``round(a *
-    10**decimals) / 10**decimals``. `out`: receives the result. dtypes: numeric, kept; integers
-    stay. Layout: the form of `a`. TypeError for bool, ValueError for `decimals` beyond 308.
+    - `decimals`: negative values round to tens, hundreds, …; computed in the dtype of `a`, as
+      ``round(a * 10**decimals) / 10**decimals``.
+    - `out`: receives the result.
+
+    dtypes: numeric, kept; integers are unchanged. Layout: the form of `a`.
+
+    Raises `TypeError` for bool; `ValueError` if `decimals` is beyond -308 or 308.
 
     Source: array API standard 2025.12, elementwise functions, `round`.
 
@@ -394,11 +400,12 @@ round.operation = _round.operation  # type: ignore[attr-defined]
 
 
 def real(val: Tensor) -> Tensor:
-    """Return the real part of each element. A view.
+    """Return a view of the real part of each element.
 
-    dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
-    complex tensor, counted in slots of half the size; the same slots of any other. TypeError for
-    other dtypes.
+    dtypes: numeric and bool; the result has the dtype of the real part. Layout: every second slot
+    of a complex tensor, counted in slots of half the size; the same slots of any other.
+
+    Raises `TypeError` for any other dtype.
 
     Source: array API standard 2025.12, elementwise functions, `real`.
 
@@ -415,9 +422,10 @@ def real(val: Tensor) -> Tensor:
 def imag(val: Tensor) -> Tensor:
     """Return the imaginary part of each element: a view of a complex tensor, else new zeros.
 
-    dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
-    complex tensor, counted in slots of half the size; the form of any other. TypeError for other
-    dtypes.
+    dtypes: numeric and bool; the result has the dtype of the real part. Layout: every second slot
+    of a complex tensor, counted in slots of half the size; the form of any other.
+
+    Raises `TypeError` for any other dtype.
 
     Source: array API standard 2025.12, elementwise functions, `imag`.
 

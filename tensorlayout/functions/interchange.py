@@ -242,10 +242,10 @@ def to_dlpack(
 def allow_negative_strides() -> ScopeContext[bool, bool]:
     """Export flipped tensors of any dtype by DLPack as they are, to every consumer in the block.
 
-    DLPack allows negative strides, PyTorch has none: up to 2.13 it ends the process on them. So
-    ``__dlpack__`` refuses to export them, but to consumers that take them, such as NumPy, CuPy
-    and this package; the block is for others that do. It counts for this thread, and for tasks
-    begun in it. Nothing is copied, the layout stays: strides count elements.
+    DLPack allows negative strides, but PyTorch does not: up to 2.13 they end the process.
+    ``__dlpack__`` therefore exports them only to consumers that are known to accept them, such as
+    NumPy, CuPy and this package; the block is for other consumers. It applies to this thread, and
+    to tasks started in it. Nothing is copied and the layout stays: strides count elements.
 
     >>> import tensorlayout as tl
     >>> x = tl.flip(tl.asarray([1, 2, 3]))
@@ -277,23 +277,25 @@ def from_dlpack(
 ) -> Tensor:
     """Return a tensor over the memory that another library exports by DLPack.
 
-    `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares, or
-    copies where the exporter or `layout` must; True always copies, in the same form; False never.
+    - `device`: None for the device of the memory, or the device to move it to.
+    - `copy`: None shares, or copies if the exporter or `layout` requires it; True always copies, in
+      the same form; False never.
+    - `layout`: as in `to_layout`; if it places the elements where they are, nothing is copied.
 
-    Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
-    continues their successor, since DLPack has lost which order they were in. `layout`, as in
-    `to_layout`, says it: where it places the elements where they are, nothing is copied.
-    Elements of fewer than 8 bits are packed below a byte, unless the exporter says that each takes
-    one; those of several lanes, such as PyTorch's pairs, are elements of the last dimension.
+    Layout of the result: the exporter's strides. Dimensions of size 1 get the stride that continues
+    their successor, since DLPack has lost their order; `layout` states it. Elements of fewer than 8
+    bits are packed below a byte, unless the exporter declares one byte for each; elements of
+    several lanes, such as PyTorch's pairs, become elements of the last dimension.
 
-    Read-only where the exporter says so, and where it cannot: a legacy capsule, from before DLPack
-    1, may be of an array that nobody may change, such as JAX's. With copy=True the tensor can be
-    written to. On CUDA the exporter makes the memory ready for our current stream.
+    The tensor is read-only if the exporter says so or cannot say it: a legacy capsule, from before
+    DLPack 1, may belong to an immutable array, such as JAX's. With copy=True the tensor is
+    writable. On CUDA the exporter makes the memory ready for our current stream.
 
-    AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
-    not here, for element types that are none of ours, for packed elements that begin inside a byte,
-    and where copy=False and a copy is needed; ValueError for that where `layout` needs it.
-    Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is beyond it.
+    Raises `AttributeError` if `x` does not export DLPack; `BufferError` for memory on an
+    unavailable device, for element types that we do not have, for packed elements that begin inside
+    a byte, and if copy=False and a copy is needed; `ValueError` for a copy that `layout` needs.
+
+    Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is an extension.
 
     >>> import numpy as np
     >>> import tensorlayout as tl

@@ -50,9 +50,11 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """Return the last two dimensions exchanged. A view.
+    """Return a view with the last two dimensions exchanged.
 
-    Any dtype. ValueError for a rank below 2.
+    Any dtype.
+
+    Raises `ValueError` if the rank is below 2; `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.matrix_transpose(tl.zeros((5, 2, 3))).layout
@@ -124,8 +126,11 @@ def _contracted_axes(
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tensor:
     """Sum products along `axis`, with complex elements of `x1` conjugated; other axes broadcast.
 
-    `axis`: negative, inside both shapes. dtypes: numeric and bool; integers wrap. Layout:
-    row-major. ValueError where the sizes along `axis` differ, or the other sizes do not broadcast.
+    `axis` is negative and inside both shapes. dtypes: numeric and bool; integers wrap. Layout:
+    row-major.
+
+    Raises `ValueError` if the sizes along `axis` differ, the other sizes do not broadcast, or
+    `axis` is out of bounds; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))

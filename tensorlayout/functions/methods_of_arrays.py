@@ -51,6 +51,8 @@ def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None 
 def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
     """Call `tl.transpose` with axes one by one, or as one sequence.
 
+    Raises `ValueError` and `TypeError` as that function does.
+
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3, 4)).transpose(1, 0, 2).shape
     (3, 2, 4)
@@ -86,9 +88,12 @@ def trace(
 def view(a: Tensor, dtype: Any = None) -> Any:
     """View the same memory as elements of `dtype`, without a copy; None gives a new view.
 
-    Of one item size, any layout. Of another, the last dimension must have stride 1 (or size 1),
-    and grows or shrinks with it; ValueError where it does not come out even. NumPy's void types,
-    by which Zarr compares bits, give an array of NumPy over the memory on the CPU.
+    A dtype of the same item size accepts any layout. For another, the last dimension must have
+    stride 1 (or size 1); its size changes accordingly. NumPy's void types, with which Zarr compares
+    bits, give a NumPy array over the memory on the CPU.
+
+    Raises `ValueError` if the strides do not allow it or the size is not divisible; `TypeError` if
+    `dtype` is not one.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([1.0, -2.0], dtype=tl.float32).view(tl.uint32)
@@ -117,6 +122,9 @@ def fill(a: Tensor, value: ArrayLike) -> None:
 
 def item(a: Tensor, *index: Integers) -> Any:
     """Return one element as a Python number: at an index, at a position, or the only one.
+
+    Raises `IndexError` if the position is out of bounds; `ValueError` without a position if there
+    is more than one element.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)

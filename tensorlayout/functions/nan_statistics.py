@@ -77,8 +77,10 @@ def nansum(
 ) -> Tensor:
     """Return the sum of the elements along `axis` that are not NaN; 0 of none.
 
-    dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
-    (TypeError, ValueError) as in `sum`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `keepdims`, `initial` and `where` are as in `sum`. dtypes: numeric and
+    bool. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `sum` does.
 
     >>> import tensorlayout as tl
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
@@ -98,8 +100,10 @@ def nanprod(
 ) -> Tensor:
     """Return the product of the elements along `axis` that are not NaN; 1 of none.
 
-    dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
-    (TypeError, ValueError) as in `prod`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `keepdims`, `initial` and `where` are as in `prod`. dtypes: numeric and
+    bool. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `prod` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
@@ -118,8 +122,10 @@ def nanmin(
 ) -> Tensor:
     """Return the least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
-    dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
-    ValueError) as in `min`. Layout: packed in the input's order.
+    `axis`, `out`, `keepdims`, `initial` and `where` are as in `min`. dtypes: real numeric, kept.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `min` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
@@ -138,8 +144,10 @@ def nanmax(
 ) -> Tensor:
     """Return the greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
-    dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
-    ValueError) as in `max`. Layout: packed in the input's order.
+    `axis`, `out`, `keepdims`, `initial` and `where` are as in `max`. dtypes: real numeric, kept.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `max` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmax(tl.asarray([[1.0, tl.nan], [tl.nan, tl.nan]]), axis=1)
@@ -177,9 +185,10 @@ def nanargmin(
 ) -> Tensor:
     """Return the position of the first least element that is not NaN.
 
-    dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
-    ValueError) as in `argmin`; ValueError where all are NaN, too. Layout: packed in the input's
-    order.
+    `axis`, `out` and `keepdims` are as in `argmin`. dtypes: real numeric; the result is int64.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `argmin` does; `ValueError` if all elements are NaN, too.
 
     >>> import tensorlayout as tl
     >>> tl.nanargmin(tl.asarray([tl.nan, 7.0, 3.0]))
@@ -197,9 +206,10 @@ def nanargmax(
 ) -> Tensor:
     """Return the position of the first greatest element that is not NaN.
 
-    dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
-    ValueError) as in `argmax`; ValueError where all are NaN, too. Layout: packed in the input's
-    order.
+    `axis`, `out` and `keepdims` are as in `argmax`. dtypes: real numeric; the result is int64.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `argmax` does; `ValueError` if all elements are NaN, too.
 
     >>> import tensorlayout as tl
     >>> tl.nanargmax(tl.asarray([1.0, tl.nan, 3.0]))
@@ -231,8 +241,10 @@ def nanmean(
 ) -> Tensor:
     """Return the mean of the elements along `axis` that are not NaN; NaN of none.
 
-    Worked out in float64 and rounded once. `axis`, `dtype`, `out`, `keepdims`, `where` and errors
-    (TypeError, ValueError) as in `mean`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `keepdims` and `where` are as in `mean`. The mean is computed in float64
+    and rounded once. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `mean` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
@@ -256,8 +268,10 @@ def nanvar(
 ) -> Tensor:
     """Return the variance of the elements along `axis` that are not NaN.
 
-    dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
-    and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean` and `correction` are as in `var`.
+    dtypes: real numeric. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `var` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
@@ -281,8 +295,10 @@ def nanstd(
 ) -> Tensor:
     """Return the standard deviation of the elements along `axis` that are not NaN.
 
-    dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
-    and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean` and `correction` are as in `var`.
+    dtypes: real numeric. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `var` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
@@ -300,8 +316,10 @@ def nancumsum(
 ) -> Tensor:
     """Return the running sums along `axis`, or of all elements in index order; NaN counts as 0.
 
-    dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumsum`.
-    Layout: packed in the input's order.
+    `dtype` and `out` are as in `cumsum`. dtypes: numeric and bool. Layout: packed in the input's
+    order.
+
+    Raises `ValueError` and `TypeError` as `cumsum` does.
 
     >>> import tensorlayout as tl
     >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
@@ -320,8 +338,10 @@ def nancumprod(
 ) -> Tensor:
     """Return the running products along `axis`, or of all elements in index order; NaN counts as 1.
 
-    dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumprod`.
-    Layout: packed in the input's order.
+    `dtype` and `out` are as in `cumprod`. dtypes: numeric and bool. Layout: packed in the input's
+    order.
+
+    Raises `ValueError` and `TypeError` as `cumprod` does.
 
     >>> import tensorlayout as tl
     >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))

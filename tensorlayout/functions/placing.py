@@ -38,11 +38,16 @@ _PUT = Scatter("put_along_axis")
 def put_along_axis(
     arr: Tensor, indices: ArrayLike, values: ArrayLike, axis: SupportsIndex | None = -1
 ) -> None:
-    """Write `values` into `arr`, in each line along `axis` at the line of `indices` it belongs to.
+    """Write `values` into the lines of `arr` along `axis`, each at the positions in `indices`.
 
-    `indices`: integers, of the rank of `arr`; sizes of 1 broadcast, but for `axis`; of rank 1 for
-    an `axis` of None, which takes `arr` for one line in index order. `values`: a number, or a
-    tensor that broadcasts to their shape. In place. IndexError outside. Any dtype.
+    - `indices`: integers, of the rank of `arr`; sizes of 1 broadcast, except along `axis`.
+    - `values`: a number, or a tensor that broadcasts to the shape of `indices`.
+    - `axis`: None takes `arr` as one line in index order, and `indices` of rank 1.
+
+    Any dtype. In place.
+
+    Raises `IndexError` if an index is out of bounds; `ValueError` if shapes do not match, and
+    (`AxisError`) if `axis` is out of bounds; `TypeError` if `indices` are not integers.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])
@@ -79,11 +84,16 @@ def _arange_along_dim(x: Tensor, dim: int, size: int) -> Tensor:
 
 
 def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
-    """Write values `v`, again and again where they are too few, at positions in index order.
+    """Write values `v`, repeated if too few, at the positions `ind` in index order.
 
-    `ind`: integers. `mode`: what becomes of those outside: ``raise`` an IndexError, before anything
-    is written; ``clip`` to the nearest; ``wrap`` around. In place. Any dtype. TypeError for a real
-    tensor and complex values.
+    - `ind`: integers.
+    - `mode`: for positions out of bounds: ``raise`` an IndexError before anything is written;
+      ``clip`` to the nearest; ``wrap`` around.
+
+    Any dtype. In place.
+
+    Raises `IndexError` as `mode` says; `ValueError` for an unknown `mode` and a read-only tensor;
+    `TypeError` if `ind` are not integers, and for complex values in a real tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[1, 2], [3, 4]])
@@ -140,11 +150,13 @@ def _write_flat_positions(x: Tensor, positions: Tensor, values: Any) -> None:
 
 
 def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
-    """Write values, one after the other and again, where `mask` is true.
+    """Write values one after the other, repeated if too few, where `mask` is true.
 
-    `mask`: as many truths as `arr` has elements. `vals`: at least one value, if one is needed. In
-    place. Any dtype. ValueError for a mask of another size, TypeError for values of a dtype that
-    that of `arr` does not hold.
+    `mask` has as many elements as `arr`; `vals` has at least one if `mask` is true anywhere. Any
+    dtype. In place.
+
+    Raises `ValueError` for a mask of another size and missing `vals`; `TypeError` for complex
+    values in a real tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([1, 2, 3])
@@ -163,10 +175,12 @@ def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
 
 
 def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
-    """Write values where `mask` is true, each at its own position; repeated if too few.
+    """Write `values` where `mask` is true, each at its own position; repeated if too few.
 
-    `mask`: as many truths as `a` has elements. In place. Any dtype. ValueError for a mask of
-    another size, TypeError for `values` of a dtype that that of `a` does not hold.
+    `mask` has as many elements as `a`. Any dtype. In place.
+
+    Raises `ValueError` for a mask of another size; `TypeError` for complex `values` in a real
+    tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([1, 2, 3])
@@ -192,8 +206,10 @@ def copyto(
 ) -> None:
     """Write `src`, broadcast, into `dst`, where `where` is true.
 
-    `casting`: NumPy's name of what may become what. In place. Any dtype. TypeError for a `src` that
-    the rule does not let become the dtype of `dst`, ValueError for shapes that do not fit.
+    `casting` is NumPy's name of the permitted conversions. Any dtype. In place.
+
+    Raises `TypeError` if `casting` does not permit the dtype of `src`; `ValueError` for any other
+    `casting`, a read-only `dst`, and shapes that do not broadcast.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros(3)
@@ -218,10 +234,12 @@ def copyto(
 
 
 def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
-    """Write values `val` on the main diagonal, repeated if too few.
+    """Write values `val`, repeated if too few, on the main diagonal.
 
-    `a`: a matrix, or of equal sizes. `wrap` must be False. In place. Any dtype. ValueError for
-    other shapes, TypeError for a real tensor and complex values.
+    `a` is a matrix, or all its sizes are equal; `wrap` must be False. Any dtype. In place.
+
+    Raises `ValueError` for other shapes; `TypeError` for complex values in a real tensor, and if
+    `wrap` is true.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros((2, 2))

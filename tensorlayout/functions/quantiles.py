@@ -69,8 +69,10 @@ def nanmedian(
 ) -> Tensor:
     """Return the median of the elements along `axis` that are not NaN; NaN of none.
 
-    dtypes: real numeric and bool. `axis`, `out`, `overwrite_input`, `keepdims` and errors
-    (TypeError, ValueError) as in `median`. Layout: packed in the input's order.
+    `axis`, `out`, `overwrite_input` and `keepdims` are as in `median`. dtypes: real numeric and
+    bool. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `median` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
@@ -131,9 +133,10 @@ def nanquantile(
 ) -> Tensor:
     """Compute the quantiles `q` of the elements that are not NaN; NaN for none.
 
-    `q`, `axis`, `method`, `keepdims`, `out`, `overwrite_input`, `weights` and errors (ValueError,
-    TypeError, IndexError) are those of `quantile`. dtypes: real numeric. Layout: packed in the
-    input's order, the dimensions of `q` slowest.
+    `q`, `axis`, `method`, `keepdims`, `out`, `overwrite_input` and `weights` are as in `quantile`.
+    dtypes: real numeric. Layout: packed in the input's order, the dimensions of `q` slowest.
+
+    Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
@@ -153,11 +156,13 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """Return the values below which `q` percent of the elements along `axis` lie; NaN if one is.
+    """Return the values below which `q` percent of the elements along `axis` lie.
 
-    `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
-    `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of
-    `quantile`. dtypes: real numeric and bool. Layout: packed in the input's order.
+    `q` is a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
+    `out`, `overwrite_input` and `weights` are as in `quantile`. The result is NaN if an element is.
+    dtypes: real numeric and bool. Layout: packed in the input's order.
+
+    Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.
 
     >>> import tensorlayout as tl
     >>> tl.percentile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [25, 50])
@@ -179,9 +184,11 @@ def nanpercentile(
 ) -> Tensor:
     """Return the values below which `q` percent of the elements that are not NaN lie; NaN of none.
 
-    `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
-    `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of
-    `quantile`. dtypes: real numeric and bool. Layout: packed in the input's order.
+    `q` is a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
+    `out`, `overwrite_input` and `weights` are as in `quantile`. dtypes: real numeric and bool.
+    Layout: packed in the input's order.
+
+    Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanpercentile(tl.asarray([1.0, tl.nan, 3.0]), 50)

@@ -144,10 +144,11 @@ def _check_repeat_counts(repeats: Tensor, size: int) -> Tensor:
 
 
 def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
-    """Return `A` as a whole, `reps` times along each dimension; missing ones count from the left.
+    """Repeat `A` as a whole, `reps` times along each dimension; missing ones count from the left.
 
-    Layout: packed in the order of `A`, new dimensions the slowest. ValueError for negative numbers.
-    Any dtype, kept.
+    Any dtype, kept. Layout: packed in the order of `A`, with new dimensions slowest.
+
+    Raises `ValueError` for a negative number; `TypeError` if a number is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.tile(tl.asarray([1, 2]), (2, 2))
@@ -192,10 +193,12 @@ def _copy_repeated(
 
 
 def resize(a: Tensor, new_shape: Integers) -> Tensor:
-    """Return the elements in index order under another shape, repeated where they are too few.
+    """Return the elements in index order under another shape, repeated if they are too few.
 
-    `new_shape`: a size or a sequence of them. Zeros where `a` has no elements. Any dtype, kept.
-    Layout: row-major. ValueError for negative sizes.
+    `new_shape` is a size or a sequence of sizes; the result is zeros if `a` has no elements. Any
+    dtype, kept. Layout: row-major.
+
+    Raises `ValueError` for a negative size; `TypeError` if a size is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.resize(tl.asarray([1, 2, 3]), (2, 2))

@@ -121,8 +121,10 @@ def argmin(
 ) -> Tensor:
     """Return the position of the first least element along `axis`, or in index order; NaN wins.
 
-    dtypes: real numeric and bool; the result is int64. `axis`, `out`, `keepdims` and errors
-    (TypeError, ValueError) as in `argmax`. Layout: packed in the input's order.
+    `axis`, `out` and `keepdims` are as in `argmax`. dtypes: real numeric and bool; the result is
+    int64. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `argmax` does.
 
     >>> import tensorlayout as tl
     >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))
@@ -135,11 +137,13 @@ def argmin(
 
 
 def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """Return how many elements along `axis` are not zero, as int64; NaN is not zero.
+    """Return how many elements along `axis` (default: all) are not zero, as int64.
 
-    Any dtype. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. Layout:
-    packed in the input's order. TypeError for an axis that is no integer; ValueError (AxisError)
-    for one outside the rank, or named twice.
+    NaN is not zero. `keepdims` keeps the axes, of size 1. Any dtype. Layout: packed in the input's
+    order.
+
+    Raises `ValueError` if an axis is repeated, and (`AxisError`) if it is out of bounds;
+    `TypeError` if it is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.count_nonzero(tl.asarray([[0, 7], [8, 9]]), axis=0)
@@ -167,7 +171,9 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
 def flatnonzero(a: Tensor) -> Tensor:
     """Return the positions, in index order, of the elements that are not zero, as int64.
 
-    Any dtype; NaN is not zero. Layout: row-major. TypeError for what is no tensor.
+    NaN is not zero. Any dtype. Layout: row-major.
+
+    Raises `TypeError` if `a` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.flatnonzero(tl.asarray([[0, 7], [8, 0]]))

@@ -70,10 +70,15 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: Tensor) -> UniqueAll:
     """Return the distinct values, ascending, with first indices, inverse indices and counts.
 
-    Any dtype. Values (k,) of the dtype of `x`; for each of them the index of its first occurrence
-    in `x` flattened, and how often it occurs, int64; inverse indices: for each element of `x` the
-    position of its value, int64, of the shape of `x`. NaN comes last. Layout: row-major. TypeError
-    for what is no tensor.
+    - Values: shape (k,), of the dtype of `x`; NaN is last.
+    - Indices and counts: for each value, the index of its first occurrence in `x` flattened, and
+      its number of occurrences; int64.
+    - Inverse indices: for each element of `x` the position of its value; int64, of the shape of
+      `x`.
+
+    Any dtype. Layout: row-major.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> found = tl.unique_all(tl.asarray([3, 1, 3]))
@@ -86,8 +91,10 @@ def unique_all(x: Tensor) -> UniqueAll:
 def unique_counts(x: Tensor) -> UniqueCounts:
     """Return the distinct values, ascending, and how often each occurs.
 
-    Any dtype. Values (k,) of the dtype of `x`, NaN last, and counts (k,), int64. Layout: row-major.
-    TypeError for what is no tensor.
+    Returns values (k,) of the dtype of `x`, NaN last, and counts (k,), int64. Any dtype. Layout:
+    row-major.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_counts(tl.asarray([3, 1, 3])).counts
@@ -99,8 +106,10 @@ def unique_counts(x: Tensor) -> UniqueCounts:
 def unique_inverse(x: Tensor) -> UniqueInverse:
     """Return the distinct values, ascending, and for each element the position of its value.
 
-    Any dtype. Values (k,) of the dtype of `x`, NaN last, and positions of the shape of `x`, int64.
-    Layout: row-major. TypeError for what is no tensor.
+    Returns values (k,) of the dtype of `x`, NaN last, and positions of the shape of `x`, int64. Any
+    dtype. Layout: row-major.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_inverse(tl.asarray([[3], [1]])).inverse_indices
@@ -220,8 +229,9 @@ def isin(
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     """Return the distinct values of `ar1` and `ar2`, ascending.
 
-    Any dtypes; the result has the promoted one. Layout: row-major. TypeError for what is neither a
-    tensor nor numbers.
+    Any dtypes; the result has the promoted one. Layout: row-major.
+
+    Raises `TypeError` if an argument is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
@@ -235,9 +245,11 @@ def intersect1d(
 ) -> Any:
     """Return the distinct values that both `ar1` and `ar2` have, ascending.
 
-    With `return_indices` a tuple: also the positions in index order, in each tensor, of the first
-    element that has each value. `assume_unique` changes nothing. Any dtypes; the values have the
-    promoted one. Layout: row-major. TypeError for what is neither a tensor nor numbers.
+    `return_indices` returns a tuple: the values, and for each tensor the position in index order of
+    the first element of each value. `assume_unique` has no effect. Any dtypes; the values have the
+    promoted one. Layout: row-major.
+
+    Raises `TypeError` if an argument is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.intersect1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
@@ -256,8 +268,10 @@ def intersect1d(
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
     """Return the distinct values of `ar1` that `ar2` does not have, ascending.
 
-    `assume_unique`: all elements of `ar1` that `ar2` does not have, in index order. Any dtypes; the
-    result has that of `ar1`. Layout: row-major. TypeError for what is neither a tensor nor numbers.
+    `assume_unique` returns all elements of `ar1` that `ar2` does not have, in index order. Any
+    dtypes; the result has the dtype of `ar1`. Layout: row-major.
+
+    Raises `TypeError` if an argument is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.setdiff1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
@@ -271,8 +285,10 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Te
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
     """Return the sorted values that are in only one of `ar1` and `ar2`; each NaN is distinct.
 
-    `assume_unique`: no value is looked for twice in the same tensor. Any dtypes that have an order;
-    the result has the promoted one. Layout: row-major. TypeError for other dtypes.
+    `assume_unique` skips the search for repeated values within a tensor. Any dtypes that have an
+    order; the result has the promoted one. Layout: row-major.
+
+    Raises `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.setxor1d(tl.asarray([3, 1]), tl.asarray([2, 1]))

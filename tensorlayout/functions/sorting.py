@@ -135,9 +135,12 @@ def partition(
 ) -> Tensor:
     """Partition the elements along `axis` around each position `kth`.
 
-    They are sorted, which is one of the possible results. `kth`: a position, or several. `kind` and
-    `order` change nothing. dtypes: real numeric, narrow and bool, kept. Layout: packed in the
-    input's order. ValueError for positions outside, TypeError for other dtypes.
+    The elements are sorted, which is one of the possible results. `kth` is a position, or several;
+    `kind` and `order` have no effect. dtypes: real numeric, narrow and bool, kept. Layout: packed
+    in the input's order.
+
+    Raises `ValueError` if a position is out of bounds, and (`AxisError`) if `axis` is; `TypeError`
+    for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.partition(tl.asarray([3, 1, 2]), 1)
@@ -156,8 +159,10 @@ def argpartition(
 ) -> Tensor:
     """Return the positions that partition the elements around each position `kth`.
 
-    They sort. `kth`, `axis`, `kind`, `order` and errors (ValueError, TypeError): as in `partition`.
+    The positions sort the elements. `kth`, `axis`, `kind` and `order` are as in `partition`.
     dtypes: real numeric, narrow and bool; the result is int64. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `partition` does.
 
     >>> import tensorlayout as tl
     >>> tl.argpartition(tl.asarray([3, 1, 2]), 1)
@@ -180,10 +185,12 @@ def _check_kth(a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> Non
 def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Tensor:
     """Return the positions that sort by the last of `keys`, then by the key before, and so on.
 
-    `keys`: tensors of one shape, or a tensor of them along its first dimension; each line along
-    `axis` is sorted. dtypes: real numeric and bool; the result is int64. Layout: packed in the
-    order of the keys. ValueError for no keys and for keys of several shapes, TypeError for other
-    dtypes.
+    `keys` are tensors of one shape, or one tensor with the keys along its first dimension; each
+    line along `axis` is sorted. dtypes: real numeric and bool; the result is int64. Layout: packed
+    in the order of the keys.
+
+    Raises `ValueError` if there are no keys or their shapes differ; `TypeError` for any other
+    dtype.
 
     >>> import tensorlayout as tl
     >>> tl.lexsort([tl.asarray([2, 1, 1]), tl.asarray([0, 1, 0])])

@@ -470,11 +470,13 @@ def cumulative_prod(
     out: Tensor | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Return the running products along `axis` (which may be left out at rank 1).
+    """Return the running products along `axis` (optional at rank 1).
 
-    `include_initial`: a 1 comes first, and lines are one element longer. Multiplied and rounded as
-    in `prod`, also where a product leaves float64's range. `dtype`, `out` and errors (TypeError,
-    ValueError) as in `cumulative_sum`. Layout: packed in the input's order.
+    `include_initial` puts a 1 first, and lines are one element longer. Products are computed and
+    rounded as in `prod`, also where they leave float64's range. `dtype` and `out` are as in
+    `cumulative_sum`. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `cumulative_sum` does.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
@@ -492,8 +494,10 @@ def cumsum(
 ) -> Tensor:
     """Return the running sums along `axis`, or of all elements in index order.
 
-    dtypes: numeric and bool. `dtype`, `out`, rounding and errors (TypeError, ValueError) as in
-    `cumulative_sum`. Layout: packed in the input's order.
+    `dtype`, `out` and rounding are as in `cumulative_sum`. dtypes: numeric and bool. Layout: packed
+    in the input's order.
+
+    Raises `ValueError` and `TypeError` as `cumulative_sum` does.
 
     >>> import tensorlayout as tl
     >>> tl.cumsum(tl.asarray([[1, 2], [3, 4]]))
@@ -512,8 +516,10 @@ def cumprod(
 ) -> Tensor:
     """Return the running products along `axis`, or of all elements in index order.
 
-    Floats are multiplied in float64 and rounded once. `dtype`, `out` and errors (TypeError,
-    ValueError) as in `cumsum`. Layout: packed in the input's order.
+    Floats are multiplied in float64 and rounded once. `dtype` and `out` are as in `cumsum`. Layout:
+    packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `cumsum` does.
 
     >>> import tensorlayout as tl
     >>> tl.cumprod(tl.asarray([[1, 2], [3, 4]]))
@@ -543,8 +549,11 @@ def _initial_as_tensor(initial: Any, like: Tensor) -> Tensor:
 def ptp(a: Tensor, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """Return the difference between the greatest and the least element along `axis`.
 
-    dtypes: real numeric, kept. `keepdims`: the axes stay, of size 1. `out`: receives the result.
-    Layout: packed in the input's order. ValueError of no elements, TypeError for other dtypes.
+    `out` receives the result; `keepdims` keeps the axes, of size 1. dtypes: real numeric, kept.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` if there are no elements, and (`AxisError`) if `axis` is out of bounds;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.ptp(tl.asarray([[1, 5], [4, 2]]), axis=0)
@@ -562,12 +571,16 @@ def average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """Return the mean along `axis`, each element as often as its weight says.
+    """Return the weighted mean along `axis`.
 
-    `weights`: of the shape of `a`, or of its sizes along `axis`. `returned`: return the pair of the
-    mean and the sum of weights. `keepdims`: the axes stay, of size 1. dtypes: numeric and bool; the
-    result is floating-point. Layout: packed in the input's order. ZeroDivisionError where weights
-    add up to 0; ValueError for weights of another shape, TypeError where `axis` is missing.
+    - `weights`: of the shape of `a`, or of its sizes along `axis`.
+    - `returned`: True returns a pair, the mean and the sum of the weights.
+    - `keepdims`: the axes stay, of size 1.
+
+    dtypes: numeric and bool; the result is floating-point. Layout: packed in the input's order.
+
+    Raises `ZeroDivisionError` if the weights add up to 0; `ValueError` for weights of another
+    shape; `TypeError` if such weights need an `axis`.
 
     >>> import tensorlayout as tl
     >>> tl.average(tl.asarray([1.0, 4.0]), weights=[2, 1])

@@ -84,10 +84,12 @@ def diff(
 ) -> Tensor:
     """Return the differences of neighbours along `axis`, taken `n` times.
 
-    `prepend`, `append`: tensors joined to `a` along `axis` before; a number, or a tensor of rank 0,
+    `prepend` and `append` are joined to `a` along `axis` first; a number, or a tensor of rank 0,
     counts as one of size 1 along `axis`. dtypes: numeric and bool, promoted. Layout: packed in the
-    input's order. TypeError for an `axis` or `n` that is no integer; ValueError for a negative `n`,
-    an axis outside the rank, and tensors that do not fit beside `a`.
+    input's order.
+
+    Raises `ValueError` if `n` is negative, if `prepend` or `append` do not fit `a`, and
+    (`AxisError`) if `axis` is out of bounds; `TypeError` if `axis` or `n` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)

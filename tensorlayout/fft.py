@@ -1,9 +1,9 @@
 """Fourier transforms: the extension ``fft`` of the standard.
 
-Operands are handed to NumPy as they lie, whatever their layout and whichever the axes; results are
-row-major, in the precision of the operand. 16-bit floats are worked out in float32: complex
-results are complex64, real ones rounded once. Where the standard asks for a complex operand, a real
-one is taken too. Integers and bool are converted to float64 first, which a trace shows.
+Operands are passed to NumPy without a copy, whatever their layout and the axes; results are
+row-major, in the precision of the operand. 16-bit floats are computed in float32: complex results
+are complex64, real results are rounded once. Where the standard requires a complex operand, a real
+one is accepted, too. Integers and bool are converted to float64 first, which a trace shows.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ Length = SupportsIndex | None
 Sizes = Integers | None
 Out = Tensor | None
 
-# --- what the results will be ------------------------------------------------------------------
-# `s`: the sizes along `axes` of the longer side of the transform, which is the result's but where
-# the result is the half that determines the rest.
+# --- shapes and dtypes of the results ----------------------------------------------------------
+# `s`: sizes along `axes` of the full transform; only half-spectrum results are shorter.
 
 
 def _make_result_rule(
@@ -93,7 +92,7 @@ _NORMS = ("backward", "ortho", "forward")
 def _transform_along_axis(
     operation: Library, a: Any, n: Length, axis: SupportsIndex, norm: Norm, out: Out
 ) -> Tensor:
-    """Transform the lines along an axis."""
+    """Transform `a` along one axis."""
     x = arguments.as_tensor(a)
     size = None if n is None else (arguments.as_integer("n", n),)
     if size is not None and size[0] < 1:
@@ -106,7 +105,7 @@ def _transform_along_axis(
 def _transform_over_axes(
     operation: Library, a: Any, s: Any, axes: Any, norm: Norm, out: Out, argument: str = "axes"
 ) -> Tensor:
-    """Transform over several axes; without any, sizes `s` are those of the last ones."""
+    """Transform over several axes; if `axes` is None, `s` applies to the last ones."""
     x = integers_to_float(a)
     norm_name = "backward" if norm is None else norm
     arguments.check_choice("norm", norm_name, _NORMS, "'backward', 'ortho' or 'forward'")
@@ -122,7 +121,7 @@ def _transform_over_axes(
 
 
 def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
-    """Return the sizes along `dims`; sizes that `s` omits (None, or -1) are the operand's."""
+    """Return the sizes along `dims`; None or -1 in `s` stands for the operand's size."""
     default_sizes = [shape[d] for d in dims]
     if operation.rule is _real_results:
         default_sizes[-1] = 2 * (default_sizes[-1] - 1)
@@ -499,5 +498,5 @@ def _shift_frequencies(x: Any, axes: Any, sign: int) -> Tensor:
 
 errors.wrap_public_functions(globals(), __all__)
 
-if not TYPE_CHECKING:  # for which any name would exist
+if not TYPE_CHECKING:  # type checkers would accept any name
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

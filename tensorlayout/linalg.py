@@ -1,11 +1,10 @@
 """Linear algebra: the extension ``linalg`` of the standard.
 
-Matrices are the last two dimensions, those before them a stack of matrices, each treated alike.
-Each function is a line of the table: which dtypes it takes, and a rule for the shapes and dtypes of
-its results. Operands are handed over as they lie, whatever their layout; results are row-major.
-Where floating-point operands are asked for, integers and bool are converted to float64 first, which
-a trace shows. 16-bit floats are worked out in float32 and rounded once; their complex results are
-complex64.
+Matrices are the last two dimensions; leading dimensions form a stack of matrices. Each function has
+a line in the table: the dtypes that it accepts, and a rule for the shapes and dtypes of its
+results. Operands are passed on without a copy, whatever their layout; results are row-major. Where
+operands must be floating-point, integers and bool are converted to float64 first, which a trace
+shows. 16-bit floats are computed in float32 and rounded once; their complex results are complex64.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ __all__ = [
 
 _FLOATS = "floating-point"
 
-# Matrices that are not finite are refused where LAPACK finds finite results for them, or cuSOLVER
-# does not end.
+# Matrices with NaN or infinity are refused ("finite") where LAPACK returns finite results for them,
+# or cuSOLVER does not terminate.
 _FAILS: Any = {"error": np.linalg.LinAlgError}
 _INDEFINITE = _FAILS | {"failure": "Matrix is not positive definite"}
 _SINGULAR = _FAILS | {"failure": "Singular matrix"}
@@ -137,7 +136,7 @@ class SVDResult(NamedTuple):
 
 
 def _call_on_floats(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
-    """Carry out a call, which gives one tensor or several; `a` may hold integers or bool."""
+    """Call `operation`, with integers and bool in `a` converted to float64."""
     return dispatch.call_library(operation, integers_to_float(a), *others, **options)
 
 
@@ -255,7 +254,7 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
 
 
 def _with_lower_triangle(a: Any, UPLO: str) -> Tensor:  # noqa: N803
-    """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
+    """Return matrices whose lower triangle holds the triangle `UPLO` of the Hermitian `a`."""
     arguments.check_choice("UPLO", UPLO, ("L", "U", "l", "u"), "'L' or 'U'")
     x = arguments.as_tensor(a)
     if UPLO == "l":
@@ -370,7 +369,7 @@ def matrix_rank(
 
 
 def _check_matrices(x: Any) -> Tensor:
-    """Return `x`, which must have two dimensions at least."""
+    """Return `x`, which must have at least two dimensions."""
     x = arguments.as_tensor(x)
     if x.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
@@ -378,7 +377,7 @@ def _check_matrices(x: Any) -> Tensor:
 
 
 def _relative_tolerance(x: Tensor, rtol: Any) -> Tensor:
-    """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
+    """Return `rtol`, or its default, in the real dtype of `x`."""
     real = dtypes.real_part_dtype(x.dtype)
     if isinstance(rtol, (Tensor, np.ndarray, list)):
         return xp.astype(as_tensor_on_device_of(rtol, x), real, copy=False)
@@ -655,5 +654,5 @@ def norm(
 
 errors.wrap_public_functions(globals(), __all__)
 
-if not TYPE_CHECKING:  # for which any name would exist
+if not TYPE_CHECKING:  # type checkers would accept any name
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

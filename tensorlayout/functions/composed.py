@@ -1,6 +1,6 @@
 """Functions composed of elementwise ones: special values, complex parts, comparisons.
 
-Of two operands one is a tensor; the other may also be a number or a list.
+One of two operands is a tensor; the other may also be a number or a list.
 """
 
 from __future__ import annotations

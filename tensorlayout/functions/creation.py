@@ -85,7 +85,8 @@ def create_tensor(
         arguments.is_column_major_order(order, "CF")
         asked = Layout.column_major(shape)
     kind = dtypes.float64 if dtype is None else dtype
-    where: Any = default_device() if device is None else device  # the default is no part of a plan
+    # Plans always name their device, so that changing the default does not change a plan.
+    where: Any = default_device() if device is None else device
     if where is CPU:
         where = "cpu"  # Python hashes text once
     return dispatch.call(operation, (shape, kind, asked, where), values)
@@ -123,9 +124,9 @@ def asarray(
     Returns a tensor over the memory of `a`, or a new one. It is read-only if the source is, and
     over legacy DLPack capsules, which cannot state it. Layout: as specified.
 
-    Raises TypeError for objects that are not numbers, ValueError for ragged sequences, closed
-    memory, and if `copy` is False but a copy is needed, BufferError for memory that cannot be used,
-    and OverflowError for integers that no dtype holds.
+    Raises `TypeError` for objects that are not numbers, `ValueError` for ragged sequences, closed
+    memory, and if `copy` is False but a copy is needed, `BufferError` for memory that cannot be
+    used, and `OverflowError` for integers that no dtype holds.
 
     Arrays in the other byte order, or with strides that are not whole elements, are converted in a
     copy. A sequence with tensors of another device than the CPU is assembled there.
@@ -164,7 +165,7 @@ def asarray(
             return _convert_shared(shared, asked, copy, layout)
         if copy is False:
             raise ValueError(f"the memory is on {shared.device}, not on {target}, and copy=False")
-        if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
+        if target == CPU:  # converted on the CPU if source or destination is there
             shared = move_to_device(shared, target)
         return move_to_device(
             _convert_shared(shared, asked, None, layout), target, keep_layout=layout is not None
@@ -244,7 +245,7 @@ asanyarray = asarray
 def _tensor_of_numbers(
     obj: Any, dtype: DType | None, target: Device | None, copy: bool | None, layout: Any
 ) -> Tensor:
-    """Return a tensor of what is no array: a new one, always."""
+    """Return a new tensor from a number or a sequence."""
     if copy is False:
         raise ValueError(f"the memory of a {type(obj).__name__} cannot be shared, and copy=False")
     x = tensor_from_sequence("asarray", obj, dtype)
@@ -255,7 +256,7 @@ def _tensor_of_numbers(
 
 
 def _convert_shared(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
-    """Return `shared` in a dtype and a layout, where it is, copied as `copy` says."""
+    """Convert `shared` to a dtype and a layout on its device, copied as `copy` says."""
     kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
         if copy is False:
@@ -289,8 +290,8 @@ def empty(
 
     Returns a new tensor. Layout: as specified, row-major by default.
 
-    Raises ValueError for negative sizes, a layout of another shape and a device that does not
-    exist, and TypeError for an invalid dtype.
+    Raises `ValueError` for negative sizes, a layout of another shape and a device that does not
+    exist, and `TypeError` for an invalid dtype.
 
     >>> import tensorlayout as tl
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
@@ -316,8 +317,8 @@ def full(
 
     Returns a new tensor. Layout: as specified, row-major by default.
 
-    Raises the errors (TypeError, ValueError) of `empty`, TypeError for a complex value in a real
-    dtype, and OverflowError for an integer that `dtype` cannot hold.
+    Raises the errors (`TypeError`, `ValueError`) of `empty`, `TypeError` for a complex value in a
+    real dtype, and `OverflowError` for an integer that `dtype` cannot hold.
 
     >>> import tensorlayout as tl
     >>> tl.full((2, 2), 7)
@@ -334,7 +335,7 @@ def full(
 
 
 def _converts_with_one_rounding(number: float, kind: DType) -> bool:
-    """Return whether a Python number becomes one of `kind` by one rounding, whoever converts it."""
+    """Return True if a Python number converts to `kind` with one rounding on every path."""
     if kind.kind == "f" and kind.itemsize >= 4:
         return -(2**53) <= number <= 2**53
     least, most = dtypes.integer_limits(kind) if kind.kind in "iu" else (0, -1)
@@ -536,7 +537,7 @@ def ones_like(
     return _create_like(_ONES_LIKE, a, dtype, order, shape, device, layout, 1)
 
 
-_SAFE = 2**62  # int64 holds such an end and what is a step behind it
+_SAFE = 2**62  # int64 holds such an end, and the end plus one step
 
 
 def arange(
@@ -557,7 +558,7 @@ def arange(
 
     Returns a new tensor of rank 1. Layout: row-major.
 
-    Raises ValueError for a step of 0, and OverflowError for integers that `dtype` cannot hold.
+    Raises `ValueError` for a step of 0, and `OverflowError` for integers that `dtype` cannot hold.
 
     >>> import tensorlayout as tl
     >>> tl.arange(1, 8, 3)
@@ -577,7 +578,7 @@ def arange(
     default = dtypes.int64 if whole else dtypes.float64
     kind = default if dtype is None else arguments.as_dtype_in_category("numeric", dtype)
     count = _arange_length(first, end, by, whole)
-    if by in (math.inf, -math.inf):  # there is one number at most, and 0 * infinity is NaN
+    if by in (math.inf, -math.inf):  # at most one number results, and 0 * infinity would be NaN
         by = 0.0
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
@@ -591,7 +592,7 @@ def arange(
 
 
 def _arange_length(first: Any, end: Any, by: Any, whole: bool) -> int:
-    """Return how many numbers there are from `first` to before `end`, `by` apart."""
+    """Return the number of elements from `first` to before `end`, in steps of `by`."""
     if whole:
         return int(max(0, -((first - end) // by)))
     start, stop, step = (arguments.integer_or_float_to_float(n) for n in (first, end, by))

@@ -49,8 +49,8 @@ def astype(
     Returns a new tensor in the form of `x`. Floats are truncated towards 0 to integers; values out
     of range become the nearest limit, and NaN becomes 0.
 
-    Raises TypeError for complex to real, for conversions that `casting` does not permit and for an
-    invalid dtype, and ValueError for `saturate` with a dtype that is not narrow.
+    Raises `TypeError` for complex to real, for conversions that `casting` does not permit and for
+    an invalid dtype, and `ValueError` for `saturate` with a dtype that is not narrow.
 
     Conversions to narrow dtypes round once, ties to even. Without `saturate`, values out of range,
     infinities included, become infinity, NaN if the dtype has no infinity, or the largest value if
@@ -81,14 +81,14 @@ def astype(
 def _convert_dtype(
     x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, saturate: bool = False
 ) -> Tensor:
-    """Convert `x` to a dtype, layout (by default its form) and device; `x` itself if it is that."""
+    """Convert `x` to a dtype, layout (default: its form) and device; `x` itself if it matches."""
     spec = x.spec
     target = spec.device if device is None else as_device(device, "device")
     copying = arguments.check_flag("copy", copy)
     changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
     if not changes and (not copying or target != spec.device):
         return move_to_device(x, target)
-    if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
+    if target == CPU:  # converted on the CPU if source or destination is there
         x = move_to_device(x, target)
     return move_to_device(dispatch.call(_ASTYPE, (x.spec, layout, kind, saturate), (x,)), target)
 
@@ -132,7 +132,7 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
 
 
 def _dtype_of_argument(value: Any, argument: str) -> DType:
-    """Return a dtype, or that of a tensor, a NumPy array or scalar."""
+    """Return a dtype, or the dtype of a tensor, NumPy array or scalar."""
     known = isinstance(value, (Tensor, np.generic, np.ndarray))
     return as_dtype(value.dtype if known else value, argument)
 
@@ -153,7 +153,8 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
     """
     dtype = as_dtype(dtype, "dtype")
     if isinstance(kind, tuple):
-        results = [isdtype(dtype, k) for k in kind]  # all of them, so that all are checked
+        # A list, so that every name is checked before any() stops.
+        results = [isdtype(dtype, k) for k in kind]
         return any(results)
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
@@ -166,7 +167,7 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
 
 @frozen_dataclass
 class FloatInfo:
-    """The limits of a floating-point dtype, as Python numbers."""
+    """Limits of a floating-point dtype, as Python numbers."""
 
     bits: int
     eps: float
@@ -178,7 +179,7 @@ class FloatInfo:
 
 @frozen_dataclass
 class IntegerInfo:
-    """The limits of an integer dtype, as Python numbers."""
+    """Limits of an integer dtype, as Python numbers."""
 
     bits: int
     max: int

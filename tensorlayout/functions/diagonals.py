@@ -1,4 +1,4 @@
-"""Matrices by their diagonals: made of one, cut off at one, and a diagonal taken out."""
+"""Matrices from diagonals, triangles of matrices, and diagonals of matrices."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def eye(
 
     Returns a new tensor. Layout: as specified, row-major by default.
 
-    Raises ValueError for negative sizes and a layout of another shape, and TypeError for sizes that
-    are not integers.
+    Raises `ValueError` for negative sizes and a layout of another shape, and `TypeError` for sizes
+    that are not integers.
 
     >>> import tensorlayout as tl
     >>> tl.eye(2, 3, k=1)
@@ -148,7 +148,7 @@ def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
 
     Returns a new tensor of any dtype, in the form of `m`.
 
-    Raises ValueError for rank 0, and TypeError for a `k` that is not an integer.
+    Raises `ValueError` for rank 0, and `TypeError` for a `k` that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.tril(tl.asarray([[1, 2], [3, 4]]))

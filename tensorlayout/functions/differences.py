@@ -1,4 +1,4 @@
-"""Differences of neighbours, slopes, areas, and values between given ones."""
+"""Differences of neighbours, gradients, integrals and interpolation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def gradient(
         raise ValueError(f"edge_order must be 1 or 2, got {arguments.format_argument(order)}")
     if any(x.shape[dim] <= order for dim in dims):
         raise ValueError(f"needs {order + 1} elements along each axis, got shape {x.shape}")
-    if coordinates and numbers:  # NumPy takes both at once, one of them as data here
+    # NumPy accepts a mix of numbers and coordinates; here all of them become coordinates.
+    if coordinates and numbers:
         spaces = [basics.arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
             places * arguments.as_real_float("distances", d)
@@ -93,7 +94,7 @@ def gradient(
 
 
 def _is_uniform_spacing(distance: Any) -> bool:
-    """Return True if a distance is one number for all neighbours, not coordinates."""
+    """Return True if the spacing is one number for all neighbours, not coordinates."""
     return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
 
 
@@ -182,7 +183,7 @@ def interp(
 
 
 def _wrap_period(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
-    """Points of one period in order, and the last and the first one again outside of them."""
+    """Return the points of one period in order, with the last and the first repeated outside."""
     length = abs(arguments.as_real_float("period", period))
     if length == 0:
         raise ValueError("period must not be 0")
@@ -194,7 +195,7 @@ def _wrap_period(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tup
 
 
 def _interpolate_linearly(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
-    """Return the values between two points each, and on the first or last line outside of all."""
+    """Interpolate between neighbouring points; extend the first and last line outside."""
     if points.size == 1:
         return basics.where(at != at, at, values[0])
     line = basics.reshape(at, (-1,))

@@ -1,7 +1,7 @@
 """Elementwise functions: one line of the table each.
 
-A line says name, dtypes in the standard's words, and what it does. Adding a function that NumPy has
-by the same name: a line here, its example, its name in `__all__`, a line in the table of the tests.
+A line has name, category of dtypes and summary. To add a function that NumPy has under the same
+name, add a line here, its example, its name in `__all__`, and a line in the table of the tests.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ Of integers by 0 it is 0.""",
 )
 subtract = binary("subtract", "numeric", "Subtract `x2` from `x1`.")
 
-# The first operand, the second, and what is printed of the result: the example of each docstring.
+# The operands and the printed part of the result, for the example in each docstring.
 _EXAMPLES = {
     "abs": ("[3 + 4j, -2]", "", "[5., 2.], dtype=float64"),
     "acos": ("[1.0, -1.0]", "", "[0.        , 3.14159265], dtype=float64"),
@@ -291,7 +291,7 @@ for _name, _shown in _EXAMPLES.items():
 
 
 _CLIP = Elementwise("clip", "real numeric")
-# By whether there is a lower bound, and an upper one.
+# Key: whether there is a lower bound, and an upper bound.
 _CLIPS = {
     (False, False): Elementwise("clip", "real numeric", does="positive"),
     (True, False): Elementwise("clip", "real numeric", does="maximum"),
@@ -325,7 +325,7 @@ def clip(
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
     plain = type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS
-    if plain and type(x) is Tensor and x.spec.dtype.kind == "f":  # which no bound changes
+    if plain and type(x) is Tensor and x.spec.dtype.kind == "f":  # scalars keep the dtype
         return dispatch.call(_CLIP, (x.spec, type(min), type(max)), (x, min, max))
     x = arguments.as_tensor(x)
     if x.spec.dtype.kind not in "iuf" and not dtypes.is_in_category(x.dtype, "real numeric"):
@@ -338,7 +338,7 @@ def clip(
 
 
 def _clip_bound(x: Tensor, limit: Any) -> Any:
-    """Return a bound that does not change the dtype of `x`; one made here is where `x` is."""
+    """Return a bound that does not change the dtype of `x`; tensors made here are on its device."""
     if type(limit) is int:
         return limit
     arguments.check_no_arrays((limit,), x.device)

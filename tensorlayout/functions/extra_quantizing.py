@@ -1,7 +1,7 @@
-"""Beyond the standard: tensors in blocks that share a scale, as block scaled products take them.
+"""Extension: quantization in blocks that share a scale, as block-scaled products require.
 
-The formats are those of OCP Microscaling Formats (MX) 1.0, and NVIDIA's NVFP4; figures and what
-other libraries do differently are in ``docs/quantizing.md``.
+The formats are OCP Microscaling Formats (MX) 1.0 and NVIDIA's NVFP4; ``docs/quantizing.md`` has
+figures and the differences from other libraries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Format = Literal["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4"
 _QUANTIZE = plan.DestinationOperation("quantize_blocks", plan.QuantizePlan)
 _DEQUANTIZE = plan.DestinationOperation("dequantize_blocks", plan.DequantizePlan)
 
-# The least scale of a whole tensor: by 2**-9, the least of a block, its reciprocal is finite.
+# The least global scale: times 2**-9, the least block scale, it still has a finite reciprocal.
 _LEAST = 2.0**-118
 
 
@@ -174,7 +174,7 @@ def dequantize_blocks(
 
 
 def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | None) -> Tensor:
-    """Return the global scale: the given one, or one that maps the largest block scale to 448."""
+    """Return `global_scale`, by default the scale that maps the largest block scale to 448."""
     if scale is not None:
         return _as_scalar_tensor(x, scale)
     if not x.size:

@@ -1,7 +1,7 @@
-"""Beyond the standard: values combined with what is at positions, as histograms need it.
+"""Extension: values combined with the elements at positions, as histograms need it.
 
-The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Results, sums of floats
-too, are the same each time, and the same on all devices.
+The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Results, including sums
+of floats, are reproducible, and the same on all devices.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Numbers evenly spaced, and grids of coordinates.
 
-Where an end is a tensor, there are numbers for each of its elements, where it is; of numbers alone
-they are on the default device.
+If an end is a tensor, there is one line of numbers for each of its elements, on its device; with
+numbers alone, the result is on the default device.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def linspace(
 
     Returns a new tensor, or a pair of tensors. Layout: row-major.
 
-    Raises ValueError for a negative `num`, and TypeError for complex numbers in a real dtype.
+    Raises `ValueError` for a negative `num`, and `TypeError` for complex numbers in a real dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linspace(0, 1, 4, endpoint=False)
@@ -113,11 +113,11 @@ def linspace(
 def _linspace_from_ends(
     start: Tensor, stop: Tensor, length: int, closed: bool, dtype: Any
 ) -> tuple[Tensor, Tensor]:
-    """Numbers from each element of `start`, along the first dimension, and their distances."""
+    """Return numbers from each element of `start`, along the first dimension, and their spacing."""
     first, last = integers_to_float(start), integers_to_float(stop)
     steps = length - 1 if closed else length
     width = last - first
-    nothing = xp.asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
+    nothing = xp.asarray(math.nan, device=first.device)  # as in NumPy: rank 0, float64
     step = width / steps if steps > 0 else nothing
     places = xp.arange(length, device=first.device).astype(width.dtype)
     places = xp.reshape(places, (length, *(1,) * width.ndim))
@@ -193,7 +193,7 @@ def geomspace(
     if not (all_true(first) and all_true(last)):
         raise ValueError("start and stop must not be 0")
     ratio = last / first
-    if ratio.dtype.kind == "f":  # by decimal logarithms, of which whole numbers are exact
+    if ratio.dtype.kind == "f":  # decimal logarithms make powers of ten exact
         decades = linspace(xp.log10(abs(first)), xp.log10(last * xp.sign(first)), num, endpoint)
         result = xp.copysign(xp.pow(10.0, decades), first)
     else:

@@ -1,4 +1,4 @@
-"""Counts of values: by integer, by bin, and the bins themselves."""
+"""Histograms: counts by integer and by bin, and bin edges."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def bincount(
             raise ValueError(f"needs weights of the same shape, got {weights.shape} for {x.shape}")
     if xp.any(xp.less(x, 0)):
         raise ValueError("the integers must not be negative")
-    if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
+    # NumPy's count overflows there, and it writes out of bounds.
+    if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):
         raise ValueError("the integers must be below 2**63 - 1")
     if weights is None:
         return dispatch.call_library(_BINCOUNT, x, minlength=least)

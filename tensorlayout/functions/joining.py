@@ -1,7 +1,6 @@
-"""Tensors put together and taken apart: joins, stacks, blocks, parts.
+"""Joining and splitting of tensors.
 
-Beside tensors there may be numbers and lists of them, which become tensors where the first tensor
-is.
+Numbers and lists among the arguments become tensors on the device of the first tensor.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _SPEC = attrgetter("spec")
 
 
 def _tensors_to_join(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
-    """Return the tensors to be joined, in the dtype asked for."""
+    """Return the tensors to join, in the requested dtype."""
     are_all_tensors = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}
     parts = tuple(arrays if are_all_tensors else as_tensor_sequence(arrays))
     if dtype is None and type(casting) is str and casting == "same_kind":
@@ -81,8 +80,8 @@ def concat(
 
     Returns a new tensor. Layout: packed in the order of the first tensor.
 
-    Raises ValueError for no tensors and for unequal sizes, AxisError (a ValueError) for an axis
-    that is out of bounds, and TypeError for an item that is not a tensor.
+    Raises `ValueError` for no tensors and for unequal sizes, `AxisError` (a `ValueError`) for an
+    axis that is out of bounds, and `TypeError` for an item that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.concat([tl.asarray([[1, 2]]), tl.asarray([[3, 4], [5, 6]])])
@@ -119,8 +118,8 @@ def stack(
     Returns a new tensor. Layout: packed in the order of the first tensor, with the new dimension
     slowest.
 
-    Raises ValueError for no tensors and for unequal shapes, AxisError (a ValueError) for an axis
-    that is out of bounds in the result, and TypeError for an item that is not a tensor.
+    Raises `ValueError` for no tensors and for unequal shapes, `AxisError` (a `ValueError`) for an
+    axis that is out of bounds in the result, and `TypeError` for an item that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.stack([tl.asarray([1, 2]), tl.asarray([3, 4])], axis=1)
@@ -133,8 +132,8 @@ def stack(
             f"shapes must be equal, got {arguments.format_argument([x.shape for x in parts])}"
         )
     dim = arguments.normalize_axis(axis, parts[0].ndim + 1)
-    # A leading dimension that broadcasting adds is the most major one, whatever the order of the
-    # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
+    # broadcast_to makes a new leading dimension the slowest in memory, unlike expand_dims, which
+    # keeps a column-major order; moving it to its place keeps it the slowest.
     lead_shape = (1, *parts[0].spec.layout.shape)
     parts = tuple([dispatch.call_view(_LEAD, x, lead_shape) for x in parts])
     joined = dispatch.call(_STACK, (0, *map(_SPEC, parts)), parts)
@@ -346,7 +345,7 @@ def _join_nested_lists(arrays: Any, depth: int, rank: int, first: Tensor) -> Ten
 
 # --- taken apart -------------------------------------------------------------------------------
 
-_MOST_VIEWS = 2**24  # gigabytes of Python objects
+_MOST_VIEWS = 2**24  # already gigabytes of Python objects
 
 
 def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
@@ -379,8 +378,8 @@ def split(
 
     Returns a list of views; any dtype.
 
-    Raises ValueError if equal parts are not possible, and AxisError (a ValueError) for an axis that
-    is out of bounds.
+    Raises `ValueError` if equal parts are not possible, and `AxisError` (a `ValueError`) for an
+    axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> [part.tolist() for part in tl.split(tl.arange(6), 3)]

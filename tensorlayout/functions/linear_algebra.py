@@ -1,6 +1,6 @@
 """Linear algebra functions: products of matrices and of tensors, and transposed matrices.
 
-A product of two bool tensors is bool: whether one of the products that are added up is true.
+A product of two bool tensors is bool: True if any of the products to add up is True.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
     Returns a new tensor; dtypes: numeric and bool. Layout: row-major.
 
-    Raises ValueError for shapes that do not match, and TypeError for other dtypes.
+    Raises `ValueError` for shapes that do not match, and `TypeError` for other dtypes.
 
     Integers wrap; 16-bit floats are multiplied in float32 and rounded once. Transposed, padded and
     flipped operands go to BLAS without a copy. An operand is copied only if its elements are not
@@ -64,7 +64,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def transpose_matrix_layout(layout: Layout, _: None) -> Layout:
-    """Return the last two dimensions exchanged. ValueError for a rank below 2."""
+    """Exchange the last two dimensions of a layout; ValueError for a rank below 2."""
     end = layout.ndim - 1
     if end < 1:
         raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
@@ -88,7 +88,7 @@ def tensordot(
     integers wrap. Layout: row-major. An operand is copied if its paired axes, or its other axes,
     are not contiguous.
 
-    Raises ValueError if sizes of paired axes differ, and if axes are out of bounds, repeated, or
+    Raises `ValueError` if sizes of paired axes differ, and if axes are out of bounds, repeated, or
     not in pairs.
 
     >>> import tensorlayout as tl
@@ -140,7 +140,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
 
 
 def sum_of_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
-    """Carry out a product of tensors, or of a tensor and what stands for one."""
+    """Compute a product of tensors, or of a tensor and numbers."""
     if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
         return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))
     call = partial(dispatch.call_library, operation, **options)

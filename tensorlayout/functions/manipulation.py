@@ -1,4 +1,4 @@
-"""Shapes and orders of dimensions: views where the layout allows, elsewhere copies in a trace."""
+"""Shapes and orders of dimensions: views where the layout allows, otherwise traced copies."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
     Returns a view of any dtype. Layout: the same slots; the stored order of dimensions is permuted,
     too.
 
-    Raises ValueError if `axes` is not a permutation.
+    Raises `ValueError` if `axes` is not a permutation.
 
     >>> import tensorlayout as tl
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
@@ -155,8 +155,8 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises ValueError for unequal lengths, and AxisError (a ValueError) for a dimension that is out
-    of bounds or repeated.
+    Raises `ValueError` for unequal lengths, and `AxisError` (a `ValueError`) for a dimension that
+    is out of bounds or repeated.
 
     >>> import tensorlayout as tl
     >>> tl.moveaxis(tl.zeros((2, 3, 4)), 0, -1).shape
@@ -193,8 +193,8 @@ def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises AxisError (a ValueError) for a dimension that is out of bounds, and TypeError for one
-    that is not an integer.
+    Raises `AxisError` (a `ValueError`) for a dimension that is out of bounds, and `TypeError` for
+    one that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.swapaxes(tl.zeros((2, 3, 4)), 0, 2).shape
@@ -287,7 +287,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
 
     Returns a view of any dtype. Its elements share slots, so it cannot be written to.
 
-    Raises ValueError if `array` does not broadcast to `shape`.
+    Raises `ValueError` if `array` does not broadcast to `shape`.
 
     >>> import tensorlayout as tl
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
@@ -320,8 +320,8 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises AxisError (a ValueError) for an axis that is out of bounds in the result or repeated, and
-    TypeError for an axis that is not an integer.
+    Raises `AxisError` (a `ValueError`) for an axis that is out of bounds in the result or repeated,
+    and `TypeError` for an axis that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
@@ -337,8 +337,8 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises ValueError for a dimension of another size, and AxisError (a ValueError) for an axis that
-    is out of bounds.
+    Raises `ValueError` for a dimension of another size, and `AxisError` (a `ValueError`) for an
+    axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
@@ -439,7 +439,7 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
 
 
 def flatten_in_order(a: Tensor, order: str, copy: bool | None) -> Tensor:
-    """Return the elements of `a` in one row, for `ravel` and ``x.flatten()``."""
+    """Return the elements of `a` as one dimension, for `ravel` and ``x.flatten()``."""
     a = arguments.as_tensor(a)
     if arguments.is_column_major_order(order, "CFAK", a):
         a = permute_dims(a)

@@ -1,4 +1,4 @@
-"""A function of the caller's on lines, or along axes."""
+"""User functions applied to lines, or along axes."""
 
 from __future__ import annotations
 

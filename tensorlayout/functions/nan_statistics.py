@@ -1,7 +1,7 @@
-"""Statistics that leave NaN out: sums, products, extremes, positions, means, deviations.
+"""Statistics that ignore NaN: sums, products, extremes, positions, means, deviations.
 
-xarray, whose reductions of floats skip NaN, and Cubed call them on any array namespace that has
-them. An element counts if it is not NaN, and `where` is true.
+xarray, whose float reductions skip NaN, and Cubed call these functions if an array namespace has
+them. An element counts if it is not NaN and `where` is true.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def _may_hold_nan(x: Tensor) -> bool:
 
 
 def _operand_and_nan_mask(a: Any, where: Any) -> tuple[Tensor, Any]:
-    """Return `a`, bool as int64, and the mask of the elements that count; None for all."""
+    """Return `a`, bool as int64, and the mask of the elements that count (None: all)."""
     x = bools_to_integers(a)
     return x, _non_nan_mask(x, where)
 
 
 def _non_nan_mask(x: Tensor, where: Any) -> Tensor | None:
-    """Return the mask of the elements that count; None for all."""
+    """Return the mask of the elements that count, or None if all do."""
     mask = None if where is None or where is True else broadcast_mask(x, where)
     if not _may_hold_nan(x):
         return mask
@@ -166,7 +166,7 @@ def _nan_extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    """Carry out a minimum or maximum; an `initial` of NaN counts as none."""
+    """Compute a minimum or maximum; an `initial` of NaN is ignored."""
     name, x = operation.name, arguments.as_tensor(a)
     if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
@@ -269,7 +269,7 @@ def nanvar(
     """Return the variance of the elements along `axis` that are not NaN.
 
     `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean` and `correction` are as in `var`.
-    dtypes: real numeric. Layout: packed in the input's order.
+    dtypes: numeric. Layout: packed in the input's order.
 
     Raises `ValueError` and `TypeError` as `var` does.
 
@@ -296,7 +296,7 @@ def nanstd(
     """Return the standard deviation of the elements along `axis` that are not NaN.
 
     `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean` and `correction` are as in `var`.
-    dtypes: real numeric. Layout: packed in the input's order.
+    dtypes: numeric. Layout: packed in the input's order.
 
     Raises `ValueError` and `TypeError` as `var` does.
 

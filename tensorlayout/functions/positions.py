@@ -1,4 +1,4 @@
-"""Positions of elements: as numbers in index order and as indices; of diagonals and triangles."""
+"""Flat positions and indices of elements, diagonals and triangles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Mode = Literal["raise", "wrap", "clip"]
 
 
 def as_integer_tensor(x: Any) -> Tensor:
-    """Return positions, which must be a tensor of integers."""
+    """Return `x`, which must be a tensor of integers."""
     positions = x if type(x) is Tensor else arguments.as_tensor(x, "indices")
     if (dtype := positions.spec.dtype).kind not in "iu":
         raise TypeError(f"indices must be of an integer dtype, got {dtype}")
@@ -35,12 +35,12 @@ def as_integer_tensor(x: Any) -> Tensor:
 
 
 def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
-    """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
+    """Return positions as int64, clipped or wrapped to `size` unless `mode` is ``raise``."""
     arguments.check_choice("mode", mode, ("raise", "wrap", "clip"), "'raise', 'wrap' or 'clip'")
-    if positions.dtype.kind not in "biu" and positions.size:  # an empty list has another dtype
+    if positions.dtype.kind not in "biu" and positions.size:  # an empty list has dtype float64
         raise TypeError(f"positions must be integers, got {positions.dtype}")
     wraps = mode == "wrap" and size > 0
-    if positions.dtype == dtypes.uint64:  # int64 cannot hold the largest
+    if positions.dtype == dtypes.uint64:  # int64 cannot hold the largest uint64
         positions = (xp.remainder if wraps else xp.minimum)(positions, size)
     positions = xp.astype(positions, dtypes.int64, copy=False)
     if wraps:
@@ -49,7 +49,7 @@ def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
 
 
 def first_position_outside(positions: Tensor, size: int, lowest: int = 0) -> int | None:
-    """Return the first position that is not from `lowest` to below `size`; None if all are."""
+    """Return the first position below `lowest` or not below `size`; None if there is none."""
     outside = xp.logical_or(xp.less(positions, lowest), xp.greater_equal(positions, size))
     return int(positions[outside][0]) if xp.any(outside) else None
 

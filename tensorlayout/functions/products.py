@@ -1,6 +1,6 @@
 """Products of vectors, matrices and tensors with NumPy's names, and polynomials.
 
-One operand is a tensor; the other may also be a number or a list.
+One operand must be a tensor; the other may also be a number or a list.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _EINSUM = Library(
 )
 _OUTER = Library("outer", "numeric", matrices.outer_product_result)
 
-_MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
+_MOST_OPERANDS = 64  # NumPy's search for an order of products takes cubic time
 _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
 
 
@@ -188,7 +188,7 @@ def einsum(
     Returns a new tensor; dtype: the promoted one, with 16-bit floats computed in float32. Layout:
     row-major.
 
-    Raises ValueError for subscripts that do not match the tensors.
+    Raises `ValueError` for subscripts that do not match the tensors.
 
     >>> import tensorlayout as tl
     >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
@@ -273,7 +273,7 @@ def _check_nonempty_vectors(x: Tensor, y: Tensor) -> None:
 
 
 def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
-    """Return the sums of products of `y` with each window of `x`, which is the longer one."""
+    """Return the sums of products of `y` with each window of the longer `x`."""
     arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]

@@ -65,7 +65,7 @@ def take(
     Returns a new tensor of any dtype, kept; never a view. Layout: packed in the order of `a`, with
     the dimensions of `indices` in place of `axis`.
 
-    Raises TypeError for indices of other dtypes, and IndexError as above.
+    Raises `TypeError` for indices of other dtypes, and `IndexError` as above.
 
     >>> import tensorlayout as tl
     >>> tl.take(tl.asarray([[1, 2, 3], [4, 5, 6]]), tl.asarray([2, 0]), axis=1)
@@ -98,7 +98,7 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
 
     Returns a new tensor of any dtype, kept. Layout: packed in the order of `arr`.
 
-    Raises IndexError for an index that is out of bounds.
+    Raises `IndexError` for an index that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])
@@ -274,7 +274,7 @@ def piecewise(
 
 
 def _condition_list(condlist: Any, x: Tensor) -> Sequence[Any]:
-    """Return the conditions of `piecewise`, which may be a single one."""
+    """Return the conditions of `piecewise` as a list, also for a single one."""
     if isinstance(condlist, Tensor):
         is_single = condlist.ndim < 2 and x.ndim != 0
     else:
@@ -339,6 +339,6 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     )
     places = xp.broadcast_to(places, (new_count,)) if single else places
     inserted = xp.broadcast_to(inserted, (*x.shape[:dim], new_count, *x.shape[dim + 1 :]))
-    # New slices have even numbers, old ones odd ones: they come behind new ones before them.
+    # Sort keys: new slices are even, old ones odd, so that a new slice precedes the old one.
     sort_keys = xp.concat([xp.arange(1, 2 * size, 2, device=x.device), places * 2])
     return xp.concat([x, inserted], dim)[(*(slice(None),) * dim, sort_keys.argsort())]

@@ -1,8 +1,8 @@
-"""Set functions. The shapes of the results depend on data, but for `isin`.
+"""Set functions. Except for `isin`, the shapes of the results depend on data.
 
-Values are the same if they compare equal: +0 and -0 are one value, every NaN is a value of its own,
-as is a complex number with a NaN part. Only `unique`, and functions of two sets that are made of
-it, take all NaN for one value, as NumPy does. Results are row-major.
+Values are the same if they compare equal: +0 and -0 are one value, and every NaN, or complex number
+with a NaN part, is distinct. Only `unique`, and functions of two sets that build on it, treat all
+NaN as one value, as NumPy does. Results are row-major.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def unique_values(x: Tensor) -> Tensor:
     Returns a new tensor of rank 1; any dtype, kept. NaN comes last, and each NaN is distinct.
     Layout: row-major.
 
-    Raises TypeError for an argument that is not a tensor.
+    Raises `TypeError` for an argument that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
@@ -157,7 +157,7 @@ def unique(
     Returns a tensor of any dtype, kept, or a tuple with int64 tensors if more is requested. Layout:
     row-major.
 
-    Raises TypeError for an argument that is not a tensor.
+    Raises `TypeError` for an argument that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique(tl.asarray([tl.nan, 1.0, tl.nan]), return_counts=True)[1]
@@ -173,7 +173,7 @@ def unique(
     values, index, inverse, counts = unique_all(x)
     first, number = _nan_run(values, equal_nan)
     if first is not None:
-        # All of them stand last, in index order.
+        # All NaN are last, in index order.
         values, index = values[: first + 1], index[: first + 1]
         inverse = xp.minimum(inverse, first)
         counts = xp.concat([counts[:first], counts[:1] * 0 + number])
@@ -206,7 +206,7 @@ def isin(
     Returns a bool tensor of the shape of `element`. Any dtypes are compared in their promoted
     dtype, integers exactly; NaN occurs nowhere. Layout: row-major.
 
-    Raises TypeError for arguments that are neither tensors nor numbers.
+    Raises `TypeError` for arguments that are neither tensors nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
@@ -217,8 +217,8 @@ def isin(
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote_dtypes(a.dtype, b.dtype) != dtypes.float64:
         return dispatch.call_library(_ISIN, a, b, invert=inverted)
-    # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
-    # than 0, and occur nowhere.
+    # float64 does not hold all 64-bit integers. As int64, numbers that only one of the dtypes has
+    # are negative, and do not occur in the other.
     a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))
     result = dispatch.call_library(_ISIN, a, b, invert=inverted)
     if inverted:

@@ -1,8 +1,8 @@
-"""Sorting functions: elements in order, and the positions that put them there.
+"""Sorting functions: sorted elements, and the positions that sort them.
 
-NaN counts as greater than all else, zeros of both signs are equal, and False is less than True.
-`order`, which is for fields, must be None. With an `axis` of None, all elements are one line in
-index order.
+NaN counts as greatest, zeros of both signs are equal, and False is less than True. `order`, which
+is for structured dtypes, must be None. With an `axis` of None, all elements are one line in index
+order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
 
 _ARGSORT = Sort("argsort", "positions")
 _SORT = Sort("sort", "values")
-# NumPy's names. All of them select the same stable sort here.
+# NumPy's names of algorithms. All of them select the same stable sort here.
 _KINDS = ("heapsort", "mergesort", "quicksort", "stable")
 
 
@@ -51,8 +51,8 @@ def argsort(
     Returns a new int64 tensor; dtypes: real numeric, narrow and bool. Layout: packed in the input's
     order.
 
-    Raises TypeError for other dtypes and for an axis that is not an integer, and AxisError (a
-    ValueError) for an axis that is out of bounds.
+    Raises `TypeError` for other dtypes and for an axis that is not an integer, and `AxisError` (a
+    `ValueError`) for an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
@@ -79,7 +79,7 @@ def sort(
     Returns a new tensor (``x.sort()`` sorts in place); dtypes: real numeric, narrow and bool, kept.
     Layout: packed in the input's order.
 
-    Raises TypeError and ValueError as `argsort`.
+    Raises `TypeError` and `ValueError` as `argsort`.
 
     >>> import tensorlayout as tl
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)
@@ -98,7 +98,7 @@ def _call_sort(
     descending: bool,
 ) -> Tensor:
     needs_no_checks = type(axis) is int and type(descending) is bool and kind is order is None
-    # A dtype that is not narrow; to ask `is_narrow` is a call more.
+    # Not a narrow dtype; is_narrow_dtype() would be one more call.
     if (needs_no_checks and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
         (d := x.spec.dtype).itemsize > 1 or d.kind in "iu"
     ):
@@ -111,9 +111,7 @@ def _call_sort(
     x, dim = operand_and_dim(x, axis)
     is_descending = arguments.check_bool("descending", descending)
     is_stable = arguments.check_flag("stable", stable) is not False
-    if dtypes.is_narrow_dtype(
-        x.dtype
-    ):  # by their values; the elements stay as they are, bit for bit
+    if dtypes.is_narrow_dtype(x.dtype):  # compare by value, but keep the elements' bits
         positions = argsort(
             astype(x, dtypes.widened_dtype(x.dtype)),
             dim,

@@ -1,7 +1,8 @@
-"""Names of other libraries that this package has under another name, and what to write instead.
+"""Names in other libraries, and what to write instead in this package.
 
-Asked for one of them, the package says so: ``tl.cat`` is an AttributeError that names `concat`.
-A test runs each replacement beside NumPy. For all other names the closest public name is told.
+The error for such a name gives the replacement: ``tl.cat`` is an AttributeError that names
+`concat`. A test compares each replacement with NumPy. For other names the error suggests the
+closest public name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-# Names; then what to write, and behind a semicolon what to know.
+# Names, then their replacement, and after a semicolon a note.
 _TABLE = """
 as_strided: tl.from_storage(storage, layout), which checks the bounds of the memory
 as_tensor from_numpy tensor: tl.asarray(obj)
@@ -78,7 +79,7 @@ SPELLINGS: dict[str, str] = {
 def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module whose public names are `names`."""
 
-    @functools.lru_cache(maxsize=256)  # a library may ask for a name at every call
+    @functools.lru_cache(maxsize=256)  # libraries may look a name up at every call
     def replacement_hint(name: str) -> str:
         code, _, remark = SPELLINGS.get(name, "").partition("; ")
         if code == "nothing":
@@ -90,15 +91,15 @@ def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], 
             return f"; use np.{name}({', '.join('xyz'[: numpy_function.nin])}), which takes tensors"
         if callable(numpy_function):
             return f"; use np.{name}(np.asarray(x), …), on the CPU"
-        # Short names are close to many.
+        # Short names are similar to too many others.
         close = difflib.get_close_matches(name, names, 1, 0.75) if len(name) > 3 else []
         return f"; did you mean {close[0]!r}?" if close else ""
 
     def raise_missing_attribute(name: str) -> Any:
-        """Raise AttributeError, for a protocol without a hint, which takes time."""
+        """Raise AttributeError; protocol names get no hint, which takes time to find."""
         more = "" if name.startswith("_") else replacement_hint(name)
         msg = f"module {module!r} has no attribute {name!r}{more}"
-        # `obj` is given, so that the interpreter adds no guess of its own to the message.
+        # Setting `obj` keeps the interpreter from adding its own suggestion to the message.
         raise AttributeError(msg, name=name, obj=None)
 
     return raise_missing_attribute

@@ -1,4 +1,4 @@
-"""Elementwise functions as callables: the shortest path, and the keywords of NumPy's ufuncs."""
+"""Elementwise functions as callables: a fast path, and the keywords of NumPy's ufuncs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _binary_signature(  # type: ignore[empty-body]
 ) -> Tensor: ...
 
 
-# How functions of the table are called.
+# Types of the functions in the table.
 _SIGNATURES = {
     pattern: inspect.signature(pattern) for pattern in (_unary_signature, _binary_signature)
 }
@@ -67,7 +67,7 @@ def _document_function(
     if operation.accepts_integers:
         notes = " (integers and bool are taken as float64)"
     function.__name__ = function.__qualname__ = operation.name
-    # Errors of calls that do not fit repeat the name that the code has.
+    # Errors for wrong arguments show the name of the code object.
     function.__code__ = function.__code__.replace(
         co_name=operation.name, co_qualname=operation.name
     )
@@ -108,7 +108,7 @@ class Unary(Protocol):
 
 
 class Binary(Protocol[_S]):
-    """An elementwise function of two tensors or arrays, or of one and a scalar: at most an `_S`."""
+    """An elementwise function of two tensors or arrays, or of one and a scalar of type `_S`."""
 
     __name__: str
 
@@ -138,12 +138,12 @@ class Binary(Protocol[_S]):
     ) -> Tensor: ...
 
 
-# In place of an operand that is missing.
+# Default that marks a missing operand.
 _NOTHING: Any = object()
 
 
 def unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
-    """Return the public function of a one-operand line of the table."""
+    """Return the public function for a one-operand line of the table."""
     operation = Elementwise(name, category, result)
 
     def apply_unary(
@@ -172,7 +172,7 @@ def unary(name: str, category: str, summary: str, result: str = "same") -> Unary
     return _document_function(apply_unary, operation, summary, _unary_signature, shapes)
 
 
-# The Python scalars beside a tensor are of the kinds that a category holds.
+# Python scalars among the operands must be of a kind that the category contains.
 _Booleans = Literal["bool"]
 _Integers = Literal["integral", "integer or boolean"]
 _Reals = Literal["real numeric", "real floating"]
@@ -190,7 +190,7 @@ def binary(
     name: str, category: _Numbers, summary: str, result: str = ..., of_bools: str = ...
 ) -> Binary[complex]: ...
 def binary(name: str, category: str, summary: str, result: str = "same", of_bools: str = "") -> Any:
-    """Return the public function of a two-operand line of the table."""
+    """Return the public function for a two-operand line of the table."""
     operation = Elementwise(name, category, result, of_bools=of_bools)
 
     def apply_binary(
@@ -225,7 +225,7 @@ def call_with_ufunc_keywords(
     """Return the result of an elementwise operation in `out`, where `where` is true."""
     rule = "same_kind" if casting is None else arguments.check_casting_rule(casting)
     where = True if where is None else where
-    if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
+    if type(out) is tuple and len(out) == 1:  # as in NumPy's ufuncs
         (out,) = out
     destination = None if out is None else arguments.as_tensor(out, "out")
     inputs = list(operands)
@@ -252,7 +252,7 @@ def call_with_ufunc_keywords(
 
 
 def _cast_operand(x: Any, kind: dtypes.DType, casting: str) -> Any:
-    """Return an operand in a dtype, if `casting` lets it; Python's numbers take any."""
+    """Convert an operand to a dtype if `casting` permits it; Python numbers take any."""
     if not isinstance(x, (Tensor, np.generic, np.ndarray)):
         return x
     arguments.check_casting(x.dtype, kind, casting)
@@ -265,7 +265,7 @@ def _can_write_directly(
     """Return True if the result has the dtype and shape of `destination`."""
     inputs = [arguments.as_operand(x) for x in operands]
     key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in inputs])
-    # Numbers of NumPy may stand beside tensors elsewhere.
+    # NumPy scalars are on the CPU; the tensors may not be.
     is_same_device = {x.device for x in inputs if type(x) is Tensor} == {destination.device}
     return is_same_device and _result_dtype_and_shape(operation, *key) == (
         destination.dtype,

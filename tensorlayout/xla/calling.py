@@ -84,7 +84,7 @@ def require(condition: object, rule: str, *received: Any, subject: Any = None) -
 
 
 def require_in_range(numbers: range, name: str, number: int, subject: Any) -> None:
-    """Raise ValueError for a number that is not in a range, that `subject` a shape or a layout."""
+    """Raise ValueError unless `number` is in `numbers`, the valid range for `subject`."""
     minimum, maximum = numbers.start, numbers.stop - 1
     require(
         minimum <= number <= maximum,
@@ -95,7 +95,7 @@ def require_in_range(numbers: range, name: str, number: int, subject: Any) -> No
 
 
 def _format_value(x: Any) -> str:
-    """Return a shape, layout, tile or type as its text, all else as errors repeat it."""
+    """Return the text of a shape, layout, tile or type; a short repr of anything else."""
     is_ours = type(x).__module__.startswith("tensorlayout.")
     return truncate(getattr(x, "text", x)) if is_ours else short_repr(x)
 

@@ -355,7 +355,7 @@ def matrix_rank(
     Tensor(1, dtype=int64, device='cpu')
     """
     if tol is not None and rtol is not None:
-        raise ValueError("tol and rtol are two tolerances, got both")
+        raise ValueError("tol and rtol cannot be combined, got both")
     x = integers_to_float(A)
     if x.ndim < 2:
         return xp.minimum(xp.count_nonzero(x), 1)
@@ -411,7 +411,7 @@ def pinv(
     Tensor([[0.5, 0. ]], dtype=float64, device='cpu')
     """
     if rcond is not None and rtol is not None:
-        raise ValueError("rcond and rtol are two names of one argument, got both")
+        raise ValueError("rcond and rtol cannot be combined, got both")
     x = integers_to_float(_check_matrices(a))
     return _call_on_floats(_PINV, x, _relative_tolerance(x, rcond if rtol is None else rtol))
 

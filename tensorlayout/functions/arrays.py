@@ -44,6 +44,7 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
         return tensor_over_ndarray(obj, copy, obj)
     if isinstance(obj, Tensor):
         return obj, False
+    # NumPy scalars have array protocols, too, but count as numbers.
     if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
         return None
     if _protocol_attribute(obj, "__dlpack__") is not None:
@@ -158,6 +159,7 @@ def tensor_from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
         if not devices:
             raise TypeError(str(error)) from error.__cause__
         return _tensor_on_device(name, obj, dtype, devices)
+    # An empty list has no kind of number; float64 is NumPy's choice.
     if array.size == 0 and dtype is None and not holds_arrays(obj):
         dtype = dtypes.float64
     array_dtype = as_dtype(array.dtype, "dtype")
@@ -254,7 +256,7 @@ def _materialise_sequences(obj: Any) -> Any:
         raise TypeError(f"a {kind.__name__} gives no numbers: {truncate(error)}") from None
     items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
-        raise ValueError(f"a {kind.__name__} says that it has {count} items, and has more")
+        raise ValueError(f"a {kind.__name__} of length {count} must not yield more items")
     return items
 
 

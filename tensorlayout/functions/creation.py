@@ -250,6 +250,7 @@ def _tensor_of_numbers(
         raise ValueError(f"the memory of a {type(obj).__name__} cannot be shared, and copy=False")
     x = tensor_from_sequence("asarray", obj, dtype)
     x = x if layout is None else _to_layout(x, layout, None)
+    # Plain numbers go to the default device; sequences with tensors stay on theirs.
     if target is None:
         target = default_device() if x.device == CPU else x.device
     return move_to_device(x, target, keep_layout=True)
@@ -580,6 +581,7 @@ def arange(
     count = _arange_length(first, end, by, whole)
     if by in (math.inf, -math.inf):  # at most one number results, and 0 * infinity would be NaN
         by = 0.0
+    # Only numbers that occur are checked, not `stop`, which may be out of range.
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
         check_range_fits(min(first, last), max(first, last), kind)

@@ -140,6 +140,11 @@ def call_library(operation: plan.Library, *operands: Any, **options: Any) -> Any
     return call(operation, (len(tensors), *[x.spec for x in tensors], *options.items()), tensors)
 
 
+# The methods below look plans up themselves in the most common cases: `call_elementwise` would take
+# a large part of the time of an operation on a small tensor. Within blocks of `watched`, operations
+# take the long way, which observers see.
+
+
 def make_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """Return the method for ``x + y`` and its like."""
 

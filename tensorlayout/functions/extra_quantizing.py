@@ -100,7 +100,8 @@ def quantize_blocks(
     if form.has_power_of_two_scales and global_scale is not None:
         raise ValueError(f"global_scale is for nvfp4, and {chosen} has none")
     if not form.has_power_of_two_scales and way != "floor":
-        raise ValueError(f"scaling is for scales that are powers of two, and {chosen} has others")
+        rule = "scaling is for scales that are powers of two"
+        raise ValueError(f"{rule}, which {chosen} does not have")
     whole = (
         None
         if form.has_power_of_two_scales

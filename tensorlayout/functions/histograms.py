@@ -120,7 +120,7 @@ def histogram_bin_edges(
     else:
         first, last = (float(f(x)) for f in (xp.min, xp.max))
     if not (math.isfinite(first) and math.isfinite(last) and first <= last):
-        raise ValueError(f"the range from {first} to {last} is none of numbers")
+        raise ValueError(f"range must be finite and not descending, got {first} to {last}")
     if first == last:
         first, last = first - 0.5, last + 0.5
     kind = dtypes.float64 if x.dtype.kind in "biu" else x.dtype

@@ -227,6 +227,7 @@ def _nan_extreme_position(
     extreme = call_reduction(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and xp.any(xp.isnan(extreme)):
         raise ValueError(f"all elements along axis {axis} are NaN")
+    # argmax returns the first of equal elements, as NumPy's nanargmin and nanargmax do.
     return xp.argmax(xp.astype(xp.equal(x, extreme), dtypes.uint8), axis=axis, keepdims=keeps_dims)
 
 

@@ -264,6 +264,7 @@ def correlate(
     conjugate = xp.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
         return _sliding_products(x, conjugate, mode)
+    # Exchanging the operands reverses the order of the shifts.
     return _sliding_products(conjugate, x, mode)[::-1]
 
 
@@ -277,6 +278,7 @@ def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
     arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
+    # The windows are a view, so that padding is the only copy before one matrix product.
     return xp.matmul(xp.sliding_window(pad(x, widths), n), y)
 
 

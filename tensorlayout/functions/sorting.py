@@ -107,7 +107,7 @@ def _call_sort(
     if kind is not None:
         arguments.check_choice("kind", kind, _KINDS)
         if stable is not None:
-            raise ValueError("kind and stable say one thing, got both")
+            raise ValueError("kind and stable cannot be combined, got both")
     x, dim = operand_and_dim(x, axis)
     is_descending = arguments.check_bool("descending", descending)
     is_stable = arguments.check_flag("stable", stable) is not False

@@ -414,6 +414,7 @@ def _variance_or_deviation(
         squares = xp.add(squares, xp.square(xp.imag(distance)))
     counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=keeps_dims)
     divisor = xp.subtract(counts, dof_correction)
+    # Like the compiled reduction: NaN, not infinity, if the divisor is not positive.
     divisor = xp.where(xp.greater(divisor, 0.0), divisor, math.nan)
     result = xp.divide(sum(squares, axis=dims, keepdims=keeps_dims), divisor)
     result = xp.sqrt(result) if operation is _STD else result
@@ -599,7 +600,8 @@ def average(
             raise TypeError("axis must be given where shapes of a and weights differ")
         dims = arguments.normalize_axes(axis, x.ndim)
         if given_weights.shape != tuple(x.shape[d] for d in dims):
-            raise ValueError(f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
+            rule = f"weights must match shape {x.shape} along axis {axis}"
+            raise ValueError(f"{rule}, got shape {given_weights.shape}")
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
     kind = dtypes.promote_dtypes(integers_to_float(x).dtype, given_weights.dtype)

@@ -255,7 +255,7 @@ def as_dtype_in_category(category: str, value: Any) -> dtypes.DType:
 
 
 def check_casting_rule(value: Any) -> str:
-    """Return `value`, which must be one of NumPy's rules of casts."""
+    """Return `value`, which must be one of NumPy's casting rules."""
     return check_choice("casting", value, ("no", "equiv", "safe", "same_kind", "unsafe"))
 
 
@@ -310,7 +310,7 @@ def as_number(argument: str, value: Any) -> complex:
 
 
 def is_foreign_array(x: Any) -> bool:
-    """Return whether `x` is an array of another library."""
+    """Return True if `x` is an array of another library."""
     return hasattr(x, "__dlpack__") or hasattr(x, "__array__")
 
 

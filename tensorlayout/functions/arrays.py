@@ -335,7 +335,7 @@ def check_range_fits(least: int, most: int, kind: DType) -> None:
 
 
 def holds_arrays(obj: Any) -> bool:
-    """Return whether a nested sequence holds arrays or tensors, whose dtypes count."""
+    """Return True if a nested sequence holds arrays or tensors, whose dtypes count."""
     if isinstance(obj, (list, tuple)):
         return any(holds_arrays(item) for item in obj)
     return arguments.is_foreign_array(obj)

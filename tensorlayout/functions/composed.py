@@ -56,7 +56,7 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
 
 
 def iscomplex(x: Tensor) -> Tensor:
-    """Return whether each imaginary part is not 0.
+    """Return True where the imaginary part is not 0.
 
     Any dtype; the result is bool. Layout: the form of `x`.
 
@@ -73,7 +73,7 @@ def iscomplex(x: Tensor) -> Tensor:
 
 
 def isreal(x: Tensor) -> Tensor:
-    """Return whether each imaginary part is 0.
+    """Return True where the imaginary part is 0.
 
     Any dtype; the result is bool. Layout: the form of `x`.
 
@@ -108,7 +108,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
 
 
 def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return whether each element is positive infinity.
+    """Return True where an element is positive infinity.
 
     `out` receives the result. dtypes: real numeric and bool; the result is bool. Layout: the form
     of `x`.
@@ -123,7 +123,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return whether each element is negative infinity.
+    """Return True where an element is negative infinity.
 
     `out` receives the result. dtypes: real numeric and bool; the result is bool. Layout: the form
     of `x`.
@@ -217,7 +217,7 @@ def nan_to_num(
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Return whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
+    """Return True where ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or both are equal.
 
     `rtol` and `atol` are numbers; with `equal_nan`, NaN is close to NaN. Shapes broadcast. Any
     dtype; integers and bool are compared as float64. Layout: in the form of ``a - b``.
@@ -241,7 +241,7 @@ def isclose(
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Return whether all elements of `a` and `b` are close, as defined by `isclose`.
+    """Return True if all elements of `a` and `b` are close, as defined by `isclose`.
 
     `rtol`, `atol` and `equal_nan` are as in `isclose`. Any dtype. Returns a Python bool, for which
     a CUDA device is waited for.
@@ -256,7 +256,7 @@ def allclose(
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
-    """Return whether the shapes and all elements of `a1` and `a2` are equal.
+    """Return True if the shapes and all elements of `a1` and `a2` are equal.
 
     With `equal_nan`, NaN is equal to NaN. Any dtype. Returns a Python bool, for which a CUDA device
     is waited for.
@@ -279,7 +279,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
-    """Return whether the shapes of `a1` and `a2` broadcast, and all elements are equal then.
+    """Return True if the shapes of `a1` and `a2` broadcast and all elements are equal.
 
     Any dtype. Returns a Python bool, for which a CUDA device is waited for.
 

@@ -138,7 +138,7 @@ def _dtype_of_argument(value: Any, argument: str) -> DType:
 
 
 def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:
-    """Return whether `dtype` is of a kind.
+    """Return True if `dtype` is of a kind.
 
     `kind` is a dtype, a name of the standard, or a tuple of them. The names are ``"bool"``,
     ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex

@@ -239,5 +239,5 @@ _NUMPY_UFUNC = np.ndarray.__array_ufunc__
 
 
 def has_ufunc_protocol(x: Any) -> bool:
-    """Return whether the type of `x` has an `__array_ufunc__` other than NumPy's."""
+    """Return True if the type of `x` has an `__array_ufunc__` other than NumPy's."""
     return getattr(type(x), "__array_ufunc__", _NUMPY_UFUNC) is not _NUMPY_UFUNC

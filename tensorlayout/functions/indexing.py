@@ -240,7 +240,7 @@ def _normalize_key(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
 
 
 def _normalize_key_entry(name: str, x: Tensor, item: Any) -> Any:
-    """Return one entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
+    """Convert an entry of a key to an int, slice, None, Ellipsis, bool, or tensor of positions."""
     if type(item) is int or item is None or item is ... or isinstance(item, (bool, slice)):
         return item
     if isinstance(item, (np.ndarray, list)):

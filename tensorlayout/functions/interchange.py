@@ -354,7 +354,7 @@ def _unpickle_tensor_copy(dtype: str, layout: str, octets: bytes, device: str = 
 
 
 def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
-    """Return what pickle stores of a tensor: dtype, layout text, and bytes.
+    """Return the parts that pickle stores of a tensor: dtype, layout text, and bytes.
 
     From protocol 5 on the bytes are a buffer, possibly out of band: the memory of the tensor
     itself, read-only if the tensor is, copied only if the layout covers no block. Older protocols

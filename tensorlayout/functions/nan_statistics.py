@@ -75,7 +75,7 @@ def nansum(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the sum of the elements along `axis` that are not NaN; 0 of none.
+    """Return the sum of the elements along `axis` that are not NaN; 0 if there are none.
 
     `axis`, `dtype`, `out`, `keepdims`, `initial` and `where` are as in `sum`. dtypes: numeric and
     bool. Layout: packed in the input's order.
@@ -98,7 +98,7 @@ def nanprod(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the product of the elements along `axis` that are not NaN; 1 of none.
+    """Return the product of the elements along `axis` that are not NaN; 1 if there are none.
 
     `axis`, `dtype`, `out`, `keepdims`, `initial` and `where` are as in `prod`. dtypes: numeric and
     bool. Layout: packed in the input's order.
@@ -240,7 +240,7 @@ def nanmean(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the mean of the elements along `axis` that are not NaN; NaN of none.
+    """Return the mean of the elements along `axis` that are not NaN; NaN if there are none.
 
     `axis`, `dtype`, `out`, `keepdims` and `where` are as in `mean`. The mean is computed in float64
     and rounded once. Layout: packed in the input's order.

@@ -67,7 +67,7 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the median of the elements along `axis` that are not NaN; NaN of none.
+    """Return the median of the elements along `axis` that are not NaN; NaN if there are none.
 
     `axis`, `out`, `overwrite_input` and `keepdims` are as in `median`. dtypes: real numeric and
     bool. Layout: packed in the input's order.
@@ -182,7 +182,7 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """Return the values below which `q` percent of the elements that are not NaN lie; NaN of none.
+    """Return the values below which `q` percent of the elements lie, ignoring NaN; NaN for none.
 
     `q` is a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
     `out`, `overwrite_input` and `weights` are as in `quantile`. dtypes: real numeric and bool.

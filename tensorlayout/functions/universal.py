@@ -21,12 +21,16 @@ from tensorlayout.typing import Array, ArrayLike, DTypeLike, NumpyOperand
 _DOC = """{summary}
 
 {shapes}
+- `out`: a tensor that receives the result.
+- `where`: the elements to write; without `out`, the others are 0.
+- `casting`: NumPy's rule for conversions to `dtype` and `out`.
+- `dtype`: dtype that operands are converted to first.
 
-`out`: a tensor that receives the result. `where`: the elements that are written; without `out`, the
-others are 0. `dtype`: the one that operands are converted to first, by NumPy's rule `casting`.
-dtypes: {category}{notes}. Result: {result}; the shape that the operands broadcast to; the
-layout is the form that the operands of that shape have in common, else packed in the order of the
-first of them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
+Returns a tensor of {result} and the broadcast shape. dtypes: {category}{notes}.
+Layout: the form that the operands of that shape have in common, else packed in the order of the
+first of them.
+
+Raises `TypeError` for other dtypes; `ValueError` for shapes that do not broadcast.
 
 Source: array API standard 2025.12, elementwise functions, `{name}`.
 """
@@ -63,9 +67,9 @@ def _document_function(
     function: Any, operation: Elementwise, summary: str, signature_function: Any, operand_text: str
 ) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
-    notes = f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
+    notes = f", or all bool (as `{operation.of_bools}`)" if operation.of_bools else ""
     if operation.accepts_integers:
-        notes = " (integers and bool are taken as float64)"
+        notes = " (integers and bool are converted to float64)"
     function.__name__ = function.__qualname__ = operation.name
     # Errors for wrong arguments show the name of the code object.
     function.__code__ = function.__code__.replace(
@@ -168,7 +172,7 @@ def unary(name: str, category: str, summary: str, result: str = "same") -> Unary
         except REFUSALS as error:
             raise dispatch.named_error(operation, error) from None
 
-    shapes = "`x`: a tensor of any shape."
+    shapes = "- `x`: a tensor of any shape."
     return _document_function(apply_unary, operation, summary, _unary_signature, shapes)
 
 
@@ -215,7 +219,7 @@ def binary(name: str, category: str, summary: str, result: str = "same", of_bool
         except REFUSALS as error:
             raise dispatch.named_error(operation, error) from None
 
-    shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
+    shapes = "- `x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
     return _document_function(apply_binary, operation, summary, _binary_signature, shapes)
 
 

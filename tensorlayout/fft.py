@@ -1,9 +1,9 @@
 """Fourier transforms: the extension ``fft`` of the standard.
 
-Operands are handed to NumPy as they lie, whatever their layout and whichever the axes; results are
-row-major, in the precision of the operand. 16-bit floats are worked out in float32: complex
-results are complex64, real ones rounded once. Where the standard asks for a complex operand, a real
-one is taken too. Integers and bool are converted to float64 first, which a trace shows.
+Operands are passed to NumPy without a copy, whatever their layout and the axes; results are
+row-major, in the precision of the operand. 16-bit floats are computed in float32: complex results
+are complex64, real results are rounded once. Where the standard requires a complex operand, a real
+one is accepted, too. Integers and bool are converted to float64 first, which a trace shows.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ Length = SupportsIndex | None
 Sizes = Integers | None
 Out = Tensor | None
 
-# --- what the results will be ------------------------------------------------------------------
-# `s`: the sizes along `axes` of the longer side of the transform, which is the result's but where
-# the result is the half that determines the rest.
+# --- shapes and dtypes of the results ----------------------------------------------------------
+# `s`: sizes along `axes` of the full transform; only half-spectrum results are shorter.
 
 
 def _make_result_rule(
@@ -93,7 +92,7 @@ _NORMS = ("backward", "ortho", "forward")
 def _transform_along_axis(
     operation: Library, a: Any, n: Length, axis: SupportsIndex, norm: Norm, out: Out
 ) -> Tensor:
-    """Transform the lines along an axis."""
+    """Transform `a` along one axis."""
     x = arguments.as_tensor(a)
     size = None if n is None else (arguments.as_integer("n", n),)
     if size is not None and size[0] < 1:
@@ -106,7 +105,7 @@ def _transform_along_axis(
 def _transform_over_axes(
     operation: Library, a: Any, s: Any, axes: Any, norm: Norm, out: Out, argument: str = "axes"
 ) -> Tensor:
-    """Transform over several axes; without any, sizes `s` are those of the last ones."""
+    """Transform over several axes; if `axes` is None, `s` applies to the last ones."""
     x = integers_to_float(a)
     norm_name = "backward" if norm is None else norm
     arguments.check_choice("norm", norm_name, _NORMS, "'backward', 'ortho' or 'forward'")
@@ -122,7 +121,7 @@ def _transform_over_axes(
 
 
 def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
-    """Return the sizes along `dims`; sizes that `s` omits (None, or -1) are the operand's."""
+    """Return the sizes along `dims`; None or -1 in `s` stands for the operand's size."""
     default_sizes = [shape[d] for d in dims]
     if operation.rule is _real_results:
         default_sizes[-1] = 2 * (default_sizes[-1] - 1)
@@ -143,12 +142,18 @@ def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> S
 def fft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
+    """Return the discrete Fourier transform along `axis`, cropped or zero-padded to `n` elements.
 
-    dtypes: floating-point; the result is complex. The shape is that of `a`, but for `n` along
-    `axis`. `norm`: what is divided by: nothing, with ``"backward"``; `n`, with ``"forward"``; its
-    root, with ``"ortho"``. `out`: receives the result. Layout: row-major. ValueError for `n` below
-    1, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
+    - `n`: length of the transform; None takes the size along `axis`.
+    - `norm`: the result is divided by nothing with ``"backward"`` (the default), by `n` with
+      ``"forward"``, by the square root of `n` with ``"ortho"``.
+    - `out`: receives the result.
+
+    Returns a complex tensor of the shape of `a`, except for size `n` along `axis`. dtypes:
+    floating-point; integers and bool are converted to float64. Layout: row-major.
+
+    Raises `ValueError` if `n` or a size is below 1, if `norm` is unknown, and (`AxisError`) if
+    `axis` is out of bounds; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fft(tl.asarray([1.0, 0.0, 0.0]), n=2)
@@ -162,9 +167,13 @@ def ifft(
 ) -> Tensor:
     """Return the inverse of `fft` along `axis`, of `n` elements.
 
-    dtypes: floating-point; the result is complex. `norm`: what is divided by: `n`, with
-    ``"backward"``; nothing, with ``"forward"``; its root, with ``"ortho"``. `axis`, `out` and
-    errors (ValueError, TypeError) are those of `fft`. Layout: row-major.
+    - `norm`: the result is divided by `n` with ``"backward"`` (the default), by nothing with
+      ``"forward"``, by the square root of `n` with ``"ortho"``.
+    - `n`, `axis`, `out`: as in `fft`.
+
+    Returns a complex tensor. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fft` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.ifft(tl.asarray([4.0, 0.0, 0.0, 0.0]))
@@ -176,10 +185,12 @@ def ifft(
 def rfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
+    """Return the non-redundant half of the `fft` of real elements: n // 2 + 1 elements.
 
-    dtypes: real floating; the result is complex. `n`, `axis`, `norm`, `out` and errors (ValueError,
-    TypeError) are those of `fft`. Layout: row-major.
+    `n`, `axis`, `norm` and `out` are as in `fft`. Returns a complex tensor. dtypes: real floating.
+    Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fft` does; `TypeError` for complex dtypes, too.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfft(tl.asarray([1.0, 1.0, 1.0, 1.0]))
@@ -191,10 +202,12 @@ def rfft(
 def irfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the inverse of `rfft`, of `n` elements (by default twice one less than there are).
+    """Return the inverse of `rfft`, of `n` elements (default: 2 * (m - 1) for m elements of `a`).
 
-    dtypes: floating-point; the result is real. `axis`, `norm`, `out` and errors (ValueError,
-    TypeError) are those of `ifft`. Layout: row-major.
+    `axis`, `norm` and `out` are as in `ifft`. Returns a real tensor. dtypes: floating-point.
+    Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fft` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.irfft(tl.asarray([4.0, 0.0, 0.0]))
@@ -206,11 +219,12 @@ def irfft(
 def hfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the transform of Hermitian-symmetric lines, given by their halves.
+    """Return the transform of Hermitian-symmetric lines, specified by their first halves.
 
-    dtypes: floating-point; the result is real. `n`: how many elements it has along `axis`, by
-    default twice one less than there are. `norm`, `out` and errors (ValueError, TypeError) are
-    those of `fft`. Layout: row-major.
+    `n` is the size of the result along `axis` (default: 2 * (m - 1) for m elements of `a`); `norm`
+    and `out` are as in `fft`. Returns a real tensor. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fft` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.hfft(tl.asarray([1.0, 1.0, 1.0]))
@@ -222,10 +236,12 @@ def hfft(
 def ihfft(
     a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
+    """Return the inverse of `hfft`: its non-redundant half, n // 2 + 1 elements.
 
-    dtypes: real floating; the result is complex. `n`: how many elements of `a` count along `axis`.
-    `norm`, `out` and errors (ValueError, TypeError) are those of `ifft`. Layout: row-major.
+    `n` is the number of elements of `a` used along `axis`; `norm` and `out` are as in `ifft`.
+    Returns a complex tensor. dtypes: real floating. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fft` does; `TypeError` for complex dtypes, too.
 
     >>> import tensorlayout as tl
     >>> tl.real(tl.fft.ihfft(tl.asarray([4.0, 0.0, 0.0, 0.0])))
@@ -237,13 +253,18 @@ def ihfft(
 def fftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the discrete Fourier transform over `axes` (all by default), of sizes `s`.
+    """Return the discrete Fourier transform over `axes` (default: all), of sizes `s`.
 
-    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, or of the last
-    dimensions; -1 takes all elements. Over no axes the elements stay what they are. `norm`: as in
-    `fft`, of the product of sizes. `out`: receives the result. Layout: row-major. ValueError for
-    sizes that are none, another `norm`, and (AxisError) for an axis outside the rank; TypeError for
-    other dtypes.
+    - `s`: one size for each of `axes`, or for the last dimensions if `axes` is None; -1 takes all
+      elements.
+    - `norm`: as in `fft`, with the product of the sizes in place of `n`.
+    - `out`: receives the result.
+
+    Returns a complex tensor; without axes, the elements are unchanged. dtypes: floating-point.
+    Layout: row-major.
+
+    Raises `ValueError` if a size is below 1, if `s` and `axes` differ in length, if `norm` is
+    unknown, and (`AxisError`) if an axis is out of bounds; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftn(tl.ones((2, 2)))
@@ -256,10 +277,12 @@ def fftn(
 def fft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the transform of each matrix: `fftn` over two `axes`, by default the last.
+    """Return the transform of each matrix: `fftn` over two `axes` (default: the last two).
 
-    dtypes: floating-point; the result is complex. `s`, `norm`, `out` and errors (ValueError,
-    TypeError) are those of `fftn`. Layout: row-major.
+    `s`, `norm` and `out` are as in `fftn`. Returns a complex tensor. dtypes: floating-point.
+    Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fftn` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fft2(tl.ones((2, 2)))
@@ -272,10 +295,12 @@ def fft2(
 def ifftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the inverse of `fftn` over `axes` (all by default), of sizes `s`.
+    """Return the inverse of `fftn` over `axes` (default: all), of sizes `s`.
 
-    dtypes: floating-point; the result is complex. `norm`: as in `ifft`, of the product of sizes.
-    `s`, `out` and errors (ValueError, TypeError) are those of `fftn`. Layout: row-major.
+    `norm` is as in `ifft`, with the product of the sizes in place of `n`; `s` and `out` are as in
+    `fftn`. Returns a complex tensor. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fftn` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.ifftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
@@ -288,10 +313,12 @@ def ifftn(
 def ifft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the inverse of `fft2`: `ifftn` over two `axes`, by default the last.
+    """Return the inverse of `fft2`: `ifftn` over two `axes` (default: the last two).
 
-    dtypes: floating-point; the result is complex. `s`, `norm`, `out` and errors (ValueError,
-    TypeError) are those of `ifftn`. Layout: row-major.
+    `s`, `norm` and `out` are as in `ifftn`. Returns a complex tensor. dtypes: floating-point.
+    Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fftn` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.ifft2(tl.ones((1, 1)))
@@ -303,10 +330,13 @@ def ifft2(
 def rfftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the transform of real elements over `axes`: half of the last determines the rest.
+    """Return the non-redundant half of the `fftn` of real elements over `axes` (default: all).
 
-    dtypes: real floating; the result is complex. `s`, `norm`, `out` and errors (ValueError,
-    TypeError) are those of `fftn`. Layout: row-major.
+    `s`, `norm` and `out` are as in `fftn`. Returns a complex tensor with n // 2 + 1 elements along
+    the last of `axes`. dtypes: real floating. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fftn` does; `ValueError` without axes and `TypeError`
+    for complex dtypes, too.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfftn(tl.ones((2, 3)))
@@ -319,10 +349,12 @@ def rfftn(
 def rfft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the transform of real matrices: `rfftn` over two `axes`, by default the last.
+    """Return the transform of real matrices: `rfftn` over two `axes` (default: the last two).
 
-    dtypes: real floating; the result is complex. `s`, `norm`, `out` and errors (ValueError,
-    TypeError) are those of `rfftn`. Layout: row-major.
+    `s`, `norm` and `out` are as in `rfftn`. Returns a complex tensor. dtypes: real floating.
+    Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `rfftn` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfft2(tl.ones((1, 3)))
@@ -334,11 +366,12 @@ def rfft2(
 def irfftn(
     a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the inverse of `rfftn` over `axes`; `s` are sizes of the result.
+    """Return the inverse of `rfftn` over `axes`; `s` are the sizes of the result.
 
-    dtypes: floating-point; the result is real. The last size is by default twice one less than
-    there are elements. `norm`, `out` and errors (ValueError, TypeError) are those of `ifftn`.
-    Layout: row-major.
+    The last of the sizes is 2 * (m - 1) by default, for m elements of `a`. `norm` and `out` are as
+    in `ifftn`. Returns a real tensor. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `fftn` does; `ValueError` without axes, too.
 
     >>> import tensorlayout as tl
     >>> tl.fft.irfftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
@@ -351,10 +384,12 @@ def irfftn(
 def irfft2(
     a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
-    """Return the inverse of `rfft2`: `irfftn` over two `axes`, by default the last.
+    """Return the inverse of `rfft2`: `irfftn` over two `axes` (default: the last two).
 
-    dtypes: floating-point; the result is real. `s`, `norm`, `out` and errors (ValueError,
-    TypeError) are those of `irfftn`. Layout: row-major.
+    `s`, `norm` and `out` are as in `irfftn`. Returns a real tensor. dtypes: floating-point. Layout:
+    row-major.
+
+    Raises `ValueError` and `TypeError` as `irfftn` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.irfft2(tl.asarray([[4.0, 0.0]]))
@@ -374,10 +409,12 @@ def fftfreq(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Return the frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
+    """Return the frequencies of the elements of an `fft` of `n` samples with spacing `d`.
 
-    `dtype`: float64, or any other real floating one. `device`: by default the default device.
-    Layout: row-major. ValueError for `n` below 1 and a `d` of 0, TypeError for other dtypes.
+    `device` is by default the default device. Returns a tensor of shape (n,), of `dtype` (default:
+    float64), a real floating dtype. Layout: row-major.
+
+    Raises `ValueError` if `n` is below 1 or `d` is 0; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftfreq(4, d=0.5)
@@ -393,9 +430,12 @@ def rfftfreq(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Return the frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
+    """Return the frequencies of the elements of an `rfft` of `n` samples with spacing `d`.
 
-    `dtype`, `device` and errors (ValueError, TypeError): as for `fftfreq`. Layout: row-major.
+    `dtype` and `device` are as in `fftfreq`. Returns a tensor of shape (n // 2 + 1,). Layout:
+    row-major.
+
+    Raises `ValueError` and `TypeError` as `fftfreq` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfftfreq(4, d=0.5)
@@ -420,10 +460,12 @@ def _create_frequencies(operation: Create, n: Any, d: Any, dtype: Any, device: A
 
 
 def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
-    """Return the zero frequency moved to the middle of each of `axes` (all by default).
+    """Move the zero frequency to the middle of each of `axes` (default: all).
 
-    Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
-    rank, TypeError for one that is no integer.
+    Returns a new tensor. Any dtype. Layout: packed in the input's order.
+
+    Raises `ValueError` (`AxisError`) if an axis is out of bounds; `TypeError` if it is not an
+    integer.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftshift(tl.fft.fftfreq(4))
@@ -433,9 +475,11 @@ def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
 
 
 def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
-    """Undo `fftshift`: move the middle of each of `axes` (all by default) to the front.
+    """Undo `fftshift`: move the middle of each of `axes` (default: all) to the front.
 
-    Any dtype. Layout: packed in the input's order. Errors (ValueError, TypeError): as `fftshift`.
+    Returns a new tensor. Any dtype. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `fftshift` does.
 
     >>> import tensorlayout as tl
     >>> tl.fft.ifftshift(tl.asarray([-2, -1, 0, 1]))
@@ -454,5 +498,5 @@ def _shift_frequencies(x: Any, axes: Any, sign: int) -> Tensor:
 
 errors.wrap_public_functions(globals(), __all__)
 
-if not TYPE_CHECKING:  # for which any name would exist
+if not TYPE_CHECKING:  # type checkers would accept any name
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

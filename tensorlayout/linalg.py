@@ -1,11 +1,10 @@
 """Linear algebra: the extension ``linalg`` of the standard.
 
-Matrices are the last two dimensions, those before them a stack of matrices, each treated alike.
-Each function is a line of the table: which dtypes it takes, and a rule for the shapes and dtypes of
-its results. Operands are handed over as they lie, whatever their layout; results are row-major.
-Where floating-point operands are asked for, integers and bool are converted to float64 first, which
-a trace shows. 16-bit floats are worked out in float32 and rounded once; their complex results are
-complex64.
+Matrices are the last two dimensions; leading dimensions form a stack of matrices. Each function has
+a line in the table: the dtypes that it accepts, and a rule for the shapes and dtypes of its
+results. Operands are passed on without a copy, whatever their layout; results are row-major. Where
+operands must be floating-point, integers and bool are converted to float64 first, which a trace
+shows. 16-bit floats are computed in float32 and rounded once; their complex results are complex64.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ __all__ = [
 
 _FLOATS = "floating-point"
 
-# Matrices that are not finite are refused where LAPACK finds finite results for them, or cuSOLVER
-# does not end.
+# Matrices with NaN or infinity are refused ("finite") where LAPACK returns finite results for them,
+# or cuSOLVER does not terminate.
 _FAILS: Any = {"error": np.linalg.LinAlgError}
 _INDEFINITE = _FAILS | {"failure": "Matrix is not positive definite"}
 _SINGULAR = _FAILS | {"failure": "Singular matrix"}
@@ -147,9 +146,11 @@ def _call_on_floats(operation: Library, a: Any, *others: Tensor, **options: Any)
 def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
     """Return the lower (or `upper`) triangular factor of each Hermitian positive-definite matrix.
 
-    dtypes: floating-point, kept. Shape (…, m, m), as `a`; only the lower triangle of `a` is read
-    (with `upper`, the upper one). Layout: row-major. LinAlgError for a matrix that is not
-    positive-definite, ValueError for one that is not square, TypeError for other dtypes.
+    Returns a tensor of the shape and dtype of `a`, (…, m, m); only the lower triangle of `a` is
+    read (with `upper`, the upper one). dtypes: floating-point. Layout: row-major.
+
+    Raises `LinAlgError` if a matrix is not positive-definite; `ValueError` if it is not square;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.cholesky(tl.asarray([[4.0, 2.0], [2.0, 2.0]]))
@@ -160,10 +161,11 @@ def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
 
 
 def det(a: Tensor) -> Tensor:
-    """Return the determinant of each square matrix: (…, m, m) gives (…); 1 of an empty matrix.
+    """Return the determinant of each square matrix; 1 for an empty matrix.
 
-    dtypes: floating-point, kept. Layout: row-major. ValueError for a matrix that is not square,
-    TypeError for other dtypes.
+    Shape (…, m, m) gives (…). dtypes: floating-point, kept. Layout: row-major.
+
+    Raises `ValueError` if a matrix is not square; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.det(tl.asarray([[2.0, 0.0], [5.0, 3.0]]))
@@ -173,10 +175,12 @@ def det(a: Tensor) -> Tensor:
 
 
 def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
-    """Return the diagonal `offset` (above the main one if positive) of each matrix. A view.
+    """Return a view of the diagonal `offset` (above the main one if positive) of each matrix.
 
-    Any dtype. (…, m, n) gives (…, k), where k is the length of the diagonal, 0 outside the matrix.
-    ValueError for a rank below 2.
+    Shape (…, m, n) gives (…, k), where k is the length of the diagonal, 0 outside the matrix. Any
+    dtype.
+
+    Raises `ValueError` if the rank is below 2; `TypeError` if `offset` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.diagonal(tl.asarray([[1, 2], [3, 4]])).layout
@@ -188,9 +192,11 @@ def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
 def eig(a: Tensor) -> EigResult:
     """Return the eigenvalues and right eigenvectors of each square matrix, always complex.
 
-    dtypes: floating-point. Shapes (…, m), in no order, and (…, m, m), a vector in each column.
-    Layout: row-major. LinAlgError for a matrix that is not finite, ValueError for one that is not
-    square, TypeError for other dtypes.
+    Shapes: (…, m), in no particular order, and (…, m, m), with the vectors in columns. dtypes:
+    floating-point. Layout: row-major.
+
+    Raises `LinAlgError` if a matrix has NaN or infinity; `ValueError` if it is not square;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> turn = tl.asarray([[0.0, 1.0], [-1.0, 0.0]])
@@ -204,10 +210,12 @@ def eig(a: Tensor) -> EigResult:
 def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
     """Return the eigenvalues, ascending, and eigenvectors of each Hermitian matrix.
 
-    dtypes: floating-point. Shapes (…, m), real, and (…, m, m), a vector in each column. `UPLO`: the
-    triangle of `a` that is read, the lower or (``"U"``) the upper one. Layout: row-major.
-    LinAlgError for a matrix that is not finite, ValueError for one that is not square, TypeError
-    for other dtypes.
+    `UPLO` selects the triangle of `a` that is read: the lower, or with ``"U"`` the upper one.
+    Shapes: (…, m), real, and (…, m, m), with the vectors in columns. dtypes: floating-point.
+    Layout: row-major.
+
+    Raises `LinAlgError` if a matrix has NaN or infinity; `ValueError` if it is not square or `UPLO`
+    is unknown; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -217,10 +225,12 @@ def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
 
 
 def eigvals(a: Tensor) -> Tensor:
-    """Return the eigenvalues of each square matrix, always complex, in no order.
+    """Return the eigenvalues of each square matrix, always complex, in no particular order.
 
-    dtypes: floating-point. Layout: row-major. LinAlgError for a matrix that is not finite,
-    ValueError for one that is not square, TypeError for other dtypes.
+    Shape (…, m, m) gives (…, m). dtypes: floating-point. Layout: row-major.
+
+    Raises `LinAlgError` if a matrix has NaN or infinity; `ValueError` if it is not square;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.eigvals(tl.asarray([[2.0]]))
@@ -230,10 +240,11 @@ def eigvals(a: Tensor) -> Tensor:
 
 
 def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
-    """Return the eigenvalues of each Hermitian matrix, ascending and real: (…, m, m) gives (…, m).
+    """Return the eigenvalues of each Hermitian matrix, ascending and real.
 
-    dtypes: floating-point. `UPLO` and errors (LinAlgError, ValueError, TypeError): as for `eigh`.
-    Layout: row-major.
+    `UPLO` is as in `eigh`. Shape (…, m, m) gives (…, m). dtypes: floating-point. Layout: row-major.
+
+    Raises `LinAlgError`, `ValueError` and `TypeError` as `eigh` does.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
@@ -243,7 +254,7 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
 
 
 def _with_lower_triangle(a: Any, UPLO: str) -> Tensor:  # noqa: N803
-    """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
+    """Return matrices whose lower triangle holds the triangle `UPLO` of the Hermitian `a`."""
     arguments.check_choice("UPLO", UPLO, ("L", "U", "l", "u"), "'L' or 'U'")
     x = arguments.as_tensor(a)
     if UPLO == "l":
@@ -255,8 +266,10 @@ def _with_lower_triangle(a: Any, UPLO: str) -> Tensor:  # noqa: N803
 def inv(a: Tensor) -> Tensor:
     """Return the inverse of each square matrix.
 
-    dtypes: floating-point, kept. Layout: row-major. LinAlgError for a singular matrix, ValueError
-    for one that is not square, TypeError for other dtypes.
+    dtypes: floating-point, kept. Layout: row-major.
+
+    Raises `LinAlgError` if a matrix is singular; `ValueError` if it is not square; `TypeError` for
+    any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.inv(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
@@ -271,11 +284,14 @@ def matrix_norm(
 ) -> Tensor:
     """Return the norm of each matrix: Frobenius, nuclear, or induced by the order `ord`.
 
-    `ord`: ``"fro"`` (or None), ``"nuc"``, 1 and inf (the largest sum of magnitudes of a column, of
-    a row), 2 (the largest singular value), or negative for the smallest. (…, m, n) gives (…), or
-    (…, 1, 1) with `keepdims`. dtypes: floating-point; the result is real. Sums are kept in float64.
-    Layout: row-major. ValueError for any other `ord`, and for the smallest of none; TypeError for
-    other dtypes.
+    - `ord`: ``"fro"`` (or None), ``"nuc"``, 1 or inf (largest sum of magnitudes of a column or a
+      row), 2 (largest singular value), or -1, -inf, -2 for the smallest.
+    - `keepdims`: (…, m, n) gives (…, 1, 1) instead of (…).
+
+    Returns a real tensor; sums are kept in float64. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` for any other `ord`, and if an `ord` below 0 has no elements to choose from;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
@@ -290,9 +306,11 @@ def matrix_norm(
 def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     """Raise each square matrix to an integer power `n`; negative powers invert.
 
-    dtypes: numeric and bool, kept, but for integers to negative powers, which count as float64.
-    Layout: row-major. LinAlgError for a negative power of a singular matrix, ValueError for one
-    that is not square, TypeError for other dtypes or powers.
+    dtypes: numeric and bool, kept; integers with a negative power are converted to float64. Layout:
+    row-major.
+
+    Raises `LinAlgError` for a negative power of a singular matrix; `ValueError` if a matrix is not
+    square or the magnitude of `n` exceeds 2**63 - 1; `TypeError` for any other dtype or power.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_power(tl.asarray([[1.0, 1.0], [0.0, 1.0]]), 10)
@@ -321,18 +339,23 @@ def matrix_rank(
 ) -> Tensor:
     """Return how many singular values of each matrix exceed `rtol` times the largest, as int64.
 
-    dtypes: floating-point. `rtol`: a number or a tensor of real floating-point dtype, one for each
-    matrix; by default the larger size of a matrix times the epsilon of the dtype. `tol`, in place
-    of it: what they must exceed. `hermitian` changes nothing. (…, m, n) gives (…); a vector has
-    rank 1 if an element is not 0. Layout: row-major. LinAlgError for a matrix that is not finite,
-    TypeError for other dtypes.
+    - `tol`: absolute tolerance, in place of `rtol`.
+    - `hermitian`: has no effect.
+    - `rtol`: a number, or a tensor of real floating-point dtype with one value for each matrix; by
+      default the larger size of a matrix times the epsilon of the dtype.
+
+    Shape (…, m, n) gives (…); a vector has rank 1 if an element is not 0. dtypes: floating-point.
+    Layout: row-major.
+
+    Raises `LinAlgError` if a matrix has NaN or infinity; `ValueError` if `tol` and `rtol` are both
+    passed; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_rank(tl.ones((2, 3)))
     Tensor(1, dtype=int64, device='cpu')
     """
     if tol is not None and rtol is not None:
-        raise ValueError("tol and rtol are two tolerances, got both")
+        raise ValueError("tol and rtol cannot be combined, got both")
     x = integers_to_float(A)
     if x.ndim < 2:
         return xp.minimum(xp.count_nonzero(x), 1)
@@ -346,7 +369,7 @@ def matrix_rank(
 
 
 def _check_matrices(x: Any) -> Tensor:
-    """Return `x`, which must have two dimensions at least."""
+    """Return `x`, which must have at least two dimensions."""
     x = arguments.as_tensor(x)
     if x.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
@@ -354,7 +377,7 @@ def _check_matrices(x: Any) -> Tensor:
 
 
 def _relative_tolerance(x: Tensor, rtol: Any) -> Tensor:
-    """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
+    """Return `rtol`, or its default, in the real dtype of `x`."""
     real = dtypes.real_part_dtype(x.dtype)
     if isinstance(rtol, (Tensor, np.ndarray, list)):
         return xp.astype(as_tensor_on_device_of(rtol, x), real, copy=False)
@@ -373,17 +396,22 @@ def pinv(
 ) -> Tensor:
     """Compute the pseudo-inverse of each matrix; small singular values (`rtol`) count as 0.
 
-    dtypes: floating-point, kept. `rtol`, also called `rcond`: a number or a tensor, one for each
-    matrix; by default the larger size of a matrix times the epsilon of the dtype. `hermitian`
-    changes nothing. (…, m, n) gives (…, n, m). Layout: row-major. LinAlgError for a matrix that is
-    not finite, ValueError for a rank below 2, TypeError for other dtypes.
+    - `rcond`: another name of `rtol`.
+    - `hermitian`: has no effect.
+    - `rtol`: a number, or a tensor with one value for each matrix; by default the larger size of a
+      matrix times the epsilon of the dtype.
+
+    Shape (…, m, n) gives (…, n, m). dtypes: floating-point, kept. Layout: row-major.
+
+    Raises `LinAlgError` if a matrix has NaN or infinity; `ValueError` if the rank is below 2, or
+    `rcond` and `rtol` are both passed; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.pinv(tl.asarray([[2.0], [0.0]]))
     Tensor([[0.5, 0. ]], dtype=float64, device='cpu')
     """
     if rcond is not None and rtol is not None:
-        raise ValueError("rcond and rtol are two names of one argument, got both")
+        raise ValueError("rcond and rtol cannot be combined, got both")
     x = integers_to_float(_check_matrices(a))
     return _call_on_floats(_PINV, x, _relative_tolerance(x, rcond if rtol is None else rtol))
 
@@ -393,12 +421,14 @@ def qr(a: Tensor, mode: Literal["reduced", "complete"] = ...) -> QRResult: ...
 @overload
 def qr(a: Tensor, mode: Literal["r"]) -> Tensor: ...
 def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRResult | Tensor:
-    """Return a factor with orthonormal columns and one that is upper triangular, of each matrix.
+    """Factor each matrix into one with orthonormal columns and an upper triangular one.
 
-    dtypes: floating-point, kept. (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and
-    n, or with a `mode` of ``"complete"`` m; ``"r"`` gives the second factor alone. Layout:
-    row-major. ValueError for any other `mode` than these and ``"reduced"``, TypeError for other
-    dtypes.
+    Shape (…, m, n) gives (…, m, k) and (…, k, n). With the `mode` ``"reduced"`` k is the smaller of
+    m and n, with ``"complete"`` it is m; ``"r"`` returns only the second factor of ``"reduced"``.
+    dtypes: floating-point, kept. Layout: row-major.
+
+    Raises `ValueError` if the rank is below 2 or `mode` is unknown; `TypeError` for any other
+    dtype.
 
     >>> import tensorlayout as tl
     >>> q, r = tl.linalg.qr(tl.asarray([[3.0], [4.0]]))
@@ -417,9 +447,10 @@ def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRRe
 def slogdet(a: Tensor) -> SlogdetResult:
     """Return sign and logarithm of the magnitude of each determinant; 0 and -inf if singular.
 
-    dtypes: floating-point. (…, m, m) gives (…) twice; the logarithm is real, the sign of a complex
-    one of magnitude 1. Layout: row-major. ValueError for a matrix that is not square, TypeError for
-    other dtypes.
+    Shape (…, m, m) gives (…) twice; the logarithm is real, the sign of a complex determinant has
+    magnitude 1. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` if a matrix is not square; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> sign, logarithm = tl.linalg.slogdet(tl.asarray([[-2.0, 0.0], [0.0, 0.5]]))
@@ -432,13 +463,12 @@ def slogdet(a: Tensor) -> SlogdetResult:
 def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
     """Solve ``a @ x == b`` for each square matrix `a`.
 
-    - `b`: a vector if it has rank 1, otherwise matrices.
+    `b` is a vector if it has rank 1, otherwise matrices. Returns a new tensor: (…, m, m) with (m,)
+    gives (…, m), with (…, m, k) gives (…, m, k); stacks broadcast. dtypes: floating-point. Layout:
+    row-major.
 
-    Returns a new tensor: (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k); stacks
-    broadcast. dtypes: floating-point. Layout: row-major.
-
-    Raises LinAlgError for a singular matrix, ValueError for a matrix that is not square and for
-    sizes that do not match, and TypeError for other dtypes.
+    Raises `LinAlgError` if a matrix is singular; `ValueError` if it is not square or sizes do not
+    match; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.solve(tl.asarray([[2.0, 0.0], [0.0, 4.0]]), tl.asarray([2.0, 2.0]))
@@ -464,10 +494,15 @@ def svd(
 ) -> SVDResult | Tensor:
     """Return the singular value decomposition of each matrix, singular values descending.
 
-    dtypes: floating-point. (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k
-    is the smaller of m and n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n); without
-    `compute_uv`, S alone. `hermitian` changes nothing. Layout: row-major. LinAlgError for a matrix
-    that is not finite, ValueError for a rank below 2, TypeError for other dtypes.
+    - `full_matrices`: (…, m, n) gives U (…, m, m), S (…, k) and Vh (…, n, n), where k is the
+      smaller of m and n; False gives (…, m, k), (…, k) and (…, k, n).
+    - `compute_uv`: False returns only S.
+    - `hermitian`: has no effect.
+
+    S is real. dtypes: floating-point. Layout: row-major.
+
+    Raises `LinAlgError` if a matrix has NaN or infinity; `ValueError` if the rank is below 2;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> u, s, vh = tl.linalg.svd(tl.asarray([[0.0, 3.0], [4.0, 0.0]]))
@@ -480,10 +515,13 @@ def svd(
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """Return the singular values of each matrix, descending: (…, m, n) gives (…, k), k the smaller.
+    """Return the singular values of each matrix, descending.
 
-    dtypes: floating-point; the result is real. Layout: row-major. LinAlgError for a matrix that is
-    not finite, ValueError for a rank below 2, TypeError for other dtypes.
+    Shape (…, m, n) gives (…, k), where k is the smaller of m and n. Returns a real tensor. dtypes:
+    floating-point. Layout: row-major.
+
+    Raises `LinAlgError` if a matrix has NaN or infinity; `ValueError` if the rank is below 2;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.svdvals(tl.asarray([[0.0, 3.0], [4.0, 0.0]]))
@@ -493,11 +531,14 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 
 def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
-    """Return the norm of each matrix times that of its inverse; inf for the 2-norm of zeros.
+    """Return the norm of each matrix times the norm of its inverse; inf for the 2-norm of zeros.
 
-    `p`: the order of the norm, as in `matrix_norm`; None is 2. dtypes: floating-point; the result
-    is real. Layout: row-major. ValueError for matrices without elements, LinAlgError for a singular
-    one and other norms than 2, TypeError for other dtypes.
+    `p` is the order of the norm, as in `matrix_norm`; None is 2. Returns a real tensor. dtypes:
+    floating-point. Layout: row-major.
+
+    Raises `ValueError` for matrices without elements and an unknown `p`; for a `p` other than None,
+    2 and -2 also `ValueError` if a matrix is not square and `LinAlgError` if it is singular;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.cond(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
@@ -516,10 +557,12 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
 
 
 def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the product of matrices in a row; the first and the last may be vectors.
+    """Return the product of a sequence of matrices; the first and the last may be vectors.
 
-    From left to right, as `matmul` has it. `arrays`: at least one of them a tensor. `out`: receives
-    the result. dtypes: numeric and bool. Layout: row-major. ValueError for shapes that do not fit.
+    The products are computed from left to right with `matmul`. `arrays` holds at least one tensor;
+    `out` receives the result. dtypes: numeric and bool. Layout: row-major.
+
+    Raises `ValueError` if shapes do not match; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.multi_dot([tl.ones(2), tl.ones((2, 3)), tl.ones(3)])
@@ -529,12 +572,13 @@ def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None
 
 
 def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = None) -> Tensor:
-    """Return the sum along the diagonal `offset` of each matrix.
+    """Return the sum along the diagonal `offset` of each matrix; 0 outside the matrix.
 
-    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. (…, m, n) gives (…); 0 for a diagonal outside the matrix. The
-    diagonal is a view, and its sum packed in the input's order. ValueError for a rank below 2,
-    TypeError for other dtypes.
+    Shape (…, m, n) gives (…), of `dtype`, by default the dtype of `x`; integers and bool become
+    int64, unsigned integers uint64. dtypes: numeric and bool. Layout: the diagonal is a view, and
+    its sum packed in the input's order.
+
+    Raises `ValueError` if the rank is below 2; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
@@ -546,12 +590,16 @@ def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = 
 def vector_norm(
     x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: Real = 2
 ) -> Tensor:
-    """Return the norm of order `ord` of the elements along `axis` (all by default); real.
+    """Return the norm of order `ord` of the elements along `axis` (default: all).
 
-    `ord`: any number p, for the sum of magnitudes to the power p, to the power 1/p; inf and -inf
-    give the largest and smallest magnitude, 0 counts what is not zero. Sums are kept in float64.
-    `keepdims`: the axes stay, of size 1. dtypes: floating-point. Layout: row-major. ValueError for
-    the smallest of none; TypeError for other dtypes, and for an `ord` that is no number.
+    - `keepdims`: the axes stay, of size 1.
+    - `ord`: any number p, for (sum of magnitudes**p)**(1/p); inf and -inf give the largest and
+      smallest magnitude, 0 counts elements that are not zero.
+
+    Returns a real tensor; sums are kept in float64. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` if `ord` is NaN, if it is -inf and there are no elements, and (`AxisError`)
+    if an axis is out of bounds; `TypeError` for any other dtype, and if `ord` is not a number.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.vector_norm(tl.asarray([3.0, 4.0]))
@@ -572,12 +620,16 @@ def norm(
     axis: Axis = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the norm of vectors along an `axis`, of matrices along two, or of all elements; real.
+    """Return the norm of vectors along one `axis`, of matrices along two, or of all elements.
 
-    `ord`: as in `vector_norm` and `matrix_norm`; None is the root of the sum of squares, of any
-    rank. `keepdims`: the axes stay, of size 1. dtypes: floating-point. Layout: row-major.
-    ValueError for an `ord` that there is not, and for more than two axes; TypeError for other
-    dtypes.
+    - `ord`: as in `vector_norm` and `matrix_norm`; None is the square root of the sum of squares,
+      for any rank.
+    - `keepdims`: the axes stay, of size 1.
+
+    Returns a real tensor. dtypes: floating-point. Layout: row-major.
+
+    Raises `ValueError` for an unknown `ord` and for more than two axes; `TypeError` for any other
+    dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.norm(tl.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
@@ -602,5 +654,5 @@ def norm(
 
 errors.wrap_public_functions(globals(), __all__)
 
-if not TYPE_CHECKING:  # for which any name would exist
+if not TYPE_CHECKING:  # type checkers would accept any name
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

@@ -1,4 +1,4 @@
-"""NumPy's other names of functions: the same objects."""
+"""NumPy's aliases of functions, bound to the same objects."""
 
 from __future__ import annotations
 

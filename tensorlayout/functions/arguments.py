@@ -1,4 +1,4 @@
-"""Arguments checked, and made what plans take: tensors, integers, shapes, flags, numbers."""
+"""Validation and normalisation of arguments: tensors, integers, shapes, flags, numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tensorlayout.tensor import Tensor
 
 
 class UnknownScalar:
-    """A Python scalar whose value is not known yet: an argument of a function that is traced."""
+    """A Python scalar of unknown value: an argument of a function being traced."""
 
     __slots__ = ("spec",)
 
-    spec: type  # its kind, where plans look for what an operand is
+    spec: type  # plans read an operand's kind from its `spec`
 
 
-# While a function is traced: the tensors of rank 0 that NumPy scalars in it became.
+# While a function is traced: the tensors of rank 0 that replace its NumPy scalars.
 constants: Scope[list[Tensor]] = Scope("constants")
 
 
@@ -50,7 +50,7 @@ def as_operand(x: Any) -> Any:
 
 
 def _tensor_over_array(x: Any, rule: str) -> Tensor:
-    """Return a tensor on the CPU over the memory of a NumPy array; TypeError where none can be."""
+    """Return a tensor on the CPU over the memory of a NumPy array; TypeError if unsupported."""
     try:
         # Other subclasses give elements another meaning (masks, units) or operators (`matrix`).
         result = tensor_over_array(borrow_array(x)) if type(x) in (np.ndarray, np.memmap) else None
@@ -76,7 +76,7 @@ def as_tensor(x: Any, argument: str = "") -> Tensor:
 
 
 def check_no_arrays(operands: Iterable[Any], device: Device) -> None:
-    """Raise TypeError for NumPy arrays beside tensors of another device than the CPU."""
+    """Raise TypeError if NumPy arrays are mixed with tensors that are not on the CPU."""
     if device != CPU:
         for x in operands:
             if isinstance(x, np.ndarray):
@@ -85,19 +85,19 @@ def check_no_arrays(operands: Iterable[Any], device: Device) -> None:
 
 
 def check_callable(function: Any, argument: str) -> None:
-    """Raise TypeError for an argument that cannot be called."""
+    """Raise TypeError if an argument is not callable."""
     if not callable(function):
         raise TypeError(f"{argument} must be callable, got {format_argument(function)}")
 
 
 def check_sequence(items: Any, argument: str) -> None:
-    """Raise TypeError for an argument that is no sequence of tensors."""
+    """Raise TypeError if an argument is not a sequence of tensors."""
     if not hasattr(items, "__len__") or isinstance(items, (str, bytes)):
         raise TypeError(f"{argument} must be a sequence of tensors, got {_describe_operand(items)}")
 
 
 def as_integer(argument: str, value: Any) -> int:
-    """Return `value` as an int. TypeError for anything else: for floats, and for bool, too."""
+    """Return `value` as an int; TypeError for anything else, including floats and bool."""
     if type(value) is int:
         return value
     result = _integer_or_none(value)
@@ -133,11 +133,11 @@ def as_nonnegative_integer(argument: str, value: Any) -> int:
     return number
 
 
-_MOST = 1024  # integers of a sequence, which may be one without end
+_MOST = 1024  # limit on a sequence of integers, which may be endless
 
 
 def as_integers(value: Any, argument: str = "axis", *, none: bool = True) -> Any:
-    """Return an integer, or a tuple of integers from any sequence, as a key of plans; or None."""
+    """Return an integer, a tuple of integers from any sequence, or None: part of a plan's key."""
     if type(value) is int or (value is None and none):
         return value
     if type(value) is tuple:
@@ -168,23 +168,23 @@ def _integers_of_sequence(values: Any) -> tuple[int, ...] | None:
             if number is None or len(numbers) == _MOST:
                 return None
             numbers.append(number)
-    except TypeError:  # a tensor of rank 0 says only now that it has no elements
+    except TypeError:  # a tensor of rank 0 raises only when it is iterated
         return None
     return tuple(numbers)
 
 
 def as_shape(sizes: Any) -> tuple[int, ...]:
-    """Return a shape, from an integer or any sequence of them; sizes are for plans to judge."""
+    """Return a shape, from an integer or a sequence of integers; plans check the sizes."""
     result = as_integers(sizes, "shape", none=False)
     return (result,) if isinstance(result, int) else result
 
 
 def as_layout_key(value: Any) -> Any:
-    """Return a layout argument as a key of plans: `Layout`, text, tuple of integers, or None."""
+    """Return a layout argument as a `Layout`, text, tuple or None: part of a plan's key."""
     kind = type(value)
     if value is None or kind is Layout or kind is str:
         return value
-    if kind is tuple and set(map(type, value)) <= {int}:  # (0.0, True) would find (0, 1)
+    if kind is tuple and set(map(type, value)) <= {int}:  # as a key, (0.0, True) equals (0, 1)
         return value
     asked = normalize_foreign_order(value)
     if isinstance(asked, str):
@@ -197,7 +197,7 @@ def as_layout_key(value: Any) -> Any:
 
 
 def is_column_major_order(order: Any, allowed: str, x: Tensor | None = None) -> bool:
-    """Return whether an `order` of NumPy's asks for column-major; ``A`` does if `x` is that."""
+    """Return True if a NumPy `order` means column-major; ``A`` does if `x` is column-major."""
     if type(order) is str and order == "C":
         return False
     if type(order) is int:  # as in reshape(x, 3, 2)
@@ -222,12 +222,12 @@ def _integer_or_none(value: Any) -> int | None:
         return None
     try:
         return int(index(value))
-    except TypeError:  # tensors and arrays have the method, and use it if they are one integer
+    except TypeError:  # tensors and arrays have the method, but raise unless they are one integer
         return None
 
 
 def check_flag(argument: str, value: Any) -> bool | None:
-    """True, False or None, which other values, such as words, might silently stand for."""
+    """Return True, False or None; refuse other values, such as strings, that are merely truthy."""
     return None if value is None else check_bool(argument, value, "True, False or None")
 
 
@@ -257,12 +257,12 @@ def as_dtype_in_category(category: str, value: Any) -> dtypes.DType:
 
 
 def check_casting_rule(value: Any) -> str:
-    """Return `value`, which must be one of NumPy's rules of casts."""
+    """Return `value`, which must be one of NumPy's casting rules."""
     return check_choice("casting", value, ("no", "equiv", "safe", "same_kind", "unsafe"))
 
 
 def can_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> bool:
-    """Return whether a rule of NumPy's, which is checked, lets `source` become `target`."""
+    """Return True if a NumPy casting rule (checked) permits `source` to `target`."""
     if casting in ("no", "equiv"):
         return bool(source == target)
     if casting == "safe":
@@ -271,7 +271,7 @@ def can_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> bool:
 
 
 def check_casting(source: dtypes.DType, target: dtypes.DType, casting: str) -> None:
-    """Refuse (TypeError) a conversion that the rule `casting` does not allow."""
+    """Raise TypeError for a conversion that the rule `casting` does not permit."""
     if not can_cast(source, target, check_casting_rule(casting)):
         raise TypeError(f"{source} cannot become {target} by the rule {casting!r}")
 
@@ -295,7 +295,7 @@ def as_real_float(argument: str, value: Any, expected: str = "a real number") ->
 
 
 def integer_or_float_to_float(number: Any) -> float:
-    """Return a real number as a float; OverflowError for an integer beyond all of them."""
+    """Return a real number as a float; OverflowError for an integer that is too large."""
     try:
         return float(number)
     except OverflowError:
@@ -312,7 +312,7 @@ def as_number(argument: str, value: Any) -> complex:
 
 
 def is_foreign_array(x: Any) -> bool:
-    """Return whether `x` is an array of another library."""
+    """Return True if `x` is an array of another library."""
     return hasattr(x, "__dlpack__") or hasattr(x, "__array__")
 
 
@@ -339,7 +339,7 @@ def _describe_operand(x: Any) -> str:
 
 
 def check_writable(x: Tensor) -> Tensor:
-    """Return `x`, which must be one that can be written to: not read-only, no slot shared."""
+    """Return `x`, which must be writable: not read-only, with no slots shared between elements."""
     memory = x.memory  # an array, or on CUDA a place
     if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
         raise ValueError("the tensor is read-only; copy() it first")
@@ -350,7 +350,7 @@ def check_writable(x: Tensor) -> Tensor:
 
 
 def as_tensor_sequence(arrays: Sequence[Any], argument: str) -> tuple[Tensor, ...]:
-    """Return a sequence of tensors, at least one; `argument` is what errors call it."""
+    """Return a sequence of at least one tensor; `argument` is its name in errors."""
     if not isinstance(arrays, (tuple, list)):
         raise TypeError(
             f"{argument} must be a tuple or list of tensors, got {format_argument(arrays)}"
@@ -365,5 +365,5 @@ def as_tensor_sequence(arrays: Sequence[Any], argument: str) -> tuple[Tensor, ..
 
 
 def device_of_first_tensor(arrays: Iterable[Any]) -> Device:
-    """Return the device of the first tensor; the CPU where there is none."""
+    """Return the device of the first tensor; the CPU if there is none."""
     return next((x.device for x in arrays if type(x) is Tensor), CPU)

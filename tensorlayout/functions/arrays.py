@@ -1,4 +1,4 @@
-"""Arrays, buffers and nested sequences as tensors: the ways into `asarray`, in their order."""
+"""Conversion of arrays, buffers and nested sequences to tensors, in the order of `asarray`."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ from tensorlayout.tensor import Tensor
 _OWN, _JOIN = Create("asarray", "array"), Join("asarray")
 _numbers = functools.cache(functools.partial(Copy, from_python_numbers=True))
 
-# What an array may fail with when it is asked for its memory.
+# Errors that an array may raise when its memory is exported.
 _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
 
 
-# A tensor over the memory of an array, and whether it is a copy that nobody else has.
+# A tensor over the memory of an array, and whether that memory is a private copy.
 Arrived = tuple[Tensor, bool]
 
 
 def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
-    """Import `obj` as a tensor over its memory, or over a copy; None if it is no array.
+    """Import `obj` as a tensor over its memory, or over a copy; None if it is not an array.
 
-    `device`: where it is to be.
+    `device`: device of the result.
     """
     if isinstance(obj, np.ndarray):
         return tensor_over_ndarray(obj, copy, obj)
     if isinstance(obj, Tensor):
         return obj, False
+    # NumPy scalars have array protocols, too, but count as numbers.
     if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
         return None
     if _protocol_attribute(obj, "__dlpack__") is not None:
-        asked = False if copy is False else None  # a copy of theirs may have another form
+        asked = False if copy is False else None  # the exporter's copy may have another layout
         return dlpack.import_tensor(obj, "asarray", copy=asked, to_host=device == CPU)
     if _protocol_attribute(obj, "__cuda_array_interface__") is not None:
         return cuda_array.import_cuda_interface(obj), False
@@ -56,7 +57,7 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
 
 
 def _array_by_protocol(obj: Any) -> Array | None:
-    """Return an object as NumPy's array protocols give it; None if it has none of them."""
+    """Convert an object by NumPy's array protocols; None if it has none of them."""
     for name, read in _PROTOCOLS.items():
         attribute = _protocol_attribute(obj, name, _ABSENT)
         if attribute is not _ABSENT:
@@ -106,21 +107,21 @@ def _protocol_attribute(obj: Any, name: str, absent: Any = None) -> Any:
 
 
 def _call_foreign(obj: Any, name: str, ask: Callable[..., Any], *arguments: Any) -> Any:
-    """Call another library's code; whatever it raises says which of its objects did."""
+    """Call another library's code; errors name the type of its object."""
     try:
         return ask(*arguments)
     except (MemoryError, CopyError):
         raise
     except Exception as error:
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
-        said = truncate(error, 1000)  # another library's words, as long as it likes
+        said = truncate(error, 1000)  # another library's message may have any length
         raise kind(f"{type(obj).__name__} gives no array by {name}: {said}") from error
 
 
 def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived:
-    """Return a tensor over an array, or over a copy of its numbers; TypeError for others."""
+    """Return a tensor over an array, or over a copy; TypeError if its elements are not numbers."""
     if type(array) is not np.ndarray:
-        # Another thread may just be importing it.
+        # Another thread may be importing it right now.
         is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
         if is_masked is not None and is_masked(array):
             raise TypeError("a masked element has no value; fill the array with filled() first")
@@ -133,7 +134,7 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
     except ValueError as error:
         raise _closed_memory_error(source, error) from error
     if native is None:
-        as_dtype(dtype, "dtype")  # says what is wrong with it
+        as_dtype(dtype, "dtype")  # raises a descriptive error
     if x is not None:
         return x, False
     if copy is False:
@@ -145,7 +146,7 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
 
 
 class NoNumbersError(TypeError):
-    """An item of a sequence is nothing that NumPy sees, such as memory of a device, or bfloat16."""
+    """An item of a sequence that NumPy cannot convert, such as device memory or bfloat16."""
 
 
 def tensor_from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
@@ -157,6 +158,7 @@ def tensor_from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
         if not devices:
             raise TypeError(str(error)) from error.__cause__
         return _tensor_on_device(name, obj, dtype, devices)
+    # An empty list has no kind of number; float64 is NumPy's choice.
     if array.size == 0 and dtype is None and not holds_arrays(obj):
         dtype = dtypes.float64
     array_dtype = as_dtype(array.dtype, "dtype")
@@ -183,7 +185,7 @@ def _devices_in_sequence(obj: Any) -> dict[Device, None]:
 def _tensor_on_device(
     name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]
 ) -> Tensor:
-    """Return a row-major tensor of tensors and numbers, where the tensors are."""
+    """Return a row-major tensor of nested tensors and numbers, on the device of the tensors."""
     if len(devices) > 1:
         device_names = " and ".join(map(str, devices))
         raise ValueError(
@@ -201,7 +203,7 @@ _RAGGED = "nested sequences must have equal lengths (the shape is inhomogeneous)
 
 
 def _stack_nested(obj: Any, device: Device) -> Tensor:
-    """Return tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
+    """Join tensors on `device` and numbers, in a nested sequence, into one tensor there."""
     if not _devices_in_sequence(obj):
         shared = import_array(obj, device, None)
         return move_to_device(
@@ -218,7 +220,7 @@ def _stack_nested(obj: Any, device: Device) -> Tensor:
 
 
 def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
-    """Return the numbers of a nested sequence; integers beyond int64 as `dtype` needs them."""
+    """Return a nested sequence as an array; integers beyond int64 as `dtype` needs them."""
     obj = _materialise_sequences(obj)
     try:
         array: Array = call_quietly(np.array, obj)
@@ -239,7 +241,7 @@ def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
 
 
 def _materialise_sequences(obj: Any) -> Any:
-    """Return `obj`, or the items of a sequence of others: NumPy would take any number of them."""
+    """Return `obj`, with foreign sequences as lists: NumPy would consume endless ones."""
     kind = type(obj)
     is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
     if kind in (list, tuple) or isinstance(obj, (str, bytes, Mapping)) or not is_sequence:
@@ -254,11 +256,11 @@ def _materialise_sequences(obj: Any) -> Any:
         raise TypeError(f"a {kind.__name__} gives no numbers: {truncate(error)}") from None
     items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
-        raise ValueError(f"a {kind.__name__} says that it has {count} items, and has more")
+        raise ValueError(f"a {kind.__name__} of length {count} must not yield more items")
     return items
 
 
-# Names of the contents that NumPy finds, by its kinds.
+# Names of unsupported contents, by NumPy's dtype kinds.
 _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 
@@ -287,10 +289,10 @@ def _is_nested_sequence(item: Any) -> bool:
 
 
 def _may_hide_large_integers(array: Array) -> bool:
-    """Return whether NumPy may have made floats of integers that int64 does not hold."""
+    """Return True if NumPy may have converted integers beyond int64 to floats."""
     if array.dtype != np.float64:
         return array.dtype.kind in "uO"
-    if np.vdot(array, array) < 2.0**126:  # the shortest way; false for NaN
+    if np.vdot(array, array) < 2.0**126:  # the fastest test; false for NaN
         return False
     return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
 
@@ -318,7 +320,7 @@ def _exact_array(numbers: Array, dtype: DType | None) -> Array:
 
 
 def check_integers_fit(array: Array, kind: DType) -> None:
-    """OverflowError for integers outside the range of an integer dtype."""
+    """Raise OverflowError for integers outside the range of an integer dtype."""
     if array.dtype == kind or not (array.size and dtypes.is_in_category(kind, "any integral")):
         return
     if array.dtype.kind in "iuO" or dtypes.is_in_category(array.dtype, "narrow integer"):
@@ -326,14 +328,14 @@ def check_integers_fit(array: Array, kind: DType) -> None:
 
 
 def check_range_fits(least: int, most: int, kind: DType) -> None:
-    """OverflowError where an integer dtype does not hold all from `least` to `most`."""
+    """Raise OverflowError unless an integer dtype holds both `least` and `most`."""
     lowest, highest = dtypes.integer_limits(kind)
     if least < lowest or most > highest:
         raise dtypes.integer_overflow_error(least if least < lowest else most, kind)
 
 
 def holds_arrays(obj: Any) -> bool:
-    """Return whether a nested sequence holds arrays or tensors, whose dtypes count."""
+    """Return True if a nested sequence holds arrays or tensors, whose dtypes count."""
     if isinstance(obj, (list, tuple)):
         return any(holds_arrays(item) for item in obj)
     return arguments.is_foreign_array(obj)

@@ -1,4 +1,4 @@
-"""The functions that other chapters are composed of, as portable code calls them: `xp.where`."""
+"""Functions that other modules build on, called as portable code does: `xp.where`."""
 
 from __future__ import annotations
 

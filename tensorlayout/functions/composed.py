@@ -1,6 +1,6 @@
 """Functions composed of elementwise ones: special values, complex parts, comparisons.
 
-Of two operands one is a tensor; the other may also be a number or a list.
+One of two operands is a tensor; the other may also be a number or a list.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ __all__ = [
 
 
 def angle(z: Tensor, deg: bool = False) -> Tensor:
-    """Return the angle of each number in the complex plane, in radians, or with `deg` in degrees.
+    """Return the angle of each complex number, in radians, or with `deg` in degrees.
 
-    dtypes: numeric and bool; the result is real, integers in the float dtype that NumPy's arctan2
-    has for them. Layout: the form of `z`. TypeError for other dtypes.
+    dtypes: numeric and bool; the result is real, for integers in the float dtype of NumPy's
+    arctan2. Layout: the form of `z`.
+
+    Raises `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.angle(tl.asarray([1.0, 1j, -1.0]), deg=True)
@@ -54,9 +56,11 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
 
 
 def iscomplex(x: Tensor) -> Tensor:
-    """Return whether each imaginary part is not 0.
+    """Return True where the imaginary part is not 0.
 
-    Any dtype; the result is bool. Layout: the form of `x`. TypeError for what is no tensor.
+    Any dtype; the result is bool. Layout: the form of `x`.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.iscomplex(tl.asarray([1 + 1j, 2]))
@@ -69,9 +73,11 @@ def iscomplex(x: Tensor) -> Tensor:
 
 
 def isreal(x: Tensor) -> Tensor:
-    """Return whether each imaginary part is 0.
+    """Return True where the imaginary part is 0.
 
-    Any dtype; the result is bool. Layout: the form of `x`. TypeError for what is no tensor.
+    Any dtype; the result is bool. Layout: the form of `x`.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.isreal(tl.asarray([1 + 1j, 2]))
@@ -84,8 +90,10 @@ def isreal(x: Tensor) -> Tensor:
 def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
     """Return the real part of a complex tensor whose imaginary parts are all within `tol` epsilons.
 
-    `tol`: up to 1 it is the bound itself. Any dtype; a tensor that is not complex, or not close, is
-    the result itself. Layout: a view. TypeError for what is no tensor.
+    A `tol` up to 1 is the bound itself. Any dtype; a tensor that is not complex, or not close, is
+    returned itself. Layout: a view.
+
+    Raises `TypeError` if `a` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.real_if_close(tl.asarray([2 + 1e-15j])).dtype
@@ -100,10 +108,12 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
 
 
 def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return whether each element is positive infinity.
+    """Return True where an element is positive infinity.
 
-    dtypes: real numeric and bool; the result is bool. `out`: receives the result. Layout: the form
-    of `x`. TypeError for other dtypes.
+    `out` receives the result. dtypes: real numeric and bool; the result is bool. Layout: the form
+    of `x`.
+
+    Raises `TypeError` for any other dtype; `ValueError` if `out` has another shape.
 
     >>> import tensorlayout as tl
     >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
@@ -113,10 +123,12 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return whether each element is negative infinity.
+    """Return True where an element is negative infinity.
 
-    dtypes: real numeric and bool; the result is bool. `out`: receives the result. Layout: the form
-    of `x`. TypeError for other dtypes.
+    `out` receives the result. dtypes: real numeric and bool; the result is bool. Layout: the form
+    of `x`.
+
+    Raises `TypeError` for any other dtype; `ValueError` if `out` has another shape.
 
     >>> import tensorlayout as tl
     >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
@@ -133,10 +145,11 @@ def _unsigned_to_signed(x: Any) -> Tensor:
 
 
 def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return each element rounded towards 0: `trunc`, of bool too.
+    """Return each element rounded towards 0: `trunc` that accepts bool, too.
 
-    dtypes: real numeric and bool, kept. `out`: receives the result. Layout: the form of `x`.
-    TypeError for other dtypes.
+    `out` receives the result. dtypes: real numeric and bool, kept. Layout: the form of `x`.
+
+    Raises `TypeError` for any other dtype; `ValueError` if `out` has another shape.
 
     >>> import tensorlayout as tl
     >>> tl.fix(tl.asarray([1.5, -1.5]))
@@ -149,8 +162,9 @@ def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
 def sinc(x: Tensor) -> Tensor:
     """Compute ``sin(pi * x) / (pi * x)``, which is 1 at 0.
 
-    dtypes: numeric and bool; integers count as float64. Layout: the form of `x`. TypeError for
-    other dtypes.
+    dtypes: numeric and bool; integers count as float64. Layout: the form of `x`.
+
+    Raises `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.sinc(tl.asarray([0.0, 0.5]))
@@ -168,11 +182,12 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """Return `x` with numbers for NaN and the infinities: `nan`, `posinf` and `neginf`.
+    """Replace NaN and the infinities in `x` by the numbers `nan`, `posinf` and `neginf`.
 
-    By default infinities become the furthest finite numbers. `copy`: False writes into `x`, and
-    gives it back. Any dtype, kept; integers stay what they are. Layout: the form of `x`. ValueError
-    for a tensor that cannot be written to.
+    Infinities become the largest finite numbers by default. `copy=False` writes into `x` and
+    returns it. Any dtype, kept; integers are unchanged. Layout: the form of `x`.
+
+    Raises `ValueError` if `x` must be written but is read-only; `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.nan_to_num(tl.asarray([1.0, tl.nan, tl.inf]), posinf=9.0)
@@ -202,10 +217,13 @@ def nan_to_num(
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Return whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
+    """Return True where ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or both are equal.
 
-    Shapes broadcast. Any dtype; integers and bool are compared as float64. `rtol`, `atol`: numbers.
-    `equal_nan`: NaN is close to NaN. Layout: in the form of ``a - b``. TypeError for anything else.
+    `rtol` and `atol` are numbers; with `equal_nan`, NaN is close to NaN. Shapes broadcast. Any
+    dtype; integers and bool are compared as float64. Layout: in the form of ``a - b``.
+
+    Raises `ValueError` if shapes do not broadcast; `TypeError` if an operand is neither a tensor
+    nor a number.
 
     >>> import tensorlayout as tl
     >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
@@ -223,10 +241,12 @@ def isclose(
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Return whether all elements of `a` and `b` are close, as `isclose` has it.
+    """Return True if all elements of `a` and `b` are close, as defined by `isclose`.
 
-    Any dtype. The parameters `rtol`, `atol` and `equal_nan` and the errors (TypeError) are those of
-    `isclose`. The answer is a Python bool; a CUDA device waits for it.
+    `rtol`, `atol` and `equal_nan` are as in `isclose`. Any dtype. Returns a Python bool, for which
+    a CUDA device is waited for.
+
+    Raises `ValueError` and `TypeError` as `isclose` does.
 
     >>> import tensorlayout as tl
     >>> tl.allclose(tl.asarray([1.0, 2.0]), tl.asarray([1.0, 2.0 + 1e-9]))
@@ -236,10 +256,12 @@ def allclose(
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
-    """Return whether the shapes and all elements of `a1` and `a2` are equal.
+    """Return True if the shapes and all elements of `a1` and `a2` are equal.
 
-    `equal_nan`: NaN is equal to NaN. Any dtype. The answer is a Python bool; a CUDA device waits
-    for it. TypeError for what is neither a tensor nor numbers.
+    With `equal_nan`, NaN is equal to NaN. Any dtype. Returns a Python bool, for which a CUDA device
+    is waited for.
+
+    Raises `TypeError` if an operand is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.array_equal(tl.asarray([1.0, 2.0]), [1, 2])
@@ -257,10 +279,11 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
-    """Return whether the shapes of `a1` and `a2` broadcast, and all elements are equal then.
+    """Return True if the shapes of `a1` and `a2` broadcast and all elements are equal.
 
-    Any dtype. The answer is a Python bool; a CUDA device waits for it. TypeError for what is
-    neither a tensor nor numbers.
+    Any dtype. Returns a Python bool, for which a CUDA device is waited for.
+
+    Raises `TypeError` if an operand is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.array_equiv(tl.asarray([[1, 1]]), 1)

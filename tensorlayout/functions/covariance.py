@@ -26,13 +26,18 @@ def cov(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Return the covariances of variables, each a row of `m`, or a column where `rowvar` is false.
+    """Return the covariances of variables, each a row of `m`, or a column if `rowvar` is false.
 
-    `m`, `y`: rank 1 or 2; the variables of `y` follow those of `m`. Divided by the count less
-    `ddof`, which is 1 where not given, or 0 with `bias`; infinite or NaN where that is not
-    positive. `fweights`, `aweights` must be left out. dtypes: any; the result has the `dtype` asked
-    for, else float64, or complex128 of complex numbers. Layout: row-major. ValueError for other
-    ranks, TypeError for no tensor.
+    - `m`, `y`: rank 1 or 2; the variables of `y` follow the variables of `m`.
+    - `bias`, `ddof`: sums are divided by the count less `ddof` (default: 1, or 0 with `bias`),
+      which gives infinity or NaN if that is not positive.
+    - `fweights`, `aweights`: must be None.
+    - `dtype`: floating-point; by default float64, or complex128 for complex numbers.
+
+    Any dtypes. Layout: row-major.
+
+    Raises `ValueError` if the rank exceeds 2 or `y` has another number of observations; `TypeError`
+    if `m` is not a tensor, for any other `dtype`, and for weights.
 
     >>> import tensorlayout as tl
     >>> tl.cov(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -48,8 +53,10 @@ def corrcoef(
 ) -> Tensor:
     """Return the correlation coefficients of variables, each a row of `x`, or a column.
 
-    From -1 to 1 where real; NaN of variables that do not vary. `x`, `y`, `rowvar`, `dtype` and
-    errors (ValueError, TypeError): as for `cov`. Layout: row-major.
+    Real coefficients lie between -1 and 1; they are NaN for variables that do not vary. `x`, `y`,
+    `rowvar` and `dtype` are as in `cov`. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `cov` does.
 
     >>> import tensorlayout as tl
     >>> tl.corrcoef(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))

@@ -82,7 +82,8 @@ def create_tensor(
         arguments.is_column_major_order(order, "CF")
         asked = Layout.column_major(shape)
     kind = dtypes.float64 if dtype is None else dtype
-    where: Any = default_device() if device is None else device  # the default is no part of a plan
+    # Plans always name their device, so that changing the default does not change a plan.
+    where: Any = default_device() if device is None else device
     if where is CPU:
         where = "cpu"  # Python hashes text once
     return dispatch.call(operation, (shape, kind, asked, where), values)
@@ -120,9 +121,9 @@ def asarray(
     Returns a tensor over the memory of `a`, or a new one. It is read-only if the source is, and
     over legacy DLPack capsules, which cannot state it. Layout: as specified.
 
-    Raises TypeError for objects that are not numbers, ValueError for ragged sequences, closed
-    memory, and if `copy` is False but a copy is needed, BufferError for memory that cannot be used,
-    and OverflowError for integers that no dtype holds.
+    Raises `TypeError` for objects that are not numbers, `ValueError` for ragged sequences, closed
+    memory, and if `copy` is False but a copy is needed, `BufferError` for memory that cannot be
+    used, and `OverflowError` for integers that no dtype holds.
 
     Arrays in the other byte order, or with strides that are not whole elements, are converted in a
     copy. A sequence with tensors of another device than the CPU is assembled there.
@@ -183,12 +184,16 @@ def array(
     ndmax: int = 0,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Return a new tensor from whatever `asarray` takes.
+    """Return a new tensor from anything that `asarray` accepts.
 
-    `ndmin`: dimensions of size 1 are put in front until there are so many. `ndmax` must be left
-    out; `subok` changes nothing. `dtype`, `copy`, `order`, `device`, errors (TypeError, ValueError,
-    BufferError, OverflowError) as in `asarray`. Layout: that of `object`, row-major for sequences,
-    or as `order` says.
+    - `ndmin`: least rank; dimensions of size 1 are prepended.
+    - `ndmax`: must be 0. `subok` has no effect.
+    - `dtype`, `copy`, `order`, `device`: as in `asarray`.
+
+    Layout: the layout of `object`, row-major for sequences, or as `order` says.
+
+    Raises `TypeError`, `ValueError`, `BufferError` and `OverflowError` as `asarray` does;
+    `ValueError` if the rank exceeds 64.
 
     >>> import tensorlayout as tl
     >>> tl.array([1, 2], ndmin=2)
@@ -205,7 +210,9 @@ def ascontiguousarray(
 ) -> Tensor:
     """Return a row-major tensor of rank at least 1; `a` itself if it is one already.
 
-    `dtype`, `device` and errors (TypeError, ValueError) as in `asarray`.
+    `dtype` and `device` are as in `asarray`.
+
+    Raises `TypeError` and `ValueError` as `asarray` does.
 
     >>> import tensorlayout as tl
     >>> tl.ascontiguousarray(tl.zeros((2, 3), layout=(0, 1))).layout
@@ -217,10 +224,11 @@ def ascontiguousarray(
 def asfortranarray(
     a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Return a column-major tensor of rank 1 at least from whatever `asarray` takes, or `a` itself.
+    """Return a column-major tensor of rank at least 1; `a` itself if it is one already.
 
-    `dtype`, `device`, `layout` of the result and errors (TypeError, ValueError) as in `asarray`
-    with ``order="F"``.
+    `dtype`, `device` and the `layout` of the result are as in `asarray` with ``order="F"``.
+
+    Raises `TypeError` and `ValueError` as `asarray` does.
 
     >>> import tensorlayout as tl
     >>> tl.asfortranarray([[1, 2], [3, 4]]).layout
@@ -235,12 +243,13 @@ asanyarray = asarray
 def _tensor_of_numbers(
     obj: Any, dtype: DType | None, target: Device | None, copy: bool | None, layout: Any
 ) -> Tensor:
-    """Return a tensor of what is no array: a new one, always."""
+    """Return a new tensor from a number or a sequence."""
     if copy is False:
         reason = f"the memory of a {type(obj).__name__} cannot be shared"
         raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
     x = tensor_from_sequence("asarray", obj, dtype)
     x = x if layout is None else _to_layout(x, layout, None)
+    # Plain numbers go to the default device; sequences with tensors stay on theirs.
     if target is None:
         target = default_device() if x.device == CPU else x.device
     return move_to_device(x, target, keep_layout=True)
@@ -283,8 +292,8 @@ def empty(
 
     Returns a new tensor. Layout: as specified, row-major by default.
 
-    Raises ValueError for negative sizes, a layout of another shape and a device that does not
-    exist, and TypeError for an invalid dtype.
+    Raises `ValueError` for negative sizes, a layout of another shape and a device that does not
+    exist, and `TypeError` for an invalid dtype.
 
     >>> import tensorlayout as tl
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
@@ -310,8 +319,8 @@ def full(
 
     Returns a new tensor. Layout: as specified, row-major by default.
 
-    Raises the errors (TypeError, ValueError) of `empty`, TypeError for a complex value in a real
-    dtype, and OverflowError for an integer that `dtype` cannot hold.
+    Raises the errors (`TypeError`, `ValueError`) of `empty`, `TypeError` for a complex value in a
+    real dtype, and `OverflowError` for an integer that `dtype` cannot hold.
 
     >>> import tensorlayout as tl
     >>> tl.full((2, 2), 7)
@@ -328,7 +337,7 @@ def full(
 
 
 def _converts_with_one_rounding(number: float, kind: DType) -> bool:
-    """Return whether a Python number becomes one of `kind` by one rounding, whoever converts it."""
+    """Return True if a Python number converts to `kind` with one rounding on every path."""
     if kind.kind == "f" and kind.itemsize >= 4:
         return -(2**53) <= number <= 2**53
     least, most = dtypes.integer_limits(kind) if kind.kind in "iu" else (0, -1)
@@ -357,7 +366,9 @@ def zeros(
 ) -> Tensor:
     """Return a new tensor of zeros.
 
-    `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
+    `shape`, `dtype`, `order`, `device` and `layout` are as in `empty`.
+
+    Raises `TypeError` and `ValueError` as `empty` does.
 
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3), dtype=tl.int8, layout="WH")
@@ -377,7 +388,9 @@ def ones(
 ) -> Tensor:
     """Return a new tensor of ones.
 
-    `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
+    `shape`, `dtype`, `order`, `device` and `layout` are as in `empty`.
+
+    Raises `TypeError` and `ValueError` as `empty` does.
 
     >>> import tensorlayout as tl
     >>> tl.ones(3)
@@ -423,14 +436,18 @@ def empty_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor of the shape and form of `prototype` whose elements hold anything.
+    """Return a new tensor of the shape and form of `prototype` with undefined elements.
 
-    `dtype`, `device`, `layout`: by default those of `prototype`, the layout in its form: order,
-    padding and tiles, without gaps or negative strides. `order`: ``K``, that; ``C``, row-major;
-    ``F``, column-major; ``A``, column-major if `prototype` is. `shape`: another one; the result is
-    packed, in the order of `prototype` if it has its rank, else row-major. `subok` says nothing.
-    TypeError for what is no dtype; ValueError for a layout of another shape, or a device that is
-    not here.
+    - `dtype`, `device`, `layout`: by default as `prototype`, the layout in its form: order, padding
+      and tiles, without gaps or negative strides.
+    - `order`: ``K``, that form; ``C``, row-major; ``F``, column-major; ``A``, column-major if
+      `prototype` is.
+    - `shape`: another shape; the result is packed, in the order of `prototype` if it has its rank,
+      else row-major.
+    - `subok`: has no effect.
+
+    Raises `TypeError` if `prototype` is not a tensor or `dtype` not a dtype; `ValueError` for a
+    layout of another shape, an unknown `order`, and an unavailable device.
 
     >>> import tensorlayout as tl
     >>> tl.empty_like(tl.permute_dims(tl.zeros((2, 3)), (1, 0))).layout
@@ -450,11 +467,14 @@ def full_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor of the shape and form of `a`, of one value.
+    """Return a new tensor of the shape and form of `a` with a single value.
 
-    `fill_value`: a number, or a tensor or a list that broadcasts to the shape. `dtype`, `order`,
-    `subok`, `shape`, `device`, `layout` and errors: as for `empty_like`; also TypeError for a
-    complex value in a real dtype, OverflowError for an integer out of range.
+    `fill_value` is a number, or a tensor or list that broadcasts to the shape. `dtype`, `order`,
+    `subok`, `shape`, `device` and `layout` are as in `empty_like`.
+
+    Raises `TypeError` and `ValueError` as `empty_like` does; `TypeError` for a complex value in a
+    real dtype, `ValueError` if shapes do not broadcast, `OverflowError` for an integer out of
+    range.
 
     >>> import tensorlayout as tl
     >>> tl.full_like(tl.asarray([1.0, 2.0]), 9)
@@ -485,8 +505,9 @@ def zeros_like(
 ) -> Tensor:
     """Return a new tensor of the shape and form of `a`, of zeros.
 
-    `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
-    for `empty_like`.
+    `dtype`, `order`, `subok`, `shape`, `device` and `layout` are as in `empty_like`.
+
+    Raises `TypeError` and `ValueError` as `empty_like` does.
 
     >>> import tensorlayout as tl
     >>> tl.zeros_like(tl.asarray([1, 2]))
@@ -507,8 +528,9 @@ def ones_like(
 ) -> Tensor:
     """Return a new tensor of the shape and form of `a`, of ones.
 
-    `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
-    for `empty_like`.
+    `dtype`, `order`, `subok`, `shape`, `device` and `layout` are as in `empty_like`.
+
+    Raises `TypeError` and `ValueError` as `empty_like` does.
 
     >>> import tensorlayout as tl
     >>> tl.ones_like(tl.asarray([5, 6]), dtype=tl.float32)
@@ -517,7 +539,7 @@ def ones_like(
     return _create_like(_ONES_LIKE, a, dtype, order, shape, device, layout, 1)
 
 
-_SAFE = 2**62  # int64 holds such an end and what is a step behind it
+_SAFE = 2**62  # int64 holds such an end, and the end plus one step
 
 
 def arange(
@@ -538,7 +560,7 @@ def arange(
 
     Returns a new tensor of rank 1. Layout: row-major.
 
-    Raises ValueError for a step of 0, and OverflowError for integers that `dtype` cannot hold.
+    Raises `ValueError` for a step of 0, and `OverflowError` for integers that `dtype` cannot hold.
 
     >>> import tensorlayout as tl
     >>> tl.arange(1, 8, 3)
@@ -558,8 +580,9 @@ def arange(
     default = dtypes.int64 if whole else dtypes.float64
     kind = default if dtype is None else arguments.as_dtype_in_category("numeric", dtype)
     count = _arange_length(first, end, by, whole)
-    if by in (math.inf, -math.inf):  # there is one number at most, and 0 * infinity is NaN
+    if by in (math.inf, -math.inf):  # at most one number results, and 0 * infinity would be NaN
         by = 0.0
+    # Only numbers that occur are checked, not `stop`, which may be out of range.
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
         check_range_fits(min(first, last), max(first, last), kind)

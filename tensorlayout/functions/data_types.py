@@ -49,8 +49,8 @@ def astype(
     Returns a new tensor in the form of `x`. Floats are truncated towards 0 to integers; values out
     of range become the nearest limit, and NaN becomes 0.
 
-    Raises TypeError for complex to real, for conversions that `casting` does not permit and for an
-    invalid dtype, and ValueError for `saturate` with a dtype that is not narrow.
+    Raises `TypeError` for complex to real, for conversions that `casting` does not permit and for
+    an invalid dtype, and `ValueError` for `saturate` with a dtype that is not narrow.
 
     Conversions to narrow dtypes round once, ties to even. Without `saturate`, values out of range,
     infinities included, become infinity, NaN if the dtype has no infinity, or the largest value if
@@ -88,7 +88,7 @@ def _convert_dtype_and_device(
     changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
     if not changes and (not copying or target != spec.device):
         return move_to_device(x, target)
-    if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
+    if target == CPU:  # converted on the CPU if source or destination is there
         x = move_to_device(x, target)
     return move_to_device(dispatch.call(_ASTYPE, (x.spec, layout, kind, saturate), (x,)), target)
 
@@ -96,7 +96,7 @@ def _convert_dtype_and_device(
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
     """Return True if promotion can turn `from_` (any dtype, or a tensor) into the dtype `to`.
 
-    TypeError for what is none.
+    Raises `TypeError` if an argument is not a dtype.
 
     >>> import tensorlayout as tl
     >>> tl.can_cast(tl.int8, tl.int16), tl.can_cast(tl.int64, tl.float32)
@@ -109,8 +109,9 @@ def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
 def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     """Return the dtype that tensors, dtypes and Python scalars promote to.
 
-    Scalars take the dtype of the rest, where that is of their kind. TypeError for anything
-    else, ValueError for no arguments.
+    A scalar takes the dtype of the other arguments if it is of their kind.
+
+    Raises `TypeError` for any other argument; `ValueError` without arguments.
 
     >>> import tensorlayout as tl
     >>> tl.result_type(tl.int8, tl.uint8) == tl.int16, tl.result_type(tl.float32, 1) == tl.float32
@@ -131,18 +132,20 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
 
 
 def _dtype_of_argument(value: Any, argument: str) -> DType:
-    """Return a dtype, or that of a tensor, a NumPy array or scalar."""
+    """Return a dtype, or the dtype of a tensor, NumPy array or scalar."""
     known = isinstance(value, (Tensor, np.generic, np.ndarray))
     return as_dtype(value.dtype if known else value, argument)
 
 
 def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:
-    """Return whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
+    """Return True if `dtype` is of a kind.
 
-    `kind`: the words are ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
-    ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``, and beyond it,
-    for types of 8 bits and fewer that are none of those, ``"narrow floating"``,
-    ``"narrow integer"`` and ``"narrow"``. ValueError for any other, TypeError for what is no dtype.
+    `kind` is a dtype, a name of the standard, or a tuple of them. The names are ``"bool"``,
+    ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex
+    floating"`` and ``"numeric"``, and as an extension, for types of at most 8 bits that are none of
+    these, ``"narrow floating"``, ``"narrow integer"`` and ``"narrow"``.
+
+    Raises `ValueError` for any other name; `TypeError` if `dtype` is not a dtype.
 
     >>> import tensorlayout as tl
     >>> tl.isdtype(tl.uint8, "integral"), tl.isdtype(tl.bool, ("numeric", tl.float32))
@@ -150,7 +153,8 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
     """
     dtype = as_dtype(dtype, "dtype")
     if isinstance(kind, tuple):
-        results = [isdtype(dtype, k) for k in kind]  # all of them, so that all are checked
+        # A list, so that every name is checked before any() stops.
+        results = [isdtype(dtype, k) for k in kind]
         return any(results)
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
@@ -163,7 +167,7 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
 
 @frozen_dataclass
 class FloatInfo:
-    """The limits of a floating-point dtype, as Python numbers."""
+    """Limits of a floating-point dtype, as Python numbers."""
 
     bits: int
     eps: float
@@ -175,7 +179,7 @@ class FloatInfo:
 
 @frozen_dataclass
 class IntegerInfo:
-    """The limits of an integer dtype, as Python numbers."""
+    """Limits of an integer dtype, as Python numbers."""
 
     bits: int
     max: int
@@ -184,10 +188,12 @@ class IntegerInfo:
 
 
 def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
-    """Return the limits of a floating-point dtype, or that of a tensor (of its parts, if complex).
+    """Return the limits of a floating-point dtype, or of a tensor's (of its parts, if complex).
 
-    `type`: a dtype or a tensor. The result has `bits`, `eps`, `max`, `min`, `smallest_normal` and
-    `dtype`. TypeError for any other dtype.
+    `type` is a dtype or a tensor. The result has `bits`, `eps`, `max`, `min`, `smallest_normal` and
+    `dtype`.
+
+    Raises `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.finfo(tl.float32).eps == 2**-23
@@ -206,10 +212,11 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
 
 
 def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
-    """Return the limits of an integer dtype, or that of a tensor.
+    """Return the limits of an integer dtype, or of a tensor's.
 
-    `type`: a dtype or a tensor. The result has `bits`, `max`, `min` and `dtype`. TypeError for any
-    other dtype.
+    `type` is a dtype or a tensor. The result has `bits`, `max`, `min` and `dtype`.
+
+    Raises `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.iinfo(tl.int8).min, tl.iinfo(tl.int8).max

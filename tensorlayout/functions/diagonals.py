@@ -1,4 +1,4 @@
-"""Matrices by their diagonals: made of one, cut off at one, and a diagonal taken out."""
+"""Matrices from diagonals, triangles of matrices, and diagonals of matrices."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def eye(
 
     Returns a new tensor. Layout: as specified, row-major by default.
 
-    Raises ValueError for negative sizes and a layout of another shape, and TypeError for sizes that
-    are not integers.
+    Raises `ValueError` for negative sizes and a layout of another shape, and `TypeError` for sizes
+    that are not integers.
 
     >>> import tensorlayout as tl
     >>> tl.eye(2, 3, k=1)
@@ -53,9 +53,11 @@ def eye(
 def identity(
     n: SupportsIndex, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """Return the identity matrix of `n` rows: `eye` of one size.
+    """Return the identity matrix with `n` rows.
 
-    `dtype`, `device` and errors (ValueError, TypeError): as for `eye`. Layout: row-major.
+    `dtype` and `device` are as in `eye`. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `eye` does.
 
     >>> import tensorlayout as tl
     >>> tl.identity(2)
@@ -75,8 +77,9 @@ def tri(
 ) -> Tensor:
     """Return ones on and below the diagonal `k`, zeros elsewhere: `tril` of a matrix of ones.
 
-    `N`, `M`, `k`, `dtype`, `device` and errors (ValueError, TypeError): as for `eye`. Layout:
-    row-major.
+    `N`, `M`, `k`, `dtype` and `device` are as in `eye`. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `eye` does.
 
     >>> import tensorlayout as tl
     >>> tl.tri(2, 3)
@@ -91,8 +94,10 @@ def tri(
 def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
     """Return the diagonal `k` of a matrix as a view, or a matrix with that diagonal.
 
-    A tensor `v` of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere.
-    ValueError for another rank. Any dtype, kept.
+    A tensor `v` of rank 1 becomes the diagonal of a new row-major matrix, with zeros elsewhere. Any
+    dtype, kept.
+
+    Raises `ValueError` if the rank is not 1 or 2; `TypeError` if `k` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
@@ -112,7 +117,9 @@ def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
 def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
     """Return a matrix with all elements of `v`, in index order, on the diagonal `k`.
 
-    Any dtype, kept. Layout: new, row-major. TypeError for a `k` that is no integer.
+    Any dtype, kept. Layout: new, row-major.
+
+    Raises `TypeError` if `k` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.diagflat(tl.asarray([1, 2]))
@@ -141,7 +148,7 @@ def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
 
     Returns a new tensor of any dtype, in the form of `m`.
 
-    Raises ValueError for rank 0, and TypeError for a `k` that is not an integer.
+    Raises `ValueError` for rank 0, and `TypeError` for a `k` that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.tril(tl.asarray([[1, 2], [3, 4]]))
@@ -154,8 +161,9 @@ def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
 def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
     """Return the elements on and above the diagonal `k` of each matrix, zeros below.
 
-    Any dtype, kept. `k`, vectors and errors (ValueError, TypeError): as for `tril`. Layout: in the
-    form of `m`.
+    `k` and vectors are as in `tril`. Any dtype, kept. Layout: in the form of `m`.
+
+    Raises `ValueError` and `TypeError` as `tril` does.
 
     >>> import tensorlayout as tl
     >>> tl.triu(tl.asarray([[1, 2], [3, 4]]), k=1)

@@ -1,4 +1,4 @@
-"""Differences of neighbours, slopes, areas, and values between given ones."""
+"""Differences of neighbours, gradients, integrals and interpolation."""
 
 from __future__ import annotations
 
@@ -46,12 +46,16 @@ def gradient(
     axis: Axis = None,
     edge_order: SupportsIndex = 1,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Compute the slope along each `axis` (all by default); a tuple for several axes.
+    """Compute the slope along each `axis` (default: all); a tuple for several axes.
 
-    `varargs`: distances: none (1), a number for all axes, or for each axis a number or the
-    coordinates (a sequence or tensor of rank 1). `edge_order`: 1 or 2, of the differences at both
-    ends, which need as many elements and one more. dtype: that of `f`, float64 for integers.
-    Layout: row-major. ValueError for too few elements, and for coordinates of another number.
+    - `varargs`: distances: none (1), a number for all axes, or for each axis a number or the
+      coordinates (a sequence or tensor of rank 1).
+    - `edge_order`: order of the differences at both ends, 1 or 2; needs at least one element more.
+
+    dtype: as `f`, float64 for integers. Layout: row-major.
+
+    Raises `ValueError` for too few elements, another number of distances or coordinates, any other
+    `edge_order`, and (`AxisError`) if an axis is out of bounds; `TypeError` if `f` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
@@ -72,7 +76,8 @@ def gradient(
         raise ValueError(f"edge_order must be 1 or 2, got {arguments.format_argument(order)}")
     if any(x.shape[dim] <= order for dim in dims):
         raise ValueError(f"needs {order + 1} elements along each axis, got shape {x.shape}")
-    if coordinates and numbers:  # NumPy takes both at once, one of them as data here
+    # NumPy accepts a mix of numbers and coordinates; here all of them become coordinates.
+    if coordinates and numbers:
         spaces = [basics.arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
             places * arguments.as_real_float("distances", d)
@@ -89,7 +94,7 @@ def gradient(
 
 
 def _is_uniform_spacing(distance: Any) -> bool:
-    """Return True if a distance is one number for all neighbours, not coordinates."""
+    """Return True if the spacing is one number for all neighbours, not coordinates."""
     return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
 
 
@@ -98,8 +103,9 @@ def ediff1d(
 ) -> Tensor:
     """Return differences of neighbours in index order, between `to_begin` and `to_end`.
 
-    dtypes: numeric and bool, that of `ary` kept. Layout: row-major. TypeError for what is no
-    tensor.
+    dtypes: numeric and bool, the dtype of `ary` kept. Layout: row-major.
+
+    Raises `TypeError` if `ary` is not a tensor, and for complex ends of real differences.
 
     >>> import tensorlayout as tl
     >>> tl.ediff1d(tl.asarray([1, 4, 9]), to_begin=0)
@@ -116,9 +122,11 @@ def trapezoid(
 ) -> Tensor:
     """Return the area under straight lines between the values `y` along `axis`.
 
-    `x`: where the values are, along `axis` or of the shape of `y`; else `dx` is the distance of
-    neighbours. dtypes: numeric and bool; the result is a float, or complex. Layout: packed in the
-    input's order. ValueError (AxisError) for an axis outside the rank, TypeError for what is no
+    `x` holds the positions of the values, along `axis` or of the shape of `y`; without it, `dx` is
+    the distance of neighbours. dtypes: numeric and bool; the result is a float, or complex. Layout:
+    packed in the input's order.
+
+    Raises `ValueError` (`AxisError`) if `axis` is out of bounds; `TypeError` if `y` is not a
     tensor.
 
     >>> import tensorlayout as tl
@@ -147,12 +155,16 @@ def interp(
     right: Tensor | Operand | None = None,
     period: Real | None = None,
 ) -> Tensor:
-    """Return the values at `x` of straight lines between the points (`xp`, `fp`), `xp` ascending.
+    """Interpolate linearly at `x` between the points (`xp`, `fp`), `xp` ascending.
 
-    `left`, `right`: the values outside, by default those at the ends. `period`: of `xp`, which may
-    then be in any order. dtypes: real numeric; the result is float64, or complex128 if `fp` is
-    complex. Layout: packed in the order of `x`. ValueError for other numbers of values than of
-    points, TypeError for what is no tensor.
+    - `left`, `right`: values outside; by default the values at the ends.
+    - `period`: period of `xp`, which may then be in any order.
+
+    dtypes: real numeric; the result is float64, or complex128 if `fp` is complex. Layout: packed in
+    the order of `x`.
+
+    Raises `ValueError` if there are no points, `xp` and `fp` differ in shape, or `period` is 0;
+    `TypeError` if there is no tensor, and for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.interp(tl.asarray([0.5, 9.0]), [0, 1, 2], [10, 20, 40])
@@ -202,9 +214,10 @@ def unwrap(
 ) -> Tensor:
     """Remove jumps of more than half a `period` from angles `p` along `axis`.
 
-    `discont`: the least jump that is taken out, if it is more than half a period. dtypes: real
-    numeric; integers become float64. Layout: packed in the input's order. ValueError (AxisError)
-    for an axis outside the rank, TypeError for what is no tensor.
+    `discont` is the least jump to remove, if it exceeds half a period. dtypes: real numeric;
+    integers become float64. Layout: packed in the input's order.
+
+    Raises `ValueError` (`AxisError`) if `axis` is out of bounds; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.unwrap(tl.asarray([0.0, 3.0, 1.0]), period=4.0)

@@ -23,17 +23,17 @@ from tensorlayout.plan import compile_call
 from tensorlayout.plan import watched as watched
 from tensorlayout.tensor import Tensor
 
-# Types with a higher `__array_priority__` than ours carry out operators first.
+# Types with a higher `__array_priority__` than ours handle operators first.
 PRIORITY = 1000.0
 
 _SCALAR = plan.Transfer()
-assignment = functools.cache(plan.Assign)  # in the name of an operation
+assignment = functools.cache(plan.Assign)  # by name of the function that assigns
 
-# Of the operation, the key and the operands of a call. It gives the result, or None for a call that
-# it leaves to the next.
+# Takes the operation, the key and the operands of a call. Returns the result, or None to pass the
+# call on to the next handler.
 Observer = Callable[[plan.Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 
-# They see every call while there are blocks in `watched`.
+# Called for every operation while `watched` has open blocks.
 observers: list[Observer] = []
 
 
@@ -72,13 +72,13 @@ def call_view(operation: plan.Operation, x: Tensor, key: Any, start: int | None 
         raise named_error(operation, error) from None
 
 
-_TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
+_TOO_BIG = "array is too big"  # NumPy's message for a size that exceeds 64 bits
 
 
 def call_into(
     out: Tensor | None, operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Tensor:
-    """Run the plan of `key`, and write into `out`, apart from the operands, if that is given."""
+    """Run the plan of `key`, and write into `out`, if given, which must not alias operands."""
     if out is None:
         return call(operation, key, operands)
     return call(plan.into_destination(operation), (out.spec, *key), (out, *operands))
@@ -87,7 +87,7 @@ def call_into(
 def _invalid_key_error(
     operation: plan.Operation, key: tuple[Any, ...], error: TypeError
 ) -> Exception:
-    """Return the plan's error for an argument that is no key, such as a list."""
+    """Return the plan's error for an argument that is not hashable, such as a list."""
     try:
         plan.compile_call_uncached(operation, *key)
     except (TypeError, ValueError) as reason:
@@ -96,7 +96,7 @@ def _invalid_key_error(
 
 
 def named_error(operation: plan.Operation, error: Exception) -> Exception:
-    """Return the error to raise: under the operation's name; its own text if memory runs out."""
+    """Return the error with the operation's name in front; unchanged if memory ran out."""
     if not hasattr(error, "said"):
         if str(error).startswith(_TOO_BIG):
             error = MemoryError()
@@ -136,10 +136,15 @@ def _as_tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def call_library(operation: plan.Library, *operands: Any, **options: Any) -> Any:
-    """Call a library function, which gives one tensor or several, with hashable `options`."""
+    """Call a library function, which returns one or several tensors, with hashable `options`."""
     tensors = tuple([x if type(x) is Tensor else arguments.as_tensor(x) for x in operands])
     arguments.check_no_arrays(operands, arguments.device_of_first_tensor(tensors))
     return call(operation, (len(tensors), *[x.spec for x in tensors], *options.items()), tensors)
+
+
+# The methods below look plans up themselves in the most common cases: `call_elementwise` would take
+# a large part of the time of an operation on a small tensor. Within blocks of `watched`, operations
+# take the long way, which observers see.
 
 
 def make_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
@@ -217,7 +222,7 @@ def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any
 
 
 def is_supported_operand(other: Any) -> bool:
-    """Return whether an operator answers for `other`: accepts it, or refuses it with a fix.
+    """Return True if operators handle `other`, by accepting it or raising a helpful error.
 
     Types with a ufunc protocol (pint, xarray, Dask) or a higher priority than ours come first.
     """
@@ -236,5 +241,5 @@ _NUMPY_UFUNC = np.ndarray.__array_ufunc__
 
 
 def has_ufunc_protocol(x: Any) -> bool:
-    """Return whether the type of `x` has an `__array_ufunc__` other than NumPy's."""
+    """Return True if the type of `x` has an `__array_ufunc__` other than NumPy's."""
     return getattr(type(x), "__array_ufunc__", _NUMPY_UFUNC) is not _NUMPY_UFUNC

@@ -1,7 +1,7 @@
 """Elementwise functions: one line of the table each.
 
-A line says name, dtypes in the standard's words, and what it does. Adding a function that NumPy has
-by the same name: a line here, its example, its name in `__all__`, a line in the table of the tests.
+A line has name, category of dtypes and summary. To add a function that NumPy has under the same
+name, add a line here, its example, its name in `__all__`, and a line in the table of the tests.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ Of integers by 0 it is 0.""",
 )
 subtract = make_binary_function("subtract", "numeric", "Subtract `x2` from `x1`.")
 
-# The first operand, the second, and what is printed of the result: the example of each docstring.
+# The operands and the printed part of the result, for the example in each docstring.
 _EXAMPLES = {
     "abs": ("[3 + 4j, -2]", "", "[5., 2.], dtype=float64"),
     "acos": ("[1.0, -1.0]", "", "[0.        , 3.14159265], dtype=float64"),
@@ -325,7 +325,7 @@ for _name, _shown in _EXAMPLES.items():
 
 
 _CLIP = Elementwise("clip", "real numeric")
-# By whether there is a lower bound, and an upper one.
+# Key: whether there is a lower bound, and an upper bound.
 _CLIPS = {
     (False, False): Elementwise("clip", "real numeric", does="positive"),
     (True, False): Elementwise("clip", "real numeric", does="maximum"),
@@ -343,12 +343,14 @@ def clip(
 ) -> Tensor:
     """Return each element moved to the nearest value between `min` and `max`.
 
-    `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
-    `x`; bounds of another dtype are first converted to that of `x`, in which those outside its
-    range become its limits. dtypes: real numeric; the result has that of `x`. NaN stays NaN. Of a
-    zero and a bound that is 0 of the other sign, either may be the result. Layout: the form that
-    the operands of the result's shape have in common, else packed in the order of the first of
-    them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
+    `min` and `max` are None for no bound, Python scalars, or tensors that broadcast with `x`; they
+    are first converted to the dtype of `x`, and bounds outside its range become its limits. dtypes:
+    real numeric; the result has the dtype of `x`. Layout: the form that the operands of the
+    result's shape have in common, else packed in the order of the first of them.
+
+    Raises `TypeError` for any other dtype; `ValueError` if shapes do not broadcast.
+
+    NaN stays NaN. Of a zero and a bound that is 0 of the other sign, either may be the result.
 
     Source: array API standard 2025.12, elementwise functions, `clip`.
 
@@ -357,7 +359,7 @@ def clip(
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
     plain = type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS
-    if plain and type(x) is Tensor and x.spec.dtype.kind == "f":  # which no bound changes
+    if plain and type(x) is Tensor and x.spec.dtype.kind == "f":  # scalars keep the dtype
         return dispatch.call(_CLIP, (x.spec, type(min), type(max)), (x, min, max))
     x = arguments.as_tensor(x)
     if x.spec.dtype.kind not in "iuf" and not dtypes.is_in_category(x.dtype, "real numeric"):
@@ -370,7 +372,7 @@ def clip(
 
 
 def _clip_bound(x: Tensor, limit: Any) -> Any:
-    """Return a bound that does not change the dtype of `x`; one made here is where `x` is."""
+    """Return a bound that does not change the dtype of `x`; tensors made here are on its device."""
     if type(limit) is int:
         return limit
     arguments.check_no_arrays((limit,), x.device)
@@ -396,11 +398,15 @@ _IMAG = Elementwise("imag", "numeric")
 
 
 def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor:
-    """Return the nearest numbers of so many decimals, ties to even.
+    """Return the nearest numbers with `decimals` decimals, ties to even.
 
-    `decimals`: if negative, tens, hundreds, …; worked out in the dtype of `a`, as ``round(a *
-    10**decimals) / 10**decimals``. `out`: receives the result. dtypes: numeric, kept; integers
-    stay. Layout: the form of `a`. TypeError for bool, ValueError for `decimals` beyond 308.
+    - `decimals`: negative values round to tens, hundreds, …; computed in the dtype of `a`, as
+      ``round(a * 10**decimals) / 10**decimals``.
+    - `out`: receives the result.
+
+    dtypes: numeric, kept; integers are unchanged. Layout: the form of `a`.
+
+    Raises `TypeError` for bool; `ValueError` if `decimals` is beyond -308 or 308.
 
     Source: array API standard 2025.12, elementwise functions, `round`.
 
@@ -428,11 +434,12 @@ round.operation = _round.operation  # type: ignore[attr-defined]
 
 
 def real(val: Tensor) -> Tensor:
-    """Return the real part of each element. A view.
+    """Return a view of the real part of each element.
 
-    dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
-    complex tensor, counted in slots of half the size; the same slots of any other. TypeError for
-    other dtypes.
+    dtypes: numeric and bool; the result has the dtype of the real part. Layout: every second slot
+    of a complex tensor, counted in slots of half the size; the same slots of any other.
+
+    Raises `TypeError` for any other dtype.
 
     Source: array API standard 2025.12, elementwise functions, `real`.
 
@@ -449,9 +456,10 @@ def real(val: Tensor) -> Tensor:
 def imag(val: Tensor) -> Tensor:
     """Return the imaginary part of each element: a view of a complex tensor, else new zeros.
 
-    dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
-    complex tensor, counted in slots of half the size; the form of any other. TypeError for other
-    dtypes.
+    dtypes: numeric and bool; the result has the dtype of the real part. Layout: every second slot
+    of a complex tensor, counted in slots of half the size; the form of any other.
+
+    Raises `TypeError` for any other dtype.
 
     Source: array API standard 2025.12, elementwise functions, `imag`.
 

@@ -1,7 +1,7 @@
-"""Beyond the standard: tensors in blocks that share a scale, as block scaled products take them.
+"""Extension: quantization in blocks that share a scale, as block-scaled products require.
 
-The formats are those of OCP Microscaling Formats (MX) 1.0, and NVIDIA's NVFP4; figures and what
-other libraries do differently are in ``docs/quantizing.md``.
+The formats are OCP Microscaling Formats (MX) 1.0 and NVIDIA's NVFP4; ``docs/quantizing.md`` has
+figures and the differences from other libraries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Format = Literal["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4"
 _QUANTIZE = plan.DestinationOperation("quantize_blocks", plan.QuantizePlan)
 _DEQUANTIZE = plan.DestinationOperation("dequantize_blocks", plan.DequantizePlan)
 
-# The least scale of a whole tensor: by 2**-9, the least of a block, its reciprocal is finite.
+# The least global scale: times 2**-9, the least block scale, it still has a finite reciprocal.
 _LEAST = 2.0**-118
 
 
@@ -47,38 +47,43 @@ def quantize_blocks(
 ) -> QuantizedBlocks:
     """Quantize `x` to narrow elements with one scale for each block along `axis`.
 
-    `x`: of rank 1 at least; dtypes: real floating, float64 as float32, rounded to odd.
-    `format`: ``"mxfp8_e4m3"``, ``"mxfp8_e5m2"``, ``"mxfp6_e2m3"``, ``"mxfp6_e3m2"``, ``"mxfp4"``:
-    blocks of 32 elements of that many bits, a scale of float8_e8m0fnu; ``"mxint8"``: int8 that
-    counts 2**-6; ``"nvfp4"``: 16 elements of float4_e2m1fn, a scale of float8_e4m3fn, and
-    `global_scale`. The last block of a line has what is left.
+    - `x`: of rank at least 1; dtypes: real floating, float64 as float32, rounded to odd.
+    - `format`: ``"mxfp8_e4m3"``, ``"mxfp8_e5m2"``, ``"mxfp6_e2m3"``, ``"mxfp6_e3m2"`` and
+      ``"mxfp4"`` have blocks of 32 elements of that many bits and scales of float8_e8m0fnu;
+      ``"mxint8"`` has int8 elements in units of 2**-6; ``"nvfp4"`` has 16 elements of
+      float4_e2m1fn, scales of float8_e4m3fn, and a `global_scale`. The last block of a line may be
+      shorter.
+    - `scaling` (all but NVFP4): how the exponent of a scale follows from the exponent of the
+      largest magnitude. ``"floor"`` subtracts the exponent of the largest element; the magnitude
+      may saturate. ``"ceil"`` takes the next exponent, except for powers of two. ``"even"`` takes
+      the next one if rounding to the fraction of an element reaches it, ``"rceil"`` if the
+      magnitude would saturate.
+    - `global_scale` (NVFP4): by default the largest magnitude of `x` divided by 2688 (448 * 6), at
+      least 2**-118, which two reductions compute before the one pass over `x`. The value of a
+      tensor is not checked.
+    - `layout`, `scales_layout`: layouts of `data` and `scales`, as in `to_layout` (such as
+      ``Layout.scale_factors(rows, columns)``); by default the form of `x`, and packed in its order.
 
-    The result is a named tuple: `data`, of the shape of `x`; `scales`, whose size along `axis` is
-    the number of blocks; `global_scale`, float32 of rank 0 for NVFP4, else None. What `data` stands
-    for is ``data * scales * global_scale``, each scale for its block.
+    Returns a named tuple: `data`, of the shape of `x`; `scales`, whose size along `axis` is the
+    number of blocks; `global_scale`, float32 of rank 0 for NVFP4, else None. They represent ``data
+    * scales * global_scale``, with each scale applied to its block.
 
-    `scaling`, of all but NVFP4: how the exponent of a scale follows from that of the largest
-    magnitude. ``"floor"``: less the exponent of the largest element, which so may be too small: the
-    magnitude saturates. ``"ceil"``: the next exponent, but for powers of two. ``"even"``: the next
-    one where rounding to the fraction of an element reaches it. ``"rceil"``: where the magnitude
-    would saturate. Elements are rounded to nearest, ties to even. A scale is 2**-127 at least, as
-    it is for a block of zeros. Infinity counts as 2**128 and saturates, which with its scale stands
-    for an infinity of float32 (in MXINT8 for its largest number). A NaN makes the scale of its
+    Raises `TypeError` for any other dtype; `ValueError` for an unknown format, a `scaling` or
+    `global_scale` that the format does not have, a number below 2**-118 for it, and (`AxisError`)
+    if `axis` is out of bounds.
+
+    Elements are rounded to nearest, ties to even. A scale is at least 2**-127, which is also the
+    scale of a block of zeros. Infinity counts as 2**128 and saturates, which with its scale
+    represents an infinity of float32 (in MXINT8 its largest number). A NaN makes the scale of its
     block NaN and the elements 0.
 
-    NVFP4: `global_scale` is the largest magnitude of `x` divided by 2688 (448 * 6), at least
-    2**-118, if none is given: found by two reductions before the one pass over `x`. A scale is the
-    largest magnitude of its block divided by 6 and by that, rounded to nearest, in float32. Where a
-    scale is 0, so are elements. NaN or infinity in `x` makes all NaN if no `global_scale` is given.
-    Of a tensor given for it the value is not looked at.
+    An NVFP4 scale is the largest magnitude of its block divided by 6 and by `global_scale`, rounded
+    to nearest, in float32. If a scale is 0, so are its elements. NaN or infinity in `x` makes
+    everything NaN if no `global_scale` is passed.
 
-    Layouts: `layout` and `scales_layout` for `data` and `scales`, as `to_layout` takes them (such
-    as ``Layout.scale_factors(rows, columns)``); by default the form of `x`, and packed in its
-    order. TypeError for other dtypes; ValueError for an unknown format, `scaling` or `global_scale`
-    of a format without, a number for it below 2**-118, and (AxisError) for an axis outside the
-    rank. Sources: OCP Microscaling Formats (MX) 1.0, section 6.3; cuDNN, Block Scaling
-    (``"rceil"``); torchao 0.18, ``mx_formats`` (``"ceil"``, ``"even"``); NVIDIA, Pretraining Large
-    Language Models with NVFP4.
+    Sources: OCP Microscaling Formats (MX) 1.0, section 6.3; cuDNN, Block Scaling (``"rceil"``);
+    torchao 0.18, ``mx_formats`` (``"ceil"``, ``"even"``); NVIDIA, Pretraining Large Language Models
+    with NVFP4.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[0.3, -5.0, 40.0]], dtype=tl.float32)
@@ -95,7 +100,8 @@ def quantize_blocks(
     if form.has_power_of_two_scales and global_scale is not None:
         raise ValueError(f"global_scale is for nvfp4, and {chosen} has none")
     if not form.has_power_of_two_scales and way != "floor":
-        raise ValueError(f"scaling is for scales that are powers of two, and {chosen} has others")
+        rule = "scaling is for scales that are powers of two"
+        raise ValueError(f"{rule}, which {chosen} does not have")
     whole = (
         None
         if form.has_power_of_two_scales
@@ -124,16 +130,20 @@ def dequantize_blocks(
 ) -> Tensor:
     """Convert the result of `quantize_blocks` back to floating-point numbers.
 
-    `data`, `scales`: of the dtypes of a format, which these tell; the shape of `scales` is that of
-    `data` with the number of blocks along `axis`, of 32 elements, or of 16 where scales are
-    float8_e4m3fn. `global_scale`: for these a number or a tensor of one element, by default 1.
-    `dtype`: float32 (the default), float16 or bfloat16.
+    - `data`, `scales`: their dtypes determine the format. The shape of `scales` is the shape of
+      `data` with the number of blocks along `axis`: blocks of 16 elements for scales of
+      float8_e4m3fn, else 32.
+    - `global_scale`: for float8_e4m3fn, a number or a tensor of one element (default: 1).
+    - `dtype`: float32 (the default), float16 or bfloat16.
+    - `layout`: as in `to_layout`; by default the form of `data`.
 
     Elements are multiplied by their scale, and by `global_scale`, in float32, and the product is
-    rounded to `dtype`: without a `global_scale` the product is exact, unless it is infinite. NaN
-    and infinity are as the types say. Layout: the form of `data`, or `layout` as `to_layout` takes
-    it. TypeError for dtypes that are of no format; ValueError for shapes that do not fit, a
-    `global_scale` for scales that are powers of two, and (AxisError) for an axis outside the rank.
+    rounded to `dtype`. Without a `global_scale` the product is exact, unless it is infinite. NaN
+    and infinity follow the dtypes.
+
+    Raises `TypeError` for dtypes that belong to no format; `ValueError` if shapes do not match, for
+    a `global_scale` with scales that are powers of two, and (`AxisError`) if `axis` is out of
+    bounds.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([0.3, -19.0, 40.0], dtype=tl.float32)
@@ -165,7 +175,7 @@ def dequantize_blocks(
 
 
 def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | None) -> Tensor:
-    """Return the global scale: the given one, or one that maps the largest block scale to 448."""
+    """Return `global_scale`, by default the scale that maps the largest block scale to 448."""
     if scale is not None:
         return _as_scalar_tensor(x, scale)
     if not x.size:

@@ -1,7 +1,7 @@
-"""Beyond the standard: values combined with what is at positions, as histograms need it.
+"""Extension: values combined with the elements at positions, as histograms need it.
 
-The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Results, sums of floats
-too, are the same each time, and the same on all devices.
+The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Results, including sums
+of floats, are reproducible, and the same on all devices.
 """
 
 from __future__ import annotations
@@ -27,15 +27,20 @@ def scatter_add(
 ) -> Tensor:
     """Return a copy of `x` with `updates` added at the positions `indices` along `axis`.
 
-    `indices`: integers, negative ones count from the end. Of rank 1 (for `x` of rank 1: of any
-    rank) they are the same for every line along `axis`; of the rank of `x`, there are some for each
-    line, and sizes of 1 broadcast. `updates`: a number, or a tensor that broadcasts to the shape of
-    what is at the positions, of a dtype that promotes to that of `x`.
+    - `indices`: integers; negative ones count from the end. Indices of rank 1 (for `x` of rank 1:
+      of any rank) apply to every line along `axis`; indices of the rank of `x` hold some for each
+      line, and sizes of 1 broadcast.
+    - `updates`: a number, or a tensor that broadcasts to the shape of the elements at the
+      positions, of a dtype that promotes to the dtype of `x`.
 
-    Positions that occur several times get all their updates, in index order: sums of floats are the
-    same each time. Of 256 or more floats for one position, each 256 are added up first, of these
-    sums each 256 again, and so on. Numeric dtypes. Layout: packed in the order of `x`. IndexError
-    for positions outside, ValueError for shapes that do not fit and for more than 2**44 updates.
+    Numeric dtypes. Layout: packed in the order of `x`.
+
+    Raises `IndexError` if a position is out of bounds; `ValueError` if shapes do not match, and for
+    more than 2**44 updates; `TypeError` for any other dtype.
+
+    Repeated positions receive all their updates, in index order, so sums of floats are
+    reproducible. If a position receives 256 or more floats, sums of 256 are added first, then sums
+    of 256 of these sums, and so on.
 
     >>> import tensorlayout as tl
     >>> bins = tl.asarray([0, 2, 2, 1, 2])
@@ -50,10 +55,12 @@ def scatter_min(
 ) -> Tensor:
     """Return a copy of `x` with the least of each element and its `updates`.
 
-    dtypes: real numeric, that of `x` kept; NaN where the element or one of its updates is.
-    `indices`: integers, positions along `axis`, of the shapes that `scatter_add` takes. Layout:
-    packed in the order of `x`. IndexError for positions outside, ValueError for shapes that do not
-    fit, TypeError for other dtypes.
+    `indices` are integers, positions along `axis`, of the shapes that `scatter_add` accepts. The
+    result is NaN if the element or one of its updates is. dtypes: real numeric, the dtype of `x`
+    kept. Layout: packed in the order of `x`.
+
+    Raises `IndexError` if a position is out of bounds; `ValueError` if shapes do not match;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.scatter_min(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
@@ -67,8 +74,10 @@ def scatter_max(
 ) -> Tensor:
     """Return a copy of `x` with the greatest of each element and its `updates`.
 
-    dtypes: real numeric. `indices`, `axis` and errors (IndexError, ValueError, TypeError) as in
-    `scatter_min`. Layout: packed in the order of `x`.
+    `indices` and `axis` are as in `scatter_min`. dtypes: real numeric. Layout: packed in the order
+    of `x`.
+
+    Raises `IndexError`, `ValueError` and `TypeError` as `scatter_min` does.
 
     >>> import tensorlayout as tl
     >>> tl.scatter_max(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))

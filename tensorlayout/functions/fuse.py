@@ -1,8 +1,8 @@
-"""`fuse`: a function of tensors, carried out as one pass.
+"""`fuse`: compile a function of tensors to one pass over memory.
 
-The function is called once for each kind of its arguments, with *symbols* in their place: tensors
-with a real spec whose memory is a `Symbol`, and `Number`s. Their calls are planned and written
-down, and none is carried out.
+The function is called once for each combination of argument kinds, with *symbols* as arguments:
+tensors with a real spec whose memory is a `Symbol`, and `TracedNumber`s. Operations on symbols are
+planned and recorded, but not executed.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ from tensorlayout.tensor import Tensor
 __all__ = ["fuse"]
 
 _Function = Callable[..., Tensor]
-_Fused = Callable[..., Tensor]  # which takes out=, too
-_Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to one value, or to several
+_Fused = Callable[..., Tensor]  # also accepts out=
+_Get = Callable[[tuple[Any, ...]], Any]  # maps the arguments of a call to a value or a tuple
 
-# A function for one kind of arguments: what is fused (None of a function that gives an argument, or
-# a view of one), the key it is planned for, and what gets its operands, or what it gives.
+# A trace for one combination of argument kinds: the operation (None if the function returns an
+# argument or a view of one), its plan key, and the getter of its operands, or of its result.
 _Trace = tuple[Any, tuple[Any, ...], _Get]
 
-# Traces of one function that are kept: a function of tensors of ever new shapes has no end of them.
+# Maximum number of traces kept per function: ever new shapes would fill the memory.
 _MOST = 256
 
 _FLOW = "is not known while the function is traced, so nothing it does may depend on it"
 
 
 class Symbol:
-    """Stands for the memory of a tensor that is not there.
+    """A placeholder for the memory of a tensor without data.
 
-    `get`: how an argument, or a view of one, is got from the arguments; or `step`: what makes it
-    of symbols, numbers and constants, which are its operands.
+    `get` maps the arguments of a call to an argument, or a view of one; otherwise `step` computes
+    the tensor from symbols, numbers and constants.
     """
 
     __slots__ = ("get", "recording", "step")
 
-    readonly = False  # writes are refused by what records them
+    readonly = False  # the recording refuses writes
 
     def __init__(self, recording: _Recording, get: _Get | None, step: Any = None) -> None:
         self.recording, self.get, self.step = recording, get, step
@@ -81,18 +81,18 @@ class Symbol:
 
 
 class TracedNumber(UnknownScalar):
-    """A Python scalar among the arguments, or what Python's arithmetic makes of some."""
+    """A Python scalar among the arguments, or the result of arithmetic on such scalars."""
 
     __slots__ = ("get", "name")
 
-    __array_ufunc__ = None  # NumPy's scalars leave it to us
+    __array_ufunc__ = None  # makes NumPy scalars defer to our operators
 
     def __init__(self, name: str, kind: type, get: _Get) -> None:
         self.name, self.spec, self.get = name, kind, get
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """The kind, which `isinstance` may ask for."""
+        """The scalar's type, for `isinstance`."""
         return self.spec
 
     def _raise_unknown_value(self, *_: object) -> NoReturn:
@@ -109,7 +109,7 @@ class TracedNumber(UnknownScalar):
 
 
 def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> Any:
-    """Return the method of `TracedNumber` that does later what the function of Python's does."""
+    """Return the method of `TracedNumber` that defers a Python operator to the call."""
     function: Any = getattr(operator, f"__{name}__")
 
     def method(self: TracedNumber, *others: Any) -> Any:
@@ -154,18 +154,18 @@ def _is_symbol(x: Any) -> bool:
 
 
 class _Recording:
-    """Calls that a function makes while it is traced."""
+    """Operations that a function calls while it is traced."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.arguments: dict[int, int] = {}  # the numbers of symbols, by their identity
+        self.arguments: dict[int, int] = {}  # position of each symbol, by id
         self.constants: list[Tensor] = []
         self.results: list[Symbol] = []
 
     def record_call(
         self, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
     ) -> Any:
-        """Write a call of symbols down; None for any other."""
+        """Record a call on symbols and return its result; None for any other call."""
         if not any(map(_is_symbol, operands)):
             if not operands or not all(map(self._is_constant, operands)):
                 return None
@@ -176,14 +176,14 @@ class _Recording:
                 rule = f"cannot be fused: it reads a tensor that is no argument of {self.name}"
                 fix = "pass the tensor as an argument; if the call creates it, compute it outside"
                 raise TypeError(f"{rule}; {fix}")
-        out = None  # an intermediate result that is written into: it is another value from then on
+        out = None  # intermediate result to write into; it gets a new symbol
         converts = isinstance(operation, Assign) and operation.name != "__setitem__"
         if converts or isinstance(operation, IntoDestination):
             out = operands[0]
             if not self._is_symbol_of_this_trace(out) or out.memory.step is None:
                 msg = f"the fused function {self.name} writes into no argument; call it with out="
                 raise TypeError(msg)
-        if converts:  # ``out += value`` of a wider dtype
+        if converts:  # ``out += value`` with a wider `value`
             out, value = operands
             key, operands = (value.spec, out.spec.layout, out.spec.dtype), (value,)
             operation = copy_operation(operation.name)
@@ -211,7 +211,7 @@ class _Recording:
         source, *rest = operands
         get = source.memory.get
         if plan.result is source.spec and not source.spec.layout.is_overlapping:
-            return source  # all of it, where it was
+            return source  # the view is the whole source
         if get is None or any(map(_is_symbol, rest)):
             rule = "it may take views of its arguments, not of what it works out"
             raise TypeError(f"cannot be part of the fused function {self.name}: {rule}")
@@ -220,7 +220,7 @@ class _Recording:
     def _record_step(
         self, plan: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
     ) -> Symbol:
-        """Return the result of a call, which may be a part."""
+        """Record a step and return its result; TypeError if it cannot be fused."""
         same_shape = plan.kind == "copy" and plan.source.layout.shape == plan.result.layout.shape
         if not same_shape and (plan.kind not in ("elementwise", "reduce") or plan.destinations):
             held = "elementwise functions, conversions, views of arguments and a last reduction"
@@ -268,11 +268,11 @@ class _Recording:
         return Fusion(self.name, tuple(parts)), tuple([spec for _, spec in rows]), operands
 
     def _operand_order(self, x: Any) -> int:
-        """Return the order of operands: arguments, what is made of arguments, constants."""
+        """Return the sort key of an operand: arguments, then derived values, then constants."""
         return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, TracedNumber) else 2
 
     def _make_operand_getter(self, reads: list[Any], count: int) -> _Get:
-        """Return all operands, in that order, from `count` arguments."""
+        """Return the function that maps `count` arguments to all operands, in `_operand_order`."""
         numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]
         gets = [x.get for x in reads[len(numbers) :] if type(x) in (Symbol, TracedNumber)]
         get_arguments, constants = (
@@ -323,8 +323,8 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     the result. The result has the same elements, dtype, layout and padding, but no intermediate
     array is materialised. Numbers among the arguments may differ from call to call.
 
-    Raises TypeError if `function` does anything else, and ValueError for a `static` that is not an
-    argument and a `function` that has its own ``out``.
+    Raises `TypeError` if `function` does anything else, and `ValueError` for a `static` that is not
+    an argument and a `function` that has its own ``out``.
 
     `function` is called once for each combination of argument kinds, with tensors that have shape,
     dtype and layout but no data.
@@ -349,7 +349,7 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
 
 
 def _static_arguments(function: Any, static: Any) -> frozenset[int | str]:
-    """Return the places and names of the arguments that are taken by value."""
+    """Return the positions and names of the arguments that are passed by value."""
     names = (static,) if isinstance(static, str) else tuple(static)
     known = list(inspect.signature(function).parameters) if names else []
     for name in names:
@@ -364,7 +364,7 @@ def _static_arguments(function: Any, static: Any) -> frozenset[int | str]:
 def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
     name = truncate(getattr(function, "__name__", "fused"), 60)
     traces: dict[Any, _Trace] = {}
-    runs: dict[Any, Callable[..., Any]] = {}  # the functions of the arguments
+    runs: dict[Any, Callable[..., Any]] = {}  # compiled functions by trace key
 
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **keywords: Any) -> Any:
@@ -456,13 +456,14 @@ def _identity_key(x: object) -> MethodType:
 def _value_key(x: Any, outer: tuple[int, ...] = ()) -> Any:
     """Return a key of `x` by type, bits and fields, so that 2 differs from 2.0 and 0.0 from -0.0.
 
-    What has neither bits nor fields is compared by identity. `outer`: ids of what `x` is part of.
+    Objects with neither are compared by identity. `outer`: ids of the objects that contain `x`,
+    which end recursion.
     """
     kind: Any = type(x)
     if kind in _EXACT:
         return kind, x
     if kind is float or kind is complex:
-        return kind, struct.pack("2d", x.real, x.imag)  # tells NaNs apart, too
+        return kind, struct.pack("2d", x.real, x.imag)  # by bits, as NaN differs from itself
     if isinstance(x, np.generic):
         return kind, repr(x.dtype), x.tobytes()
     if isinstance(x, np.dtype):
@@ -491,7 +492,7 @@ _EXACT = frozenset([int, bool, str, bytes, type(None), type(Ellipsis)])
 
 
 def _attributes_of(x: Any) -> list[tuple[str, Any]]:
-    """Return the fields of a dataclass, and all other attributes of an object, by name."""
+    """Return the dataclass fields and the other attributes of an object, with names."""
     names = [field.name for field in fields(x)] if is_dataclass(x) else []
     names += [name for name in getattr(x, "__dict__", ()) if name not in names]
     return [(name, getattr(x, name)) for name in names if hasattr(x, name)]
@@ -504,7 +505,7 @@ def _trace_function(
     kinds: tuple[Any, ...],
     names: tuple[str, ...],
 ) -> _Trace:
-    """Trace the function for arguments of these kinds, of which the last have `names`."""
+    """Trace the function for arguments of these kinds; the last of them are called `names`."""
     recording, symbols = _Recording(name), list[Any]()
     for i, (x, kind) in enumerate(zip(call_arguments, kinds, strict=True)):
         if type(x) is Tensor:

@@ -1,7 +1,7 @@
 """Numbers evenly spaced, and grids of coordinates.
 
-Where an end is a tensor, there are numbers for each of its elements, where it is; of numbers alone
-they are on the default device.
+If an end is a tensor, there is one line of numbers for each of its elements, on its device; with
+numbers alone, the result is on the default device.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def linspace(
 
     Returns a new tensor, or a pair of tensors. Layout: row-major.
 
-    Raises ValueError for a negative `num`, and TypeError for complex numbers in a real dtype.
+    Raises `ValueError` for a negative `num`, and `TypeError` for complex numbers in a real dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linspace(0, 1, 4, endpoint=False)
@@ -117,7 +117,7 @@ def _linspace_from_ends(
     first, last = integers_to_float(start), integers_to_float(stop)
     steps = length - 1 if closed else length
     width = last - first
-    nothing = xp.asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
+    nothing = xp.asarray(math.nan, device=first.device)  # as in NumPy: rank 0, float64
     step = width / steps if steps > 0 else nothing
     places = xp.arange(length, device=first.device).astype(width.dtype)
     places = xp.reshape(places, (length, *(1,) * width.ndim))
@@ -143,8 +143,10 @@ def logspace(
 ) -> Tensor:
     """Return `num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
 
-    `base`: a number or a tensor. `start`, `stop`, `endpoint`, `dtype`, `axis`, `device` and errors
-    (ValueError, TypeError): as for `linspace`. Layout: row-major.
+    `base` is a number or a tensor. `start`, `stop`, `endpoint`, `dtype`, `axis` and `device` are as
+    in `linspace`. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `linspace` does.
 
     >>> import tensorlayout as tl
     >>> tl.logspace(0, 3, 4)
@@ -170,11 +172,14 @@ def geomspace(
     *,
     device: DeviceLike | None = None,
 ) -> Tensor:
-    """Return `num` numbers from `start` to `stop`, each the same multiple of the one before.
+    """Return `num` numbers from `start` to `stop` with a constant ratio.
 
-    `dtype`: that of the ends, float64 for integers; or the one asked for. `start`, `stop`,
-    `endpoint`, `axis`, `device` and errors (ValueError, TypeError): as for `linspace`. NaN between
-    real ends of different signs; ValueError for an end of 0. Layout: row-major.
+    `dtype` is by default the dtype of the ends, float64 for integers. `start`, `stop`, `endpoint`,
+    `axis` and `device` are as in `linspace`. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `linspace` does; `ValueError` if an end is 0, too.
+
+    Numbers between real ends of different signs are NaN.
 
     >>> import tensorlayout as tl
     >>> tl.geomspace(1, 8, 4)
@@ -188,7 +193,7 @@ def geomspace(
     if not (all_true(first) and all_true(last)):
         raise ValueError("start and stop must not be 0")
     ratio = last / first
-    if ratio.dtype.kind == "f":  # by decimal logarithms, of which whole numbers are exact
+    if ratio.dtype.kind == "f":  # decimal logarithms make powers of ten exact
         decades = linspace(xp.log10(abs(first)), xp.log10(last * xp.sign(first)), num, endpoint)
         result = xp.copysign(xp.pow(10.0, decades), first)
     else:
@@ -209,10 +214,13 @@ def meshgrid(
 ) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid, one tensor for each vector of coordinates.
 
-    `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
-    `sparse`: of size 1 in all dimensions but their own. `copy`: False gives views. Any dtypes,
-    kept. Layout: new, row-major. ValueError for another `indexing`, TypeError for what is no
-    tensor.
+    - `copy`: False returns views.
+    - `sparse`: size 1 in all dimensions but the vector's own.
+    - `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
+
+    Any dtypes, kept. Layout: new, row-major.
+
+    Raises `ValueError` for any other `indexing`; `TypeError` if there is no tensor.
 
     >>> import tensorlayout as tl
     >>> across, down = tl.meshgrid(tl.asarray([1, 2, 3]), tl.asarray([8, 9]))
@@ -242,10 +250,11 @@ def meshgrid(
 
 
 def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
-    """Return positions for each dimension, which together index a grid of elements. Views.
+    """Return views of positions for each dimension, which together index a grid of elements.
 
-    `args`: integers, or bool: the positions of what is true. ValueError for another rank than 1,
-    TypeError for what is no tensor.
+    `args` are integers, or bool, which stand for the positions of True.
+
+    Raises `ValueError` if a rank is not 1; `TypeError` if there is no tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.reshape(tl.arange(6), (2, 3))

@@ -1,4 +1,4 @@
-"""Counts of values: by integer, by bin, and the bins themselves."""
+"""Histograms: counts by integer and by bin, and bin edges."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _BINCOUNT_WEIGHTED = Library("bincount", "real floating")
 def bincount(
     x: Tensor, /, weights: ArrayLike | None = None, minlength: SupportsIndex = 0
 ) -> Tensor:
-    """Count each integer from 0 on in `x`, of rank 1; or the sum of its `weights`.
+    """Count each integer from 0 on in `x`, of rank 1; or add up its `weights`.
 
-    dtypes: integral and bool. The result has as many elements as the greatest integer needs, at
-    least `minlength`: int64, or float64 with `weights`, of the shape of `x`. Layout: row-major.
-    ValueError for negative integers, another rank, or weights of another shape; TypeError for other
-    dtypes.
+    `weights` have the shape of `x`. Returns int64, or float64 with `weights`, up to the greatest
+    integer, and at least `minlength` elements. dtypes: integral and bool. Layout: row-major.
+
+    Raises `ValueError` for negative integers, another rank, weights of another shape, and a
+    negative `minlength`; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.bincount(tl.asarray([0, 2, 2]), minlength=4)
@@ -50,7 +51,8 @@ def bincount(
             raise ValueError(f"needs weights of the same shape, got {weights.shape} for {x.shape}")
     if xp.any(xp.less(x, 0)):
         raise ValueError("the integers must not be negative")
-    if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
+    # NumPy's count overflows there, and it writes out of bounds.
+    if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):
         raise ValueError("the integers must be below 2**63 - 1")
     if weights is None:
         return dispatch.call_library(_BINCOUNT, x, minlength=least)
@@ -59,11 +61,12 @@ def bincount(
 
 
 def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
-    """Return the bin of each element, int64, in a row of edges.
+    """Return the bin of each element, int64, for the edges `bins`.
 
-    `bins`: of rank 1, ascending or descending. `right`: bins include their right ends, not their
-    left ones. dtypes: real numeric and bool. Layout: row-major, of the shape of `x`. ValueError for
-    `bins` of another rank or order.
+    `bins` have rank 1, ascending or descending; with `right` they include their right ends, not
+    their left ones. dtypes: real numeric and bool. Layout: row-major, of the shape of `x`.
+
+    Raises `ValueError` for `bins` of another rank or order; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.digitize(tl.asarray([0.5, 2.0]), [0.0, 1.0, 2.0])
@@ -87,10 +90,14 @@ def histogram_bin_edges(
 ) -> Tensor:
     """Return the edges of equal bins from the least to the greatest element, or over `range`.
 
-    `bins`: how many bins, or their edges, ascending, which are returned. `range`: a pair of
-    numbers. `weights` change nothing. dtypes: real numeric and bool; the result is float64 for
-    integers. Layout: row-major. ValueError for fewer bins than one and a range that is not finite;
-    TypeError for a text.
+    - `bins`: number of bins, or their edges, ascending, which are returned.
+    - `range`: a pair of numbers.
+    - `weights`: have no effect.
+
+    dtypes: real numeric and bool; the result is float64 for integers. Layout: row-major.
+
+    Raises `ValueError` for fewer than one bin, edges that do not ascend, and a range that is not
+    finite or descends; `TypeError` if `bins` is a string, and for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.histogram_bin_edges(tl.asarray([0.0, 4.0]), bins=2)
@@ -113,7 +120,7 @@ def histogram_bin_edges(
     else:
         first, last = (float(f(x)) for f in (xp.min, xp.max))
     if not (math.isfinite(first) and math.isfinite(last) and first <= last):
-        raise ValueError(f"the range from {first} to {last} is none of numbers")
+        raise ValueError(f"range must be finite and not descending, got {first} to {last}")
     if first == last:
         first, last = first - 0.5, last + 0.5
     kind = dtypes.float64 if x.dtype.kind in "biu" else x.dtype
@@ -125,9 +132,14 @@ def histogram(
 ) -> tuple[Tensor, Tensor]:
     """Count the elements in each bin, and return the counts and the bin edges.
 
-    `bins`, `range`: as in `histogram_bin_edges`. `weights`: of the shape of `a`; these are added
-    up, not ones. `density`: divide by the widths of the bins and the sum. dtypes: real numeric and
-    bool. Layout: row-major. ValueError for weights of another shape; TypeError for a text.
+    - `bins`, `range`: as in `histogram_bin_edges`.
+    - `density`: divide by the widths of the bins and the sum.
+    - `weights`: of the shape of `a`; added up instead of ones.
+
+    dtypes: real numeric and bool. Layout: row-major.
+
+    Raises `ValueError` and `TypeError` as `histogram_bin_edges` does; `ValueError` for weights of
+    another shape, too.
 
     >>> import tensorlayout as tl
     >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]

@@ -1,4 +1,4 @@
-"""Indexing: what ``x[key]`` and ``x[key] = value`` mean, for every key of the standard."""
+"""Indexing: ``x[key]`` and ``x[key] = value`` for every key of the standard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tensorlayout.tensor import Tensor
 
 
 def _view_layout_of_tiled(layout: Layout, key: tuple[Any, ...]) -> Layout | None:
-    """Apply a basic index to a tiled layout; None if it has no view. Slices are tuples."""
+    """Apply a basic index, with slices as tuples, to a tiled layout; None if there is no view."""
     return layout.slice(tuple(slice(*e) if isinstance(e, tuple) else e for e in key))
 
 
@@ -37,7 +37,7 @@ _ASSIGN = plan.Assign()
 def getitem(x: Tensor, key: Any) -> Tensor:
     """Return ``x[key]``: a view for integers, slices, Ellipsis and None, otherwise a packed tensor.
 
-    IndexError for positions outside, before anything is read.
+    Raises `IndexError` if a position is out of bounds, before anything is read.
     """
     name = "__getitem__"
     try:
@@ -69,8 +69,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """Assign ``x[key] = value``, as if `value` and the tensors in `key` had been copied first.
 
-    The layout of `x` stays; `value` is broadcast, less surplus dimensions of size 1 in front, and
-    converted. Of positions that occur twice the last one wins. IndexError as for ``x[key]``.
+    The layout of `x` stays; `value` is converted and broadcast, without surplus leading dimensions
+    of size 1. The last write to a repeated position wins. Raises `IndexError` as ``x[key]`` does.
     """
     try:
         write_at_key(_SCATTER, x, key, value)
@@ -79,7 +79,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 
 def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None:
-    """Run `setitem` in the name of another function, that of `scatter`."""
+    """Run `setitem` under the name of another function, which `scatter` carries."""
     name = scatter.name
     arguments.check_writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
@@ -101,7 +101,7 @@ def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None
     if part is not None:
         kind: Any = type(value)
         if kind is Tensor:
-            surplus = value.ndim - part.ndim  # dimensions of size 1 in front are dropped
+            surplus = value.ndim - part.ndim  # leading dimensions of size 1 to drop
             if surplus > 0 and set(value.shape[:surplus]) == {1}:
                 value = _basic_view(name, value, (0,) * surplus)
             kind = value.spec
@@ -130,8 +130,8 @@ def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
 
 
 def _as_value(name: str, x: Tensor, value: Any) -> Any:
-    """Return an array of any library as a tensor where `x` is; a number as a Python scalar."""
-    if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
+    """Return an array of any library as a tensor on the device of `x`; a number as a scalar."""
+    if isinstance(value, (list, tuple)):  # range-checked like a single number
         whole = dtypes.is_in_category(x.dtype, "integral")
         result = tensor_from_sequence(name, value, x.dtype if whole else None)
     elif isinstance(value, (np.generic, int, float, complex)):
@@ -160,7 +160,7 @@ def _has_single_mask(data: tuple[Tensor, ...]) -> bool:
 def _masks_to_positions(
     view: Tensor, data: tuple[Tensor, ...], dims: tuple[int, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    """Tensors of positions, one for each dimension: masks become those where they are true."""
+    """Replace masks by the positions of True, one tensor for each dimension."""
     results: list[Tensor] = []
     reached: list[int] = []
     for item, first in zip(data, dims, strict=True):
@@ -170,7 +170,7 @@ def _masks_to_positions(
             item_positions = xp.nonzero(item)
         results += item_positions
         reached += range(first, first + len(item_positions))
-    if len(results) > 1 and any(p.size == 0 for p in results):  # none is read, nor is it checked
+    if len(results) > 1 and any(p.size == 0 for p in results):  # no bounds checks
         spread = plan.positions_broadcast_shape([p.spec for p in results])
         results = [xp.broadcast_to(p, spread) for p in results]
     return tuple(results), tuple(reached)
@@ -179,7 +179,7 @@ def _masks_to_positions(
 def _split_data_key(
     name: str, x: Tensor, items: tuple[Any, ...]
 ) -> tuple[Tensor, tuple[Tensor, ...], tuple[int, ...], bool]:
-    """Return a key with data in it, as NumPy means it: a view, tensors, and what these index there.
+    """Split a key with tensors, as NumPy does, into a view, tensors, and the dimensions they index.
 
     The tensors index dimensions of the view from `dims` on. The last item is True if slices stand
     between them (an integer counts as a tensor): their dimensions then come first in the result.
@@ -187,14 +187,14 @@ def _split_data_key(
     if len(items) == 1 and isinstance(items[0], Tensor) and x.ndim:
         only = items[0]
         if only.dtype != dtypes.bool or only.ndim <= x.ndim:
-            return x, items, (0,), False  # the commonest such key, on a shorter path
+            return x, items, (0,), False  # fast path for the most common key
     basic: list[Any] = []
     data: list[Tensor] = []
     dims: list[int] = []
-    dim = 0  # of the view
+    dim = 0  # in the view
     for item in _fill_ellipsis(x, items):
         kind: list[Any]
-        if isinstance(item, bool):  # a new dimension of size 1, selected or not
+        if isinstance(item, bool):  # a new dimension of size 1 or 0
             item, kind = xp.asarray([item], device=x.device), [None]
         elif isinstance(item, Tensor) and item.dtype == dtypes.bool and not item.ndim:
             item, kind = item[None], [None]
@@ -218,7 +218,7 @@ _ONE_ELLIPSIS = "an index can only have a single ellipsis ('...')"
 
 def _fill_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a key with an entry for every dimension of `x`, without an Ellipsis."""
-    used, at, ellipses = 0, len(items), 0  # dimensions, the place of an Ellipsis
+    used, at, ellipses = 0, len(items), 0  # indexed dimensions, position of the Ellipsis
     for i, item in enumerate(items):
         if item is ...:
             at, ellipses = i, ellipses + 1
@@ -245,7 +245,7 @@ def _normalize_key(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
 
 
 def _normalize_key_entry(name: str, x: Tensor, item: Any) -> Any:
-    """Return one entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
+    """Convert an entry of a key to an int, slice, None, Ellipsis, bool, or tensor of positions."""
     if type(item) is int or item is None or item is ... or isinstance(item, (bool, slice)):
         return item
     if isinstance(item, (np.ndarray, list)):
@@ -267,7 +267,7 @@ def _normalize_key_entry(name: str, x: Tensor, item: Any) -> Any:
 
 
 def _index_array_to_tensor(name: str, item: Any) -> Tensor:
-    """Return positions in an array or a list."""
+    """Convert an array or a list of positions to a tensor."""
     try:
         return (
             xp.asarray(item)
@@ -280,7 +280,7 @@ def _index_array_to_tensor(name: str, item: Any) -> Tensor:
 
 
 def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """Return the view that a key without data cuts out; None for one with other entries in it."""
+    """Return the view that a basic key selects; None for a key with other entries."""
     key_cuts = _basic_cuts(x.spec.layout, items)
     if key_cuts is None:
         return None
@@ -288,7 +288,7 @@ def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor 
     if x.spec.layout.is_tiled:
         key = list(items)
         for at, item in enumerate(items):
-            if isinstance(item, slice):  # whose numbers may be of any kind
+            if isinstance(item, slice):  # bounds may have `__index__`
                 bounds = (item.start, item.stop, item.step)
                 key[at] = tuple([None if bound is None else index(bound) for bound in bounds])
         return dispatch.call(_CUT[name], (x.spec, tuple(key)), (x,))
@@ -296,7 +296,7 @@ def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor 
 
 
 def _basic_view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
-    """Return the view that a key of integers, slices and None cuts out."""
+    """Return the view that a key of integers, slices and None selects."""
     result = _basic_view_or_none(name, x, items)
     assert result is not None
     return result
@@ -305,8 +305,8 @@ def _basic_view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
 def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
     """Return a checked basic key with an entry for each dimension, and its first slot.
 
-    The entries are `Cut`s; of a tiled layout, they and the slot say nothing. None for a key with
-    entries that are no exact integers, slices, Ellipsis or None.
+    The entries are `Cut`s; for a tiled layout, they and the slot are meaningless. None for a key
+    with entries other than exact integers, slices, Ellipsis or None.
     """
     shape = layout.shape
     strides = shape if layout.is_tiled else layout.strides

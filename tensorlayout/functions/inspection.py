@@ -1,4 +1,4 @@
-"""Inspection: what this namespace and this machine have."""
+"""Inspection: capabilities of this namespace and devices of this machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["__array_namespace_info__"]
 
 
 class NamespaceInfo:
-    """The answers of `__array_namespace_info__`."""
+    """The result of `__array_namespace_info__`."""
 
     def capabilities(self) -> dict[str, bool | int]:
-        """Boolean masks and shapes that depend on data work; ranks go up to 64."""
+        """Return the capabilities: boolean masks, data-dependent shapes, ranks up to 64."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> devices.Device:
-        """Return the device of new tensors, as `default_device` gives it."""
+        """Return the default device of new tensors."""
         return devices.default_device()
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, DType]:
@@ -35,7 +35,7 @@ class NamespaceInfo:
     def dtypes(
         self, *, device: DeviceLike | None = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
-        """Return the standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
+        """Return the standard's dtypes of a kind, by name (without float16 and bfloat16)."""
         devices.as_device(device, "dtypes: device")
         wanted = dtypes.STANDARD
         return {

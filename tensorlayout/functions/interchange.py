@@ -1,4 +1,4 @@
-"""Memory shared with others: NumPy, the buffer protocol, DLPack, pickles."""
+"""Memory shared with other libraries: NumPy, the buffer protocol, DLPack, pickles."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PLACED = Relayout("from_dlpack")
 
 
 class _NotGiven:
-    """The default of what a consumer may also give as None: reads as None."""
+    """Default of an argument for which a consumer may also pass None; reads as None."""
 
     def __repr__(self) -> str:
         return "None"
@@ -61,9 +61,11 @@ _UNSAID: Any = _NotGiven()
 def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array:
     """Return the elements as a NumPy array, over the same memory if the layout has strides.
 
-    `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
-    the tensor is, or if its elements share slots. One tiled or packed below a byte has no strides:
-    it is copied. ValueError where copy=False and the dtype or the layout needs a copy.
+    `dtype` and `copy` are as in NumPy; a copy keeps the order of the dimensions in memory. The
+    array is read-only if the tensor is, or if its elements share slots. Tensors that are tiled or
+    packed below a byte have no strides and are copied.
+
+    Raises `ValueError` if copy=False and the dtype or the layout needs a copy.
     """
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
@@ -86,7 +88,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
             raise_named_error(
                 "__array__", f"{array.dtype} cannot be seen as {dtype} without a copy"
             )
-        odd = kind.name in LAZY_DTYPES  # the others' rules are not ours
+        odd = kind.name in LAZY_DTYPES  # ml_dtypes has other conversion rules
         if array.dtype.kind == "c" and (kind.kind in "iuf" or odd):
             msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
@@ -110,7 +112,7 @@ def _read_only_view_of_repeated(array: Array) -> Array:
 
 
 def note_export(name: str, x: Tensor, array: Array) -> Array:
-    """Return `array`, which a function called `name` made of `x`; note an export of its memory."""
+    """Return `array`, made of `x` by the function `name`; record an export if it shares memory."""
     if watched and np.may_share_memory(array, x.memory):
         notify_export(name, x.spec, always=True)
     return array
@@ -120,8 +122,8 @@ def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     """Return the memory of `x` if NumPy can read it directly; else raise `refusal`."""
     spec = x.spec
     kind, octets = spec.dtype.kind, spec.dtype.itemsize
-    # On the way from complex numbers to a real dtype NumPy would drop their imaginary parts. It
-    # does not know what ml_dtypes has, nor take the "f1" of float8_e5m2.
+    # From complex numbers NumPy would drop imaginary parts for a real dtype. It knows neither the
+    # dtypes of ml_dtypes nor the "f1" of float8_e5m2.
     known = kind not in "cV" and (kind, octets) != ("f", 1)
     on_host = spec.device is CPU or spec.device == CPU
     if not (on_host and known and spec.layout.is_strided):
@@ -133,22 +135,22 @@ def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
 def array_interface_dict(x: Tensor) -> dict[str, Any]:
     """Return NumPy's ``__array_interface__`` of a CPU tensor; strides in **bytes**.
 
-    AttributeError on CUDA, of tiles, and of bfloat16, narrow types and complex numbers, for which
-    NumPy asks `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
+    Raises `AttributeError` on CUDA, for tiles, and for bfloat16, narrow and complex types, for
+    which NumPy calls `__array__`. The reader must keep the tensor alive as long as the memory.
     """
     memory = _memory_for_numpy("__array_interface__", x, AttributeError)
     if watched:
         notify_export("__array_interface__", x.spec)
-    # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
+    # Always with strides: without them Pillow needs a buffer, which exists from Python 3.12 on.
     return {**memory.__array_interface__, "strides": memory.strides}
 
 
 def memory_buffer(x: Tensor, _flags: int, /) -> memoryview:
     """Export CPU memory by Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
 
-    Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
-    tensor is, or if its elements share slots. BufferError on CUDA, for tiles, and for bfloat16,
-    narrow types and complex numbers.
+    Any strides: Python refuses consumers that require contiguous bytes. Read-only if the tensor is,
+    or if its elements share slots. Raises `BufferError` on CUDA, for tiles, and for bfloat16,
+    narrow and complex types.
     """
     memory: Any = _memory_for_numpy("__buffer__", x, BufferError)
     if watched:
@@ -167,8 +169,8 @@ def _numpy_dtype(dtype: Any) -> Any:
 def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Tensor:
     """Return the tensor on another device; itself if it is there.
 
-    The layout is kept where it covers a block, its padding too; any other takes its form. `stream`:
-    on CUDA, one on which the result may be used at once, numbered as by `__dlpack__`.
+    A layout that covers a block is kept, with its padding; any other is replaced by its form.
+    `stream` is a CUDA stream that may use the result at once, numbered as in `__dlpack__`.
     """
     if device is None:
         raise_named_error("to_device", "device must be a device or its name, got None", TypeError)
@@ -242,10 +244,10 @@ def to_dlpack(
 def allow_negative_strides() -> ScopeContext[bool, bool]:
     """Export flipped tensors of any dtype by DLPack as they are, to every consumer in the block.
 
-    DLPack allows negative strides, PyTorch has none: up to 2.13 it ends the process on them. So
-    ``__dlpack__`` refuses to export them, but to consumers that take them, such as NumPy, CuPy
-    and this package; the block is for others that do. It counts for this thread, and for tasks
-    begun in it. Nothing is copied, the layout stays: strides count elements.
+    DLPack allows negative strides, but PyTorch does not: up to 2.13 they end the process.
+    ``__dlpack__`` therefore exports them only to consumers that are known to accept them, such as
+    NumPy, CuPy and this package; the block is for other consumers. It applies to this thread, and
+    to tasks started in it. Nothing is copied and the layout stays: strides count elements.
 
     >>> import tensorlayout as tl
     >>> x = tl.flip(tl.asarray([1, 2, 3]))
@@ -277,23 +279,25 @@ def from_dlpack(
 ) -> Tensor:
     """Return a tensor over the memory that another library exports by DLPack.
 
-    `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares, or
-    copies where the exporter or `layout` must; True always copies, in the same form; False never.
+    - `device`: None for the device of the memory, or the device to move it to.
+    - `copy`: None shares, or copies if the exporter or `layout` requires it; True always copies, in
+      the same form; False never.
+    - `layout`: as in `to_layout`; if it places the elements where they are, nothing is copied.
 
-    Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
-    continues their successor, since DLPack has lost which order they were in. `layout`, as in
-    `to_layout`, says it: where it places the elements where they are, nothing is copied.
-    Elements of fewer than 8 bits are packed below a byte, unless the exporter says that each takes
-    one; those of several lanes, such as PyTorch's pairs, are elements of the last dimension.
+    Layout of the result: the exporter's strides. Dimensions of size 1 get the stride that continues
+    their successor, since DLPack has lost their order; `layout` states it. Elements of fewer than 8
+    bits are packed below a byte, unless the exporter declares one byte for each; elements of
+    several lanes, such as PyTorch's pairs, become elements of the last dimension.
 
-    Read-only where the exporter says so, and where it cannot: a legacy capsule, from before DLPack
-    1, may be of an array that nobody may change, such as JAX's. With copy=True the tensor can be
-    written to. On CUDA the exporter makes the memory ready for our current stream.
+    The tensor is read-only if the exporter says so or cannot say it: a legacy capsule, from before
+    DLPack 1, may belong to an immutable array, such as JAX's. With copy=True the tensor is
+    writable. On CUDA the exporter makes the memory ready for our current stream.
 
-    AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
-    not here, for element types that are none of ours, for packed elements that begin inside a byte,
-    and where copy=False and a copy is needed; ValueError for that where `layout` needs it.
-    Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is beyond it.
+    Raises `AttributeError` if `x` does not export DLPack; `BufferError` for memory on an
+    unavailable device, for element types that we do not have, for packed elements that begin inside
+    a byte, and if copy=False and a copy is needed; `ValueError` for a copy that `layout` needs.
+
+    Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is an extension.
 
     >>> import numpy as np
     >>> import tensorlayout as tl
@@ -321,7 +325,7 @@ def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | No
     """Import a tensor by DLPack in the exporter's layout."""
     target = None if device is None else as_device(device, "device")
     copy = arguments.check_flag("copy", copy)
-    # Others' copies may have another form; ours has the same, where DLPack can say it.
+    # A copy by another exporter may have another form; our own keeps it if DLPack can express it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
     shared, is_copy = dlpack.import_tensor(x, copy=asked, to_host=target == CPU)
     if target is not None and target != shared.device:
@@ -334,7 +338,7 @@ def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | No
 
 
 def _unpickle_tensor(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tensor:
-    """Return a tensor from what `reduced` gave, checked against its bytes: used by pickle."""
+    """Return a tensor from the parts of a pickle; the layout is checked against the bytes."""
     x = call_with_error_name("from_storage", from_storage, octets, layout, dtype=dtype)
     if device == "cpu":
         return x
@@ -345,16 +349,16 @@ def _unpickle_tensor(dtype: str, layout: str, octets: Any, device: str = "cpu") 
 
 
 def _unpickle_tensor_copy(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tensor:
-    """Return the same in memory that may be written to."""
+    """Return a tensor from the parts of a pickle, in writable memory."""
     return _unpickle_tensor(dtype, layout, bytearray(octets), device)
 
 
 def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
-    """Return what pickle stores of a tensor: dtype, layout text, and bytes.
+    """Return the parts that pickle stores of a tensor: dtype, layout text, and bytes.
 
-    From protocol 5 on the bytes are a buffer, which may go out of band: the memory of the tensor
-    itself, read-only if that is; a copy only of what covers no block. Before, padding is written
-    anew, so that equal tensors give equal pickles, and what comes back may be written to.
+    From protocol 5 on the bytes are a buffer, possibly out of band: the memory of the tensor
+    itself, read-only if the tensor is, copied only if the layout covers no block. Older protocols
+    rewrite padding, so that equal tensors have equal pickles, and load writable tensors.
     """
     device = () if x.device == CPU else (str(x.device),)
     x, layout, late = move_to_cpu(x), x.spec.layout, operator.index(protocol) >= _OUT_OF_BAND
@@ -375,8 +379,8 @@ def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     said = (x.dtype.name, str(layout))
     if not late:
         return _unpickle_tensor_copy, (*said, octets.tobytes(), *device)
-    # joblib maps arrays of NumPy, and nothing else, into the memory of its processes. Otherwise
-    # they are avoided: a wrong byte in what NumPy says of one may end the process that reads it.
+    # joblib shares only NumPy arrays between its processes. Without it, they are avoided: a corrupt
+    # byte in a pickled array's header may crash the process that reads it.
     buffer = octets if "joblib" in sys.modules else import_lazily("pickle").PickleBuffer(octets)
     return _unpickle_tensor, (*said, buffer, *device)
 
@@ -393,14 +397,14 @@ def dask_token(x: Tensor) -> tuple[Any, ...]:
 
 
 def object_nbytes(x: Tensor) -> int:
-    """Return the **bytes** of the object and of its storage, unless that is shared."""
+    """Return the size in bytes of the object, and of its storage unless that is shared."""
     octets = x.spec.layout.nbytes(x.dtype)
     whole = x.home is None or x.home[0].nbytes == octets
     return object.__sizeof__(x) + (octets if whole else 0)
 
 
 def is_readonly(x: Tensor) -> bool:
-    """Return whether the tensor refuses to be written to."""
+    """Return True if the tensor is read-only."""
     memory = x.memory
     if isinstance(memory, np.ndarray):
         return not memory.flags.writeable

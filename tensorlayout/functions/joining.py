@@ -1,7 +1,6 @@
-"""Tensors put together and taken apart: joins, stacks, blocks, parts.
+"""Joining and splitting of tensors.
 
-Beside tensors there may be numbers and lists of them, which become tensors where the first tensor
-is.
+Numbers and lists among the arguments become tensors on the device of the first tensor.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _SPEC = attrgetter("spec")
 
 
 def _tensors_to_join(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
-    """Return the tensors to be joined, in the dtype asked for."""
+    """Return the tensors to join, in the requested dtype."""
     are_all_tensors = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}
     parts = tuple(arrays if are_all_tensors else as_tensor_sequence(arrays))
     if dtype is None and type(casting) is str and casting == "same_kind":
@@ -83,8 +82,8 @@ def concat(
 
     Returns a new tensor. Layout: packed in the order of the first tensor.
 
-    Raises ValueError for no tensors and for unequal sizes, AxisError (a ValueError) for an axis
-    that is out of bounds, and TypeError for an item that is not a tensor.
+    Raises `ValueError` for no tensors and for unequal sizes, `AxisError` (a `ValueError`) for an
+    axis that is out of bounds, and `TypeError` for an item that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.concat([tl.asarray([[1, 2]]), tl.asarray([[3, 4], [5, 6]])])
@@ -127,8 +126,8 @@ def stack(
     Returns a new tensor. Layout: packed in the order of the first tensor, with the new dimension
     slowest.
 
-    Raises ValueError for no tensors and for unequal shapes, AxisError (a ValueError) for an axis
-    that is out of bounds in the result, and TypeError for an item that is not a tensor.
+    Raises `ValueError` for no tensors and for unequal shapes, `AxisError` (a `ValueError`) for an
+    axis that is out of bounds in the result, and `TypeError` for an item that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.stack([tl.asarray([1, 2]), tl.asarray([3, 4])], axis=1)
@@ -153,10 +152,12 @@ def stack(
 
 
 def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
-    """Return the tensors `tup` one below the other; those of rank 1 are rows.
+    """Stack the tensors `tup` vertically, along the first dimension; tensors of rank 1 are rows.
 
-    `dtype` and `casting` are those of `concat`. Layout: packed in the order of the first tensor.
-    ValueError where other sizes than the first differ; TypeError for what is no tensor.
+    `dtype` and `casting` are as in `concat`. Layout: packed in the order of the first tensor.
+
+    Raises `ValueError` if `tup` is empty or other sizes than the first differ; `TypeError` if no
+    element of `tup` is a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.vstack([tl.asarray([1, 2]), tl.asarray([[3, 4], [5, 6]])]).shape
@@ -166,10 +167,12 @@ def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
 
 
 def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
-    """Return the tensors `tup` side by side: along the second dimension, at rank 1 along the first.
+    """Join the tensors `tup` along the second dimension, or at rank 1 along the first.
 
-    `dtype` and `casting` are those of `concat`. Layout: packed in the order of the first tensor.
-    ValueError where other sizes differ; TypeError for what is no tensor.
+    `dtype` and `casting` are as in `concat`. Layout: packed in the order of the first tensor.
+
+    Raises `ValueError` if `tup` is empty or other sizes differ; `TypeError` if no element of `tup`
+    is a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.hstack([tl.asarray([[1], [2]]), tl.asarray([[3, 4], [5, 6]])]).shape
@@ -180,10 +183,12 @@ def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
 
 
 def dstack(tup: Arrays) -> Tensor:
-    """Return the tensors `tup` one behind the other, along the third dimension.
+    """Stack the tensors `tup` along the third dimension.
 
-    dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where other
-    sizes differ; TypeError for what is no tensor.
+    dtype: the promoted one. Layout: packed in the order of the first tensor.
+
+    Raises `ValueError` if `tup` is empty or other sizes differ; `TypeError` if no element of `tup`
+    is a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.dstack([tl.asarray([1, 2]), tl.asarray([3, 4])]).shape
@@ -193,10 +198,12 @@ def dstack(tup: Arrays) -> Tensor:
 
 
 def column_stack(tup: Arrays) -> Tensor:
-    """Return the tensors `tup` side by side; those of rank 1 are columns.
+    """Join the tensors `tup` along the second dimension; tensors of rank 1 are columns.
 
-    dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where other
-    sizes differ; TypeError for what is no tensor.
+    dtype: the promoted one. Layout: packed in the order of the first tensor.
+
+    Raises `ValueError` if `tup` is empty or other sizes differ; `TypeError` if no element of `tup`
+    is a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.column_stack([tl.asarray([1, 2]), tl.asarray([3, 4])])
@@ -207,10 +214,12 @@ def column_stack(tup: Arrays) -> Tensor:
 
 
 def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """Append `values` to `arr` along `axis`, or to all elements in index order.
+    """Append `values` to `arr` along `axis`; None joins all elements in index order.
 
-    dtype: the promoted one. Layout: packed in the order of `arr`. ValueError where other sizes than
-    that of `axis` differ; TypeError for what is no tensor.
+    dtype: the promoted one. Layout: packed in the order of `arr`.
+
+    Raises `ValueError` if sizes other than along `axis` differ, and (`AxisError`) if `axis` is out
+    of bounds; `TypeError` if `arr` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.append(tl.asarray([1, 2]), [3])
@@ -223,10 +232,12 @@ def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) ->
 
 
 def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...]:
-    """Return all tensors broadcast to their common shape. Views.
+    """Return views of all tensors, broadcast to their common shape.
 
-    Any dtypes, kept. Repeated dimensions have stride 0, so such results cannot be written to.
-    `subok` says nothing. ValueError for shapes that do not broadcast.
+    `subok` has no effect. Any dtypes, kept. Repeated dimensions have stride 0; such views are
+    read-only.
+
+    Raises `ValueError` if the shapes do not broadcast; `TypeError` for arguments without a tensor.
 
     >>> import tensorlayout as tl
     >>> rows, columns = tl.broadcast_arrays(tl.asarray([[1], [2]]), tl.asarray([3, 4, 5]))
@@ -246,9 +257,11 @@ def _map_tensors(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> A
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
-    """Return tensors of rank 0 as ones of a single element. Views; a tuple of several.
+    """Return views with rank at least 1; a tuple for several tensors.
 
-    Any dtypes, kept. TypeError for what is no tensor.
+    Any dtypes, kept.
+
+    Raises `TypeError` if an argument is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.atleast_1d(tl.asarray(5)).shape
@@ -258,9 +271,11 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 
 
 def atleast_2d(*arys: ArrayLike) -> Any:
-    """Return tensors of rank 1 as rows of a matrix. Views; a tuple of several.
+    """Return views with rank at least 2, vectors as rows; a tuple for several tensors.
 
-    Any dtypes, kept. TypeError for what is no tensor.
+    Any dtypes, kept.
+
+    Raises `TypeError` if an argument is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.atleast_2d(tl.asarray([5, 6])).shape
@@ -272,7 +287,9 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Return views with rank at least 3; a tuple for several tensors.
 
-    Any dtypes, kept. TypeError for what is no tensor.
+    Any dtypes, kept.
+
+    Raises `TypeError` if an argument is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.atleast_3d(tl.asarray([5, 6])).shape
@@ -286,11 +303,13 @@ def atleast_3d(*arys: ArrayLike) -> Any:
 
 
 def block(arrays: Any) -> Tensor:
-    """Return tensors in nested lists: the innermost joined along the last dimension, and so on.
+    """Join tensors in nested lists: innermost lists along the last dimension, and so on outwards.
 
-    `arrays`: lists, equally deep, of tensors and numbers, at least one of them a tensor. dtype: the
-    promoted one. Layout: packed in the order of the first tensor. ValueError for sizes that do not
-    fit, TypeError for no tensors.
+    `arrays` are lists, equally deep, of tensors and numbers, with at least one tensor. dtype: the
+    promoted one. Layout: packed in the order of the first tensor.
+
+    Raises `ValueError` for empty lists, lists of unequal depth and sizes that do not match;
+    `TypeError` if there is no tensor.
 
     >>> import tensorlayout as tl
     >>> tl.block([[tl.ones((1, 2)), tl.zeros((1, 1))], [tl.asarray([2.0, 2.0, 2.0])]])
@@ -336,14 +355,16 @@ def _join_nested_lists(arrays: Any, depth: int, rank: int, first: Tensor) -> Ten
 
 # --- taken apart -------------------------------------------------------------------------------
 
-_MOST_VIEWS = 2**24  # gigabytes of Python objects
+_MOST_VIEWS = 2**24  # already gigabytes of Python objects
 
 
 def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
-    """Return the slices along `axis`, without that dimension. Views.
+    """Return a tuple of views, the slices along `axis` without that dimension.
 
-    Any dtype. ValueError (AxisError) for an axis outside the rank, TypeError for one that is no
-    integer.
+    Any dtype.
+
+    Raises `ValueError` for more than 2**24 slices, and (`AxisError`) if `axis` is out of bounds;
+    `TypeError` if `axis` is not an integer.
 
     >>> import tensorlayout as tl
     >>> left, right = tl.unstack(tl.asarray([[1, 2], [3, 4]]), axis=1)
@@ -367,8 +388,8 @@ def split(
 
     Returns a list of views; any dtype.
 
-    Raises ValueError if equal parts are not possible, and AxisError (a ValueError) for an axis that
-    is out of bounds.
+    Raises `ValueError` if equal parts are not possible, and `AxisError` (a `ValueError`) for an
+    axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> [part.tolist() for part in tl.split(tl.arange(6), 3)]
@@ -380,10 +401,13 @@ def split(
 def array_split(
     ary: Tensor, indices_or_sections: Tensor | Integers, axis: SupportsIndex = 0
 ) -> list[Tensor]:
-    """Split `ary` along `axis`; the first parts are one longer if needed. Returns views.
+    """Split `ary` along `axis` into views; the first parts are one longer if needed.
 
-    `indices_or_sections`: how many parts, or where each but the first begins. Any dtype. ValueError
-    for fewer parts than one, and (AxisError) for an axis outside the rank.
+    `indices_or_sections` is the number of parts, or the start of each part but the first. Any
+    dtype.
+
+    Raises `ValueError` for fewer parts than one, and (`AxisError`) if `axis` is out of bounds;
+    `TypeError` if a number is not an integer.
 
     >>> import tensorlayout as tl
     >>> [part.tolist() for part in tl.array_split(tl.arange(5), 2)]
@@ -410,10 +434,12 @@ def _split_along_axis(ary: Any, sections: Any, axis: Any, *, equal: bool) -> lis
 
 
 def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
-    """Return the tensor `ary` split along the second dimension, at rank 1 along the first. Views.
+    """Split `ary` along the second dimension, or at rank 1 along the first. Returns views.
 
-    `indices_or_sections`: as `split` takes it. Any dtype. ValueError at rank 0, and for parts that
-    are not equal.
+    `indices_or_sections` is as in `split`. Any dtype.
+
+    Raises `ValueError` at rank 0 and if the parts are not equal; `TypeError` if a number is not an
+    integer.
 
     >>> import tensorlayout as tl
     >>> [part.shape for part in tl.hsplit(tl.zeros((2, 4)), 2)]
@@ -423,10 +449,12 @@ def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
 
 
 def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
-    """Return the tensor `ary` split along the first dimension. Views.
+    """Split `ary` along the first dimension. Returns views.
 
-    `indices_or_sections`: as `split` takes it. Any dtype. ValueError below rank 2, and for parts
-    that are not equal.
+    `indices_or_sections` is as in `split`. Any dtype.
+
+    Raises `ValueError` below rank 2 and if the parts are not equal; `TypeError` if a number is not
+    an integer.
 
     >>> import tensorlayout as tl
     >>> [part.shape for part in tl.vsplit(tl.zeros((2, 4)), 2)]
@@ -436,10 +464,12 @@ def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
 
 
 def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
-    """Return the tensor `ary` split along the third dimension. Views.
+    """Split `ary` along the third dimension. Returns views.
 
-    `indices_or_sections`: as `split` takes it. Any dtype. ValueError below rank 3, and for parts
-    that are not equal.
+    `indices_or_sections` is as in `split`. Any dtype.
+
+    Raises `ValueError` below rank 3 and if the parts are not equal; `TypeError` if a number is not
+    an integer.
 
     >>> import tensorlayout as tl
     >>> [part.shape for part in tl.dsplit(tl.zeros((2, 3, 4)), [1])]

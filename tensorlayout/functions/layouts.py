@@ -1,4 +1,4 @@
-"""Memory in a layout that is asked for: `to_layout`, `copy`, `from_storage`."""
+"""Explicit layouts: `to_layout`, `copy`, `from_storage`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
     Returns a tensor of the same dtype in that layout; a copy begins at slot 0 of its own storage,
     with padding that has a value written. Any dtype.
 
-    Raises ValueError for a layout of another shape, for one whose elements share slots, for slots
+    Raises `ValueError` for a layout of another shape, for one whose elements share slots, for slots
     below a byte that do not have the bits of the dtype, and if `copy` is False but a copy is
     needed.
 
@@ -60,7 +60,7 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
 
     Returns a new tensor of any dtype, by default in the form of `a`.
 
-    Raises ValueError for another `order`.
+    Raises `ValueError` for another `order`.
 
     >>> import tensorlayout as tl
     >>> tl.copy(tl.asarray([[1, 2], [3, 4]]).T, "C").layout
@@ -90,9 +90,9 @@ def from_storage(
 
     Returns a tensor that shares the memory, read-only if `storage` is.
 
-    Raises ValueError if the storage has fewer bytes than the layout requires, is not contiguous, or
-    is closed or released, and for slots below a byte that do not have the bits of `dtype` or begin
-    inside a byte; TypeError for memory that holds Python objects.
+    Raises `ValueError` if the storage has fewer bytes than the layout requires, is not contiguous,
+    or is closed or released, and for slots below a byte that do not have the bits of `dtype` or
+    begin inside a byte; `TypeError` for memory that holds Python objects.
 
     >>> import tensorlayout as tl
     >>> memory = bytearray(range(6))
@@ -104,7 +104,7 @@ def from_storage(
     """
     kind = as_dtype(dtype, "dtype")
     parsed_layout = Layout.parse(layout) if isinstance(layout, str) else layout
-    if not isinstance(parsed_layout, Layout):  # there is no shape yet for labels or an order
+    if not isinstance(parsed_layout, Layout):  # labels and orders need a shape, which storage lacks
         rule = "layout must be a Layout or its text, which have a shape"
         raise TypeError(f"{rule}, got {arguments.format_argument(layout)}")
     spec = cpu_spec(kind, parsed_layout)
@@ -123,12 +123,12 @@ def from_storage(
 
 
 def cpu_spec(dtype: DType, layout: Layout) -> TensorSpec:
-    """Return the spec of tensors over memory of the CPU."""
+    """Return the spec of a tensor on the CPU."""
     return check_byte_range(TensorSpec(dtype, layout, CPU))
 
 
 def tensor_over_buffer(octets: Array, spec: TensorSpec, layout: Layout) -> Tensor:
-    """Return a tensor over bytes, which are enough; `layout`: that of `spec` with its offset."""
+    """Return a tensor over enough bytes; `layout` is the layout of `spec` with its offset."""
     return Tensor._from_memory(
         array_of_layout(octets, spec.dtype, layout), spec, (octets, layout.lowest)
     )
@@ -136,7 +136,7 @@ def tensor_over_buffer(octets: Array, spec: TensorSpec, layout: Layout) -> Tenso
 
 def bytes_of_buffer(argument: str, buffer: Any) -> Array:
     """Return the bytes of a buffer, pinned against resizing, closing and freeing."""
-    if isinstance(buffer, Tensor):  # a buffer only from Python 3.12 on
+    if isinstance(buffer, Tensor):  # tensors have the buffer protocol only from Python 3.12 on
         raise TypeError(
             f"{argument} must be a buffer or an array, got {arguments.format_argument(buffer)}"
         )

@@ -1,6 +1,6 @@
 """Linear algebra functions: products of matrices and of tensors, and transposed matrices.
 
-A product of two bool tensors is bool: whether one of the products that are added up is true.
+A product of two bool tensors is bool: True if any of the products to add up is True.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
     Returns a new tensor; dtypes: numeric and bool. Layout: row-major.
 
-    Raises ValueError for shapes that do not match, and TypeError for other dtypes.
+    Raises `ValueError` for shapes that do not match, and `TypeError` for other dtypes.
 
     Integers wrap; 16-bit floats are multiplied in float32 and rounded once. Transposed, padded and
     flipped operands go to BLAS without a copy. An operand is copied only if its elements are not
@@ -50,9 +50,11 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """Return the last two dimensions exchanged. A view.
+    """Return a view with the last two dimensions exchanged.
 
-    Any dtype. ValueError for a rank below 2.
+    Any dtype.
+
+    Raises `ValueError` if the rank is below 2; `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.matrix_transpose(tl.zeros((5, 2, 3))).layout
@@ -62,7 +64,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def transpose_matrix_layout(layout: Layout, _: None) -> Layout:
-    """Return the last two dimensions exchanged. ValueError for a rank below 2."""
+    """Exchange the last two dimensions of a layout; ValueError for a rank below 2."""
     end = layout.ndim - 1
     if end < 1:
         raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
@@ -86,7 +88,7 @@ def tensordot(
     integers wrap. Layout: row-major. An operand is copied if its paired axes, or its other axes,
     are not contiguous.
 
-    Raises ValueError if sizes of paired axes differ, and if axes are out of bounds, repeated, or
+    Raises `ValueError` if sizes of paired axes differ, and if axes are out of bounds, repeated, or
     not in pairs.
 
     >>> import tensorlayout as tl
@@ -124,8 +126,11 @@ def _contracted_axes(
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tensor:
     """Sum products along `axis`, with complex elements of `x1` conjugated; other axes broadcast.
 
-    `axis`: negative, inside both shapes. dtypes: numeric and bool; integers wrap. Layout:
-    row-major. ValueError where the sizes along `axis` differ, or the other sizes do not broadcast.
+    `axis` is negative and inside both shapes. dtypes: numeric and bool; integers wrap. Layout:
+    row-major.
+
+    Raises `ValueError` if the sizes along `axis` differ, the other sizes do not broadcast, or
+    `axis` is out of bounds; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))

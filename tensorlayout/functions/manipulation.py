@@ -1,4 +1,4 @@
-"""Shapes and orders of dimensions: views where the layout allows, elsewhere copies in a trace."""
+"""Shapes and orders of dimensions: views where the layout allows, otherwise traced copies."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
     Returns a view of any dtype. Layout: the same slots; the stored order of dimensions is permuted,
     too.
 
-    Raises ValueError if `axes` is not a permutation.
+    Raises `ValueError` if `axes` is not a permutation.
 
     >>> import tensorlayout as tl
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
@@ -155,8 +155,8 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises ValueError for unequal lengths, and AxisError (a ValueError) for a dimension that is out
-    of bounds or repeated.
+    Raises `ValueError` for unequal lengths, and `AxisError` (a `ValueError`) for a dimension that
+    is out of bounds or repeated.
 
     >>> import tensorlayout as tl
     >>> tl.moveaxis(tl.zeros((2, 3, 4)), 0, -1).shape
@@ -168,10 +168,12 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
 
 
 def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor:
-    """Return the dimension `axis` of `a` before the dimension `start`. A view.
+    """Move the dimension `axis` of `a` before the dimension `start`. Returns a view.
 
-    Any dtype. `start`: up to the rank, which is behind all. ValueError for another, and (AxisError)
-    for an axis outside the rank.
+    `start` may be the rank, which makes `axis` the last dimension. Any dtype.
+
+    Raises `ValueError` if `start` is out of bounds, and (`AxisError`) if `axis` is; `TypeError` if
+    one is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.rollaxis(tl.zeros((2, 3, 4)), 2).shape
@@ -191,8 +193,8 @@ def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises AxisError (a ValueError) for a dimension that is out of bounds, and TypeError for one
-    that is not an integer.
+    Raises `AxisError` (a `ValueError`) for a dimension that is out of bounds, and `TypeError` for
+    one that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.swapaxes(tl.zeros((2, 3, 4)), 0, 2).shape
@@ -207,10 +209,12 @@ def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
 
 
 def flip(m: Tensor, axis: Axis = None) -> Tensor:
-    """Reverse the elements of `m` along `axis` (all by default) with negative strides. A view.
+    """Reverse `m` along `axis` (default: all) with negative strides. Returns a view.
 
-    Any dtype. TypeError for an axis that is no integer; ValueError (AxisError) for one outside the
-    rank, or named twice.
+    Any dtype.
+
+    Raises `ValueError` if an axis is repeated, and (`AxisError`) if it is out of bounds;
+    `TypeError` if it is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.flip(tl.asarray([1, 2, 3]))
@@ -220,9 +224,11 @@ def flip(m: Tensor, axis: Axis = None) -> Tensor:
 
 
 def flipud(m: Tensor) -> Tensor:
-    """Return the first dimension of `m` in reverse. A view.
+    """Reverse the first dimension of `m`. Returns a view.
 
-    Any dtype. ValueError (AxisError) at rank 0.
+    Any dtype.
+
+    Raises `ValueError` (`AxisError`) at rank 0; `TypeError` if `m` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.flipud(tl.asarray([[1, 2], [3, 4]])).layout
@@ -232,9 +238,11 @@ def flipud(m: Tensor) -> Tensor:
 
 
 def fliplr(m: Tensor) -> Tensor:
-    """Return the second dimension of `m` in reverse. A view.
+    """Reverse the second dimension of `m`. Returns a view.
 
-    Any dtype. ValueError (AxisError) below rank 2.
+    Any dtype.
+
+    Raises `ValueError` (`AxisError`) below rank 2; `TypeError` if `m` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.fliplr(tl.asarray([[1, 2], [3, 4]])).layout
@@ -244,9 +252,12 @@ def fliplr(m: Tensor) -> Tensor:
 
 
 def rot90(m: Tensor, k: SupportsIndex = 1, axes: Integers = (0, 1)) -> Tensor:
-    """Rotate a plane of `m` by `k` right angles, from the first of `axes` to the second. A view.
+    """Rotate `m` by `k` right angles, from the first of `axes` to the second. Returns a view.
 
-    Any dtype. ValueError for other than two `axes`, and (AxisError) for one outside the rank.
+    Any dtype.
+
+    Raises `ValueError` unless `axes` are two different ones, and (`AxisError`) if one is out of
+    bounds; `TypeError` if `k` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.rot90(tl.asarray([[1, 2], [3, 4]]))
@@ -276,7 +287,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
 
     Returns a view of any dtype. Its elements share slots, so it cannot be written to.
 
-    Raises ValueError if `array` does not broadcast to `shape`.
+    Raises `ValueError` if `array` does not broadcast to `shape`.
 
     >>> import tensorlayout as tl
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
@@ -288,7 +299,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
 def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
     """Return the shape that all given shapes broadcast to.
 
-    ValueError where none exists, TypeError for sizes that are no integers.
+    Raises `ValueError` if the shapes do not broadcast; `TypeError` if a size is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.broadcast_shapes((2, 1), (3,))
@@ -309,8 +320,8 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises AxisError (a ValueError) for an axis that is out of bounds in the result or repeated, and
-    TypeError for an axis that is not an integer.
+    Raises `AxisError` (a `ValueError`) for an axis that is out of bounds in the result or repeated,
+    and `TypeError` for an axis that is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
@@ -326,8 +337,8 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
 
     Returns a view of any dtype.
 
-    Raises ValueError for a dimension of another size, and AxisError (a ValueError) for an axis that
-    is out of bounds.
+    Raises `ValueError` for a dimension of another size, and `AxisError` (a `ValueError`) for an
+    axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
@@ -337,11 +348,14 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
 
 
 def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> Tensor:
-    """Return all windows of `window_shape` along `axis` as new last dimensions. A view.
+    """Return a read-only view of all windows of `window_shape` along `axis`.
 
-    Any dtype. `window_shape`: one size for each `axis`, which are by default all. The result cannot
-    be written to. ValueError for other numbers of sizes, and for a window that is larger than its
-    dimension.
+    `window_shape` has one size for each `axis` (default: all); the windows are the new last
+    dimensions. Any dtype.
+
+    Raises `ValueError` if the numbers of sizes and axes differ or a window is empty or larger than
+    its dimension, and (`AxisError`) if an axis is out of bounds; `TypeError` if a size is not an
+    integer.
 
     >>> import tensorlayout as tl
     >>> tl.sliding_window(tl.arange(4), 3)
@@ -355,11 +369,13 @@ def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> T
 def diagonal(
     a: Tensor, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
 ) -> Tensor:
-    """Return the diagonal `offset` of each matrix as the last dimension. A view.
+    """Return a view of the diagonal `offset` of each matrix, as the last dimension.
 
-    Any dtype. `axis1`, `axis2`: the dimensions of rows and of columns; a positive `offset` is above
-    the main diagonal. It can be written to if `a` can. ValueError below rank 2, and for one
-    dimension twice.
+    `axis1` and `axis2` are the dimensions of rows and columns; a positive `offset` is above the
+    main diagonal. The view is writable if `a` is. Any dtype.
+
+    Raises `ValueError` if the rank is below 2 or both axes are the same, and (`AxisError`) if one
+    is out of bounds; `TypeError` if `offset` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.diagonal(tl.asarray([[1, 2], [3, 4]])).layout
@@ -378,10 +394,15 @@ def diagonal(
 def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """Return the elements in index order under another shape; one size may be -1.
 
-    `order`: which index is the fastest, of `a` and of the result: ``C``, the last; ``F``, the
-    first; ``A``, the first if `a` is column-major. A view wherever the strides allow it; else a
-    packed copy of that order (ValueError if `copy` is False), row-major for ``C``. Any dtype.
-    ValueError for a shape of another number of elements.
+    - `order`: the index that varies fastest, in `a` and in the result: ``C``, the last; ``F``, the
+      first; ``A``, the first if `a` is column-major.
+    - `copy`: True always copies; False never does.
+
+    Returns a view wherever the strides allow it, otherwise a copy packed in that order, row-major
+    for ``C``. Any dtype.
+
+    Raises `ValueError` if the number of elements changes, for an unknown `order`, and if `copy` is
+    False and a copy is needed; `TypeError` if a size is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.reshape(tl.arange(6), (2, -1))
@@ -402,10 +423,12 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
 
 
 def ravel(a: Tensor, order: str = "C") -> Tensor:
-    """Return the elements in one row without gaps: a view where they are so already, else a copy.
+    """Return the elements as one dimension without gaps: a view if possible, otherwise a copy.
 
-    `order`: as in `reshape`, or ``K``: as the dimensions are ordered in memory. Any dtype. Layout:
-    row-major. ValueError for another `order`.
+    `order` is as in `reshape`, or ``K``, the order of the dimensions in memory. Any dtype. Layout:
+    row-major.
+
+    Raises `ValueError` for any other `order`; `TypeError` if `a` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.ravel(tl.asarray([[1, 2], [3, 4]]), "F")
@@ -416,7 +439,7 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
 
 
 def flatten_in_order(a: Tensor, order: str, copy: bool | None) -> Tensor:
-    """Return the elements of `a` in one row, for `ravel` and ``x.flatten()``."""
+    """Return the elements of `a` as one dimension, for `ravel` and ``x.flatten()``."""
     a = arguments.as_tensor(a)
     if arguments.is_column_major_order(order, "CFAK", a):
         a = permute_dims(a)

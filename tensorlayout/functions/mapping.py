@@ -1,4 +1,4 @@
-"""A function of the caller's on lines, or along axes."""
+"""User functions applied to lines, or along axes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ __all__ = ["apply_along_axis", "apply_over_axes"]
 def apply_along_axis(
     func1d: Callable[..., Any], axis: SupportsIndex, arr: Tensor, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """Apply a function to each line of `arr` along `axis`; its results take the axis's place.
+    """Apply a function to each line of `arr` along `axis`; its results replace that axis.
 
-    `func1d`: called with each line, `args` and `kwargs`; gives tensors of one shape, or numbers.
-    Any dtype. Layout: a new tensor, packed or a view of one. ValueError where there are no lines,
-    and (AxisError) for an axis outside the rank.
+    `func1d` is called with each line, `args` and `kwargs`, and returns tensors of one shape, or
+    numbers. Any dtype. Layout: a new tensor, packed or a view of one.
+
+    Raises `ValueError` if there are no lines, and (`AxisError`) if `axis` is out of bounds;
+    `TypeError` if `axis` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.apply_along_axis(lambda line: line[0] + line[-1], 1, tl.asarray([[1, 2], [3, 4]]))
@@ -43,10 +45,13 @@ def apply_along_axis(
 
 
 def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Integers) -> Tensor:
-    """Return a function called with one axis after the other; dimensions that it drops have size 1.
+    """Apply a function along one axis after the other; dimensions that it drops have size 1.
 
-    `func`: called with a tensor, `a` at first, and each of `axes`. Any dtype. Layout: what the
-    function gives, or a view of it. ValueError (AxisError) for an axis outside the rank.
+    `func` is called with a tensor, at first `a`, and each of `axes`. Any dtype. Layout: the layout
+    that `func` returns, or a view of it.
+
+    Raises `ValueError` (`AxisError`) if an axis is out of bounds; `TypeError` if it is not an
+    integer.
 
     >>> import tensorlayout as tl
     >>> tl.apply_over_axes(tl.sum, tl.ones((2, 3, 4)), (0, 2))

@@ -111,7 +111,7 @@ class Methods:
 
 
 _METHODS: dict[str, Any] = {name: f for name, f in vars(Methods).items() if name[0] != "_"}
-_METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # which type checkers take for no methods
+_METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # type checkers would not see methods
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
@@ -152,12 +152,12 @@ _MATRIX_TRANSPOSE = View("mT", transpose_matrix_layout)
 
 
 def _transpose(self: Tensor) -> Tensor:
-    """Return the transpose of a matrix: a view. ValueError at any other rank."""
+    """Return a view of the transpose of a matrix; ValueError for any other rank."""
     return dispatch.call_view(_TRANSPOSE, self, None)
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
-    """Return the last two dimensions exchanged: a view. ValueError below rank 2."""
+    """Return a view with the last two dimensions exchanged; ValueError below rank 2."""
     return dispatch.call_view(_MATRIX_TRANSPOSE, self, None)
 
 
@@ -206,7 +206,7 @@ def _float(self: Tensor) -> float:
 def _complex(self: Tensor) -> complex:
     value = complex(_to_python_scalar(self, complex))
     if value != value and not dtypes.is_in_category(self.dtype, "complex floating"):
-        return complex(value.real, value.real)  # the standard makes both parts NaN
+        return complex(value.real, value.real)  # the standard: both parts are NaN
     return value
 
 
@@ -239,7 +239,7 @@ def _contains(self: Tensor, value: Any, /) -> bool:
 
 
 class SpecialMethods(Methods):
-    """All of them, and without a guard methods that Python and other libraries call."""
+    """`Methods`, and the special methods of Python and other libraries, which need no guard."""
 
     __array__ = interchange.to_numpy
     __bool__ = _bool
@@ -296,14 +296,14 @@ def bind_tensor_methods() -> None:
         "__divmod__": _divmod,
         "__rdivmod__": _rdivmod,
         "__array_priority__": dispatch.PRIORITY,
-        "copy": layouts.copy,  # too short for what a guard costs
+        "copy": layouts.copy,  # a guard would cost more than it is worth
     }
     special = {"__array_namespace__": _array_namespace, "__contains__": _contains}
     for name, method in special.items():
         method.__name__ = name
     for name, method in (_METHODS | special).items():
         method = wrap_public_function.__wrapped__(method, name)
-        # Where it is, as pickles of it need.
+        # Pickles look methods up under these names.
         method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
         methods_by_name.setdefault(name, method)
     for name, method in methods_by_name.items():

@@ -1,8 +1,8 @@
-"""Methods of tensors that are no functions of the namespace, or mean something else there.
+"""Methods of tensors without a function of the same name and meaning in the namespace.
 
-`reshape`, `transpose` and `permute` take sizes and axes one by one, too; `trace` is a matrix's,
-where `tl.trace` records operations; `sort` works in place; `clip` promotes, where the standard
-keeps the dtype of the tensor.
+`reshape`, `transpose` and `permute` also accept sizes and axes one by one; `trace` is the trace of
+a matrix, whereas `tl.trace` records operations; `sort` works in place; `clip` promotes, whereas the
+standard keeps the dtype of the tensor.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None 
     Returns a view if the strides permit it, otherwise a packed copy in that order (row-major for
     ``C``). Any dtype, kept.
 
-    Raises ValueError for a shape with another number of elements, and if `copy` is False but a copy
-    is needed.
+    Raises `ValueError` for a shape with another number of elements, and if `copy` is False but a
+    copy is needed.
 
     >>> import tensorlayout as tl
     >>> tl.arange(6).reshape(2, -1)
@@ -50,6 +50,8 @@ def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None 
 
 def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
     """Call `tl.transpose` with axes one by one, or as one sequence.
+
+    Raises `ValueError` and `TypeError` as that function does.
 
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3, 4)).transpose(1, 0, 2).shape
@@ -66,7 +68,7 @@ def permute(a: Tensor, *dims: Integers) -> Tensor:
 
 
 def flatten(a: Tensor, order: str = "C") -> Tensor:
-    """Return the elements in one row, in memory of their own; `order` as in `tl.ravel`."""
+    """Return a copy of the elements as one dimension; `order` as in `tl.ravel`."""
     return flatten_in_order(a, order, True)
 
 
@@ -86,9 +88,12 @@ def trace(
 def view(a: Tensor, dtype: Any = None) -> Any:
     """View the same memory as elements of `dtype`, without a copy; None gives a new view.
 
-    Of one item size, any layout. Of another, the last dimension must have stride 1 (or size 1),
-    and grows or shrinks with it; ValueError where it does not come out even. NumPy's void types,
-    by which Zarr compares bits, give an array of NumPy over the memory on the CPU.
+    A dtype of the same item size accepts any layout. For another, the last dimension must have
+    stride 1 (or size 1); its size changes accordingly. NumPy's void types, with which Zarr compares
+    bits, give a NumPy array over the memory on the CPU.
+
+    Raises `ValueError` if the strides do not allow it or the size is not divisible; `TypeError` if
+    `dtype` is not one.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([1.0, -2.0], dtype=tl.float32).view(tl.uint32)
@@ -118,6 +123,9 @@ def fill(a: Tensor, value: ArrayLike) -> None:
 def item(a: Tensor, *index: Integers) -> Any:
     """Return one element as a Python number: at an index, at a position, or the only one.
 
+    Raises `IndexError` if the position is out of bounds; `ValueError` without a position if there
+    is more than one element.
+
     >>> import tensorlayout as tl
     >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)
     3
@@ -144,7 +152,7 @@ def item(a: Tensor, *index: Integers) -> Any:
 
 
 def tolist(a: Tensor) -> Any:
-    """Return the elements as numbers of Python, in nested lists; of rank 0 the number itself."""
+    """Return the elements as nested lists of Python numbers; at rank 0 the number itself."""
     a = move_to_cpu(a)
     if not dtypes.is_numpy_dtype(a.dtype):
         a = xp.astype(a, dtypes.widened_dtype(a.dtype))
@@ -156,7 +164,7 @@ def tobytes(a: Tensor) -> bytes:
     return interchange.to_numpy(move_to_cpu(a)).tobytes()
 
 
-_WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
+_WHOLE = {int, type(None)}  # kinds of bounds that keep the dtype of `a`
 
 
 def clip(
@@ -177,7 +185,7 @@ def clip(
         _choose_argument_alias(a, "a_min", a_min, "min", min),
         _choose_argument_alias(a, "a_max", a_max, "max", max),
     )
-    if a.dtype.kind in "iu":  # integers that it does not hold bound nothing
+    if a.dtype.kind in "iu":  # a bound outside the dtype's range has no effect
         limits = xp.iinfo(a.dtype)
         least = None if type(least) is int and least <= limits.min else least
         most = None if type(most) is int and most >= limits.max else most
@@ -190,7 +198,7 @@ def clip(
 def _choose_argument_alias(
     a: Tensor, first_name: str, first_value: Any, second_name: str, second_value: Any
 ) -> Any:
-    """Return the one of two names of an argument that is given, as an operand beside `a`."""
+    """Return the argument passed under one of two names, as an operand for `a`."""
     if first_value is not None and second_value is not None:
         raise ValueError(f"{first_name} and {second_name} are two names of one argument, got both")
     bound = second_value if first_value is None else first_value
@@ -214,12 +222,12 @@ def sort(
 
 
 def real(a: Tensor) -> Tensor:
-    """Return the real parts, a view. Assigned to, they are written."""
+    """Return a view of the real parts; assignment writes them."""
     return xp.real(a) if a.spec.dtype.kind != "b" else a[...]
 
 
 def imag(a: Tensor) -> Tensor:
-    """Return the imaginary parts, a view of a complex tensor; of any other new zeros."""
+    """Return a view of the imaginary parts; new zeros if `a` is not complex."""
     return xp.imag(a) if a.spec.dtype.kind != "b" else xp.zeros_like(a)
 
 
@@ -229,7 +237,7 @@ def write_real(a: Tensor, value: Any) -> None:
 
 
 def write_imag(a: Tensor, value: Any) -> None:
-    """Assign to `x.imag`. TypeError for what has no imaginary part."""
+    """Assign to `x.imag`; TypeError if `x` is not complex."""
     if not dtypes.is_in_category(a.dtype, "complex floating"):
         raise TypeError(f"imag: only a complex tensor has one to write, got {a.dtype}")
     xp.imag(a)[...] = value

@@ -1,7 +1,7 @@
-"""Statistics that leave NaN out: sums, products, extremes, positions, means, deviations.
+"""Statistics that ignore NaN: sums, products, extremes, positions, means, deviations.
 
-xarray, whose reductions of floats skip NaN, and Cubed call them on any array namespace that has
-them. An element counts if it is not NaN, and `where` is true.
+xarray, whose float reductions skip NaN, and Cubed call these functions if an array namespace has
+them. An element counts if it is not NaN and `where` is true.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def _may_hold_nan(x: Tensor) -> bool:
 
 
 def _operand_and_nan_mask(a: Any, where: Any) -> tuple[Tensor, Any]:
-    """Return `a`, bool as int64, and the mask of the elements that count; None for all."""
+    """Return `a`, bool as int64, and the mask of the elements that count (None: all)."""
     x = bools_to_integers(a)
     return x, _non_nan_mask(x, where)
 
 
 def _non_nan_mask(x: Tensor, where: Any) -> Tensor | None:
-    """Return the mask of the elements that count; None for all."""
+    """Return the mask of the elements that count, or None if all do."""
     mask = None if where is None or where is True else broadcast_mask(x, where)
     if not _may_hold_nan(x):
         return mask
@@ -75,10 +75,12 @@ def nansum(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the sum of the elements along `axis` that are not NaN; 0 of none.
+    """Return the sum of the elements along `axis` that are not NaN; 0 if there are none.
 
-    dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
-    (TypeError, ValueError) as in `sum`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `keepdims`, `initial` and `where` are as in `sum`. dtypes: numeric and
+    bool. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `sum` does.
 
     >>> import tensorlayout as tl
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
@@ -96,10 +98,12 @@ def nanprod(
     initial: Scalar | None = None,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the product of the elements along `axis` that are not NaN; 1 of none.
+    """Return the product of the elements along `axis` that are not NaN; 1 if there are none.
 
-    dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
-    (TypeError, ValueError) as in `prod`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `keepdims`, `initial` and `where` are as in `prod`. dtypes: numeric and
+    bool. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `prod` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
@@ -118,8 +122,10 @@ def nanmin(
 ) -> Tensor:
     """Return the least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
-    dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
-    ValueError) as in `min`. Layout: packed in the input's order.
+    `axis`, `out`, `keepdims`, `initial` and `where` are as in `min`. dtypes: real numeric, kept.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `min` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
@@ -138,8 +144,10 @@ def nanmax(
 ) -> Tensor:
     """Return the greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
-    dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
-    ValueError) as in `max`. Layout: packed in the input's order.
+    `axis`, `out`, `keepdims`, `initial` and `where` are as in `max`. dtypes: real numeric, kept.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `max` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmax(tl.asarray([[1.0, tl.nan], [tl.nan, tl.nan]]), axis=1)
@@ -158,7 +166,7 @@ def _nan_extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    """Carry out a minimum or maximum; an `initial` of NaN counts as none."""
+    """Compute a minimum or maximum; an `initial` of NaN is ignored."""
     name, x = operation.name, arguments.as_tensor(a)
     if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
@@ -177,9 +185,10 @@ def nanargmin(
 ) -> Tensor:
     """Return the position of the first least element that is not NaN.
 
-    dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
-    ValueError) as in `argmin`; ValueError where all are NaN, too. Layout: packed in the input's
-    order.
+    `axis`, `out` and `keepdims` are as in `argmin`. dtypes: real numeric; the result is int64.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `argmin` does; `ValueError` if all elements are NaN, too.
 
     >>> import tensorlayout as tl
     >>> tl.nanargmin(tl.asarray([tl.nan, 7.0, 3.0]))
@@ -197,9 +206,10 @@ def nanargmax(
 ) -> Tensor:
     """Return the position of the first greatest element that is not NaN.
 
-    dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
-    ValueError) as in `argmax`; ValueError where all are NaN, too. Layout: packed in the input's
-    order.
+    `axis`, `out` and `keepdims` are as in `argmax`. dtypes: real numeric; the result is int64.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `argmax` does; `ValueError` if all elements are NaN, too.
 
     >>> import tensorlayout as tl
     >>> tl.nanargmax(tl.asarray([1.0, tl.nan, 3.0]))
@@ -217,6 +227,7 @@ def _nan_extreme_position(
     extreme = call_reduction(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and xp.any(xp.isnan(extreme)):
         raise ValueError(f"all elements along axis {axis} are NaN")
+    # argmax returns the first of equal elements, as NumPy's nanargmin and nanargmax do.
     return xp.argmax(xp.astype(xp.equal(x, extreme), dtypes.uint8), axis=axis, keepdims=keeps_dims)
 
 
@@ -229,10 +240,12 @@ def nanmean(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Return the mean of the elements along `axis` that are not NaN; NaN of none.
+    """Return the mean of the elements along `axis` that are not NaN; NaN if there are none.
 
-    Worked out in float64 and rounded once. `axis`, `dtype`, `out`, `keepdims`, `where` and errors
-    (TypeError, ValueError) as in `mean`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `keepdims` and `where` are as in `mean`. The mean is computed in float64
+    and rounded once. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `mean` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
@@ -256,8 +269,10 @@ def nanvar(
 ) -> Tensor:
     """Return the variance of the elements along `axis` that are not NaN.
 
-    dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
-    and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean` and `correction` are as in `var`.
+    dtypes: numeric. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `var` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
@@ -281,8 +296,10 @@ def nanstd(
 ) -> Tensor:
     """Return the standard deviation of the elements along `axis` that are not NaN.
 
-    dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
-    and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
+    `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean` and `correction` are as in `var`.
+    dtypes: numeric. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `var` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
@@ -300,8 +317,10 @@ def nancumsum(
 ) -> Tensor:
     """Return the running sums along `axis`, or of all elements in index order; NaN counts as 0.
 
-    dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumsum`.
-    Layout: packed in the input's order.
+    `dtype` and `out` are as in `cumsum`. dtypes: numeric and bool. Layout: packed in the input's
+    order.
+
+    Raises `ValueError` and `TypeError` as `cumsum` does.
 
     >>> import tensorlayout as tl
     >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
@@ -320,8 +339,10 @@ def nancumprod(
 ) -> Tensor:
     """Return the running products along `axis`, or of all elements in index order; NaN counts as 1.
 
-    dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumprod`.
-    Layout: packed in the input's order.
+    `dtype` and `out` are as in `cumprod`. dtypes: numeric and bool. Layout: packed in the input's
+    order.
+
+    Raises `ValueError` and `TypeError` as `cumprod` does.
 
     >>> import tensorlayout as tl
     >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))

@@ -1,4 +1,4 @@
-"""Operands as NumPy's callers give them: numbers and lists beside tensors, integers as floats."""
+"""Conversion of operands as in NumPy: numbers and lists to tensors, integers to floats."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.transfers import move_to_device
 from tensorlayout.tensor import Tensor
 
-# Arguments of NumPy's that are off where they are false.
+# NumPy arguments for which False means omitted.
 _FLAGS = {"wrap", "writeable"}
 
 
 def refuse_unsupported_arguments(**options: Any) -> None:
-    """Raise TypeError that names the first argument that is not left out."""
+    """Raise TypeError for the first argument that is not omitted."""
     for argument, value in options.items():
         if value is not None and not (value is False and argument in _FLAGS):
             raise TypeError(f"takes no {argument}={arguments.format_argument(value)} with tensors")
 
 
 def check_finite(number: Any, kind: dtypes.DType) -> None:
-    """Refuse NaN (ValueError) and infinities (OverflowError) for an integer dtype."""
+    """Raise ValueError for NaN and OverflowError for infinities in an integer dtype."""
     if type(number) is float and kind.kind in "iu":
         int(number)
 
@@ -48,7 +48,7 @@ def as_tensors(*operands: Any, weak: bool = True) -> list[Tensor]:
 
 
 def as_tensor_sequence(value: Any, argument: str = "arrays") -> list[Tensor]:
-    """Return a sequence of tensors (such as a tensor), or of what stands for some; at least one."""
+    """Return a list of at least one tensor, from a tensor, or from tensors, numbers and lists."""
     if not isinstance(value, Iterable):
         raise TypeError(f"{argument} must be a sequence, got {arguments.format_argument(value)}")
     items = list(value)
@@ -58,7 +58,7 @@ def as_tensor_sequence(value: Any, argument: str = "arrays") -> list[Tensor]:
 
 
 def operand_and_dim(x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
-    """Return a tensor and the dimension `axis` of it; for None its elements in index order."""
+    """Return a tensor and its dimension `axis`; for None its elements in index order, and 0."""
     operand: Tensor = x if type(x) is Tensor else arguments.as_tensor(x)
     rank = len(operand.spec.layout.shape)
     if axis is None:
@@ -67,7 +67,7 @@ def operand_and_dim(x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
 
 
 def flatten_operands(*operands: Any, weak: bool = True) -> list[Tensor]:
-    """Return `as_tensors` with their elements in index order."""
+    """Return `as_tensors` with each flattened in index order."""
     return [reshape(x, (-1,)) for x in as_tensors(*operands, weak=weak)]
 
 
@@ -88,7 +88,7 @@ def bools_to_integers(x: Any, kind: dtypes.DType = dtypes.int64) -> Tensor:
 def call_product_allowing_bools(
     function: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor
 ) -> Tensor:
-    """Return a sum of products; of truths, whether one of them is true."""
+    """Return a sum of products; for bool operands, whether any product is True."""
     if x.dtype != dtypes.bool or y.dtype != dtypes.bool:
         return function(x, y)
     counts = function(astype(x, dtypes.int64), astype(y, dtypes.int64))
@@ -104,7 +104,7 @@ def promote_tensors(operands: Sequence[Tensor]) -> list[Tensor]:
 
 
 def mean_dtype(x: Tensor, dtype: Any) -> dtypes.DType:
-    """Return the dtype of a mean: the one asked for, that of `x`, or float64."""
+    """Return the dtype of a mean: the requested one, the dtype of `x`, or float64."""
     if dtype is None:
         return x.dtype if dtypes.is_in_category(x.dtype, "floating-point") else dtypes.float64
     kind = arguments.as_dtype_in_category("floating-point", dtype)
@@ -114,10 +114,10 @@ def mean_dtype(x: Tensor, dtype: Any) -> dtypes.DType:
 
 
 def as_tensor_on_device_of(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
-    """Return a tensor, a number or a list of numbers as a tensor where `other` is.
+    """Return a tensor, number or list of numbers as a tensor on the device of `other`.
 
-    A Python number gets the dtype that it has in an operation with `other`, or, where it is not
-    `weak`, that of an array made of it.
+    A Python number gets the dtype that it has in an operation with `other`; without `weak`, the
+    dtype of an array made of it.
     """
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]
@@ -135,7 +135,7 @@ def as_tensor_on_device_of(x: Any, other: Tensor, *, weak: bool = True) -> Tenso
 
 
 def asarray_on_device_of(x: Any, other: Tensor) -> Tensor:
-    """Return whatever `asarray` takes as a tensor where `other` is; a tensor stays where it is."""
+    """Convert by `asarray` to a tensor on the device of `other`; tensors are not moved."""
     return x if isinstance(x, Tensor) else asarray(x, device=other.device)
 
 

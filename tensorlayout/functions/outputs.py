@@ -1,4 +1,4 @@
-"""Calls of reductions and scans, and results as NumPy's callers ask for them, in `out`."""
+"""Calls of reductions and scans, and results in `out` as in NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tensorlayout.plan import Elementwise, Reduce, Scan, compile_call
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
 
-# The condition has a say in the layout only if neither choice has the result's shape.
+# The condition influences the layout only if neither choice has the result's shape.
 WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 
 
@@ -34,12 +34,12 @@ def _convert_to_requested_kind(
 def call_reduction(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
-    """Carry out a reduction."""
+    """Run a reduction."""
     if (
         (type(x) is Tensor and dtype is None and type(keepdims) is bool)
         and (axis is None or type(axis) is int)
         and not dispatch.watched
-    ):  # nothing needs a look
+    ):  # fast path: nothing to convert
         try:
             return compile_call(operation, x.spec, axis, keepdims, None, *static)(x)
         except REFUSALS as error:
@@ -56,7 +56,7 @@ def call_reduction(
 def call_scan(
     operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, include_initial: bool
 ) -> Tensor:
-    """Carry out a scan."""
+    """Run a scan."""
     if (type(x) is Tensor and x.spec.dtype.kind != "b" and dtype is None) and (
         type(axis) is int and type(include_initial) is bool
     ):
@@ -76,7 +76,7 @@ def call_scan(
 
 
 def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
-    """Return the dtype to add or multiply in: the given one, or the wider one of `x` and `out`."""
+    """Return the dtype to accumulate in: the requested one, or the wider one of `x` and `out`."""
     if dtype is not None or not isinstance(out, Tensor):
         return dtype
     kind = dtypes.promote_dtypes(x.dtype, out.dtype)
@@ -84,7 +84,7 @@ def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
 
 
 def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
-    """Return `out` with the `result` of a function `function_name` in it.
+    """Write the `result` of a function into `out` and return `out`, or `result` if it is None.
 
     `result` itself for None.
     """
@@ -103,7 +103,7 @@ def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
 def store_in_out_where(
     function_name: str, result: Tensor, out: Any, casting: str, where: Any
 ) -> Tensor:
-    """Return `out` with `result` written into it where `where` is true; else new, 0 elsewhere."""
+    """Write `result` into `out` where `where` is true; a new `out` is 0 elsewhere."""
     destination = None if out is None else arguments.as_tensor(out, "out")
     kind = result.dtype if destination is None else destination.dtype
     check_cast(result.dtype, kind, casting)

@@ -1,4 +1,4 @@
-"""Padding: tensors with more elements around them."""
+"""`pad`: add elements around tensors."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def pad(
     Returns a new tensor of any dtype. Layout: packed in the input's order; padding of layouts is
     something else.
 
-    Raises ValueError for negative widths and for a mode that repeats a dimension of size 0, and
-    TypeError for ``constant_values`` with another mode.
+    Raises `ValueError` for negative widths and for a mode that repeats a dimension of size 0, and
+    `TypeError` for ``constant_values`` with another mode.
 
     >>> import tensorlayout as tl
     >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")
@@ -63,7 +63,7 @@ def pad(
 def _pad_with_constants(
     x: Tensor, widths: tuple[tuple[int, int], ...], constant_values: Any
 ) -> Tensor:
-    """Return `x` with borders of one number; then those of another are written."""
+    """Pad `x` with one number; borders with other numbers are written afterwards."""
     fillers = _broadcast_per_side("constant_values", constant_values, x.ndim)
     large = fillers.dtype == object and {int} == {type(n) for n in fillers.flat}
     if fillers.dtype.kind not in "biufcV" and not large:
@@ -79,7 +79,7 @@ def _pad_with_constants(
         slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)
     ]
     for (dim, side), value in zip(sides, values, strict=True):
-        if repr(value) != repr(values[0]):  # which tells zeros apart
+        if repr(value) != repr(values[0]):  # by bits: 0.0 differs from -0.0
             border_slice = (
                 slice(inner_slices[dim].stop, None) if side else slice(inner_slices[dim].start)
             )
@@ -109,7 +109,7 @@ def _normalize_pad_widths(pad_width: Any, ndim: int) -> tuple[tuple[int, int], .
 
 
 def _broadcast_per_side(argument: str, value: Any, ndim: int) -> Any:
-    """Return a number, a pair, or a pair for each dimension, as an array of such pairs."""
+    """Return a number, a pair, or a pair for each dimension, as an array of pairs."""
     if isinstance(value, Tensor):
         value = move_to_cpu(value)
     try:

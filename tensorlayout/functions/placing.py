@@ -1,8 +1,8 @@
-"""Elements written at positions and where conditions are true, in place.
+"""Writing of elements in place, at positions and by conditions.
 
-The tensor keeps its dtype and layout; of positions that occur twice the last one wins. Numbers, and
-numbers in a list, are made in the dtype of the tensor. Functions raise ValueError for a tensor that
-cannot be written to.
+The tensor keeps its dtype and layout; the last write to a repeated position wins. Numbers, and
+numbers in a list, get the dtype of the tensor. All functions raise ValueError if the tensor is
+read-only.
 """
 
 from __future__ import annotations
@@ -40,9 +40,14 @@ def put_along_axis(
 ) -> None:
     """Write `values` into `arr` at the positions `indices` along `axis`, line by line.
 
-    `indices`: integers, of the rank of `arr`; sizes of 1 broadcast, but for `axis`; of rank 1 for
-    an `axis` of None, which takes `arr` for one line in index order. `values`: a number, or a
-    tensor that broadcasts to their shape. In place. IndexError outside. Any dtype.
+    - `indices`: integers, of the rank of `arr`; sizes of 1 broadcast, except along `axis`.
+    - `values`: a number, or a tensor that broadcasts to the shape of `indices`.
+    - `axis`: None takes `arr` as one line in index order, and `indices` of rank 1.
+
+    Any dtype. In place.
+
+    Raises `IndexError` if an index is out of bounds; `ValueError` if shapes do not match, and
+    (`AxisError`) if `axis` is out of bounds; `TypeError` if `indices` are not integers.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])
@@ -73,17 +78,22 @@ def put_along_axis(
 
 
 def _arange_along_dim(x: Tensor, dim: int, size: int) -> Tensor:
-    """Return the numbers below `size` along `dim` of a tensor of the rank of `x`."""
+    """Return arange(size) along `dim`, with size 1 in the other dimensions of `x`."""
     shape = [size if d == dim else 1 for d in range(x.ndim)]
     return xp.reshape(xp.arange(size, device=x.device), shape)
 
 
 def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
-    """Write values `v`, again and again where they are too few, at positions in index order.
+    """Write values `v`, repeated if too few, at the positions `ind` in index order.
 
-    `ind`: integers. `mode`: what becomes of those outside: ``raise`` an IndexError, before anything
-    is written; ``clip`` to the nearest; ``wrap`` around. In place. Any dtype. TypeError for a real
-    tensor and complex values.
+    - `ind`: integers.
+    - `mode`: for positions out of bounds: ``raise`` an IndexError before anything is written;
+      ``clip`` to the nearest; ``wrap`` around.
+
+    Any dtype. In place.
+
+    Raises `IndexError` as `mode` says; `ValueError` for an unknown `mode` and a read-only tensor;
+    `TypeError` if `ind` are not integers, and for complex values in a real tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[1, 2], [3, 4]])
@@ -109,9 +119,9 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
 
 
 def _flat_values(values: Any, x: Tensor, casting: str) -> Tensor:
-    """Return `values` with rank 1, to be written into `x`. TypeError if `casting` forbids that.
+    """Return `values` with rank 1, to be written into `x`; TypeError if `casting` forbids it.
 
-    Scalars and numbers in a list are made in the dtype of `x`, as NumPy does: no rule forbids them.
+    Scalars and numbers in a list get the dtype of `x` whatever `casting` is, as in NumPy.
     """
     casting = casting if isinstance(values, (Tensor, np.ndarray)) else "unsafe"
     check_finite(values, x.dtype)
@@ -128,26 +138,28 @@ def _refuse_cast(value: Tensor, x: Tensor, casting: str) -> None:
 
 
 def _normalize_flat_positions(positions: Tensor, x: Tensor) -> Tensor:
-    """Positions in index order, counted from the front. IndexError for one outside of `x`."""
+    """Return non-negative positions in index order; IndexError if one is out of bounds."""
     if (wrong := first_position_outside(positions, x.size, -x.size)) is not None:
         raise IndexError(f"index {wrong} is out of bounds for {x.size} elements")
     return xp.remainder(positions, x.size) if x.size else positions
 
 
 def _write_flat_positions(x: Tensor, positions: Tensor, values: Any) -> None:
-    """Write at positions in index order, whatever the layout; those are inside."""
+    """Write at positions in index order, which are checked already, whatever the layout."""
     if x.ndim:
         x[unravel_index(positions, x.shape)] = values
-    elif positions.size:  # all positions are the same element
+    elif positions.size:  # rank 0: all positions mean the same element
         x[()] = values[-1] if isinstance(values, Tensor) and values.ndim else values
 
 
 def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
-    """Write values, one after the other and again, where `mask` is true.
+    """Write values one after the other, repeated if too few, where `mask` is true.
 
-    `mask`: as many truths as `arr` has elements. `vals`: at least one value, if one is needed. In
-    place. Any dtype. ValueError for a mask of another size, TypeError for values of a dtype that
-    that of `arr` does not hold.
+    `mask` has as many elements as `arr`; `vals` has at least one if `mask` is true anywhere. Any
+    dtype. In place.
+
+    Raises `ValueError` for a mask of another size and missing `vals`; `TypeError` if `vals`
+    cannot be cast safely to the dtype of `arr`.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([1, 2, 3])
@@ -166,10 +178,12 @@ def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
 
 
 def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
-    """Write values where `mask` is true, each at its own position; repeated if too few.
+    """Write `values` where `mask` is true, each at its own position; repeated if too few.
 
-    `mask`: as many truths as `a` has elements. In place. Any dtype. ValueError for a mask of
-    another size, TypeError for `values` of a dtype that that of `a` does not hold.
+    `mask` has as many elements as `a`. Any dtype. In place.
+
+    Raises `ValueError` for a mask of another size; `TypeError` if `values` cannot be cast
+    safely to the dtype of `a`.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([1, 2, 3])
@@ -195,8 +209,10 @@ def copyto(
 ) -> None:
     """Write `src`, broadcast, into `dst`, where `where` is true.
 
-    `casting`: NumPy's name of what may become what. In place. Any dtype. TypeError for a `src` that
-    the rule does not let become the dtype of `dst`, ValueError for shapes that do not fit.
+    `casting` is NumPy's name of the permitted conversions. Any dtype. In place.
+
+    Raises `TypeError` if `casting` does not permit the dtype of `src`; `ValueError` for any other
+    `casting`, a read-only `dst`, and shapes that do not broadcast.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros(3)
@@ -207,24 +223,26 @@ def copyto(
     x = arguments.check_writable(arguments.as_tensor(dst))
     if isinstance(src, np.ndarray):  # as in x[...] = src
         src = xp.asarray(src, device=x.device)
-    weak = type(src) is not bool  # whose dtype no operation changes
+    weak = type(src) is not bool  # bool is subject to `casting`
     value = as_tensor_on_device_of(src, x, weak=weak)
     if not arguments.can_cast(value.dtype, x.dtype, arguments.check_casting_rule(casting)):
         _refuse_cast(value, x, casting)
     if where is not True:
         value = xp.where(as_bool_tensor(where, x), xp.astype(value, x.dtype, copy=False), x)
     surplus = max(value.ndim - x.ndim, 0)
-    dropped = value.shape[:surplus].count(1) == surplus  # dimensions of size 1 in front
+    dropped = value.shape[:surplus].count(1) == surplus  # surplus leading dimensions of size 1
     if not dropped or broadcast_shape([value.shape[surplus:], x.shape]) != x.shape:
         raise ValueError(f"shape {value.shape} could not be broadcast to {x.shape}")
     x[...] = value
 
 
 def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
-    """Write values `val` on the main diagonal, repeated if too few.
+    """Write values `val`, repeated if too few, on the main diagonal.
 
-    `a`: a matrix, or of equal sizes. `wrap` must be False. In place. Any dtype. ValueError for
-    other shapes, TypeError for a real tensor and complex values.
+    `a` is a matrix, or all its sizes are equal; `wrap` must be False. Any dtype. In place.
+
+    Raises `ValueError` for other shapes; `TypeError` for complex values in a real tensor, and if
+    `wrap` is true.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros((2, 2))

@@ -1,4 +1,4 @@
-"""Positions of elements: as numbers in index order and as indices; of diagonals and triangles."""
+"""Flat positions and indices of elements, diagonals and triangles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Mode = Literal["raise", "wrap", "clip"]
 
 
 def as_integer_tensor(x: Any) -> Tensor:
-    """Return positions, which must be a tensor of integers."""
+    """Return `x`, which must be a tensor of integers."""
     positions = x if type(x) is Tensor else arguments.as_tensor(x, "indices")
     if (dtype := positions.spec.dtype).kind not in "iu":
         raise TypeError(f"indices must be of an integer dtype, got {dtype}")
@@ -35,12 +35,12 @@ def as_integer_tensor(x: Any) -> Tensor:
 
 
 def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
-    """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
+    """Return positions as int64, clipped or wrapped to `size` unless `mode` is ``raise``."""
     arguments.check_choice("mode", mode, ("raise", "wrap", "clip"), "'raise', 'wrap' or 'clip'")
-    if positions.dtype.kind not in "biu" and positions.size:  # an empty list has another dtype
+    if positions.dtype.kind not in "biu" and positions.size:  # an empty list has dtype float64
         raise TypeError(f"positions must be integers, got {positions.dtype}")
     wraps = mode == "wrap" and size > 0
-    if positions.dtype == dtypes.uint64:  # int64 cannot hold the largest
+    if positions.dtype == dtypes.uint64:  # int64 cannot hold the largest uint64
         positions = (xp.remainder if wraps else xp.minimum)(positions, size)
     positions = xp.astype(positions, dtypes.int64, copy=False)
     if wraps:
@@ -49,7 +49,7 @@ def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
 
 
 def first_position_outside(positions: Tensor, size: int, lowest: int = 0) -> int | None:
-    """Return the first position that is not from `lowest` to below `size`; None if all are."""
+    """Return the first position below `lowest` or not below `size`; None if there is none."""
     outside = xp.logical_or(xp.less(positions, lowest), xp.greater_equal(positions, size))
     return int(positions[outside][0]) if xp.any(outside) else None
 
@@ -59,8 +59,9 @@ def unravel_index(
 ) -> tuple[Tensor, ...]:
     """Convert positions in row-major order to an index in each dimension of `shape`, as int64.
 
-    `indices`: integers. `order`: only row-major. dtypes: integers. Layout: packed in the order of
-    `indices`. ValueError for a position outside, TypeError for other dtypes.
+    `order` must be row-major. dtypes: integers. Layout: packed in the order of `indices`.
+
+    Raises `ValueError` if a position is out of bounds; `TypeError` for any other dtype or `order`.
 
     >>> import tensorlayout as tl
     >>> tl.unravel_index(tl.asarray([1, 5]), (2, 3))[0]
@@ -87,12 +88,18 @@ def ravel_multi_index(
     mode: Mode = "raise",
     order: Literal["C"] = "C",
 ) -> Tensor:
-    """Return the positions, in row-major index order of a shape `dims`, of indices, as int64.
+    """Convert indices along each dimension of `dims` to positions in row-major order, as int64.
 
-    `multi_index`: for each dimension a tensor of integers, at least one of all; their shapes
-    broadcast. `mode`: what becomes of an index outside: ``raise`` a ValueError, ``clip`` it to the
-    nearest, ``wrap`` around. `order`: only row-major. dtypes: integers. Layout: the form of the
-    indices. TypeError for other dtypes.
+    - `multi_index`: a tensor of integers for each dimension (numbers, too, if one is a tensor);
+      their shapes broadcast.
+    - `mode`: for an index out of bounds: ``raise`` a ValueError, ``clip`` to the nearest, ``wrap``
+      around.
+    - `order`: must be row-major.
+
+    dtypes: integers. Layout: the form of the indices.
+
+    Raises `ValueError` as `mode` says, for an unknown `mode`, and if `multi_index` and `dims`
+    differ in length; `TypeError` for any other dtype or `order`.
 
     >>> import tensorlayout as tl
     >>> tl.ravel_multi_index((tl.asarray([0, 1]), tl.asarray([1, 2])), (2, 3))
@@ -115,8 +122,9 @@ def ravel_multi_index(
 def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """Return the indices of the elements on and below the diagonal `k` of a matrix, as int64.
 
-    Any dtype. Layout: row-major. ValueError for a rank other than 2, TypeError for a `k` that is no
-    integer.
+    Any dtype. Layout: row-major.
+
+    Raises `ValueError` if the rank is not 2; `TypeError` if `k` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.tril_indices_from(tl.ones((2, 2)))[1]
@@ -128,7 +136,9 @@ def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
 def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """Return the indices of the elements on and above the diagonal `k` of a matrix, as int64.
 
-    Any dtype. Layout: row-major. Errors (ValueError, TypeError): as for `tril_indices_from`.
+    Any dtype. Layout: row-major.
+
+    Raises `ValueError` if the rank is not 2; `TypeError` if `k` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.triu_indices_from(tl.ones((2, 2)))[1]
@@ -149,7 +159,10 @@ def _triangle_indices(
 def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
     """Return the indices of the main diagonal of a tensor of equal sizes, as int64.
 
-    Any dtype. Layout: row-major. ValueError for sizes that differ, and for a rank below 2.
+    Any dtype. Layout: row-major.
+
+    Raises `ValueError` if the sizes differ or the rank is below 2; `TypeError` if `arr` is not a
+    tensor.
 
     >>> import tensorlayout as tl
     >>> tl.diag_indices_from(tl.ones((2, 2)))[1]
@@ -164,8 +177,10 @@ def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
 def argwhere(a: Tensor) -> Tensor:
     """Return the indices of the elements that are not zero, one in each row, as int64.
 
-    Any dtype; NaN is not zero. The rows come in index order. Layout: packed in the order of a
-    column-major matrix. TypeError for what is no tensor.
+    NaN is not zero; the rows are in index order. Any dtype. Layout: packed in the order of a
+    column-major matrix.
+
+    Raises `TypeError` if `a` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.argwhere(tl.asarray([[0, 7], [8, 0]])).tolist()

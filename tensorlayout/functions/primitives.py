@@ -1,4 +1,4 @@
-"""The functions that the other `basics` are composed of."""
+"""The functions that the other `basics` build on."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from tensorlayout.plan import display_only
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
-# Tensors of more elements show their edges only (NumPy's own limits).
+# Tensors with more elements show only their edges (NumPy's limits).
 _THRESHOLD = 1000
 # NumPy's default for `edgeitems`.
 _EDGE = 3
-_FIRST = 8  # values in a notebook's summary
-_MOST = 40_000  # brackets and elements that are shown: edges of many dimensions are many, too
+_FIRST = 8  # number of values in a notebook's summary
+_MOST = 40_000  # limit on brackets and elements: many dimensions have many edges
 
 
 def format_repr(x: Tensor) -> str:
@@ -39,7 +39,7 @@ def format_repr(x: Tensor) -> str:
 
 
 def format_str(x: Tensor) -> str:
-    """Return the text of ``str(x)``: the values alone."""
+    """Return the text of ``str(x)``: only the values."""
     placeholder = _values_placeholder(x)
     return f"{placeholder} with shape {x.shape}" if placeholder else _format_values(x, "")
 
@@ -84,7 +84,7 @@ def _edge_item_count(x: Tensor) -> int:
 
 
 def _values_placeholder(x: Tensor) -> str:
-    """Return the text in place of values if there are none, or too many; else empty text."""
+    """Return the text that replaces the values if there are none or too many, else ""."""
     if x.size == 0:
         return "[]"
     return "" if _edge_item_count(x) else "[...]"
@@ -96,9 +96,9 @@ def _printed_values(x: Tensor, edge: int) -> tuple[Any, int]:
         return x.memory, _THRESHOLD
     if x.size <= _THRESHOLD:
         return ensure_strided("__repr__", move_to_cpu(x)).memory, _THRESHOLD
-    if x.spec.layout.slot_bits is not None:  # whose edges may begin no byte
+    if x.spec.layout.slot_bits is not None:  # edges may begin inside a byte
         x = x if x.device == CPU else ensure_strided("__repr__", x)
-    both = slice(edge), slice(-edge, None)  # the first and the last indices of a dimension, or all
+    both = slice(edge), slice(-edge, None)  # first and last indices of each dimension, or all
     ends = [(slice(None),) if n <= 2 * edge else both for n in x.shape]
     values = np.zeros([min(n, 2 * edge + 1) for n in x.shape], x.dtype)
     for corner in itertools.product(*ends):
@@ -107,7 +107,7 @@ def _printed_values(x: Tensor, edge: int) -> tuple[Any, int]:
 
 
 def _fetch_elements(x: Tensor, key: tuple[slice, ...]) -> Any:
-    """Few elements of `x`, wherever it is."""
+    """Return a few elements of `x`, on any device, as an array."""
     if x.device == CPU and x.spec.layout.slot_bits is not None:
         ranges = [range(*s.indices(n)) for s, n in zip(key, x.shape, strict=True)]
         elements = read_packed_elements(x, itertools.product(*ranges))
@@ -118,7 +118,7 @@ def _fetch_elements(x: Tensor, key: tuple[slice, ...]) -> Any:
 def format_html(x: Tensor) -> str:
     """Format a tensor for notebooks: facts, picture of the layout, first values.
 
-    `x`: any tensor. Of one on another device, only what is shown is fetched.
+    `x` may be on any device; only the elements shown are fetched.
     """
     drawing, layout = import_lazily("tensorlayout.layout.drawing.drawing"), x.layout
     facts = [

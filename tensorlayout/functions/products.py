@@ -1,6 +1,6 @@
 """Products of vectors, matrices and tensors with NumPy's names, and polynomials.
 
-One operand is a tensor; the other may also be a number or a list.
+One operand must be a tensor; the other may also be a number or a list.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ _EINSUM = Library(
 )
 _OUTER = Library("outer", "numeric", matrices.outer_product_result)
 
-_MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
+_MOST_OPERANDS = 64  # NumPy's search for an order of products takes cubic time
 _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
 
 
 def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
     """Multiply over the last axis of `a` and the second to last axis (or the only one) of `b`.
 
-    For matrices their product; with a number, the product of it and each element. `out`: receives
-    the result. dtypes: numeric and bool; integers wrap. Layout: row-major; of a product with a
-    number the form of the tensor. ValueError for sizes that differ, TypeError for other dtypes.
+    The result is the matrix product for two matrices, and the elementwise product if one operand is
+    a number. `out` receives the result. dtypes: numeric and bool; integers wrap. Layout: row-major;
+    for a product with a number the form of the tensor.
+
+    Raises `ValueError` if sizes do not match; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.dot(tl.asarray([1, 2]), tl.asarray([3, 4]))
@@ -78,8 +80,9 @@ def _elementwise_product(x: Tensor, y: Tensor) -> Tensor:
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     """Return the sum of products of all elements in index order, those of `a` conjugated.
 
-    dtypes: numeric and bool; integers wrap. Layout: row-major, of rank 0. ValueError for different
-    numbers of elements, TypeError for other dtypes.
+    dtypes: numeric and bool; integers wrap. Layout: row-major, of rank 0.
+
+    Raises `ValueError` if the numbers of elements differ; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.vdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
@@ -91,8 +94,10 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
 def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     """Return the sums of products along the last dimensions of both; with a number, the product.
 
-    dtypes: numeric and bool; integers wrap. Layout: row-major; of a product with a number the form
-    of the tensor. ValueError for sizes that differ, TypeError for other dtypes.
+    dtypes: numeric and bool; integers wrap. Layout: row-major; for a product with a number the form
+    of the tensor.
+
+    Raises `ValueError` if the last sizes differ; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.inner(tl.asarray([1, 2]), tl.asarray([3, 4]))
@@ -105,10 +110,11 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
-    """Return all products of an element of `a` with one of `b`, both in index order: a matrix.
+    """Return the matrix of all products of an element of `a` and one of `b`, both in index order.
 
-    dtypes: numeric and bool; integers wrap. `out`: receives the result. Layout: row-major.
-    TypeError for other dtypes.
+    `out` receives the result. dtypes: numeric and bool; integers wrap. Layout: row-major.
+
+    Raises `ValueError` if `out` has another shape; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.outer(tl.asarray([1, 2]), tl.asarray([3, 4]))
@@ -125,7 +131,9 @@ def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
 def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
     """Return the Kronecker product: the blocks of `b` times each element of `a`.
 
-    dtypes: numeric and bool; integers wrap. Layout: row-major. TypeError for other dtypes.
+    dtypes: numeric and bool; integers wrap. Layout: row-major.
+
+    Raises `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.kron(tl.asarray([1, 10]), tl.asarray([1, 2]))
@@ -150,9 +158,12 @@ def cross(
 ) -> Tensor:
     """Compute the cross product of 3-element vectors in `a` and `b`; other dimensions broadcast.
 
-    `axisa`, `axisb`: the axes of the vectors; `axisc`: that of the results; `axis`: all three.
-    dtypes: numeric; integers wrap. Layout: row-major, the vectors along the last axis but for a
-    negative `axis`. ValueError where a size along an axis is not 3, TypeError for other dtypes.
+    `axisa` and `axisb` are the axes of the vectors, `axisc` is the axis of the results; `axis` sets
+    all three. dtypes: numeric; integers wrap. Layout: row-major, with the vectors along the last
+    axis, except for a negative `axis`.
+
+    Raises `ValueError` if a size along an axis is not 3 or the other sizes do not broadcast, and
+    (`AxisError`) if an axis is out of bounds; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
@@ -179,7 +190,7 @@ def einsum(
     Returns a new tensor; dtype: the promoted one, with 16-bit floats computed in float32. Layout:
     row-major.
 
-    Raises ValueError for subscripts that do not match the tensors.
+    Raises `ValueError` for subscripts that do not match the tensors.
 
     >>> import tensorlayout as tl
     >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
@@ -216,11 +227,13 @@ def _subscripts_error(subscripts: str, parts: Sequence[Tensor], reason: str) -> 
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor:
-    """Return the sums of products of two lines `a` and `v`, one moved along the other in reverse.
+    """Return the sums of products of the lines `a` and `v`, with `v` reversed, at each shift.
 
-    `mode`: ``full``, wherever they overlap; ``same``, as many as the longer has; ``valid``, where
-    they overlap in full. dtypes: numeric and bool. Layout: row-major. ValueError for what is no
-    line, and for one without elements; TypeError for other dtypes.
+    `mode` is ``full`` for all shifts with an overlap; ``same`` for as many as the longer line has
+    elements; ``valid`` for shifts with a full overlap. dtypes: numeric and bool. Layout: row-major.
+
+    Raises `ValueError` if the rank is not 1, a line is empty, or `mode` is unknown; `TypeError` for
+    any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.convolve(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
@@ -239,8 +252,10 @@ def correlate(
 ) -> Tensor:
     """Correlate two lines `a` and `v`: sums of products at each shift; `v` is conjugated.
 
-    `mode`: as in `convolve`. dtypes: numeric and bool. Layout: row-major, or its reverse.
-    ValueError for what is no line, and for one without elements; TypeError for other dtypes.
+    `mode` is as in `convolve`. dtypes: numeric and bool. Layout: row-major, or its reverse.
+
+    Raises `ValueError` if the rank is not 1, a line is empty, or `mode` is unknown; `TypeError` for
+    any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.correlate(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
@@ -251,6 +266,7 @@ def correlate(
     conjugate = xp.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
         return _sliding_products(x, conjugate, mode)
+    # Exchanging the operands reverses the order of the shifts.
     return _sliding_products(conjugate, x, mode)[::-1]
 
 
@@ -260,18 +276,20 @@ def _check_nonempty_vectors(x: Tensor, y: Tensor) -> None:
 
 
 def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
-    """Return the sums of products of `y` with each window of `x`, which is the longer one."""
+    """Return the sums of products of `y` with each window of the longer `x`."""
     arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
+    # The windows are a view, so that padding is the only copy before one matrix product.
     return xp.matmul(xp.sliding_window(pad(x, widths), n), y)
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
     """Return the values of the polynomial with coefficients `p`, highest power first, at `x`.
 
-    `p`: of rank 1. dtypes: numeric; the result has the promoted one. Layout: the form of `x`.
-    ValueError for coefficients of another rank, TypeError for other dtypes.
+    dtypes: numeric; the result has the promoted one. Layout: the form of `x`.
+
+    Raises `ValueError` if the rank of `p` is not 1; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.polyval([1, 0, -1], tl.asarray([2, 3]))
@@ -287,11 +305,12 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
 
 
 def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
-    """Return the powers of each element, a row for each.
+    """Return the Vandermonde matrix of `x`: a row with the powers of each element.
 
-    `N`: how many, by default as many as there are elements. `increasing`: the least power comes
-    first, not last. dtypes: numeric and bool, promoted with int64. Layout: row-major. ValueError
-    for another rank than 1, TypeError for other dtypes.
+    `N` is the number of powers (default: the number of elements); `increasing` puts the least power
+    first, not last. dtypes: numeric and bool, promoted with int64. Layout: row-major.
+
+    Raises `ValueError` if the rank is not 1 or `N` is negative; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.vander(tl.asarray([2, 3]), 3)

@@ -27,7 +27,7 @@ __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", 
 
 _QUANTILES = {name: Reduce(name, "real numeric", "quantile") for name in __all__}
 
-# Numbers from 0 to 1, or to 100, in any arrangement.
+# Type of `q`: numbers from 0 to 1, or to 100, of any shape.
 Fractions = Tensor | Real | Sequence[Real | Sequence[Real]]
 
 
@@ -48,7 +48,7 @@ def median(
     Returns a new tensor with the dtype of `a`, float64 for integers; dtypes: real numeric and bool.
     Layout: packed in the input's order.
 
-    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    Raises `TypeError` for other dtypes, and `AxisError` (a `ValueError`) for an axis that is out of
     bounds.
 
     >>> import tensorlayout as tl
@@ -65,10 +65,12 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the median of the elements along `axis` that are not NaN; NaN of none.
+    """Return the median of the elements along `axis` that are not NaN; NaN if there are none.
 
-    dtypes: real numeric and bool. `axis`, `out`, `overwrite_input`, `keepdims` and errors
-    (TypeError, ValueError) as in `median`. Layout: packed in the input's order.
+    `axis`, `out`, `overwrite_input` and `keepdims` are as in `median`. dtypes: real numeric and
+    bool. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `median` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
@@ -106,7 +108,7 @@ def quantile(
     ``higher`` and ``nearest``, which return elements. dtypes: real numeric. Layout: packed in the
     input's order, with the dimensions of `q` slowest.
 
-    Raises ValueError for other `q` or methods, TypeError for other dtypes, and IndexError if
+    Raises `ValueError` for other `q` or methods, `TypeError` for other dtypes, and `IndexError` if
     ``lower``, ``higher`` or ``nearest`` find no integers.
 
     >>> import tensorlayout as tl
@@ -129,9 +131,10 @@ def nanquantile(
 ) -> Tensor:
     """Compute the quantiles `q` of the elements that are not NaN; NaN for none.
 
-    `q`, `axis`, `method`, `keepdims`, `out`, `overwrite_input`, `weights` and errors (ValueError,
-    TypeError, IndexError) are those of `quantile`. dtypes: real numeric. Layout: packed in the
-    input's order, the dimensions of `q` slowest.
+    `q`, `axis`, `method`, `keepdims`, `out`, `overwrite_input` and `weights` are as in `quantile`.
+    dtypes: real numeric. Layout: packed in the input's order, the dimensions of `q` slowest.
+
+    Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
@@ -151,11 +154,13 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """Return the values below which `q` percent of the elements along `axis` lie; NaN if one is.
+    """Return the values below which `q` percent of the elements along `axis` lie.
 
-    `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
-    `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of
-    `quantile`. dtypes: real numeric and bool. Layout: packed in the input's order.
+    `q` is a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
+    `out`, `overwrite_input` and `weights` are as in `quantile`. The result is NaN if an element is.
+    dtypes: real numeric and bool. Layout: packed in the input's order.
+
+    Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.
 
     >>> import tensorlayout as tl
     >>> tl.percentile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [25, 50])
@@ -175,11 +180,13 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """Return the values below which `q` percent of the elements that are not NaN lie; NaN of none.
+    """Return the values below which `q` percent of the elements lie, ignoring NaN; NaN for none.
 
-    `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
-    `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of
-    `quantile`. dtypes: real numeric and bool. Layout: packed in the input's order.
+    `q` is a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
+    `out`, `overwrite_input` and `weights` are as in `quantile`. dtypes: real numeric and bool.
+    Layout: packed in the input's order.
+
+    Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.
 
     >>> import tensorlayout as tl
     >>> tl.nanpercentile(tl.asarray([1.0, tl.nan, 3.0]), 50)
@@ -232,8 +239,8 @@ def _quantiles_along_axes(
         raise IndexError(f"{rule}; got shape {x.shape}")
     if x.ndim == MAX_RANK:
         return _quantiles_at_max_rank(function_name, x, fractions, dims, method, keeps_dims)
-    # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
-    # gives them all, in one pass and in the order of `x`.
+    # A new first dimension for `q` repeats `x` with stride 0, so that one reduction computes all
+    # quantiles in one pass and in the order of `x`.
     repeated = xp.broadcast_to(x, (fractions.size, *x.shape))
     static = (tuple(fractions.ravel().tolist()), method, function_name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
@@ -241,7 +248,7 @@ def _quantiles_along_axes(
     result = dispatch.call(_QUANTILES[function_name], key, (repeated,))
     if fractions.ndim == 0:
         return xp.squeeze(result, 0)
-    # The first dimension split: a view, as it is the slowest.
+    # Splitting the first dimension is a view, as it is the slowest.
     return (
         result if fractions.ndim == 1 else xp.reshape(result, (*fractions.shape, *result.shape[1:]))
     )
@@ -255,7 +262,7 @@ def _quantiles_at_max_rank(
     method: str,
     keepdims: bool,
 ) -> Tensor:
-    """Drop a dimension of size 1, to make room for the fractions: of 64, two have that size."""
+    """Drop a dimension of size 1 to make room for `q`; at rank 64 at least two have that size."""
     unit_dim = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
     other_dims = tuple(d - (d > unit_dim) for d in dims if d != unit_dim)
     result = _quantiles_along_axes(
@@ -268,12 +275,12 @@ def _quantiles_at_max_rank(
 
 
 def _as_real_array(q: Any) -> Array:
-    """Return `q`, a real number or numbers in any arrangement, as an array."""
+    """Return `q`, a real number or nested numbers, as an array."""
     try:
         numbers = np.asarray(move_to_cpu(q) if isinstance(q, Tensor) else q)
     except MemoryError as error:
         raise MemoryError(describe_memory_error(error)) from None
-    except (TypeError, ValueError):  # lists of several lengths
+    except (TypeError, ValueError):  # ragged lists
         numbers = np.empty(0, object)
     if numbers.dtype.kind == "V":  # bfloat16
         numbers = numbers.astype(np.float64)

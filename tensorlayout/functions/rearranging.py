@@ -1,4 +1,4 @@
-"""Elements at other places, or several times: rolled, repeated, tiled, resized."""
+"""Functions that move or repeat elements: roll, repeat, tile, resize."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
 
     Returns a new tensor of any dtype, kept. Layout: packed in the input's order.
 
-    Raises ValueError if `shift` and `axis` have different lengths, and AxisError (a ValueError) for
-    an axis that is out of bounds.
+    Raises `ValueError` if `shift` and `axis` have different lengths, and `AxisError` (a
+    `ValueError`) for an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.roll(tl.asarray([1, 2, 3, 4]), 1)
@@ -64,9 +64,9 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
             f"shift {arguments.format_argument(shift)} and axis {arguments.format_argument(axis)}"
         )
         raise ValueError(f"{arguments_text} must have equal lengths")
-    if x.layout.slot_bits is not None:  # whose parts may begin no byte
+    if x.layout.slot_bits is not None:  # parts may begin inside a byte
         x = copy_tensor("roll", x, Layout.packed(x.shape, order))
-    # All of them before anything moves; one may occur twice.
+    # Check all axes before anything moves; an axis may be repeated.
     dims = [arguments.normalize_axis(d, x.ndim) for d in roll_axes]
     for dim, distance in zip(dims, shifts, strict=True):
         split_point = -distance % max(x.shape[dim], 1)
@@ -80,12 +80,12 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
         )
     if not dims:
         return copy_tensor("roll", x, Layout.packed(x.shape, order))
-    # A part of tiles may be of another order than all of them.
+    # A part of a tiled tensor may have another order than the whole.
     return x if x.layout.minor_to_major == order else _pack_in_order(x, order)
 
 
 def _pack_in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
-    """Return packed `x` with its dimensions in this order in memory; a view if they are."""
+    """Return `x` packed with its dimensions in this memory order; a view if it already is."""
     target_layout = Layout.packed(x.shape, order)
     if x.layout.same_placement(target_layout):
         return _merge_packed_dims("roll", x, x.shape, order)
@@ -107,8 +107,8 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
 
     Returns a new tensor of any dtype, kept. Layout: packed in the order of `a`.
 
-    Raises ValueError for negative numbers or a wrong count of them, TypeError for other dtypes, and
-    MemoryError for a total that does not fit in memory.
+    Raises `ValueError` for negative numbers or a wrong count of them, `TypeError` for other dtypes,
+    and `MemoryError` for a total that does not fit in memory.
 
     >>> import tensorlayout as tl
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
@@ -133,7 +133,7 @@ def _check_repeat_counts(repeats: Tensor, size: int) -> Tensor:
     if repeats.shape not in ((size,), (1,)):
         raise ValueError(f"repeats must have shape ({size},), got {repeats.shape}")
     counts = xp.broadcast_to(repeats, (size,))
-    # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
+    # As uint64, negative numbers count as at least 2**63; in float64 no sum wraps.
     total = float(counts.astype(dtypes.uint64).sum(dtype=dtypes.float64))
     if total >= 2**53:
         lowest = int(counts.min())
@@ -144,10 +144,11 @@ def _check_repeat_counts(repeats: Tensor, size: int) -> Tensor:
 
 
 def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
-    """Return `A` as a whole, `reps` times along each dimension; missing ones count from the left.
+    """Repeat `A` as a whole, `reps` times along each dimension; missing ones count from the left.
 
-    Layout: packed in the order of `A`, new dimensions the slowest. ValueError for negative numbers.
-    Any dtype, kept.
+    Any dtype, kept. Layout: packed in the order of `A`, with new dimensions slowest.
+
+    Raises `ValueError` for a negative number; `TypeError` if a number is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.tile(tl.asarray([1, 2]), (2, 2))
@@ -160,9 +161,7 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
     if any(n < 0 for n in times):
         raise ValueError(f"reps must not be negative, got {arguments.format_argument(times)}")
     added_dims = max(len(times) - x.ndim, 0)
-    if (
-        added_dims
-    ):  # by a leading dimension that broadcasting adds, which is the slowest in any order
+    if added_dims:  # broadcasting adds leading dimensions, the slowest in memory
         x = xp.broadcast_to(x, (*(1,) * added_dims, *x.shape))
     return _copy_repeated("tile", x, (1,) * (x.ndim - len(times)) + times, per_slice=False)
 
@@ -170,13 +169,13 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
 def _copy_repeated(
     function_name: str, x: Tensor, times: Sequence[int], *, per_slice: bool
 ) -> Tensor:
-    """Return each dimension `times` as long, in one copy: each slice several times, or the whole.
+    """Repeat each dimension `times` in one copy: slice by slice, or as a whole.
 
-    Every dimension is seen as two, the size and the number of copies, the faster one last in the
-    shape and in memory; merging the two afterwards is a view. Halves of 1 are left out, so that
-    those that are left, each at least 2, are never too many.
+    Every dimension becomes two, the size and the number of copies, with the faster one last in the
+    shape and in memory; merging the two afterwards is a view. Halves of size 1 are left out; the
+    others are at least 2, so that the rank stays within the limit.
     """
-    halves: list[tuple[int, int, int]] = []  # the dimension, the size before, the size afterwards
+    halves: list[tuple[int, int, int]] = []  # dimension, size before, size afterwards
     for d, (n, count) in enumerate(zip(x.shape, times, strict=True)):
         pair = ((d, n, n), (d, 1, count)) if per_slice else ((d, 1, count), (d, n, n))
         halves += [half for half in pair if half[1:] != (1, 1)]
@@ -192,10 +191,12 @@ def _copy_repeated(
 
 
 def resize(a: Tensor, new_shape: Integers) -> Tensor:
-    """Return the elements in index order under another shape, repeated where they are too few.
+    """Return the elements in index order under another shape, repeated if they are too few.
 
-    `new_shape`: a size or a sequence of them. Zeros where `a` has no elements. Any dtype, kept.
-    Layout: row-major. ValueError for negative sizes.
+    `new_shape` is a size or a sequence of sizes; the result is zeros if `a` has no elements. Any
+    dtype, kept. Layout: row-major.
+
+    Raises `ValueError` for a negative size; `TypeError` if a size is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.resize(tl.asarray([1, 2, 3]), (2, 2))

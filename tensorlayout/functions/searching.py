@@ -1,4 +1,4 @@
-"""Searching functions: where elements are, and choices between tensors by a condition."""
+"""Searching functions: positions of elements, and choices by a condition."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     Layout: the form of `x` and `y`; the condition influences it only if neither `x` nor `y` has the
     result's shape.
 
-    Raises TypeError for arguments that are not numbers, and if only one of `x` and `y` is given;
-    ValueError for shapes that do not broadcast.
+    Raises `TypeError` for arguments that are not numbers, and if only one of `x` and `y` is given;
+    `ValueError` for shapes that do not broadcast.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([-1.0, 2.0, -3.0])
@@ -100,8 +100,8 @@ def argmax(
     Returns a new int64 tensor; NaN counts as greatest. dtypes: real numeric and bool. Layout:
     packed in the input's order.
 
-    Raises TypeError for other dtypes, ValueError for no elements, and AxisError (a ValueError) for
-    an axis that is out of bounds.
+    Raises `TypeError` for other dtypes, `ValueError` for no elements, and `AxisError` (a
+    `ValueError`) for an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.argmax(tl.asarray([[5, 7, 7], [9, 0, 1]]), axis=1)
@@ -122,8 +122,10 @@ def argmin(
 ) -> Tensor:
     """Return the position of the first least element along `axis`, or in index order; NaN wins.
 
-    dtypes: real numeric and bool; the result is int64. `axis`, `out`, `keepdims` and errors
-    (TypeError, ValueError) as in `argmax`. Layout: packed in the input's order.
+    `axis`, `out` and `keepdims` are as in `argmax`. dtypes: real numeric and bool; the result is
+    int64. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `argmax` does.
 
     >>> import tensorlayout as tl
     >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))
@@ -136,11 +138,13 @@ def argmin(
 
 
 def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """Return how many elements along `axis` are not zero, as int64; NaN is not zero.
+    """Return how many elements along `axis` (default: all) are not zero, as int64.
 
-    Any dtype. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. Layout:
-    packed in the input's order. TypeError for an axis that is no integer; ValueError (AxisError)
-    for one outside the rank, or named twice.
+    NaN is not zero. `keepdims` keeps the axes, of size 1. Any dtype. Layout: packed in the input's
+    order.
+
+    Raises `ValueError` if an axis is repeated, and (`AxisError`) if it is out of bounds;
+    `TypeError` if it is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.count_nonzero(tl.asarray([[0, 7], [8, 9]]), axis=0)
@@ -155,7 +159,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     Returns the elements' indices in row-major index order; any dtype is accepted, and NaN is not
     zero. Layout: row-major.
 
-    Raises ValueError for rank 0.
+    Raises `ValueError` for rank 0.
 
     >>> import tensorlayout as tl
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
@@ -168,7 +172,9 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
 def flatnonzero(a: Tensor) -> Tensor:
     """Return the positions, in index order, of the elements that are not zero, as int64.
 
-    Any dtype; NaN is not zero. Layout: row-major. TypeError for what is no tensor.
+    NaN is not zero. Any dtype. Layout: row-major.
+
+    Raises `TypeError` if `a` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.flatnonzero(tl.asarray([[0, 7], [8, 0]]))
@@ -194,7 +200,7 @@ def searchsorted(
     Returns an int64 tensor of the shape of `v`. dtypes: real numeric; NaN counts as greatest, as in
     `sort`. Layout: row-major.
 
-    Raises ValueError for an `a` of another rank, and TypeError for other dtypes.
+    Raises `ValueError` for an `a` of another rank, and `TypeError` for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
@@ -209,9 +215,9 @@ def searchsorted(
 
 
 def _search_values(v: Any, sorted_values: Tensor) -> Tensor:
-    """Return what is searched in `sorted_values` as a tensor.
+    """Return the values to search for in `sorted_values` as a tensor.
 
-    An array of any library is moved there.
+    Arrays of any library are moved to its device.
     """
     kind = (
         dtypes.promote_with_scalar(sorted_values.dtype, type(v))
@@ -220,7 +226,7 @@ def _search_values(v: Any, sorted_values: Tensor) -> Tensor:
     )
     try:
         return asarray(v, dtype=kind, device=sorted_values.device)
-    except OverflowError:  # a number beyond the dtype of the line goes to one of the ends
+    except OverflowError:  # numbers out of range of the dtype go to one of the ends
         return asarray(v, device=sorted_values.device)
 
 

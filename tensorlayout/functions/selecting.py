@@ -65,7 +65,7 @@ def take(
     Returns a new tensor of any dtype, kept; never a view. Layout: packed in the order of `a`, with
     the dimensions of `indices` in place of `axis`.
 
-    Raises TypeError for indices of other dtypes, and IndexError as above.
+    Raises `TypeError` for indices of other dtypes, and `IndexError` as above.
 
     >>> import tensorlayout as tl
     >>> tl.take(tl.asarray([[1, 2, 3], [4, 5, 6]]), tl.asarray([2, 0]), axis=1)
@@ -98,7 +98,7 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
 
     Returns a new tensor of any dtype, kept. Layout: packed in the order of `arr`.
 
-    Raises IndexError for an index that is out of bounds.
+    Raises `IndexError` for an index that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])
@@ -127,9 +127,11 @@ def compress(
 ) -> Tensor:
     """Return the slices along `axis`, or the elements in index order, whose `condition` is true.
 
-    `condition`: of rank 1, no longer than that. `out`: receives the result. Any dtype, kept.
-    Layout: packed in the order of `a`. ValueError for a condition of another rank, IndexError for
-    one that is true beyond the end.
+    `condition` has rank 1 and at most as many elements as there are to choose from; `out` receives
+    the result. Any dtype, kept. Layout: packed in the order of `a`.
+
+    Raises `ValueError` if the rank of `condition` is not 1, and (`AxisError`) if `axis` is out of
+    bounds; `IndexError` if `condition` is true beyond the end.
 
     >>> import tensorlayout as tl
     >>> tl.compress([True, False], tl.asarray([[1, 2], [3, 4]]), axis=1)
@@ -146,8 +148,10 @@ def compress(
 def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
     """Return the elements of `arr`, in index order, where `condition` is true.
 
-    Any dtype, kept. Layout: row-major, of rank 1. IndexError for a condition that is true beyond
-    the last element.
+    Any dtype, kept. Layout: row-major, of rank 1.
+
+    Raises `IndexError` if `condition` is true beyond the last element; `TypeError` if `arr` is not
+    a tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[1, 2], [3, 4]])
@@ -163,9 +167,11 @@ def select(
 ) -> Tensor:
     """Choose each element from the tensor whose condition is the first true one, else `default`.
 
-    `condlist`, `choicelist`: as many conditions as tensors or numbers. Shapes broadcast. dtype: the
-    promoted one of all choices. Layout: the form of the choices. ValueError for lists of unequal
-    lengths, and of none.
+    `condlist` and `choicelist` have the same length; their shapes broadcast. dtype: the promoted
+    one of all choices. Layout: the form of the choices.
+
+    Raises `ValueError` if the lists are empty, their lengths differ or the shapes do not broadcast;
+    `TypeError` if there is no tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([1, 2, 3])
@@ -200,10 +206,16 @@ def choose(
 ) -> Tensor:
     """Choose each element from the tensor of `choices` with the number in `a`.
 
-    `a`: integers. `choices`: tensors or numbers, at least one of all a tensor; shapes broadcast.
-    `mode`: what becomes of a number that no choice has: ``raise`` a ValueError, ``clip`` it to the
-    nearest, ``wrap`` around. `out`: receives the result. dtype: the promoted one of all choices.
-    Layout: the form of the choices.
+    - `a`: integers.
+    - `choices`: tensors or numbers; `a` or one of them is a tensor. Shapes broadcast.
+    - `out`: receives the result.
+    - `mode`: for a number out of bounds: ``raise`` a ValueError, ``clip`` to the nearest, ``wrap``
+      around.
+
+    dtype: the promoted one of all choices. Layout: the form of the choices.
+
+    Raises `ValueError` as `mode` says, and if shapes do not broadcast; `TypeError` if `a` is not of
+    integers.
 
     >>> import tensorlayout as tl
     >>> tl.choose(tl.asarray([0, 1, 1]), [tl.asarray([1, 2, 3]), 10])
@@ -232,10 +244,14 @@ def piecewise(
 ) -> Tensor:
     """Apply to each element the last function whose condition is true; a number is the result.
 
-    `condlist`: a condition, or several, of the shape of `x`. `funclist`: functions of tensors of
-    rank 1, or numbers: one for each condition, and perhaps one more for all other elements, which
-    are 0 otherwise. `args` and `kw` are passed on to the functions. Any dtype, kept. Layout: the
-    form of `x`. ValueError for another number of functions.
+    - `condlist`: a condition, or several, of the shape of `x`.
+    - `funclist`: functions of tensors of rank 1, or numbers: one for each condition, and optionally
+      one for all other elements, which are otherwise 0.
+    - `args`, `kw`: passed on to the functions.
+
+    Any dtype, kept. Layout: the form of `x`.
+
+    Raises `ValueError` for any other number of functions; `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([-2.0, 1.0])
@@ -258,7 +274,7 @@ def piecewise(
 
 
 def _condition_list(condlist: Any, x: Tensor) -> Sequence[Any]:
-    """Return the conditions of `piecewise`, which may be a single one."""
+    """Return the conditions of `piecewise` as a list, also for a single one."""
     if isinstance(condlist, Tensor):
         is_single = condlist.ndim < 2 and x.ndim != 0
     else:
@@ -268,10 +284,12 @@ def _condition_list(condlist: Any, x: Tensor) -> Sequence[Any]:
 
 
 def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
-    """Return the tensor `arr` without some slices along `axis`, or elements in index order.
+    """Return `arr` without some slices along `axis`, or without elements in index order.
 
-    `obj`: integers, a slice, or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
-    IndexError for positions outside; ValueError (AxisError) for an axis outside the rank.
+    `obj` is integers, a slice or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
+
+    Raises `IndexError` if a position is out of bounds; `ValueError` (`AxisError`) if `axis` is;
+    `TypeError` if `arr` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.delete(tl.asarray([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
@@ -285,11 +303,13 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
 
 
 def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """Return the tensor `arr` with more slices along `axis`, or more elements in index order.
+    """Return `arr` with more slices along `axis`, or with more elements in index order.
 
-    `obj`: before which positions, integers or a slice; `values`: what is put there, converted to
-    the dtype of `arr`. Layout: packed in the order of `arr`. IndexError for positions outside;
-    ValueError (AxisError) for an axis outside the rank, and for values that do not broadcast.
+    `obj` holds the positions to insert before, integers or a slice; `values` are the new elements,
+    converted to the dtype of `arr`. Any dtype. Layout: packed in the order of `arr`.
+
+    Raises `IndexError` if a position is out of bounds; `ValueError` (`AxisError`) if `axis` is, and
+    if `values` do not broadcast; `TypeError` if `arr` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
@@ -319,6 +339,6 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     )
     places = xp.broadcast_to(places, (new_count,)) if single else places
     inserted = xp.broadcast_to(inserted, (*x.shape[:dim], new_count, *x.shape[dim + 1 :]))
-    # New slices have even numbers, old ones odd ones: they come behind new ones before them.
+    # Sort keys: new slices are even, old ones odd, so that a new slice precedes the old one.
     sort_keys = xp.concat([xp.arange(1, 2 * size, 2, device=x.device), places * 2])
     return xp.concat([x, inserted], dim)[(*(slice(None),) * dim, sort_keys.argsort())]

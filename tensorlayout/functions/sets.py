@@ -1,8 +1,8 @@
-"""Set functions. The shapes of the results depend on data, but for `isin`.
+"""Set functions. Except for `isin`, the shapes of the results depend on data.
 
-Values are the same if they compare equal: +0 and -0 are one value, every NaN is a value of its own,
-as is a complex number with a NaN part. Only `unique`, and functions of two sets that are made of
-it, take all NaN for one value, as NumPy does. Results are row-major.
+Values are the same if they compare equal: +0 and -0 are one value, and every NaN, or complex number
+with a NaN part, is distinct. Only `unique`, and functions of two sets that build on it, treat all
+NaN as one value, as NumPy does. Results are row-major.
 """
 
 from __future__ import annotations
@@ -70,10 +70,15 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: Tensor) -> UniqueAll:
     """Return the distinct values, ascending, with first indices, inverse indices and counts.
 
-    Any dtype. Values (k,) of the dtype of `x`; for each of them the index of its first occurrence
-    in `x` flattened, and how often it occurs, int64; inverse indices: for each element of `x` the
-    position of its value, int64, of the shape of `x`. NaN comes last. Layout: row-major. TypeError
-    for what is no tensor.
+    - Values: shape (k,), of the dtype of `x`; NaN is last.
+    - Indices and counts: for each value, the index of its first occurrence in `x` flattened, and
+      its number of occurrences; int64.
+    - Inverse indices: for each element of `x` the position of its value; int64, of the shape of
+      `x`.
+
+    Any dtype. Layout: row-major.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> found = tl.unique_all(tl.asarray([3, 1, 3]))
@@ -86,8 +91,10 @@ def unique_all(x: Tensor) -> UniqueAll:
 def unique_counts(x: Tensor) -> UniqueCounts:
     """Return the distinct values, ascending, and how often each occurs.
 
-    Any dtype. Values (k,) of the dtype of `x`, NaN last, and counts (k,), int64. Layout: row-major.
-    TypeError for what is no tensor.
+    Returns values (k,) of the dtype of `x`, NaN last, and counts (k,), int64. Any dtype. Layout:
+    row-major.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_counts(tl.asarray([3, 1, 3])).counts
@@ -99,8 +106,10 @@ def unique_counts(x: Tensor) -> UniqueCounts:
 def unique_inverse(x: Tensor) -> UniqueInverse:
     """Return the distinct values, ascending, and for each element the position of its value.
 
-    Any dtype. Values (k,) of the dtype of `x`, NaN last, and positions of the shape of `x`, int64.
-    Layout: row-major. TypeError for what is no tensor.
+    Returns values (k,) of the dtype of `x`, NaN last, and positions of the shape of `x`, int64. Any
+    dtype. Layout: row-major.
+
+    Raises `TypeError` if `x` is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_inverse(tl.asarray([[3], [1]])).inverse_indices
@@ -116,7 +125,7 @@ def unique_values(x: Tensor) -> Tensor:
     Returns a new tensor of rank 1; any dtype, kept. NaN comes last, and each NaN is distinct.
     Layout: row-major.
 
-    Raises TypeError for an argument that is not a tensor.
+    Raises `TypeError` for an argument that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
@@ -148,7 +157,7 @@ def unique(
     Returns a tensor of any dtype, kept, or a tuple with int64 tensors if more is requested. Layout:
     row-major.
 
-    Raises TypeError for an argument that is not a tensor.
+    Raises `TypeError` for an argument that is not a tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique(tl.asarray([tl.nan, 1.0, tl.nan]), return_counts=True)[1]
@@ -164,7 +173,7 @@ def unique(
     values, index, inverse, counts = unique_all(x)
     first, number = _nan_run(values, equal_nan)
     if first is not None:
-        # All of them stand last, in index order.
+        # All NaN are last, in index order.
         values, index = values[: first + 1], index[: first + 1]
         inverse = xp.minimum(inverse, first)
         counts = xp.concat([counts[:first], counts[:1] * 0 + number])
@@ -197,7 +206,7 @@ def isin(
     Returns a bool tensor of the shape of `element`. Any dtypes are compared in their promoted
     dtype, integers exactly; NaN occurs nowhere. Layout: row-major.
 
-    Raises TypeError for arguments that are neither tensors nor numbers.
+    Raises `TypeError` for arguments that are neither tensors nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
@@ -208,8 +217,8 @@ def isin(
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote_dtypes(a.dtype, b.dtype) != dtypes.float64:
         return dispatch.call_library(_ISIN, a, b, invert=inverted)
-    # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
-    # than 0, and occur nowhere.
+    # float64 does not hold all 64-bit integers. As int64, numbers that only one of the dtypes has
+    # are negative, and do not occur in the other.
     a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))
     result = dispatch.call_library(_ISIN, a, b, invert=inverted)
     if inverted:
@@ -220,8 +229,9 @@ def isin(
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     """Return the distinct values of `ar1` and `ar2`, ascending.
 
-    Any dtypes; the result has the promoted one. Layout: row-major. TypeError for what is neither a
-    tensor nor numbers.
+    Any dtypes; the result has the promoted one. Layout: row-major.
+
+    Raises `TypeError` if an argument is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
@@ -235,9 +245,11 @@ def intersect1d(
 ) -> Any:
     """Return the distinct values that both `ar1` and `ar2` have, ascending.
 
-    With `return_indices` a tuple: also the positions in index order, in each tensor, of the first
-    element that has each value. `assume_unique` changes nothing. Any dtypes; the values have the
-    promoted one. Layout: row-major. TypeError for what is neither a tensor nor numbers.
+    `return_indices` returns a tuple: the values, and for each tensor the position in index order of
+    the first element of each value. `assume_unique` has no effect. Any dtypes; the values have the
+    promoted one. Layout: row-major.
+
+    Raises `TypeError` if an argument is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.intersect1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
@@ -256,8 +268,10 @@ def intersect1d(
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
     """Return the distinct values of `ar1` that `ar2` does not have, ascending.
 
-    `assume_unique`: all elements of `ar1` that `ar2` does not have, in index order. Any dtypes; the
-    result has that of `ar1`. Layout: row-major. TypeError for what is neither a tensor nor numbers.
+    `assume_unique` returns all elements of `ar1` that `ar2` does not have, in index order. Any
+    dtypes; the result has the dtype of `ar1`. Layout: row-major.
+
+    Raises `TypeError` if an argument is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.setdiff1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
@@ -271,8 +285,10 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Te
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
     """Return the sorted values that are in only one of `ar1` and `ar2`; each NaN is distinct.
 
-    `assume_unique`: no value is looked for twice in the same tensor. Any dtypes that have an order;
-    the result has the promoted one. Layout: row-major. TypeError for other dtypes.
+    `assume_unique` skips the search for repeated values within a tensor. Any dtypes that have an
+    order; the result has the promoted one. Layout: row-major.
+
+    Raises `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.setxor1d(tl.asarray([3, 1]), tl.asarray([2, 1]))

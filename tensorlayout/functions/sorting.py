@@ -1,8 +1,8 @@
-"""Sorting functions: elements in order, and the positions that put them there.
+"""Sorting functions: sorted elements, and the positions that sort them.
 
-NaN counts as greater than all else, zeros of both signs are equal, and False is less than True.
-`order`, which is for fields, must be None. With an `axis` of None, all elements are one line in
-index order.
+NaN counts as greatest, zeros of both signs are equal, and False is less than True. `order`, which
+is for structured dtypes, must be None. With an `axis` of None, all elements are one line in index
+order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
 
 _ARGSORT = Sort("argsort", "positions")
 _SORT = Sort("sort", "values")
-# NumPy's names. All of them select the same stable sort here.
+# NumPy's names of algorithms. All of them select the same stable sort here.
 _KINDS = ("heapsort", "mergesort", "quicksort", "stable")
 
 
@@ -51,8 +51,8 @@ def argsort(
     Returns a new int64 tensor; dtypes: real numeric, narrow and bool. Layout: packed in the input's
     order.
 
-    Raises TypeError for other dtypes and for an axis that is not an integer, and AxisError (a
-    ValueError) for an axis that is out of bounds.
+    Raises `TypeError` for other dtypes and for an axis that is not an integer, and `AxisError` (a
+    `ValueError`) for an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
@@ -79,7 +79,7 @@ def sort(
     Returns a new tensor (``x.sort()`` sorts in place); dtypes: real numeric, narrow and bool, kept.
     Layout: packed in the input's order.
 
-    Raises TypeError and ValueError as `argsort`.
+    Raises `TypeError` and `ValueError` as `argsort`.
 
     >>> import tensorlayout as tl
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)
@@ -98,7 +98,7 @@ def _call_sort(
     descending: bool,
 ) -> Tensor:
     needs_no_checks = type(axis) is int and type(descending) is bool and kind is order is None
-    # A dtype that is not narrow; to ask `is_narrow` is a call more.
+    # Not a narrow dtype; is_narrow_dtype() would be one more call.
     if (needs_no_checks and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
         (d := x.spec.dtype).itemsize > 1 or d.kind in "iu"
     ):
@@ -107,13 +107,11 @@ def _call_sort(
     if kind is not None:
         arguments.check_choice("kind", kind, _KINDS)
         if stable is not None:
-            raise ValueError("kind and stable say one thing, got both")
+            raise ValueError("kind and stable cannot be combined, got both")
     x, dim = operand_and_dim(x, axis)
     is_descending = arguments.check_bool("descending", descending)
     is_stable = arguments.check_flag("stable", stable) is not False
-    if dtypes.is_narrow_dtype(
-        x.dtype
-    ):  # by their values; the elements stay as they are, bit for bit
+    if dtypes.is_narrow_dtype(x.dtype):  # compare by value, but keep the elements' bits
         positions = argsort(
             astype(x, dtypes.widened_dtype(x.dtype)),
             dim,
@@ -135,9 +133,12 @@ def partition(
 ) -> Tensor:
     """Partition the elements along `axis` around each position `kth`.
 
-    They are sorted, which is one of the possible results. `kth`: a position, or several. `kind` and
-    `order` change nothing. dtypes: real numeric, narrow and bool, kept. Layout: packed in the
-    input's order. ValueError for positions outside, TypeError for other dtypes.
+    The elements are sorted, which is one of the possible results. `kth` is a position, or several;
+    `kind` and `order` have no effect. dtypes: real numeric, narrow and bool, kept. Layout: packed
+    in the input's order.
+
+    Raises `ValueError` if a position is out of bounds, and (`AxisError`) if `axis` is; `TypeError`
+    for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.partition(tl.asarray([3, 1, 2]), 1)
@@ -156,8 +157,10 @@ def argpartition(
 ) -> Tensor:
     """Return the positions that partition the elements around each position `kth`.
 
-    They sort. `kth`, `axis`, `kind`, `order` and errors (ValueError, TypeError): as in `partition`.
+    The positions sort the elements. `kth`, `axis`, `kind` and `order` are as in `partition`.
     dtypes: real numeric, narrow and bool; the result is int64. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `partition` does.
 
     >>> import tensorlayout as tl
     >>> tl.argpartition(tl.asarray([3, 1, 2]), 1)
@@ -180,10 +183,12 @@ def _check_kth(a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> Non
 def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Tensor:
     """Return the positions that sort by the last of `keys`, then by the key before, and so on.
 
-    `keys`: tensors of one shape, or a tensor of them along its first dimension; each line along
-    `axis` is sorted. dtypes: real numeric and bool; the result is int64. Layout: packed in the
-    order of the keys. ValueError for no keys and for keys of several shapes, TypeError for other
-    dtypes.
+    `keys` are tensors of one shape, or one tensor with the keys along its first dimension; each
+    line along `axis` is sorted. dtypes: real numeric and bool; the result is int64. Layout: packed
+    in the order of the keys.
+
+    Raises `ValueError` if there are no keys or their shapes differ; `TypeError` for any other
+    dtype.
 
     >>> import tensorlayout as tl
     >>> tl.lexsort([tl.asarray([2, 1, 1]), tl.asarray([0, 1, 0])])

@@ -144,7 +144,7 @@ def _format_hint(spelling: str) -> str:
 def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module with the public names `names`."""
 
-    @functools.lru_cache(maxsize=256)  # a library may ask for a name at every call
+    @functools.lru_cache(maxsize=256)  # libraries may look a name up at every call
     def replacement_hint(name: str) -> str:
         if name in SPELLINGS:
             return _format_hint(SPELLINGS[name])
@@ -153,15 +153,15 @@ def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], 
             return f"; use np.{name}({', '.join('xyz'[: numpy_function.nin])}), which takes tensors"
         if callable(numpy_function) and not isinstance(numpy_function, type):
             return f"; use np.{name}(np.asarray(x), …), on the CPU"
-        # Short names are close to many.
+        # Short names are similar to too many others.
         close = difflib.get_close_matches(name, names, 1, 0.75) if len(name) > 3 else []
         return f"; did you mean {close[0]!r}?" if close else ""
 
     def raise_missing_attribute(name: str) -> Any:
-        """Raise AttributeError, for a protocol without a hint, which takes time."""
+        """Raise AttributeError; protocol names get no hint, which takes time to find."""
         more = "" if name.startswith("_") else replacement_hint(name)
         msg = f"module {module!r} has no attribute {name!r}{more}"
-        # `obj` is given, so that the interpreter adds no guess of its own to the message.
+        # Setting `obj` keeps the interpreter from adding its own suggestion to the message.
         raise AttributeError(msg, name=name, obj=None)
 
     return raise_missing_attribute

@@ -1,8 +1,8 @@
 """Statistical functions: sums, products, extremes, means, deviations, running totals.
 
-`where`: a tensor of bool, or a condition of any kind, that broadcasts to the shape of `a`; elements
-that it leaves out count as nothing. `out`: a tensor of the result's shape, which is returned; its
-dtype may be any of the same kind, and if it is wider, the function computes in it.
+`where` is a bool tensor, or any condition, that broadcasts to the shape of `a`; the elements where
+it is false are ignored. `out` is a tensor of the result's shape, which is returned; its dtype may
+be any of the same kind, and if it is wider, the function computes in it.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def sum(
 
     Returns a new tensor. Layout: packed in the input's order.
 
-    Raises TypeError for an invalid axis or dtype, and AxisError (a ValueError and an IndexError)
-    for an axis that is out of bounds or repeated.
+    Raises `TypeError` for an invalid axis or dtype, and `AxisError` (a `ValueError` and an
+    `IndexError`) for an axis that is out of bounds or repeated.
 
     Accuracy does not depend on length, axis or layout. For 16- and 32-bit floats, short runs are
     added in float32 and the runs in float64: sums of 10**8 elements of any sign are within 8.5 *
@@ -111,7 +111,7 @@ def prod(
 
     Returns a new tensor. Layout: packed in the input's order.
 
-    Raises TypeError and ValueError as `sum`.
+    Raises `TypeError` and `ValueError` as `sum`.
 
     Floats are multiplied in float64, complex numbers in complex128, and rounded once. If the
     product of the first elements leaves float64's range, it stays 0 or infinite on the CPU; on a
@@ -138,10 +138,7 @@ def broadcast_mask(a: Tensor, where: Any) -> Tensor:
 
 
 def replace_unselected(a: Any, where: Any, fill_value: Any) -> Tensor:
-    """Return `a` with `fill_value` in place of the elements that `where` leaves out.
-
-    None is all.
-    """
+    """Replace the elements where `where` is false by `fill_value`; None replaces nothing."""
     a = arguments.as_tensor(a)
     if where is None:
         return a
@@ -153,7 +150,7 @@ def replace_unselected(a: Any, where: Any, fill_value: Any) -> Tensor:
 def _combine_with_initial(
     combine: Callable[[Any, Any], Tensor], initial: Any, result: Tensor
 ) -> Tensor:
-    """Return a sum or a product that begins with `initial`, if that is given."""
+    """Combine a sum or product with `initial`, unless that is None."""
     return result if initial is None else combine(result, _initial_as_tensor(initial, result))
 
 
@@ -175,8 +172,8 @@ def min(
 
     Returns a new tensor; dtypes: real numeric and bool, kept. Layout: packed in the input's order.
 
-    Raises TypeError for other dtypes, ValueError for no elements, and AxisError (a ValueError) for
-    an axis that is out of bounds.
+    Raises `TypeError` for other dtypes, `ValueError` for no elements, and `AxisError` (a
+    `ValueError`) for an axis that is out of bounds.
 
     >>> import tensorlayout as tl
     >>> tl.min(tl.asarray([[1, 5], [4, 2]]), axis=0, keepdims=True)
@@ -203,7 +200,7 @@ def max(
 
     Returns a new tensor; dtypes: real numeric and bool, kept. Layout: packed in the input's order.
 
-    Raises TypeError and ValueError as `min`.
+    Raises `TypeError` and `ValueError` as `min`.
 
     >>> import tensorlayout as tl
     >>> tl.max(tl.asarray([[1.0, 5.0], [tl.nan, 2.0]]), axis=1)
@@ -273,7 +270,7 @@ def mean(
 
     Returns a new tensor. Layout: packed in the input's order.
 
-    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    Raises `TypeError` for other dtypes, and `AxisError` (a `ValueError`) for an axis that is out of
     bounds.
 
     >>> import tensorlayout as tl
@@ -293,14 +290,14 @@ def mean(
 
 
 def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
-    """Return the dtype of a mean: the one asked for, that of `x` or a wider `out`, or float64."""
+    """Return the dtype of a mean: the requested one, that of `x` or a wider `out`, or float64."""
     if x.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
         dtype = accumulation_dtype(x, out, dtype)
     return mean_dtype(x, dtype)
 
 
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
-    """Return the mean of what is selected, in float64 or complex128; NaN of none."""
+    """Return the mean of the selected elements, in float64 or complex128; NaN if there are none."""
     total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide_dtype(a), keepdims=keepdims)
     count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
     return xp.divide(total, count)
@@ -335,7 +332,7 @@ def var(
     Returns a new tensor: the mean squared distance from the mean, or NaN if the divisor is 0 or
     less. Layout: packed in the input's order.
 
-    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    Raises `TypeError` for other dtypes, and `AxisError` (a `ValueError`) for an axis that is out of
     bounds.
 
     The computation takes two passes. It is as accurate as `sum`, also for numbers that are far from
@@ -368,7 +365,7 @@ def std(
 
     Returns a new real tensor; dtypes: numeric and bool. Layout: packed in the input's order.
 
-    Raises TypeError for other dtypes, and AxisError (a ValueError) for an axis that is out of
+    Raises `TypeError` for other dtypes, and `AxisError` (a `ValueError`) for an axis that is out of
     bounds.
 
     >>> import tensorlayout as tl
@@ -417,6 +414,7 @@ def _variance_or_deviation(
         squares = xp.add(squares, xp.square(xp.imag(distance)))
     counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=keeps_dims)
     divisor = xp.subtract(counts, dof_correction)
+    # Like the compiled reduction: NaN, not infinity, if the divisor is not positive.
     divisor = xp.where(xp.greater(divisor, 0.0), divisor, math.nan)
     result = xp.divide(sum(squares, axis=dims, keepdims=keeps_dims), divisor)
     result = xp.sqrt(result) if operation is _STD else result
@@ -448,8 +446,8 @@ def cumulative_sum(
 
     Returns a new tensor; dtypes: numeric and bool. Layout: packed in the input's order.
 
-    Raises TypeError for an invalid axis or dtype, ValueError for rank 0, and AxisError (a
-    ValueError) for an axis that is out of bounds.
+    Raises `TypeError` for an invalid axis or dtype, `ValueError` for rank 0, and `AxisError` (a
+    `ValueError`) for an axis that is out of bounds.
 
     16- and 32-bit floats are added in float64, and each sum is rounded once.
 
@@ -470,11 +468,13 @@ def cumulative_prod(
     out: Tensor | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Return the running products along `axis` (which may be left out at rank 1).
+    """Return the running products along `axis` (optional at rank 1).
 
-    `include_initial`: a 1 comes first, and lines are one element longer. Multiplied and rounded as
-    in `prod`, also where a product leaves float64's range. `dtype`, `out` and errors (TypeError,
-    ValueError) as in `cumulative_sum`. Layout: packed in the input's order.
+    `include_initial` puts a 1 first, and lines are one element longer. Products are computed and
+    rounded as in `prod`, also where they leave float64's range. `dtype` and `out` are as in
+    `cumulative_sum`. Layout: packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `cumulative_sum` does.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
@@ -492,8 +492,10 @@ def cumsum(
 ) -> Tensor:
     """Return the running sums along `axis`, or of all elements in index order.
 
-    dtypes: numeric and bool. `dtype`, `out`, rounding and errors (TypeError, ValueError) as in
-    `cumulative_sum`. Layout: packed in the input's order.
+    `dtype`, `out` and rounding are as in `cumulative_sum`. dtypes: numeric and bool. Layout: packed
+    in the input's order.
+
+    Raises `ValueError` and `TypeError` as `cumulative_sum` does.
 
     >>> import tensorlayout as tl
     >>> tl.cumsum(tl.asarray([[1, 2], [3, 4]]))
@@ -512,8 +514,10 @@ def cumprod(
 ) -> Tensor:
     """Return the running products along `axis`, or of all elements in index order.
 
-    Floats are multiplied in float64 and rounded once. `dtype`, `out` and errors (TypeError,
-    ValueError) as in `cumsum`. Layout: packed in the input's order.
+    Floats are multiplied in float64 and rounded once. `dtype` and `out` are as in `cumsum`. Layout:
+    packed in the input's order.
+
+    Raises `ValueError` and `TypeError` as `cumsum` does.
 
     >>> import tensorlayout as tl
     >>> tl.cumprod(tl.asarray([[1, 2], [3, 4]]))
@@ -525,7 +529,7 @@ def cumprod(
 
 
 def scan_axis_or_flat(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
-    """Carry out a scan along an axis, or over all elements in index order."""
+    """Run a scan along an axis, or over all elements in index order."""
     x = bools_to_integers(a)
     x = xp.reshape(x, (-1,)) if axis is None else x
     return call_scan(operation, x, 0 if axis is None else axis, dtype, False)
@@ -543,8 +547,11 @@ def _initial_as_tensor(initial: Any, like: Tensor) -> Tensor:
 def ptp(a: Tensor, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """Return the difference between the greatest and the least element along `axis`.
 
-    dtypes: real numeric, kept. `keepdims`: the axes stay, of size 1. `out`: receives the result.
-    Layout: packed in the input's order. ValueError of no elements, TypeError for other dtypes.
+    `out` receives the result; `keepdims` keeps the axes, of size 1. dtypes: real numeric, kept.
+    Layout: packed in the input's order.
+
+    Raises `ValueError` if there are no elements, and (`AxisError`) if `axis` is out of bounds;
+    `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.ptp(tl.asarray([[1, 5], [4, 2]]), axis=0)
@@ -562,12 +569,16 @@ def average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    """Return the mean along `axis`, each element as often as its weight says.
+    """Return the weighted mean along `axis`.
 
-    `weights`: of the shape of `a`, or of its sizes along `axis`. `returned`: return the pair of the
-    mean and the sum of weights. `keepdims`: the axes stay, of size 1. dtypes: numeric and bool; the
-    result is floating-point. Layout: packed in the input's order. ZeroDivisionError where weights
-    add up to 0; ValueError for weights of another shape, TypeError where `axis` is missing.
+    - `weights`: of the shape of `a`, or of its sizes along `axis`.
+    - `returned`: True returns a pair, the mean and the sum of the weights.
+    - `keepdims`: the axes stay, of size 1.
+
+    dtypes: numeric and bool; the result is floating-point. Layout: packed in the input's order.
+
+    Raises `ZeroDivisionError` if the weights add up to 0; `ValueError` for weights of another
+    shape; `TypeError` if such weights need an `axis`.
 
     >>> import tensorlayout as tl
     >>> tl.average(tl.asarray([1.0, 4.0]), weights=[2, 1])
@@ -589,7 +600,8 @@ def average(
             raise TypeError("axis must be given where shapes of a and weights differ")
         dims = arguments.normalize_axes(axis, x.ndim)
         if given_weights.shape != tuple(x.shape[d] for d in dims):
-            raise ValueError(f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
+            rule = f"weights must match shape {x.shape} along axis {axis}"
+            raise ValueError(f"{rule}, got shape {given_weights.shape}")
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
     kind = dtypes.promote_dtypes(integers_to_float(x).dtype, given_weights.dtype)

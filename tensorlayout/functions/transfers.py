@@ -1,4 +1,4 @@
-"""Tensors copied in the name of a function, and moved between devices."""
+"""Copies of tensors, traced under a function's name, and moves between devices."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tensorlayout.plan import Copy, Transfer, packed_strided_spec
 from tensorlayout.tensor import Tensor
 
 _TRANSFER = Transfer()
-copy_operation = functools.cache(Copy)  # in the name of a function
+copy_operation = functools.cache(Copy)  # by name of the function that copies
 
-# Slots for each element from which on what has gaps is packed by its device before it is moved: the
-# bus to the host carries the gaps, too, and is far slower than the memory of a GPU.
+# From this number of slots per element on, a tensor with gaps is packed before it is moved: the bus
+# to the host, far slower than the memory of a GPU, would carry the gaps, too.
 _SPARSE = 2
 
 
 def copy_tensor(
     function_name: str, x: Tensor, layout: Layout | None = None, dtype: DType | None = None
 ) -> Tensor:
-    """Copy `x` in the name of `function_name`, to another layout or dtype if given."""
+    """Copy `x`, traced as `function_name`, to another layout or dtype if given."""
     return dispatch.call(copy_operation(function_name), (x.spec, layout, dtype), (x,))
 
 
@@ -39,7 +39,7 @@ def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> T
         x = copy_tensor("to_device", x)
     elif (x.device == CPU and layout.is_padded) and (
         layout.padding_value is not PaddingValue.UNSPECIFIED
-    ):  # padding in memory of others may not hold its value: nobody has written there
+    ):  # padding in foreign memory may not hold its value: nothing wrote it
         x = copy_tensor("to_device", x, layout)
     return x if x.device == device else _transfer_to_device(x, device)
 

@@ -1,4 +1,4 @@
-"""Elementwise functions as callables: the shortest path, and the keywords of NumPy's ufuncs."""
+"""Elementwise functions as callables: a fast path, and the keywords of NumPy's ufuncs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ from tensorlayout.typing import Array, ArrayLike, DTypeLike, NumpyOperand
 _DOC = """{summary}
 
 {shapes}
+- `out`: a tensor that receives the result.
+- `where`: the elements to write; without `out`, the others are 0.
+- `casting`: NumPy's rule for conversions to `dtype` and `out`.
+- `dtype`: dtype that operands are converted to first.
 
-`out`: a tensor that receives the result. `where`: the elements that are written; without `out`, the
-others are 0. `dtype`: the one that operands are converted to first, by NumPy's rule `casting`.
-dtypes: {category}{notes}. Result: {result}; the shape that the operands broadcast to; the
-layout is the form that the operands of that shape have in common, else packed in the order of the
-first of them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
+Returns a tensor of {result} and the broadcast shape. dtypes: {category}{notes}.
+Layout: the form that the operands of that shape have in common, else packed in the order of the
+first of them.
+
+Raises `TypeError` for other dtypes; `ValueError` for shapes that do not broadcast.
 
 Source: array API standard 2025.12, elementwise functions, `{name}`.
 """
@@ -53,7 +57,7 @@ def _binary_signature(  # type: ignore[empty-body]
 ) -> Tensor: ...
 
 
-# How functions of the table are called.
+# Types of the functions in the table.
 _SIGNATURES = {
     pattern: inspect.signature(pattern) for pattern in (_unary_signature, _binary_signature)
 }
@@ -67,7 +71,7 @@ def _document_function(
     if operation.converts_integers_to_float:
         notes = " (integers and bool are taken as float64)"
     function.__name__ = function.__qualname__ = operation.name
-    # Errors of calls that do not fit repeat the name that the code has.
+    # Errors for wrong arguments show the name of the code object.
     function.__code__ = function.__code__.replace(
         co_name=operation.name, co_qualname=operation.name
     )
@@ -108,7 +112,7 @@ class Unary(Protocol):
 
 
 class Binary(Protocol[_S]):
-    """An elementwise function of two tensors or arrays, or of one and a scalar: at most an `_S`."""
+    """An elementwise function of two tensors or arrays, or of one and a scalar of type `_S`."""
 
     __name__: str
 
@@ -138,7 +142,7 @@ class Binary(Protocol[_S]):
     ) -> Tensor: ...
 
 
-# In place of an operand that is missing.
+# Default that marks a missing operand.
 _NOTHING: Any = object()
 
 
@@ -168,11 +172,11 @@ def make_unary_function(name: str, category: str, summary: str, result: str = "s
         except REFUSALS as error:
             raise dispatch.named_error(operation, error) from None
 
-    shapes = "`x`: a tensor of any shape."
+    shapes = "- `x`: a tensor of any shape."
     return _document_function(apply_unary, operation, summary, _unary_signature, shapes)
 
 
-# The Python scalars beside a tensor are of the kinds that a category holds.
+# Python scalars among the operands must be of a kind that the category contains.
 _Booleans = Literal["bool"]
 _Integers = Literal["integral", "integer or boolean"]
 _Reals = Literal["real numeric", "real floating"]
@@ -223,7 +227,7 @@ def make_binary_function(
         except REFUSALS as error:
             raise dispatch.named_error(operation, error) from None
 
-    shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
+    shapes = "- `x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
     return _document_function(apply_binary, operation, summary, _binary_signature, shapes)
 
 
@@ -233,7 +237,7 @@ def call_with_ufunc_keywords(
     """Return the result of an elementwise operation in `out`, where `where` is true."""
     rule = "same_kind" if casting is None else arguments.check_casting_rule(casting)
     where = True if where is None else where
-    if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
+    if type(out) is tuple and len(out) == 1:  # as in NumPy's ufuncs
         (out,) = out
     destination = None if out is None else arguments.as_tensor(out, "out")
     inputs = list(operands)
@@ -260,7 +264,7 @@ def call_with_ufunc_keywords(
 
 
 def _cast_operand(x: Any, kind: dtypes.DType, casting: str) -> Any:
-    """Return an operand in a dtype, if `casting` lets it; Python's numbers take any."""
+    """Convert an operand to a dtype if `casting` permits it; Python numbers take any."""
     if not isinstance(x, (Tensor, np.generic, np.ndarray)):
         return x
     arguments.check_casting(x.dtype, kind, casting)
@@ -273,7 +277,7 @@ def _can_write_directly(
     """Return True if the result has the dtype and shape of `destination`."""
     inputs = [arguments.as_operand(x) for x in operands]
     key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in inputs])
-    # Numbers of NumPy may stand beside tensors elsewhere.
+    # NumPy scalars are on the CPU; the tensors may not be.
     is_same_device = {x.device for x in inputs if type(x) is Tensor} == {destination.device}
     return is_same_device and _result_dtype_and_shape(operation, *key) == (
         destination.dtype,

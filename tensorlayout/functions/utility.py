@@ -37,8 +37,8 @@ def all(
     Returns a new bool tensor; any dtype is accepted, and NaN counts as nonzero. Layout: packed in
     the input's order.
 
-    Raises TypeError for an axis that is not an integer, and AxisError (a ValueError) for an axis
-    that is out of bounds or repeated.
+    Raises `TypeError` for an axis that is not an integer, and `AxisError` (a `ValueError`) for an
+    axis that is out of bounds or repeated.
 
     >>> import tensorlayout as tl
     >>> tl.all(tl.asarray([[1, 0], [2, 3]]), axis=1)
@@ -64,7 +64,7 @@ def any(
     Returns a new bool tensor; any dtype is accepted, and NaN counts as nonzero. Layout: packed in
     the input's order.
 
-    Raises TypeError and AxisError (a ValueError) as `all`.
+    Raises `TypeError` and `AxisError` (a `ValueError`) as `all`.
 
     >>> import tensorlayout as tl
     >>> tl.any(tl.asarray([[0.0, 0.0], [0.0, tl.nan]]), axis=1)
@@ -84,10 +84,12 @@ def diff(
 ) -> Tensor:
     """Return the differences of neighbours along `axis`, taken `n` times.
 
-    `prepend`, `append`: tensors joined to `a` along `axis` before; a number, or a tensor of rank 0,
+    `prepend` and `append` are joined to `a` along `axis` first; a number, or a tensor of rank 0,
     counts as one of size 1 along `axis`. dtypes: numeric and bool, promoted. Layout: packed in the
-    input's order. TypeError for an `axis` or `n` that is no integer; ValueError for a negative `n`,
-    an axis outside the rank, and tensors that do not fit beside `a`.
+    input's order.
+
+    Raises `ValueError` if `n` is negative, if `prepend` or `append` do not fit `a`, and
+    (`AxisError`) if `axis` is out of bounds; `TypeError` if `axis` or `n` is not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)
@@ -98,18 +100,18 @@ def diff(
     dim = arguments.normalize_axis(axis, x.ndim)
     prepended = [] if prepend is None else [_edge_to_join(x, prepend, dim, "prepend")]
     appended = [] if append is None else [_edge_to_join(x, append, dim, "append")]
-    # A part of nothing would keep its padding, one of whole tiles would keep those.
+    # A slice of an empty tensor would keep its padding, and a slice of whole tiles its tiles.
     if prepended or appended or times == 0 or x.size == 0 or x.layout.is_tiled:
         x = xp.concat([*prepended, x, *appended], axis=dim)
     outer = (slice(None),) * dim
-    for _ in range(min(times, x.shape[dim])):  # then there is nothing left
+    for _ in range(min(times, x.shape[dim])):  # more steps find no elements
         later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
         x = xp.not_equal(later, earlier) if x.dtype == dtypes.bool else xp.subtract(later, earlier)
     return x
 
 
 def _edge_to_join(x: Tensor, value: Any, dim: int, argument: str) -> Tensor:
-    """Return `value` as a tensor to join to `x` along `dim`. ValueError if another size differs."""
+    """Return `value` as a tensor to join to `x` along `dim`; ValueError if another size differs."""
     slice_shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
     edge = as_tensor_on_device_of(value, x, weak=False)
     if edge.ndim == 0:

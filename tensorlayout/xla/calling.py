@@ -84,7 +84,7 @@ def require(condition: object, rule: str, *received: Any, subject: Any = None) -
 
 
 def require_in_range(numbers: range, name: str, number: int, subject: Any) -> None:
-    """Raise ValueError for a number that is not in a range, that `subject` a shape or a layout."""
+    """Raise ValueError unless `number` is in `numbers`, the valid range for `subject`."""
     minimum, maximum = numbers.start, numbers.stop - 1
     require(
         minimum <= number <= maximum,

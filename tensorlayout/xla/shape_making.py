@@ -199,7 +199,7 @@ def append_minor_dimension(bound: int, shape: Shape) -> Shape: ...
 def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
     """Return an array with a new logical dimension 0, at the most major end in memory.
 
-    **Tiles, dynamic flags and all else of the layout but its order are lost**, as in XLA.
+    **Of the layout only the order is kept; tiles and dynamic flags are lost**, as in XLA.
     """
     order = (*(d + 1 for d in shape.order), 0)
     row_major_shape = make_shape(shape.element_type, (bound, *shape.dimensions))
@@ -207,10 +207,11 @@ def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
 
 
 def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
-    """Return an array with a new dimension in front of dimension `dim_idx`, right above in memory.
+    """Return an array with a new dimension before `dim_idx`, next more major in memory.
 
-    Inserted last, it goes to the most minor end. **Tiles and dynamic flags are lost**, as in XLA.
-    ValueError for a place that is not from 0 to n.
+    If inserted last, it is the most minor one. **Tiles and dynamic flags are lost**, as in XLA.
+
+    Raises `ValueError` if `dim_idx` is not from 0 to n.
     """
     order, sizes = shape.order, shape.dimensions
     require_in_range(range(shape.rank + 1), "dim_idx", dim_idx, shape)
@@ -250,8 +251,8 @@ def drop_degenerate_dimensions(shape: Shape) -> Shape: ...
 def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     """Return the shape with one logical dimension made the most major in each array.
 
-    **Tiles and all else of the layouts but their order are lost**, as in XLA;
-    `layout_util.move_dim_to_major` keeps them. No layout counts as row-major.
+    **Of the layouts only the order is kept; tiles are lost**, as in XLA;
+    `layout_util.move_dim_to_major` keeps them. A missing layout counts as row-major.
     """
 
     def move_dim_of_array(array: Shape) -> Shape:
@@ -264,8 +265,8 @@ def move_dim_to_major(shape: Shape, dim: int) -> Shape:
 def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
     """Return a transpose without moving data: dimension i is `shape`'s ``permutation[i]``.
 
-    The order of the layout follows, all else of it stays. (Before February 2021 XLA's permutation
-    meant the inverse.) ValueError for what is no permutation.
+    The order of the layout follows; its other parts are kept. (Before February 2021 XLA used the
+    inverse permutation.) Raises `ValueError` if `permutation` is not a permutation.
 
     >>> from tensorlayout.xla import parse_shape
     >>> print(permute_dimensions([1, 2, 0], parse_shape("f32[10,100,1000]{2,1,0}")))

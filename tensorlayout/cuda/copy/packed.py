@@ -1,7 +1,8 @@
-"""Copies from and to layouts packed below a byte on CUDA: one launch where bytes are not shared.
+"""Copies from and to layouts packed below a byte on CUDA.
 
-What has other elements in its bytes, or padding that stays, is unpacked to memory of one byte a
-slot, written there, and packed again. So is what a walk cannot hold, and conversions.
+One launch suffices if no byte is shared with other elements or with padding that must survive.
+Otherwise slots are unpacked to scratch memory (one byte each), written there, and packed again.
+Layouts that a walk cannot hold, and conversions, go the same way.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from tensorlayout.layout.digits import TiledLoop, make_tiled_loop, sizes_to_writ
 from tensorlayout.tensor import TensorSpec
 
 FILE = "copy/packed.cu"
-RUN = WIDEST  # elements that a thread of flat kernels moves, a byte each
+# Elements that a thread of the flat and run kernels moves: a byte each when unpacked, so that they
+# are one 16-byte access.
+RUN = WIDEST
 
 
 def has_sub_byte_slots(*specs: TensorSpec) -> bool:
@@ -45,7 +48,8 @@ def has_sub_byte_slots(*specs: TensorSpec) -> bool:
 
 
 def chain_through_scratch(first: Launches, second: Launches, intermediate_bytes: int) -> Launches:
-    """Launches into memory in between, of so many bytes, and others from there."""
+    """Chain two moves through scratch memory of `intermediate_bytes`."""
+    # Memory 2, the first scratch, is the intermediate; the scratch of both moves comes after it.
     behind = 3 + len(first.scratch)
     launches = (
         *[launch.with_memories((2, 1, *range(3, behind))) for launch in first.launches],
@@ -61,12 +65,13 @@ def plan_pack(
     padding: bytes | None,
     owns_all_bytes: bool,
 ) -> Launches | None:
-    """Return one launch into a packed layout that covers its block, padding and all.
+    """Plan one launch that writes all slots of a packed layout that covers its block.
 
-    None where no walk over its slots finds the elements of the source.
+    None if no walk over the slots finds the elements of the source.
     """
     bits, count = destination.slot_bits, destination.required_size
     assert bits is not None
+    # Mask of the bits in the last byte that belong to other elements of the storage.
     kept_bits = 0 if owns_all_bytes or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
     filler = padding[0] if padding else 0
     if _is_one_run(destination, source, *alignments):
@@ -91,12 +96,13 @@ def plan_pack(
         runs = Launch.with_members(chosen, grid, (0, 0), along=along, padding=padded, **walk)
         return Launches((runs,), "packed runs")
     word = 4 if alignments[0] >= 4 else 1
-    per = 8 * word * (3 if bits == 6 else 1) // bits  # elements that a thread packs
+    # Elements that a thread packs into whole words; 6-bit elements fill no fewer than three words.
+    per = 8 * word * (3 if bits == 6 else 1) // bits
     wide = 1  # of the source, read at once
     if word == 4 and source.slot_bits is None and loop.is_contiguous:
         most = gcd(per, loop.max_pack_size(WIDEST))
         wide = most if most in (4, 8) else 1
-    # Of bytes that threads read one by one, those of a warp are `per` apart.
+    # Neighbouring threads of a warp read bytes that are `per` elements apart.
     if _is_intermediate_cheaper(loop, per // wide if source.slot_bits is None else 1):
         return None
     chosen = kernel_with_shape(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
@@ -112,7 +118,7 @@ def plan_pack(
 
 
 def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
-    """Return whether 16 slots are elements of one run, its end and padding, or padding."""
+    """Return whether each 16 slots are one run, padding, or the end of a run and padding."""
     last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
     along = [weight for weight in weights if weight]
     aligned = loop.alignments[WRITE] % _run_alignment(bits) == 0 == loop.alignments[READ] % RUN
@@ -120,7 +126,7 @@ def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
 
 
 def _index_covers_source(loop: TiledLoop, source: Layout) -> bool:
-    """Return whether indices count the bytes of the source, too, with all its padding."""
+    """Return whether the index type can also count the bytes of the source with its padding."""
     return loop.index_type == "int64_t" or source.required_size < 2**31
 
 
@@ -129,24 +135,24 @@ def _run_alignment(bits: int) -> int:
     return 4 if bits == 6 else 2 * bits
 
 
-# Sectors for each element, over those of a copy that has them in order. What is in between is read
-# once more, and written.
+# Sectors read per element, relative to a copy in order, above which scratch memory is cheaper: it
+# costs one more write and read of all elements.
 _APART = 4.0
 
 
 def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
-    """Return whether memory in between costs less.
+    """Return whether a copy through scratch memory costs less.
 
-    `thread_spacing`: elements from thread to thread.
+    `thread_spacing`: elements between the reads of neighbouring threads.
     """
     large = loop.count >= SMALL_BYTES
     return large and sector_overfetch(loop, READ) * thread_spacing > _APART
 
 
 def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
-    """Return whether the numbers of a walk are those of the destination's slots.
+    """Return whether the n-th step of a walk is at slot n of the destination.
 
-    Not where the source has tails that the destination has no slots for.
+    False if the source has tails for which the destination has no slots.
     """
     running = 1
     for axis in reversed(loop.axes):
@@ -157,7 +163,7 @@ def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
 
 
 def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any]:
-    """Members of a walk over packs of so many; sources are read from their lowest slot on."""
+    """Return the struct members of a walk over packs; `first` is the source's first slot."""
     return {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
         "first": loop.firsts[READ],
@@ -167,7 +173,10 @@ def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any
 def plan_unpack(
     destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
 ) -> Launches | None:
-    """Plan one launch into a layout of whole bytes, and its padding; None without a common walk."""
+    """Plan one launch into a layout of whole bytes, and its padding; None without a common walk.
+
+    The inverse of `plan_pack`.
+    """
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
     if _is_one_run(source, destination, *reversed(alignments)):
@@ -211,7 +220,7 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
     ):
         return None
     (row, steps), run = split, last.size
-    # Of runs of 8 the elements of a thread are in three at most.
+    # The kernel handles up to three runs per thread: 16 elements touch no more of length 8.
     if min(run, row or run) < 8 or len(steps) > MOST_DIGITS:
         return None
     chosen = kernel_with_shape(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
@@ -240,10 +249,10 @@ _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 def _split_block_numbers(
     loop: TiledLoop, count: int
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
-    """Return how numbers in a block without padding are split behind the fastest digit.
+    """Return how to split the number of a slot, in a block without padding, into an offset.
 
-    The fastest dimension if it has a tail, else 0; the kinds, sizes and strides of steps. None
-    where the walk is not over such a block.
+    Returns the size of the fastest dimension if it has a tail (else 0), and for each further step
+    its kind, size and stride. None if the walk is not over such a block.
     """
     if any(bound.first for bound in loop.bounds) or loop.firsts[WRITE]:
         return None
@@ -264,7 +273,7 @@ def _split_block_numbers(
         size = loop.bounds[bounds[0]].size if bounds else digits[0].size
         if bounds:
             dim_steps[-1] = (_LAST_DIGIT, *dim_steps[-1][1:])
-            if begin or fastest:  # all else is the index of the slowest
+            if begin or fastest:  # for the slowest dimension the remaining number is the index
                 dim_steps = [(_TO_INDEX, size, 0), *dim_steps]
         if bounds and fastest:
             row, dim_steps = size, dim_steps[2:] or [(_LAST_DIGIT, 1, 0)]
@@ -279,7 +288,10 @@ def _split_block_numbers(
 
 
 def _is_one_run(packed: Layout, other: Layout, *alignments: int) -> bool:
-    """Return whether one dense block becomes another of its order; alignments in this order."""
+    """Return whether both layouts are one dense block in the same order, and aligned enough.
+
+    `alignments`: of the packed layout, then of the other.
+    """
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
     is_same_block = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
@@ -298,7 +310,10 @@ def _flat_launches(case: str, chosen: Kernel, count: int, kept_bits: int) -> Lau
 def plan_read_modify_write(
     layout: Layout, alignment: int, slot_launches: Launches, memories: Sequence[int]
 ) -> Launches:
-    """Plan to unpack slots, run `slot_launches` on them, and pack them again; other bits stay."""
+    """Plan to unpack slots, run `slot_launches` on them, and pack them again; other bits stay.
+
+    `memories`: numbers of the tensor and of the operands of `slot_launches`.
+    """
     unpack, pack = (
         plan_unpack_block(layout, alignment),
         plan_pack_block(layout, alignment, owns_all_bytes=False),
@@ -314,7 +329,7 @@ def plan_read_modify_write(
 def plan_packed_fill(
     layout: Layout, itemsize: int, alignment: int, padding: bytes | None
 ) -> Launches:
-    """Plan how to write one value to all elements; padding stays. As `plan_fill`."""
+    """Plan a fill of all elements with one value, like `plan_fill`; padding stays."""
     if not layout.size:
         return Launches(())
     return plan_read_modify_write(
@@ -342,5 +357,5 @@ def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Lau
 
 
 def unpacked_spec(spec: TensorSpec) -> TensorSpec:
-    """Return the tensor with a byte for each slot."""
+    """Return the spec with a byte for each slot."""
     return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)

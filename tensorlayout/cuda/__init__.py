@@ -5,7 +5,7 @@ kernels with the host's C++ compiler and runs them on the CPU (``TENSORLAYOUT_CU
 
 Nothing falls back to the host silently: every kind of plan is in the table below.
 
-This package is below `tracing`; plans import it by name when a CUDA device is first used.
+Below `tracing`; plans import it by name when a CUDA device is first used.
 """
 
 from __future__ import annotations

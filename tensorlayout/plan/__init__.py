@@ -1,4 +1,4 @@
-"""Plans: all that can be known of a call before its data is touched, made once and kept.
+"""Plans: everything about a call that does not depend on its data, made once and cached.
 
 Above `tensor`, below both backends and `functions`, which import it.
 """

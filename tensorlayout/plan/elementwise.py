@@ -29,7 +29,7 @@ class ElementwisePlan(Plan):
 
     operation: Elementwise
     operands: tuple[Operand, ...]
-    inputs: tuple[DType, ...]  # what the operands are converted to
+    inputs: tuple[DType, ...]  # dtypes to which the operands are converted
     result: TensorSpec
     destinations: int = 0
 
@@ -51,9 +51,9 @@ class ElementwisePlan(Plan):
 
 
 def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) -> bool:
-    """Return whether tensors have the placement of the result, which is that of a whole block.
+    """Return whether all tensors are one block in the result's order, so that one flat loop does.
 
-    Tensors of rank 0 take part as scalars do.
+    Scalars and tensors of rank 0 do not matter.
     """
     layout = result.layout
     if {*operands} == {result}:
@@ -72,15 +72,17 @@ def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) 
 
 @plan_dataclass
 class Elementwise:
-    """One line of the table of elementwise functions.
+    """One row of the table of elementwise functions.
 
-    `dtypes`, the category that operands must belong to, in the standard's words; `result`, how the
-    result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `abstain`, operands
-    that vote on the layout only if no other does (the condition of `where`), which also stay out of
-    promotion; `does`, what backends know the operation by, if not its name; `of_bools`, the same
-    for operands that are all bool, which are refused without it.
+    Attributes:
+        dtypes: category of dtypes that operands must belong to, in the standard's words. Integers
+            and bool are converted to float64 if it is a floating-point category.
+        result: rule for the result's dtype, from the promoted one: ``same``, ``bool`` or ``real``.
+        abstain: operands that take no part in promotion, and vote on the layout only if no other
+            does (the condition of `where`).
+        does: name of the operation in backends, if it differs from `name`.
+        of_bools: the same for operands that are all bool; without it they are refused.
 
-    Where a floating-point category is asked for, integers and bool are taken as float64.
     """
 
     name: str
@@ -146,8 +148,8 @@ class Elementwise:
         return promoted
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
-        # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
-        # compared as integers.
+        # int64 and uint64 promote to float64, where neighbouring integers may be equal: so they
+        # are compared as integers.
         compares = self.result == "bool" and not self.accepts_integers
         if compares and promoted == dtypes.float64:
             tensors = [o.dtype for o in operands if isinstance(o, TensorSpec)]
@@ -166,7 +168,7 @@ class Elementwise:
 
 @plan_dataclass
 class Scaling(Elementwise):
-    """``x * scale + bias`` with two Python floats, taken in float32 at least; rounded to `x`."""
+    """``x * scale + bias`` with Python floats, computed in at least float32, in the dtype of x."""
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         wide = dtypes.promote_dtypes(promoted, dtypes.float32)

@@ -1,4 +1,4 @@
-"""Plans of tensors full of values that follow from numbers, or from where an element is."""
+"""Plans of new tensors whose values follow from arguments or from an element's index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorlayout.plan.rules import (
 )
 from tensorlayout.tensor import TensorSpec
 
-# What a creation writes: nothing, one value, the elements of an array; all else as it is called.
+# Values that a creation writes: nothing, one value, an array's elements, or a named pattern.
 Values = Literal["nothing", "value", "array", "arange", "eye", "frequencies", "linspace"]
 
 
@@ -38,7 +38,7 @@ class CreatePlan(Plan):
 
 @plan_dataclass
 class Create:
-    """One creation function; `values`: under which name backends have what writes them."""
+    """One creation function; `values`: name under which backends find the writer."""
 
     name: str
     values: Values
@@ -54,7 +54,7 @@ class Create:
 
 @plan_dataclass
 class TrianglePlan(Plan):
-    """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
+    """A new tensor: elements on one side of a diagonal of each matrix, zeros on the other side."""
 
     kind = "triangle"
 
@@ -65,7 +65,7 @@ class TrianglePlan(Plan):
 
 @plan_dataclass
 class Triangle:
-    """A triangle of matrices, in the form of the input; calls have the diagonal's number, too."""
+    """A triangle of matrices, in the form of the input; calls also pass the diagonal's number."""
 
     name: Literal["tril", "triu"]
 
@@ -79,10 +79,10 @@ class Triangle:
 
 @plan_dataclass
 class OneHotPlan(DestinationPlan):
-    """Lines along a dimension: the hot value where the indices say, else the cold one.
+    """Lines along a dimension: the hot value at the line's index, the cold one elsewhere.
 
     Both values are tensors of rank 0. Indices have 32 or 64 bits, and size 1 along the lines;
-    signed ones count from the end.
+    negative ones count from the end.
     """
 
     kind = "one_hot"
@@ -95,10 +95,10 @@ class OneHotPlan(DestinationPlan):
 
 @plan_dataclass
 class DiagonalsPlan(DestinationPlan):
-    """Matrices with diagonals from `begin` up to `end` filled (`inside`), or all others.
+    """Matrices with the diagonals from `begin` up to `end` filled (`inside`), or all others.
 
-    Diagonals are numbered from the main one, to the right. The rest is that of the tensor
-    `others`, or 0; a call has the result, the others, if there are any, and the value.
+    Diagonals are numbered from the main one, to the right. Elements that are not filled come from
+    the tensor `others`, or are 0. Operands of a call: the result, `others` if any, and the value.
     """
 
     kind = "diagonals"

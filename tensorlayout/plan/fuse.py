@@ -1,4 +1,4 @@
-"""Plans of fused functions: elementwise steps, and at most one last reduction, as one pass."""
+"""Plans of fused functions: elementwise steps, and at most one final reduction, in one pass."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Part(NamedTuple):
     """One call inside a fused function.
 
     Attributes:
-        operation: what is called; `IntoDestination` one if it writes into an intermediate result,
-        and then the result keeps the layout of that. reads: the numbers of its operands among the
-        values: those of the whole, then of parts. static: the rest of its key.
+        operation: the operation; an `IntoDestination` if the call writes into an intermediate
+            result, whose layout its own result then has.
+        reads: numbers of its operands among the values: operands of the function, then parts.
+        static: the rest of its key.
 
     """
 
@@ -38,7 +39,7 @@ class Part(NamedTuple):
     static: tuple[Any, ...] = ()
 
     def plan_step(self, values: Sequence[Operand]) -> Step:
-        """Return the call on these values, which makes a new tensor."""
+        """Return the step that calls the operation on these values and creates a new tensor."""
         key: Any = (*[values[v] for v in self.reads], *self.static)
         plan: Any = plan_call(self.operation, key)
         reads = self.reads
@@ -47,7 +48,7 @@ class Part(NamedTuple):
             plan, reads = replace(plan, result=key[0]), reads[1:]
         elif (
             plan.result_kind == "view"
-        ):  # a copy for other layouts, such as tiles, but not for these
+        ):  # a layout that the operand has here: as a step it must still compute a value of its own
             plan = CopyPlan(key[0], plan.result)
         return Step(plan, reads, call=(self.operation, key))
 
@@ -58,10 +59,10 @@ class FusePlan(Plan):
 
     Attributes:
         operation: the fused function.
-        operands: tensors and kinds of Python scalars; those written in the function come last.
-        steps: a program over these operands: each step as it would be by itself. A conversion is a
-            copy; the last step may be a reduction. A value may be smaller than the result, and is
-            broadcast.
+        operands: tensors and types of Python scalars; constants of the function come last.
+        steps: a program over these operands, with each step planned as a call of its own. A
+            conversion is a copy; the last step may be a reduction. A value may be smaller than the
+            result, and is broadcast.
 
     """
 
@@ -76,24 +77,24 @@ class FusePlan(Plan):
 
     @property
     def reduction(self) -> ReducePlan | None:
-        """The last step, if it is a reduction."""
+        """The last step if it is a reduction, otherwise None."""
         last = self.steps[-1].plan
         return last if isinstance(last, ReducePlan) else None
 
     @property
     def plan_before_reduction(self) -> FusePlan:
-        """The plan of what the last step, a reduction, reads."""
+        """Plan of the steps before the last one, which is a reduction."""
         steps = self.steps[:-1]
         return replace(self, steps=steps, result=steps[-1].plan.result)
 
     @property
     def can_write_into_destination(self) -> bool:
-        """Reductions write into the planned layout only."""
+        """True without a reduction: reductions write into the planned layout only."""
         return self.reduction is None
 
     @property
     def all_value_specs(self) -> list[Any]:
-        """The operands and the results of all steps."""
+        """Operands, followed by the results of all steps."""
         return [*self.operands, *[step.plan.result for step in self.steps]]
 
     @property
@@ -104,7 +105,7 @@ class FusePlan(Plan):
 
     @property
     def is_contiguous_loop(self) -> bool:
-        """Return True if all values have one placement over one whole block, or rank 0."""
+        """True if all values are one block in the same order, or have rank 0."""
         return self.reduction is None and share_contiguous_placement(
             self.result, self.all_value_specs
         )
@@ -112,18 +113,18 @@ class FusePlan(Plan):
 
 @plan_dataclass
 class Fusion:
-    """A function as it was traced once: its parts, for operands of any dtypes and layouts."""
+    """A traced function: its parts, for operands of any dtypes and layouts."""
 
     name: str
     parts: tuple[Part, ...]
 
     @property
     def operation_names(self) -> tuple[str, ...]:
-        """The names of the parts."""
+        """Names of the parts' operations."""
         return tuple([part.operation.name for part in self.parts])
 
     def plan(self, *operands: Operand) -> FusePlan:
-        """Return the plan of a new tensor: each part planned as it would be by itself."""
+        """Return the plan of a new tensor, with each part planned as a call of its own."""
         values, steps = list(operands), []
         for part in self.parts:
             steps.append(part.plan_step(values))
@@ -132,10 +133,10 @@ class Fusion:
 
 
 def compile_call_by_call(plan: FusePlan) -> Write:
-    """Return ``write(out, *operands)`` that runs each step as a call of its own.
+    """Compile ``write(out, *operands)`` that runs each step as a call of its own.
 
-    For functions that convert to a tiled layout themselves: not all values have the same tiles, so
-    some are copied.
+    This is the fallback for functions that convert to a tiled layout themselves: their values have
+    different tiles, so some have to be copied.
     """
     call_program = Program(len(plan.operands))
     numbers = [*range(call_program.count)]

@@ -1,4 +1,4 @@
-"""Plans of reads at positions that are data, and where positions go."""
+"""Plans of reads at integer positions, and the mapping of positions to dimensions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ Shape = tuple[int, ...]
 class IndexMap:
     """Mapping of positions to dimensions: some dimensions are indexed, the others stay whole.
 
+    Example: ``x[:, i]`` with x of rank 3 and i of rank 2 has `dims` (1,), `index_dims` (1, 2) and
+    `kept` ((0, 0), (2, 3)).
+
     Attributes:
-        dims: of the tensor, those that positions index.
-        index_dims: of the result, those that come from the positions: a run.
-        kept: the others: dimension of the tensor, and of the result.
-        order: of the result, minor to major; `index_dims` is a run in it, too.
-        per_line: whether there are positions for every line, not the same for all.
+        dims: dimensions of the tensor that positions index.
+        index_dims: consecutive dimensions of the result that come from the positions.
+        kept: for each other dimension its number in the tensor and in the result.
+        order: order of the result, minor to major; `index_dims` are consecutive in it, too.
+        per_line: True if each line along the dimension has its own positions.
 
     """
 
@@ -37,11 +40,12 @@ class IndexMap:
     def for_positions(
         cls, layout: Layout, dims: tuple[int, ...], front: bool | None, group: tuple[int, ...]
     ) -> IndexMap:
-        """Map positions for `dims`, first in the result if `front`.
+        """Map positions for `dims`; with `front` their dimensions come first in the result.
 
-        `group`: the order of the positions' dimensions. They stand, in that order, where the
-        slowest of `dims` stood in memory; in front, they are the slowest. `front` is None for
-        positions of its own in every line along the one dimension; the order is the layout's.
+        `group`: the order of the positions' dimensions, minor to major. In the result's memory they
+        take the place of the slowest of `dims`, or with `front` are the slowest of all. `front` is
+        None if each line along the one dimension has its own positions; then the order is the
+        layout's.
         """
         others = [d for d in range(layout.ndim) if d not in dims]
         if front is None:
@@ -77,7 +81,7 @@ class IndexMap:
 
 
 def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:
-    """Return the shape that positions broadcast to. IndexError where there is none."""
+    """Return the shape to which positions broadcast. Raises IndexError if there is none."""
     shapes = [p.layout.shape for p in positions]
     try:
         return broadcast_shape(shapes)
@@ -91,7 +95,7 @@ def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:
 class GatherPlan(Plan):
     """A new tensor of the elements at given positions.
 
-    `clamps`: whether the nearest position is read for one that is outside.
+    `clamps`: a position out of bounds means the nearest valid one.
     """
 
     kind = "gather"
@@ -107,9 +111,9 @@ class GatherPlan(Plan):
 
 @plan_dataclass
 class Gather:
-    """Reads by integer tensors, see `IndexMap.for_positions`; packed in the order of what is read.
+    """Reads at integer positions, packed in the order of `IndexMap.for_positions`.
 
-    A position outside is an IndexError, or stands for the nearest one where the operation `clamps`.
+    A position out of bounds is an IndexError, or if the operation `clamps`, the nearest valid one.
     """
 
     name: str = "__getitem__"

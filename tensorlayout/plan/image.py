@@ -1,4 +1,4 @@
-"""Plans of images: sums of windows, enlarged ones, sequences reversed each up to its length."""
+"""Plans of DirectML's image operators: col2im (FOLD), upsampling, REVERSE_SUBSEQUENCES."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tensorlayout.tensor import TensorSpec
 class Windows:
     """Windows along a spatial dimension.
 
-    `size`: elements of a window, `dilation` apart; `step` from window to window, of which there are
-    `count`; the first begins `before` elements before the image.
+    `size`: elements of a window, which are `dilation` apart. `count`: number of windows, which are
+    `step` apart; the first one begins `before` elements before the image.
     """
 
     size: int
@@ -24,9 +24,9 @@ class Windows:
 
 @plan_dataclass
 class Col2ImPlan(DestinationPlan):
-    """Columns (…, N, C * P, L), summed up into an image (N, C, spatial…) of their dtype.
+    """Columns (…, N, C * P, L) summed into an image (N, C, spatial…) of their dtype.
 
-    Elements are added in row-major order of a window, in their dtype; float16 in float32.
+    Elements are added in row-major order of a window, in their own dtype (float16 in float32).
     """
 
     kind = "col2im"
@@ -37,10 +37,10 @@ class Col2ImPlan(DestinationPlan):
 
 @plan_dataclass
 class UpsamplePlan(DestinationPlan):
-    """A tensor whose last two dimensions grow, by linear interpolation along rows and columns.
+    """A tensor with its last two dimensions enlarged by linear interpolation.
 
-    Of float16 or float32, worked out in float32: along the columns first, rounded to the dtype at
-    the end. Beyond the centres of the outermost elements these are repeated.
+    float16 and float32 are computed in float32, along the columns first, and rounded to the dtype
+    at the end. Beyond the centres of the outermost elements their values are repeated.
     """
 
     kind = "upsample"
@@ -51,10 +51,10 @@ class UpsamplePlan(DestinationPlan):
 
 @plan_dataclass
 class ReverseSequencePlan(DestinationPlan):
-    """Lines along a dimension, of each the first elements reversed.
+    """Lines along a dimension, with the first elements of each reversed, as many as its length.
 
-    The result shares no memory with the others; it has the shape and the dtype of the source.
-    Lengths are unsigned, of size 1 along the lines; one that is too long means the whole line.
+    The result has the shape and dtype of the source, and shares no memory with the operands.
+    Lengths are unsigned, with size 1 along the lines; a longer one means the whole line.
     """
 
     kind = "reverse_sequence"

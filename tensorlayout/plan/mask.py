@@ -1,4 +1,4 @@
-"""Plans that depend on where a tensor is true, or not zero. How often that is, is data."""
+"""Plans of reads and writes where a mask is true, and of `nonzero`. The count depends on data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tensorlayout.tensor import TensorSpec
 class SelectPlan(Plan):
     """A new tensor of the elements where a mask is true.
 
-    `result` is the spec of the source; `seen` that of the source as `_merge_masked_dims` indexes
-    it.
+    The result's size depends on data, so `result` is the spec of the source; `seen` is that of the
+    source with masked dimensions merged (`_merge_masked_dims`).
     """
 
     kind = "select"
@@ -33,7 +33,7 @@ class SelectPlan(Plan):
 
 @plan_dataclass
 class Select:
-    """Reads by a mask of dimensions from `first` on; packed in the order of what is read."""
+    """Reads by a mask over the dimensions from `first` on, packed in the source's order."""
 
     name: str = "__getitem__"
 
@@ -47,8 +47,9 @@ class Select:
 class MaskedPlan(Plan):
     """A write of values where a mask is true.
 
-    `result` is the spec of the destination; `seen` that of the destination as `_merge_masked_dims`
-    indexes it. `spread`: the shape in which the mask broadcasts, if it covers all.
+    `result` is the spec of the destination; `seen` is that of the destination with masked
+    dimensions merged (`_merge_masked_dims`). `spread`: shape in which the mask broadcasts to the
+    destination; None if a dimension of the mask is empty.
     """
 
     kind = "masked"
@@ -66,7 +67,7 @@ class MaskedPlan(Plan):
 
 @plan_dataclass
 class Masked:
-    """Writes where a mask of dimensions from `first` on is true."""
+    """Writes where a mask over the dimensions from `first` on is true."""
 
     name: str = "__setitem__"
 
@@ -88,7 +89,7 @@ class Masked:
 
 @plan_dataclass
 class NonzeroPlan(Plan):
-    """The indices of elements that are not zero, a tensor a dimension; `result`: of the operand."""
+    """Indices of non-zero elements, one tensor per dimension; `result` is the operand's spec."""
 
     kind = "nonzero"
     result_kind = "own"
@@ -98,7 +99,7 @@ class NonzeroPlan(Plan):
 
 @plan_dataclass
 class Nonzero:
-    """Indices in row-major order, int64."""
+    """Indices of non-zero elements in row-major order, int64."""
 
     name: str = "nonzero"
 
@@ -110,13 +111,13 @@ class Nonzero:
 
 @functools.lru_cache(maxsize=256)
 def selected_spec(source: TensorSpec, index_map: IndexMap, count: int) -> TensorSpec:
-    """Return the spec of what a read gives that selects `count` elements, or slices."""
+    """Return the spec of a read that selects `count` elements or slices."""
     layout = Layout._packed(index_map.result_shape(source.layout, (count,)), index_map.order)
     return TensorSpec(source.dtype, layout, source.device)
 
 
 def check_mask_shape(mask: Shape, sizes: Shape) -> None:
-    """Raise IndexError where a mask has not the sizes of the dimensions under it, or 0."""
+    """Raise IndexError if a mask's sizes differ from those of the dimensions; 0 is allowed."""
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
         raise IndexError(f"a mask of shape {mask} does not match dimensions of sizes {sizes}")
@@ -125,7 +126,7 @@ def check_mask_shape(mask: Shape, sizes: Shape) -> None:
 def _merge_masked_dims(
     spec: TensorSpec, first: int, front: bool, mask: TensorSpec
 ) -> tuple[TensorSpec, IndexMap]:
-    """Return the tensor, with the dimensions under a mask as one if strides allow, and the map."""
+    """Return the spec with masked dimensions merged into one if strides allow, and its map."""
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
     check_mask_shape(mask.layout.shape, sizes)

@@ -11,7 +11,7 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class MatmulPlan(Plan):
-    """A matrix product, row-major; transposes and pitches of the operands are not copied away."""
+    """A row-major matrix product; transposed or padded operands are not copied."""
 
     kind = "matmul"
 

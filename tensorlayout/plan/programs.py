@@ -4,7 +4,7 @@
 
 1. a result that cannot be made in its destination is made first and then copied into it;
 2. operands in layouts that the backend does not accept (tiles, elements below a byte) are copied to
-   strided ones of whole bytes before, and what was promised in such a layout is copied back.
+   strided layouts of whole bytes first, and a result in such a layout is copied back.
 
 All of this is pure: it needs no data. `run` allocates and executes.
 """
@@ -32,15 +32,14 @@ CACHE_SIZE = 4096
 
 
 class Step(NamedTuple):
-    """One plan of a program, carried out by a backend.
+    """One plan of a program, executed by a backend.
 
     Attributes:
-        plan: what is done.
-        reads: the numbers of its operands among the values of the program; those that it writes
-            into come first.
-        events: what traces are told before it.
-        call: the operation and the key that it is the plan of, for the step of the call itself. It
-            also takes the operands of the call that are not numbered.
+        plan: the plan.
+        reads: numbers of its operands among the values of the program; destinations come first.
+        events: events to notify before the step.
+        call: for the step of the call itself, its operation and key. This step also gets the
+            operands of the call that are not numbered.
 
     """
 
@@ -54,9 +53,9 @@ class Program:
     """Steps, and the values that they read: `count` operands, then the result of each step.
 
     Attributes:
-        count: how many operands are numbered; others follow these in a call.
-        steps: in the order in which they run.
-        result: the number of the value that the program returns.
+        count: number of operands that are values; others (scalars, offsets) follow in a call.
+        steps: the steps, in the order in which they run.
+        result: number of the value that the program returns.
 
     """
 
@@ -72,16 +71,13 @@ class Program:
         events: tuple[Event, ...] = (),
         call: tuple[Operation, Key] | None = None,
     ) -> int:
-        """Append a step, whose value the program returns; return the number of that value."""
+        """Append a step, make its value the program's result, and return its number."""
         self.steps.append(Step(plan, tuple(reads), events, call))
         self.result = self.count + len(self.steps) - 1
         return self.result
 
     def append_program(self, other: Program, operands: Sequence[int]) -> int:
-        """Append the steps of another program, whose operands are these values.
-
-        See `append_step`.
-        """
+        """Append another program, whose operands are the values `operands`; see `append_step`."""
         numbers = [*operands]
         for step in other.steps:
             reads = [numbers[v] for v in step.reads]
@@ -113,14 +109,14 @@ into_destination: Callable[[Operation], IntoDestination] = _cached(IntoDestinati
 def plan_call(operation: Operation, key: Key) -> Plan:
     """Return the plan of a call.
 
-    That of strided copies of the operands for a view that a tiled layout does not have, and for a
-    result whose dtype has other bits than the slots of an operand.
+    It is planned for strided copies of the operands if a tiled layout has no such view, or if the
+    result's dtype does not fit the slots of an operand.
     """
     return _plan_or_plan_strided(operation, key)[0]
 
 
 def _plan_or_plan_strided(operation: Operation, key: Key) -> tuple[Plan, bool]:
-    """Return the plan of a call, and whether it is that of strided copies."""
+    """Return the plan of a call, and whether it is planned for strided copies of operands."""
     try:
         return operation.plan(*key), False
     except NoViewError:
@@ -142,7 +138,7 @@ def make_program(operation: Operation, key: Key) -> Program:
         if not plan.can_write_into_destination:
             return _program_with_final_copy(operation.operation, key, plan, operands)
         plan = plan.with_destination(key[0])
-    # Backends write every result that alone is tiled, but not all below a byte.
+    # Backends can write a tiled result if all operands are strided, but not one below a byte.
     layouts = [plan.result.layout] if plan.result.layout.slot_bits is not None else []
     for spec in operands:
         if not isinstance(spec, type) and not spec.layout.is_strided:
@@ -160,7 +156,7 @@ def make_program(operation: Operation, key: Key) -> Program:
 def _program_with_final_copy(
     operation: Operation, key: Key, plan: Plan, operands: list[Any]
 ) -> Program:
-    """Make the result by itself, then copy it into the destination."""
+    """Return a program that computes the result, then copies it into the destination."""
     destination, name = key[0], operation.name
     program_steps = Program(len(operands))
     program_steps.append_program(make_program(operation, key[1:]), range(1, program_steps.count))
@@ -174,17 +170,17 @@ def _program_with_final_copy(
 
 # --- layouts that a backend does not accept ---
 
-# Memory that a later step writes.
+# Allocates memory for a later step to write.
 EMPTY = Create("empty", "nothing")
 
-# Plans that every backend carries out in any layout, packed below a byte too.
+# Kinds of plans that every backend executes in any layout, even packed below a byte.
 ANY_LAYOUT = frozenset(["assign", "copy", "transfer", "view", "row", "same", "reinterpret"])
 
 
 def _program_on_strided_copies(
     operation: Operation, key: Key, plan: Plan, operands: list[Any]
 ) -> Program:
-    """Run the call on strided copies, and copy back what was promised in another layout."""
+    """Return a program that runs the call on strided copies, and copies results back."""
     name, numbers = operation.name, [*range(len(operands))]
     program_steps = Program(len(numbers))
     if all(isinstance(o, type) or o.layout.is_strided for o in operands):  # the result alone is not
@@ -223,14 +219,14 @@ def _program_on_strided_copies(
 def _add_copy(
     target_program: Program, name: str, value_number: int, source: TensorSpec, result: TensorSpec
 ) -> int:
-    """Add a copy of a value in another layout; return its number."""
+    """Append a copy of a value in another layout; return its number."""
     return target_program.append_step(
         CopyPlan(source, result), (value_number,), (Event(name, source, result),)
     )
 
 
 def packed_strided_spec(spec: TensorSpec) -> TensorSpec:
-    """Return a spec of the same elements at whole strides: packed, in the order of one without."""
+    """Return `spec` if it is strided, otherwise a packed one in the same order of dimensions."""
     layout = spec.layout
     if layout.is_strided:
         return spec
@@ -247,7 +243,7 @@ def _key_with_strided_specs(key: Key) -> Key:
 
 
 class Schedule(NamedTuple):
-    """Places of the values of a program: the operands first, then results.
+    """Places of a program's values in a list: the operands first, then results.
 
     Attributes:
         operand_getters: for each step, a function that takes its operands from the list of values.
@@ -262,9 +258,10 @@ class Schedule(NamedTuple):
 
 
 def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
-    """Return places for the results of steps that read these values, of which `count` are operands.
+    """Return places for the results of steps; `reads`: numbers of the values that each step reads.
 
-    A value that no later step reads loses its place to the next result, and so its memory.
+    The next result takes the place of a value that no later step reads, which frees its memory.
+    The first `count` values are operands.
     """
     last_use = {v: i for i, operand_numbers in enumerate(reads) for v in operand_numbers}
     places = list(range(count))
@@ -280,8 +277,9 @@ def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
 
 
 def make_items_getter(numbers: tuple[int, ...]) -> Any:
-    """Return what takes the items of these numbers from a list, as a sequence."""
+    """Return a function that returns the items with these numbers from a list, as a sequence."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
+    # An itemgetter of one number would return the item itself, so a slice is taken.
     first = numbers[0] if numbers else 0
     return itemgetter(slice(first, first + len(numbers)))

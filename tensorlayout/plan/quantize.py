@@ -1,4 +1,4 @@
-"""Plans of tensors in blocks of elements that share a scale, and of the way back; the formats."""
+"""Plans of quantization in blocks that share a scale, and of its inverse; block formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
-# How the largest magnitude of a block decides its power of two: see `BlockFormat.carries_from`.
+# Rounding of a block's largest magnitude to a power of two: see `BlockFormat.round_up_threshold`.
 Scaling = Literal["floor", "ceil", "even", "rceil"]
 SCALINGS = get_args(Scaling)
 
@@ -23,12 +23,12 @@ class BlockFormat:
     """Element and scale types of a block format.
 
     Attributes:
-        element: the name of the dtype of elements.
-        scale: that of scales: powers of two, ``float8_e8m0fnu``; or ``float8_e4m3fn``, which one
-            more scale of the whole tensor, of float32, goes with.
-        block: how many elements, side by side along a dimension, share a scale; the last block of a
-            line has what is left.
-        unit: elements count in this power of two: exponents, 0 but for integers.
+        element: name of the elements' dtype.
+        scale: name of the scales' dtype: ``float8_e8m0fnu`` for powers of two, or
+            ``float8_e4m3fn``, with one additional float32 scale for the whole tensor.
+        block: number of consecutive elements along a dimension that share a scale; the last block
+            of a line may have fewer.
+        unit: exponent of the power of two in which elements count; 0 except for integers.
 
     """
 
@@ -47,7 +47,7 @@ class BlockFormat:
 
     @property
     def max_element(self) -> float:
-        """The largest element, in its unit."""
+        """Largest element, in its unit."""
         element = self.dtypes[0]
         if element.kind == "i":
             return math.ldexp(dtypes.integer_limits(element)[1], self.unit)
@@ -55,12 +55,12 @@ class BlockFormat:
 
     @property
     def max_exponent(self) -> int:
-        """The exponent of the largest element, in its unit."""
+        """Exponent of the largest element, in its unit."""
         return math.frexp(self.max_element)[1] - 1
 
     @property
     def fraction_bits(self) -> int:
-        """Bits of an element behind the point."""
+        """Number of fraction bits of an element."""
         element = self.dtypes[0]
         return (
             -self.unit
@@ -71,10 +71,10 @@ class BlockFormat:
     def round_up_threshold(self, scaling: Scaling) -> int:
         """Return the fraction, in 2**-23, at which a magnitude counts as the next power of two.
 
-        The scale is 2**(e - `max_exponent`), where e is the exponent of the largest magnitude: by
-        ``floor`` always its own. ``ceil``: the next one for all but powers of two. ``even``: where
-        rounding to the fraction of an element would reach it, ties up. ``rceil``: where the largest
-        element would be less than that magnitude.
+        The scale is 2**(e - `max_exponent`), where e is the exponent of the largest magnitude, or
+        the next one. ``floor``: never the next one. ``ceil``: the next one, except for powers of
+        two. ``even``: the next one if rounding to the fraction of an element reaches it, ties up.
+        ``rceil``: the next one if the largest element would be less than the scaled magnitude.
         """
         if scaling == "floor":
             return 1 << 23
@@ -85,7 +85,7 @@ class BlockFormat:
         return int(math.ldexp(self.max_element, 23 - self.max_exponent)) - (1 << 23) + 1
 
 
-# Those of 32 elements: OCP Microscaling Formats (MX) 1.0, section 5.2; the other is NVIDIA's.
+# Blocks of 32: OCP Microscaling Formats (MX) 1.0, section 5.2. ``nvfp4`` is NVIDIA's.
 FORMATS = {
     "mxfp8_e4m3": BlockFormat("float8_e4m3fn"),
     "mxfp8_e5m2": BlockFormat("float8_e5m2"),
@@ -99,7 +99,7 @@ FORMATS = {
 
 @functools.cache
 def find_block_format(element: DType, scale: DType) -> BlockFormat | None:
-    """Return the format of elements and scales of these dtypes; None where there is none."""
+    """Return the format with these dtypes of elements and scales; None if there is none."""
     format_names = element.name, scale.name
     return next(
         (form for form in FORMATS.values() if (form.element, form.scale) == format_names), None
@@ -107,7 +107,7 @@ def find_block_format(element: DType, scale: DType) -> BlockFormat | None:
 
 
 def block_scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...]:
-    """Return how many blocks there are along `dim`."""
+    """Return the shape of the scales: the number of blocks along `dim`."""
     return tuple([-(-n // block) if d == dim else n for d, n in enumerate(shape)])
 
 
@@ -115,18 +115,18 @@ def block_scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[in
 class QuantizePlan(DestinationPlan):
     """Elements and scales of a tensor of floats, written into two tensors; no memory is shared.
 
-    A call has both results, the tensor, and the scale of all of it, float32 of rank 0, where the
-    format has one. Magnitudes are those of float32, to which float64 is
-    rounded to odd.
+    Operands of a call: both results, the tensor, and if the format has one, the scale of the whole
+    tensor, float32 of rank 0. Magnitudes are those of float32, to which float64 is rounded to odd.
 
-    Powers of two: the exponent is at least -127 and at most 127; magnitudes below 2**-126 count as
-    2**-127, infinity as 2**128. Elements are divided by the scale and rounded to nearest, ties to
-    even, beyond the largest that one of their sign. Where a block has a NaN, its scale is NaN, and
-    its elements are 0.
+    Scales that are powers of two: the exponent is from -127 to 127; magnitudes below 2**-126 count
+    as 2**-127, infinity as 2**128. Elements are divided by the scale and rounded to nearest, ties
+    to even; larger ones become the largest element of their sign. If a block has a NaN, its scale
+    is NaN and its elements are 0.
 
-    Of the others the scale is the largest magnitude divided by the largest element, by the scale of
-    all, and rounded to its dtype; elements are multiplied by 1 divided by the scale of all, by the
-    scale: in float32 at each step. Where a scale is 0, elements are multiplied by 0.
+    Other scales: the largest magnitude divided by the largest element, then by the whole tensor's
+    scale, rounded to the scales' dtype. Elements are multiplied by 1 divided by the whole tensor's
+    scale, divided by the scale; each step is in float32. If a scale is 0, elements are multiplied
+    by 0.
     """
 
     kind = "quantize"
@@ -142,10 +142,10 @@ class QuantizePlan(DestinationPlan):
 
 @plan_dataclass
 class DequantizePlan(DestinationPlan):
-    """The numbers that elements and scales stand for.
+    """The numbers that elements and scales represent.
 
-    A call has the result, elements, scales, and the scale of all, where there is one: they are
-    multiplied in this order in float32, and rounded to the result's dtype.
+    Operands of a call: the result, elements, scales, and the whole tensor's scale if there is one.
+    They are multiplied in this order in float32, and rounded to the result's dtype.
     """
 
     kind = "dequantize"

@@ -1,4 +1,4 @@
-"""Rules for results that plans share: one device, broadcast shapes, the layout of the result."""
+"""Rules that plans share: one device, broadcast shapes, dtypes, the layout of the result."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from tensorlayout.tensor import TensorSpec, check_slot_bits
 
 
 def check_byte_range(spec: TensorSpec) -> TensorSpec:
-    """Return `spec`; ValueError where its **bytes**, were each element stored, are no int64."""
+    """Return `spec`; raise ValueError if its elements, each stored, take more than int64 bytes."""
     octets = spec.dtype.itemsize
+    # Sizes of 0 count as 1: NumPy refuses such shapes, too, although they have no elements.
     for n in spec.layout.shape:
         octets *= max(n, 1)
     if octets > sys.maxsize:
@@ -40,16 +41,13 @@ def check_byte_range(spec: TensorSpec) -> TensorSpec:
 
 
 def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
-    """Raise TypeError for a dtype of another category.
-
-    `promoted_from`: what it was promoted from.
-    """
+    """Raise TypeError for a dtype of another category; `promoted_from`: for the message."""
     if not is_in_category(dtype, category):
         raise dtype_category_error(category, dtype, ", ".join(map(str, promoted_from or (dtype,))))
 
 
 def dtype_category_error(category: str, dtype: DType, description: str) -> TypeError:
-    """Return the error for `dtype`, with the fix where numbers are only not floats yet."""
+    """Return the error for `dtype`, with a hint to convert integers or narrow dtypes."""
     if is_narrow_dtype(dtype):
         fix = f"; astype(x, tl.{widened_dtype(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")
@@ -58,9 +56,9 @@ def dtype_category_error(category: str, dtype: DType, description: str) -> TypeE
 
 
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
-    """Return what a `rule` makes of `dtype`; the rule may also be the result itself.
+    """Return the dtype of a result: `rule` itself, if it is a dtype.
 
-    ``same``; or ``sum``, where small integers become the default one of their sign.
+    ``same``: `dtype`. ``sum``: the default integer of its sign for small integers, else `dtype`.
     """
     if not isinstance(rule, str):
         return rule
@@ -68,7 +66,7 @@ def result_dtype(rule: str | DType, dtype: DType) -> DType:
 
 
 def check_same_device(specs: Sequence[TensorSpec]) -> Device:
-    """Return the device of all operands. ValueError where they differ."""
+    """Return the device of all operands. Raises ValueError if they differ."""
     device = specs[0].device
     for spec in specs:
         if spec.device is not device and spec.device != device:
@@ -78,7 +76,7 @@ def check_same_device(specs: Sequence[TensorSpec]) -> Device:
 
 
 def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape that all broadcast to. ValueError where none exists."""
+    """Return the shape to which all shapes broadcast. Raises ValueError if there is none."""
     shape_list = list(shapes)
     rank = max(map(len, shape_list), default=0)
     result = [1] * rank
@@ -96,10 +94,10 @@ def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def vote_result_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
-    """Return the layout of an elementwise result, by the operands of its shape.
+    """Return the layout of an elementwise result from the operands of its shape, the voters.
 
-    One form: that, with the first voter's padding. Several: packed in the order of the first. No
-    voters: row-major.
+    If all voters have one form, it is that form, with the first voter's padding value. If forms
+    differ, it is packed in the order of the first voter. Without voters it is row-major.
     """
     if not voters:
         return Layout.row_major(shape)
@@ -118,7 +116,7 @@ def _same_form(a: Layout, b: Layout) -> bool:
 
 
 def adapt_layout_to_dtype(layout: Layout, dtype: DType) -> Layout:
-    """Return `layout` for elements of `dtype`, without padding or slots that it cannot have."""
+    """Return `layout` without a padding value or slot width that does not fit `dtype`."""
     if layout.slot_bits is not None and layout.slot_bits != value_bits(dtype):
         layout = layout.with_slot_bits(None)
     value = layout.padding_value
@@ -129,12 +127,12 @@ def adapt_layout_to_dtype(layout: Layout, dtype: DType) -> Layout:
     return layout
 
 
-# What `arguments.layout` makes of a layout asked for.
+# A normalised ``layout=`` argument, from `functions.arguments.as_layout_key`.
 LayoutSpec = Layout | str | tuple[int, ...]
 
 
 def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
-    """Return the layout that `spec` asks for: None row-major, else as `to_layout` says."""
+    """Return the layout for a ``layout=`` argument; None is row-major."""
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
@@ -157,7 +155,7 @@ def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
 
 
 def check_padding_for_dtype(layout: Layout, dtype: DType) -> Layout:
-    """Return `layout`; ValueError for padding, or slots, that `dtype` cannot have."""
+    """Return `layout`; raise ValueError if its padding value or slot width does not fit `dtype`."""
     value, plain = layout.padding_value, layout
     if layout.slot_bits is not None:
         check_slot_bits(layout, dtype)
@@ -169,7 +167,7 @@ def check_padding_for_dtype(layout: Layout, dtype: DType) -> Layout:
 
 
 def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
-    """Return the content of one element of padding, or None where nothing is promised."""
+    """Return the content of one element of padding; None if it may hold anything."""
     if isinstance(value, BitPattern):
         return value.bits.to_bytes(dtype.itemsize, "little")
     if value is PaddingValue.UNSPECIFIED:
@@ -182,7 +180,7 @@ def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
 
 
 def check_no_complex_to_real(destination: TensorSpec, value: TensorSpec | type) -> None:
-    """Raise TypeError where complex numbers would be written into a real tensor."""
+    """Raise TypeError if complex numbers would be written into a real tensor."""
     if isinstance(value, TensorSpec):
         complex_in, message = is_in_category(value.dtype, "complex floating"), str(value.dtype)
     else:
@@ -192,7 +190,7 @@ def check_no_complex_to_real(destination: TensorSpec, value: TensorSpec | type) 
 
 
 def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
-    """Return a layout packed in the input's order, without `dims`, or with sizes of 1 there."""
+    """Return a layout packed in the input's order, without `dims` or with sizes of 1 there."""
     order = layout.minor_to_major
     if keepdims:
         shape = tuple([1 if d in dims else n for d, n in enumerate(layout.shape)])
@@ -205,7 +203,7 @@ def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -
 def normalize_dims(
     axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
 ) -> tuple[int, ...]:
-    """Count dimensions from the front. AxisError outside, ValueError for repeats."""
+    """Return non-negative dimensions. Raises AxisError if out of bounds, ValueError for repeats."""
     if axis is None:
         return tuple(range(ndim))
     axis_text = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -221,4 +219,4 @@ def normalize_dims(
 
 
 class AxisError(ValueError, IndexError):
-    """An axis outside the rank: a ValueError, and an IndexError for those who catch that."""
+    """An axis out of bounds: a ValueError, and an IndexError too, as NumPy's AxisError."""

@@ -31,7 +31,7 @@ class _CompileCached(Protocol):
 
 
 def compile_call_uncached(operation: Operation, *key: Any) -> Run:
-    """Return the function of the operands, without the cache."""
+    """Compile a call to a function of its operands, without the cache."""
     return compile_program(make_program(operation, key))
 
 
@@ -63,7 +63,7 @@ def compile_program(program: Program) -> Run:
             if watched:  # before the step, so that `no_copies` refuses it in time
                 for event in step.events:
                     notify_listeners(event)
-            # Numbers behind the tensors belong to the step of the call itself, not to its copies.
+            # Scalars after the tensors belong to the step of the call itself, not to copies.
             extra_operands = operands[count:] if step.call else ()
             values[place] = run_step(*take(values), *extra_operands)
         return values[end]
@@ -114,16 +114,16 @@ def compile_traced_copy(event: Event, plan: Plan) -> Run:
 
 
 def compile_traced_tensor_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
-    """Compile such a copy of a tensor whose memory is read with the spec `source`."""
+    """Compile a traced copy of a tensor whose memory is read with the spec `source`."""
     copy = compile_traced_copy(Event(name, source, result), CopyPlan(source, result))
     return lambda x: copy(Tensor._from_memory(x.memory, source, x.home))
 
 
 def _compile_copying_overlaps(step: Step) -> Run:
-    """Compile a step that copies every operand first which its write would change.
+    """Compile a step that first copies every operand which its write would change.
 
-    Masks, positions, values and summands may be views of the tensor that is written, also with
-    another dtype. Such an operand is replaced by a packed copy in its order.
+    Masks, positions, values and summands may be views of the destination, even with another dtype.
+    Such an operand is replaced by a packed copy in its order.
     """
     run, call = compile_plan(step.plan), step.call
     assert call is not None
@@ -162,12 +162,12 @@ def _compile_copying_overlaps(step: Step) -> Run:
         notify_listeners(Event(operation.name, spec, packed_spec, advice))
         return compile_call(copying, spec, None, None)(x)
 
-    # Assignments of one tensor are frequent, and the loop over operands would cost as much as they.
+    # Assignments of one tensor are frequent, and a loop over operands would double their overhead.
     return run_with_one if len(key) == tensors == 2 else run_with_others
 
 
 def cache_info() -> Any:
-    """Hits, misses, the size limit and the current size of the cache of plans."""
+    """Return hits, misses, the size limit and the current size of the cache of plans."""
     return compile_call.cache_info()
 
 

@@ -1,4 +1,4 @@
-"""Plans of sorted lines: their elements, the positions that sort them, and the first of both."""
+"""Plans of sorting: sorted elements, the positions that sort them, and top-k."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SortOutput = Literal["values", "positions"]
 
 @plan_dataclass
 class SortPlan(Plan):
-    """Each line along `dim` sorted: its elements, or the positions that sort it, as `gives` says.
+    """Sorted lines along `dim`: their elements, or the positions that sort them (`output`).
 
-    `stable`: whether equal elements stay in their order; of `values` that are equal and not the
-    same, they always do.
+    `stable`: equal elements keep their order. Equal values with different bits, such as 0.0 and
+    -0.0, always keep it.
     """
 
     kind = "sort"
@@ -52,10 +52,11 @@ class Sort:
 
 @plan_dataclass
 class TopKPlan(DestinationPlan):
-    """The first elements of each sorted line, and their positions; equal ones stay in order.
+    """The leading elements of each sorted line, and their positions; equal ones keep their order.
 
-    A call has two results of one shape, whose size along `dim` says how many come first, and the
-    tensor, of a real numeric dtype. They share no memory. `down`: the greatest come first.
+    Operands of a call: two results of one shape, whose size along `dim` is the number of leading
+    elements, and the tensor, of a real numeric dtype. They share no memory. `descending`: the
+    greatest elements lead.
     """
 
     kind = "top_k"

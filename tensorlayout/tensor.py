@@ -1,7 +1,7 @@
-"""`Tensor`: memory, dtype, layout and device. It holds; functions compute.
+"""`Tensor`: memory, dtype, layout and device.
 
-The operators and the methods that compute are functions of other modules, bound to the class when
-the package is imported (`methods`). Type checkers read the methods there, and the operators here.
+Operators and methods that compute are functions of other modules, which `functions.methods` binds
+to the class when the package is imported. Type checkers find methods there, and operators here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _interned_specs: Interned[TensorSpec] = Interned()
 
 
 class TensorSpec:
-    """All that a plan may know of a tensor: dtype, device and the layout at slot 0. Interned.
+    """Everything that a plan may know of a tensor: dtype, device, and the layout moved to slot 0.
 
-    Equal specs are one object, so a plan is found by identity. Where the tensor begins in its
-    storage is not part of it: a thousand slices of one shape have one spec.
+    Specs are interned: equal ones are the same object, so a plan is found by identity. The offset
+    in the storage is not part of a spec, so a thousand slices of one shape share one.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "layout")
@@ -45,9 +45,9 @@ class TensorSpec:
     device: Device
 
     def __new__(cls, dtype: DType, layout: Layout, device: Device) -> TensorSpec:
-        """Return the one spec of these; `layout` is moved to slot 0.
+        """Return the interned spec; `layout` is moved to slot 0.
 
-        SlotBitsError where its slots are below a byte and have not the bits of the dtype.
+        Raises SlotBitsError if slots below a byte do not have the bits of the dtype.
         """
         if layout._span[0]:
             layout = layout.at_origin
@@ -70,38 +70,39 @@ class TensorSpec:
 
 
 class SlotBitsError(ValueError):
-    """A layout of slots below a byte, for a dtype of other bits."""
+    """The slots of a layout packed below a byte do not have the bits of the dtype."""
 
 
 def check_slot_bits(layout: Layout, dtype: DType) -> None:
-    """SlotBitsError where a layout of slots below a byte has not the bits of a dtype."""
+    """Raise SlotBitsError if a layout packed below a byte does not fit a dtype."""
     if layout.slot_bits != value_bits(dtype):
         rule = f"slots of {layout.slot_bits} bits hold no {dtype}, which has {value_bits(dtype)}"
         raise SlotBitsError(f"{rule}; layout {truncate(layout)}, use its with_slot_bits(None)")
 
 
-# Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses. On the CPU
-# the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On CUDA it is a
-# driver's buffer. A plain tuple, because each view makes one. Of slots below a byte the lowest
-# begins a whole byte: slots, which layouts count, say which; bytes do not tell how wide a slot is.
+# Place of a tensor in a larger storage: the storage, and the lowest slot in it. On the CPU the
+# storage is a C-contiguous array, of which only the bytes matter. On CUDA it is a driver's buffer.
+# It is a plain tuple because every view makes one. Below a byte, the lowest slot begins a byte; it
+# is counted in slots, as in layouts.
 Home = tuple[Any, int]
 
 
 class _PublicDirMeta(type):
-    """The class of `Tensor`: `dir` and completion leave out what only this package uses."""
+    """Metaclass of `Tensor` that hides internal attributes from `dir` and completion."""
 
     def __dir__(cls) -> list[str]:
         return [name for name in type.__dir__(cls) if name not in _INTERNAL]
 
 
-# Attributes that users need not see in `dir(x)` and in completion.
+# Attributes that only this package uses.
 _INTERNAL = ("home", "memory", "spec")
 
 
 class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
-    """An array of the array API standard that knows where each of its elements is.
+    """An array of the array API standard with an explicit memory layout.
 
-    Made by functions only: `asarray`, `zeros`, `from_storage`, ….
+    Functions such as `asarray`, `zeros` and `from_storage` create tensors. Calling the class raises
+    TypeError.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[1, 2, 3], [4, 5, 6]])
@@ -125,7 +126,7 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @classmethod
     def _from_memory(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
-        """Return a tensor over memory that fits the spec, which is not checked."""
+        """Return a tensor over memory that must fit the spec; this is not checked."""
         tensor = object.__new__(cls)
         tensor.memory = memory
         tensor.spec = spec
@@ -134,48 +135,48 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @property
     def dtype(self) -> DType:
-        """The element type, a NumPy dtype object."""
+        """Element type, a NumPy dtype object."""
         return self.spec.dtype
 
     @property
     def device(self) -> Device:
-        """The device that holds the memory."""
+        """Device that holds the memory."""
         return self.spec.device
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The logical sizes."""
+        """Sizes of the dimensions, without padding."""
         return self.spec.layout.shape
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.spec.layout.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
         return self.spec.layout.size
 
     @property
     def layout(self) -> Layout:
-        """The place of each element, in slots of the storage."""
+        """Layout: the place of each element, in slots of the storage."""
         home, layout = self.home, self.spec.layout
         return layout.moved(home[1]) if home and home[1] else layout
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides in **elements**. ValueError for a tiled tensor."""
+        """Strides in **elements**. Raises ValueError for a tiled tensor."""
         return self.spec.layout.strides
 
     @property
     def itemsize(self) -> int:
-        """The **bytes** of one element."""
+        """**Bytes** of one element."""
         return int(self.spec.dtype.itemsize)
 
     @property
     def nbytes(self) -> int:
-        """The **bytes** of the elements, padding and gaps not counted."""
+        """**Bytes** of the elements, without padding and gaps."""
         return self.spec.layout._slots_to_bytes(self.size, self.itemsize)
 
     def __dir__(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""`Layout`: how placements are made, and the layouts that follow from one."""
+"""`Layout`: constructors, and the layouts of views."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the one layout of these fields."""
+        """Return the interned layout of these fields."""
         sizes = checks.check_sizes("shape", shape)
         padded = None if padded_shape is None else checks.check_padded_shape(sizes, padded_shape)
         start = checks.check_integer("offset", offset)
@@ -93,8 +93,10 @@ class Layout(Placement):
     def packed(cls, shape: Sequence[int], minor_to_major: Sequence[int] | None = None) -> Self:
         """Return the layout of `shape` without gaps, in an order of dimensions (default row-major).
 
-        `minor_to_major`: the dimensions from the fastest to the slowest. ValueError for negative
-        sizes, and where it is no permutation; TypeError for what is no integer.
+        `minor_to_major`: the dimensions from the fastest to the slowest.
+
+        Raises ValueError for negative sizes, or if `minor_to_major` is no permutation; TypeError
+        for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3), (0, 1)).strides
@@ -104,7 +106,7 @@ class Layout(Placement):
 
     @classmethod
     def _packed(cls, shape: Sequence[int], order: tuple[int, ...]) -> Self:
-        """Return `packed` of sizes and an order that are known to be valid."""
+        """Return `packed` without checks, for valid sizes and a valid order."""
         sizes = tuple(shape)
         return cls._intern(sizes, None, 0, order, sizes, PaddingValue.UNSPECIFIED)
 
@@ -112,7 +114,7 @@ class Layout(Placement):
     def row_major(cls, shape: Sequence[int]) -> Self:
         """Return the packed layout of `shape` whose last dimension varies fastest.
 
-        ValueError for negative sizes, TypeError for what is no integer.
+        Raises ValueError for negative sizes, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3, 4)).strides
@@ -124,7 +126,7 @@ class Layout(Placement):
     def column_major(cls, shape: Sequence[int]) -> Self:
         """Return the packed layout of `shape` whose first dimension varies fastest.
 
-        ValueError for negative sizes, TypeError for what is no integer.
+        Raises ValueError for negative sizes, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.column_major((2, 3, 4)).strides
@@ -137,11 +139,12 @@ class Layout(Placement):
     def labelled(cls, shape: Sequence[int], labels: str) -> Self:
         """Return the packed layout whose memory order is spelt by labels, slowest dimension first.
 
-        `shape` is in the logical order of the letters: the conventional one, such as ``NCHW`` or
-        ``OIHW``. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the channels fastest. Words name
-        an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
+        - `shape`: sizes in the conventional order of the letters, such as ``NCHW`` or ``OIHW``.
+        - `labels`: the order in memory. ``"NHWC"`` takes a shape (N, C, H, W) and makes the
+          channels fastest. Words name an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
 
-        ValueError for labels that are no different letters of one family, or do not fit the rank.
+        Raises ValueError if the labels are no different letters of one family, or do not fit the
+        rank; TypeError if they are no text, or for sizes that are no integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
@@ -160,8 +163,12 @@ class Layout(Placement):
     ) -> Self:
         """Return the layout of `shape` inside a packed block of `padded_shape`, padded at the ends.
 
-        Sizes count elements. `minor_to_major`: the dimensions, fastest first, row-major by default.
-        `padding_value`: what the padding holds. ValueError for a padded size below the size.
+        - `padded_shape`: sizes of the block, in elements; at least `shape`.
+        - `minor_to_major`: the dimensions from the fastest to the slowest; row-major by default.
+        - `padding_value`: content of the padding.
+
+        Raises ValueError for a padded size below the size, an invalid order or an unknown padding
+        value; TypeError for non-integers.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> layout = Layout.padded((2, 3), (3, 5), (0, 1), PaddingValue.ZERO)
@@ -181,12 +188,16 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """Rows (runs of the most minor dimension) that begin at multiples of `pitch` **bytes**.
+        """Return the layout of `shape` with rows that begin at multiples of `pitch` **bytes**.
 
-        `shape`: the sizes, in elements. `itemsize` is the bytes of one element, or a dtype.
-        `minor_to_major`: the dimensions from the fastest to the slowest, row-major by default.
-        `padding_value`: what is between the rows. ValueError where `pitch` is no multiple of
-        `itemsize`, or is less than a row.
+        A row is a run along the fastest dimension. One longer than `pitch` takes several pitches.
+
+        - `itemsize`: **bytes** of one element, or a dtype.
+        - `minor_to_major`: the dimensions from the fastest to the slowest; row-major by default.
+        - `padding_value`: content of the padding between rows.
+
+        Raises ValueError if `pitch` is no positive multiple of `itemsize`; TypeError for
+        non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.pitched((4, 100), 256, 4).padded_shape
@@ -213,16 +224,18 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
+        """Return the layout of `shape` in tiles, by XLA's rule.
 
-        The rule is XLA's. Memory is taken in the order `minor_to_major` (row-major by default). A
-        tile cuts the fastest of its dimensions, as many as it has sizes, into a count of tiles and
-        an index inside of one; counts stand before what is inside. The next tile does the same to
-        what the one before made. Sizes are rounded up to whole tiles: that is padding, and holds
-        `padding_value`. `slot_bits`: the **bits** of a slot below a byte.
+        - `tiles`: a list of tiles, each a list of sizes, slowest dimension first. A tile with k
+          sizes splits the k fastest dimensions into numbers of tiles and indices inside a tile; the
+          numbers are slower than all indices inside. Each further tile splits the result.
+        - `minor_to_major`: the dimensions from the fastest to the slowest; row-major by default.
+        - `padding_value`: content of the padding up to whole tiles.
+        - `slot_bits`: the **bits** of a slot below a byte; None for whole bytes.
 
-        ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
-        cut again what an earlier tile has cut unevenly, as (2, 2) may do after (3,).
+        Raises ValueError for sizes of tiles below 1, and for tiles that cannot be described by
+        parts of dimensions: they split again what an earlier tile has split unevenly, as (2, 2) may
+        do after (3,). Raises TypeError for non-integers.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.tiled((3, 5), [(2, 2)])
@@ -247,15 +260,19 @@ class Layout(Placement):
     def scale_factors(
         cls, rows: int, columns: int, padding_value: Padding | str = PaddingValue.ZERO
     ) -> Self:
-        """Return the order in which block scaled matrix products take scale factors (MXFP8, NVFP4).
+        """Return the layout of scale factors for block-scaled matrix products (MXFP8, NVFP4).
 
-        The shape is (`rows`, `columns`): rows or columns of an operand, and blocks of 32 or 16
-        elements along the summed dimension. Tiles of 128 x 4 slots stand row by row; inside of one,
-        row r and column c have slot ``r % 32 * 16 + r // 32 * 4 + c``. Sizes are rounded up to
-        whole tiles: that is padding, and holds `padding_value`, zeros as cuBLAS asks for. A scale
-        factor is a byte, and so is a slot. Source: cuBLAS, 1D Block Scaling Factors Layout.
+        - `rows`: rows or columns of an operand.
+        - `columns`: its blocks of 32 or 16 elements along the summed dimension.
+        - `padding_value`: content of the padding up to whole tiles; cuBLAS requires zeros.
 
-        ValueError for negative sizes, and beyond 2**63 - 1 slots; TypeError for what is no integer.
+        Tiles of 128 x 4 slots follow each other row by row. In a tile, row r and column c have slot
+        ``r % 32 * 16 + r // 32 * 4 + c``. A scale factor, and so a slot, is one byte.
+
+        Raises ValueError for negative sizes, and for more than 2**63 - 1 slots; TypeError for
+        non-integers.
+
+        Source: cuBLAS, 1D Block Scaling Factors Layout.
 
         >>> from tensorlayout import Layout
         >>> Layout.scale_factors(128, 8).offset_of((5, 2))
@@ -280,7 +297,7 @@ class Layout(Placement):
         *,
         owned: bool,
     ) -> Self:
-        """Return the layout of parts whose extents still include the padding, which it may own."""
+        """Return the layout of parts with padded extents; it owns the padding if `owned`."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
             slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
@@ -299,10 +316,12 @@ class Layout(Placement):
 
     @classmethod
     def parse(cls, source: str) -> Self:
-        """Return the layout that `str` or `repr` wrote; blanks between words do not matter.
+        """Return the layout with this text, as written by `str` or `repr`.
 
         `source`: the text, or sizes with an order and tiles as XLA writes them:
-        ``[3,5]{1,0:T(2,2)E(4)}``. ValueError, with the grammar, for any other text.
+        ``[3,5]{1,0:T(2,2)E(4)}``. Blanks between words do not matter.
+
+        Raises ValueError, with the grammar, for other text; TypeError for anything else.
 
         >>> from tensorlayout import Layout
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
@@ -321,15 +340,19 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """Return the layout that CuTe writes so; each mode of the first level becomes a dimension.
+        """Return the layout for CuTe's notation; each top-level mode becomes a dimension.
 
-        `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or nested
-        tuples, a triple with an offset (what `to_cute` gives), or a layout of tensor-layouts or
-        CuTe's DSL. `shape`: the sizes, in elements, where the modes are a block with padding, which
-        holds `padding_value`. `offset`: slots (elements) to be added. `minor_to_major`: the order
-        of dimensions, as of `Layout`. ValueError for text that is no layout, shape and stride that
-        are nested unlike, swizzles, sizes that are known only as a kernel runs, a `padding_value`
-        for gaps, and slots below 0 (a negative stride needs an offset); TypeError for all else.
+        - `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or
+          nested tuples, a triple with an offset (as from `to_cute`), or a layout of tensor-layouts
+          or CuTe's DSL.
+        - `shape`: the sizes, in elements, if the modes are a block that includes padding.
+        - `offset`: slots (elements) to add.
+        - `minor_to_major`: the order of dimensions, as in `Layout`.
+        - `padding_value`: content of the padding.
+
+        Raises ValueError for text that is no layout, for shape and stride with different nesting,
+        swizzles, sizes that are known only at run time, a `padding_value` for gaps, and slots below
+        0 (a negative stride needs an offset); TypeError for other objects.
 
         >>> from tensorlayout import Layout
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
@@ -342,14 +365,15 @@ class Layout(Placement):
         return cls(**said, minor_to_major=minor_to_major)
 
     # --- views: layouts that follow from this one ------------------------------------------------
-    # A layout that is its own form caches None: a reference to itself would keep it from going as
-    # soon as nobody holds it.
+    # A layout that is its own form caches None: with a reference to itself it would be freed only
+    # by the garbage collector.
 
     @property
     def form(self) -> Self:
-        """The layout a new tensor of this kind gets: offset 0, positive strides, no gaps.
+        """Layout of a new tensor of this kind: offset 0, positive strides, no gaps.
 
-        The packed, padded or tiled block that this layout covers, if any; else its order, packed.
+        It is the packed, padded or tiled block that this layout covers, or without a block, the
+        packed layout in the same order.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, -1), offset=7).form
@@ -372,7 +396,7 @@ class Layout(Placement):
 
     @property
     def at_origin(self) -> Self:
-        """The layout moved so that its lowest slot is 0.
+        """Layout moved so that its lowest slot is 0.
 
         >>> from tensorlayout import Layout
         >>> Layout((3,), (-1,), offset=9).at_origin
@@ -383,7 +407,7 @@ class Layout(Placement):
     def moved(self, slots_up: int) -> Self:
         """Return the layout moved `slots_up` slots (elements) further into the storage.
 
-        ValueError for slots below 0 or beyond 2**63 - 1.
+        Raises ValueError for slots below 0 or beyond 2**63 - 1; TypeError for a non-integer.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).moved(10)
@@ -394,8 +418,9 @@ class Layout(Placement):
     def with_padding_value(self, value: Padding | str) -> Self:
         """Return the layout with `value` as the content of its padding.
 
-        `value`: a `PaddingValue` or its name, or a `BitPattern`. ValueError for another
-        name, TypeError for anything else.
+        `value`: a `PaddingValue` or its name, or a `BitPattern`.
+
+        Raises ValueError for another name, TypeError for anything else.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.padded((2,), (3,)).with_padding_value(PaddingValue.ONE).padding_value
@@ -404,10 +429,12 @@ class Layout(Placement):
         return self._replace(padding_value=checks.check_padding_value(value))
 
     def with_slot_bits(self, bits: int | None) -> Self:
-        """Return the layout with slots of so many **bits**, packed into bytes low bits first.
+        """Return the layout with slots of this many **bits**, packed into bytes, low bits first.
 
-        `bits`: 1, 2, 4 or 6, as XLA's ``E(4)``; None for slots of whole bytes. The elements stay in
-        their slots. ValueError for another number, TypeError for no integer.
+        `bits`: 1, 2, 4 or 6, as XLA's ``E(4)``; None for slots of whole bytes. Elements keep their
+        slots.
+
+        Raises ValueError for another number, TypeError for a non-integer.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3, 5)).with_slot_bits(4)
@@ -418,10 +445,13 @@ class Layout(Placement):
         return self._replace(slot_bits=checks.check_slot_bits(bits))
 
     def component(self, which: int, count: int) -> Self:
-        """Return one of `count` equal parts of every slot, in slots of that size, without padding.
+        """Return the layout of one of `count` equal parts of every slot, in slots of that size.
 
-        `which`: from 0 on. The real parts of complex numbers are component 0 of 2. ValueError for a
-        part that is not below `count`, slots beyond 2**63 - 1, and slots below a byte.
+        `which`: number of the part, from 0. The real parts of complex numbers are component 0 of 2.
+        The result owns no padding.
+
+        Raises ValueError if `which` is not below `count`, for slots beyond 2**63 - 1, and for slots
+        below a byte; TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).component(1, 2)
@@ -457,7 +487,7 @@ class Layout(Placement):
         padded = sizes if padded_shape is None else tuple(padded_shape)
         if padded != sizes and not slots.covers_block(dims, padded):
             padded = sizes
-        # No element stands anywhere in an empty view, so that its offset need not move.
+        # An empty view has no elements, so its offset need not move.
         start = self.offset if offset is None or 0 in sizes else offset
         if self.is_tiled:
             dims = tuple(map(slots.normalize_parts, dims, sizes, padded))
@@ -468,9 +498,9 @@ class Layout(Placement):
         )
 
     def permute(self, dims: Sequence[int]) -> Self:
-        """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose.
+        """Return the transposed layout, whose dimension ``i`` is ``dims[i]``, as in NumPy.
 
-        ValueError where `dims` is no permutation.
+        Raises ValueError if `dims` is no permutation, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3, 4)).permute((2, 0, 1))
@@ -485,10 +515,12 @@ class Layout(Placement):
         )
 
     def flip(self, dims: Sequence[int]) -> Self | None:
-        """Return the given dimensions run backwards. None where a tiled one does not end on a tile.
+        """Return the layout with `dims` reversed; None if a tiled one does not end with a tile.
 
-        `dims`: dimensions from 0 on. A tiled dimension that ends inside its only tile has a view,
-        which owns no padding. ValueError for a dimension outside.
+        `dims`: non-negative dimensions. A tiled dimension that ends inside its only tile can be
+        reversed; the result owns no padding then.
+
+        Raises ValueError for a dimension out of bounds, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).flip((1,))
@@ -499,10 +531,12 @@ class Layout(Placement):
         return self.slice(tuple(steps))
 
     def slice(self, key: Any) -> Self | None:
-        """Basic indexing: integers, slices with any step, None and Ellipsis.
+        """Return the layout of a basic index; None if a tiled dimension has no such view.
 
-        `key`: one of these, or a tuple. None where no parts describe the cut of a tiled dimension.
-        IndexError outside a dimension and for too many indices, TypeError for any other entry.
+        `key`: an integer, a slice with any step, None, Ellipsis, or a tuple of these.
+
+        Raises IndexError for an index out of bounds and for too many indices; TypeError for other
+        entries; ValueError for a step of 0.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
@@ -536,9 +570,9 @@ class Layout(Placement):
         return self._make_view(shape, parts, order, offset, padded if is_whole else None)
 
     def expand_dims(self, dim: int) -> Self:
-        """Return a new dimension of size 1 at `dim`, counted in the result.
+        """Return the layout with a new dimension of size 1, which is dimension `dim` of the result.
 
-        ValueError for a dimension outside the result.
+        Raises ValueError for a dimension outside the result, TypeError for a non-integer.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).expand_dims(1).shape
@@ -548,7 +582,9 @@ class Layout(Placement):
         return self._slice_in_whole_tiles([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Self:
-        """Remove the dimensions `dims` of size 1. ValueError for another size.
+        """Return the layout without the dimensions `dims`, which must have size 1.
+
+        Raises ValueError for another size or a dimension out of bounds, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 1, 3)).squeeze((1,))
@@ -569,10 +605,12 @@ class Layout(Placement):
         return layout
 
     def broadcast_to(self, shape: Sequence[int]) -> Self:
-        """Repeat the elements along dimensions of size 1 and new leading ones, with stride 0.
+        """Return the layout broadcast to `shape`, with stride 0 along repeated dimensions.
 
-        The result has this `shape`, and owns the padding, if any, only if nothing is repeated.
-        ValueError where the sizes do not fit.
+        Dimensions of size 1 and new leading dimensions are repeated. The result owns padding only
+        if nothing is repeated.
+
+        Raises ValueError if the sizes cannot be broadcast, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3,)).broadcast_to((2, 3))
@@ -599,7 +637,7 @@ class Layout(Placement):
     def reshape(self, shape: Sequence[int]) -> Self | None:
         """Return the elements in row-major index order with another shape; None without a view.
 
-        ValueError for a `shape` of another number of elements.
+        Raises ValueError for a `shape` with another number of elements, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 6)).reshape((3, 4))
@@ -639,9 +677,10 @@ class Layout(Placement):
         return layout
 
     def untiled(self) -> Self | None:
-        """Return one dimension per part, most major first; None where a tile has a tail.
+        """Return the layout with one dimension per part, most major first.
 
-        None also beyond 64 dimensions. The row-major index order stays: a reshape without a copy.
+        It is a reshape without a copy: the row-major index order stays. The result is None if a
+        tile has a tail, and for more than 64 dimensions.
 
         >>> from tensorlayout import Layout
         >>> Layout.tiled((4, 4), [(2, 2)]).untiled()
@@ -657,9 +696,12 @@ class Layout(Placement):
         return self._make_view(sizes, dims, orders.row_major_order(len(flat)), padded_shape=padded)
 
     def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Self:
-        """Return all windows of `window_shape` over `dims` as new last dimensions.
+        """Return the layout of all windows of `window_shape` over `dims`, as new last dimensions.
 
-        The result owns no padding. ValueError for tiles and windows larger than their dimension.
+        The result owns no padding.
+
+        Raises ValueError for tiled dimensions, dimensions out of bounds, and windows larger than
+        their dimension; TypeError for non-integers.
 
         >>> from tensorlayout.layout import Layout
         >>> Layout.row_major((5,)).sliding_window((3,), (0,))
@@ -702,17 +744,20 @@ class Layout(Placement):
     ) -> TensorMap:
         """Return the arguments of CUDA's ``cuTensorMapEncodeTiled`` for copying boxes by TMA.
 
-        `box`: the sizes of a box, in elements. `dtype`: a dtype or its name, CUDA's name of a type
-        (``"TFLOAT32"``), or the bytes of an element; for packed types (``"16U4_ALIGN8B"``) a slot
-        is an element of 4 or 6 bits. `element_strides`: the steps in a box, in elements. The
-        choices go by CUDA's names, without what all begin with: `interleave` ``"16B"``, `swizzle`
-        ``"128B"``, `l2_promotion` ``"256B"``, `oob_fill` ``"NAN"``.
+        - `box`: sizes of a box, in elements. Along tiles, a box has whole tiles or divides one.
+        - `dtype`: a dtype or its name, CUDA's name of a type (``"TFLOAT32"``), or the bytes of an
+          element. For packed types (``"16U4_ALIGN8B"``) a slot is an element of 4 or 6 bits.
+        - `element_strides`: steps in a box, in elements; 1 by default.
+        - `interleave`, `swizzle`, `l2_promotion`, `oob_fill`: CUDA's names without their common
+          prefix, such as ``"16B"``, ``"128B"``, ``"256B"`` and ``"NAN"``.
 
-        Each part of a dimension is a dimension of the map, from the fastest to the slowest; along
-        tiles, a box takes whole ones or divides one. ValueError, which names CUDA's parameter, for
-        more than five dimensions, all that breaks a rule of CUDA's, tiles that end early without
-        zeros for padding, and unknown names; TypeError for what is no integer. Source: CUDA driver
-        API, Tensor Map Object Management.
+        Each part of a dimension is a dimension of the map, from the fastest to the slowest.
+
+        Raises ValueError, which names CUDA's parameter, for more than five dimensions, for a
+        violation of CUDA's rules, for tiles that end early without zeros as padding, and for
+        unknown names; TypeError for non-integers.
+
+        Source: CUDA driver API, Tensor Map Object Management.
 
         >>> from tensorlayout import Layout
         >>> found = Layout.tiled((64, 512), [(8, 128)]).tensor_map((16, 128), "float32")
@@ -726,11 +771,15 @@ class Layout(Placement):
     def to_cute(self, *, padded: bool | None = None) -> Any:
         """Return the layout in CuTe's notation, a `formats.cute.CuteLayout`.
 
-        A dimension is a mode, a tiled one a mode of several, the fastest first. Sizes, strides and
-        offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
-        dimensions of one index; with it `padded` says what is meant, the whole block (True) or the
-        elements alone (False). The bits of a slot belong to CuTe's element type. ValueError where
-        nothing is said, and for elements that end inside a tile that is not their padding.
+        `padded`: required for a layout with padding, which CuTe cannot express. True returns the
+        whole block, False the elements alone.
+
+        Each dimension is a mode; a tiled one is a nested mode, fastest first. Sizes, strides and
+        offset count elements. The order of dimensions of size 1 is lost. The bits of a slot belong
+        to CuTe's element type.
+
+        Raises ValueError for padding without `padded`, and for elements that end inside a tile that
+        is not their padding.
 
         >>> from tensorlayout import Layout
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
@@ -739,10 +788,10 @@ class Layout(Placement):
         return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
     def draw(self) -> Drawing:
-        """Return a picture: the slot at each index, and the index in each slot; large ones are cut.
+        """Return a picture of the slot at each index, and of the index in each slot.
 
-        The result is shown by notebooks, has the text of an SVG file as `svg` and the bytes of
-        another as ``png()``, and writes either: ``save("layout.svg")``.
+        Large layouts are truncated. Notebooks show the result; it has the text of an SVG file as
+        `svg`, the bytes of a PNG file as ``png()``, and ``save("layout.svg")`` writes a file.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).draw()
@@ -763,7 +812,7 @@ class Layout(Placement):
 def _check_or_infer_order(
     dims: tuple[Parts, ...], padded: tuple[int, ...], minor_to_major: Sequence[int] | None
 ) -> orders.Order:
-    """Return the order of dimensions, given or implied; ValueError if strides contradict it."""
+    """Return the given or implied order. Raises ValueError if the strides contradict it."""
     outer = tuple(parts[0][1] for parts in dims)
     order = orders.order_or_row_major(minor_to_major, len(dims))
     implied = orders.order_of_strides(padded, outer, order)

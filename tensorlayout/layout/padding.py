@@ -10,11 +10,12 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class PaddingValue(enum.Enum):
-    """A symbol for the content of padding, read in the dtype of the tensor (XLA's `PaddingValue`).
+    """A symbol for the content of padding, in the dtype of the tensor (XLA's `PaddingValue`).
 
-    ``ZERO`` and ``ONE`` are the numbers; ``LOWEST`` and ``HIGHEST`` are the least and the greatest
-    value of the dtype, infinities included, so that a maximum or a minimum over the padding changes
-    nothing; ``UNSPECIFIED`` promises nothing.
+    - ``ZERO``, ``ONE``: the numbers 0 and 1.
+    - ``LOWEST``, ``HIGHEST``: the least and the greatest value of the dtype, including infinities,
+      so that padding does not change a maximum or a minimum.
+    - ``UNSPECIFIED``: any content.
 
     >>> from tensorlayout import Layout, PaddingValue
     >>> Layout.padded((2,), (4,), padding_value=PaddingValue.ONE)
@@ -29,22 +30,28 @@ class PaddingValue(enum.Enum):
 
     @classmethod
     def named(cls, name: str) -> PaddingValue | None:
-        """Return the symbol of a name, in capitals or not; None for any other text."""
+        """Return the symbol with this name, in any case; None for other text."""
         return cls.__members__.get(name.upper())
 
     def __repr__(self) -> str:
         return f"PaddingValue.{self.name}"
 
-    # Members are singletons; Enum's own hash runs Python code, and every look-up of a layout pays.
+    # Members are singletons. Enum's own hash runs Python code, a cost in each look-up of a layout.
     __hash__ = object.__hash__
 
 
 @frozen_dataclass
 class BitPattern:
-    """An exact content of padding: the bits of one element, and the dtype they belong to.
+    """Exact content of padding: the bits of one element, and their dtype.
 
-    A Python float would not do: ``0.0 == -0.0`` and ``nan != nan``, so layouts that differ would
-    be taken for one, and one layout for two.
+    - `bits`: an integer from 0 to 2**128 - 1.
+    - `dtype`: the name of the dtype.
+
+    Raises ValueError for other bits or an invalid name; TypeError if `bits` is no integer or
+    `dtype` is no text.
+
+    A Python float cannot identify padding, because ``0.0 == -0.0`` and ``nan != nan``: different
+    layouts would be equal, and a layout unequal to itself.
 
     >>> from tensorlayout import BitPattern
     >>> BitPattern(0x3F800000, "float32")

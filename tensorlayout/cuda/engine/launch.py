@@ -32,30 +32,31 @@ from tensorlayout.tensor import Tensor
 
 THREADS = constant_value("include/platform.cuh", "THREADS")  # of a block
 
-# Elements (or packs of them) that a thread moves, as in kernels/copy/copy.cu and fill/fill.cu.
+# Elements, or packs, that a thread moves, as in kernels/copy/copy.cu and fill/fill.cu.
 PER_THREAD = 4
 BLOCK = PER_THREAD * THREADS  # elements that a block of a kernel without tiles moves
 
-WIDEST = 16  # bytes that a thread moves at once
-_ALIGNMENT = 256  # of memories in between
+WIDEST = 16  # bytes of the widest access of a thread
+_ALIGNMENT = 256  # bytes; each scratch memory begins at a multiple, as `Driver.allocate` gives them
 
 _address = attrgetter("memory.address")
 
-# Numbers of what no call gives: no memory, whose address is 0; and the record of faults.
+# Numbers of memories that are no operands: a null pointer, and the record of faults.
 NOTHING, FAULTS = -2, -1
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch of `grid` blocks, ready but for addresses and scalars.
+    """One launch of `grid` blocks, complete except for addresses and scalars.
 
     Attributes:
-        parameters: the struct, which begins with the pointers; zeros where these and scalars go.
-        firsts: for each pointer, in order, the bytes from the lowest slot to what it points to.
-        memories: for each pointer the number of its memory in the call, `NOTHING` or `FAULTS`;
-            empty: the first is of the first memory, and so on.
-        scalars_at: where the scalars of the call go, in bytes; None: behind the pointers.
-        takes: from which byte on, and up to which, it takes these scalars; None: to the end.
+        parameters: bytes of the struct, which begins with the pointers; zeros in their place and in
+            that of scalars.
+        firsts: for each pointer, the bytes from the lowest slot of its memory to its target.
+        memories: for each pointer, the number of its memory in the call, `NOTHING` or `FAULTS`; if
+            empty, pointer k belongs to memory k.
+        scalars_at: byte of the struct at which scalars of the call go; None: after the pointers.
+        takes: range of bytes of the call's scalars that this launch takes; None: to the end.
 
     """
 
@@ -77,18 +78,18 @@ class Launch:
         /,
         **members: Any,
     ) -> Launch:
-        """Launch with a struct of these members; a walk is given as its axes."""
+        """Return a launch with a struct of these members; the value of a walk is its axes."""
         return cls(kernel, grid, bytes(fill_parameter_struct(kernel, **members)), firsts, memories)
 
     def with_memories(self, memories: Sequence[int], *shifts: int) -> Launch:
-        """Launch where memory k is number ``memories[k]`` of a call, ``shifts[k]`` bytes on."""
+        """Return the launch with memory k replaced by ``memories[k]``, ``shifts[k]`` bytes on."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
         return replace(self, firsts=firsts, memories=tuple([memories[m] for m in own]))
 
     def with_constant_scalars(self, content: bytes) -> Launch:
-        """Launch with `content` as the scalars, whatever the scalars of a call are."""
+        """Return the launch with `content` as its scalars, which ignores those of a call."""
         at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
         scalars = content[slice(*self.takes)]
         head, tail = self.parameters[:at], self.parameters[at + len(scalars) :]
@@ -97,13 +98,13 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Launches:
-    """Launches one after the other.
+    """Launches in sequence.
 
     Attributes:
-        case: the kind of work, one of the names in the function that planned it.
-        scratch: **bytes** of memories that are needed in between: new at each call, parts of one,
-            and numbered behind those of the call. It goes back to where it came from, which hands
-            it out in the order of the stream.
+        case: kind of work, for tests; the function that planned it defines the names.
+        scratch: **bytes** of each scratch memory. They are numbered after the memories of the call,
+            and are parts of one allocation per call. It can be freed before the launches have
+            finished, because the allocator reuses memory in the order of the stream.
 
     """
 
@@ -117,7 +118,7 @@ Bound = Callable[[Sequence[int], bytes], None]
 
 
 def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
-    """Return what launches, on the current stream of `device`, which must be the current device."""
+    """Return a function that launches on the current stream of `device`, the current device."""
     if not isinstance(planned, Launches):
         planned = Launches(() if planned is None else (planned,))
     steps, gpu = [_bind_launch(launch) for launch in planned.launches], driver()
@@ -147,7 +148,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
 
 
 def _bind_launch(launch: Launch) -> Bound:
-    """Bind one launch; do here what can be done before a call."""
+    """Bind one launch; everything that does not depend on a call is done here."""
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
     firsts, memories = launch.firsts, launch.memories
     pack_into = struct.Struct(f"<{len(firsts)}Q").pack_into
@@ -157,7 +158,7 @@ def _bind_launch(launch: Launch) -> Bound:
     takes = slice(*launch.takes)
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
-        parameters = bytearray(template)  # of this call alone: other threads may launch, too
+        parameters = bytearray(template)  # a copy for this call, because other threads may launch
         call_addresses = addresses
         if memories:
             call_addresses = (
@@ -180,13 +181,14 @@ def make_writer(
     alike: slice | None = None,
     aligned: int | None = None,
 ) -> Write:
-    """Return ``write(out, *operands)``: the launches of ``plan(alignments)``, made once for each.
+    """Return ``write(out, *operands)``, which runs ``plan(alignments)``.
 
-    `alignments`: powers of two that divide the addresses of the tensors, in their order. `tensors`:
-    how many operands, the first ones, are tensors; None: all. `content`: what makes octets for the
-    struct of the others. `alike`: tensors of which the least alignment counts for all: each
-    combination would have a plan of its own. `aligned`: how many alignments, the first ones, the
-    plan asks for; None: all.
+    A plan is made once per tuple of alignments: powers of two that divide the tensors' addresses.
+
+    - `tensors`: number of leading operands that are tensors; None for all.
+    - `content`: function that encodes the other operands as bytes of the struct.
+    - `alike`: tensors whose least alignment counts for all of them, so that there are fewer plans.
+    - `aligned`: number of leading alignments that the plan needs; None for all.
     """
     at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
@@ -195,6 +197,7 @@ def make_writer(
         scalars = content(*operands[tensors:]) if content is not None else b""
         seen = addresses
         if alike is not None:
+            # The lowest bit of all addresses together is their least alignment.
             seen = addresses.copy()
             seen[alike] = [reduce(or_, addresses[alike])] * len(addresses[alike])
         alignments, gpu = tuple(map(alignment_of, map(low_bits, seen[:aligned]))), driver()
@@ -211,9 +214,10 @@ def make_writer_with_numbers(
     device: int,
     plan: Callable[[tuple[int, ...]], tuple[Launches, Callable[[Sequence[Any]], bytes]]],
 ) -> Write:
-    """Return ``write(out, *operands)`` of operands some of which are numbers, with memories, too.
+    """Return ``write(out, *operands)`` for operands that are tensors or numbers, in any order.
 
-    `plan(alignments)` gives, with the launches, what makes octets of all the operands.
+    ``plan(alignments)`` returns the launches, and a function that encodes the numbers among all
+    operands. Numbers count as memories, too.
     """
 
     def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
@@ -223,7 +227,7 @@ def make_writer_with_numbers(
     at = CacheByAlignment(make)
 
     def write(*operands: Any) -> None:
-        # Numbers have no addresses, and are as well aligned as can be.
+        # A number has address 0, which counts as fully aligned.
         addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using_device(device):
             run, content = at[tuple(map(alignment_of, map(low_bits, addresses)))]
@@ -233,10 +237,10 @@ def make_writer_with_numbers(
 
 
 def blocks_for(count: int) -> int:
-    """Return how many blocks move `count` elements."""
+    """Return the number of blocks that move `count` elements."""
     return -(-count // BLOCK)
 
 
 def blocks_for_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
-    """Return how many blocks walk `count` elements; threads take several in kernels of `ranks`."""
+    """Return the blocks that walk `count` elements; in `ranks`, threads move PER_THREAD of them."""
     return blocks_for(count if rank in ranks else count * PER_THREAD)

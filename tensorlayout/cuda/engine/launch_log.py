@@ -1,9 +1,9 @@
-"""Logs of the kernels launched in a block, and of their cost. Other launches cost nothing more.
+"""Logs of the kernels launched in a block, and of their cost.
 
-On the simulator the cost is what it counts. On a GPU it is time, taken by events around each
-launch, for which nobody waits before the time is read: the class of the launchers gets another
-``__call__`` while a block lasts, so that elsewhere a launch need not even ask whether there is a
-log. What a stream captures in a graph has no time: it runs later, or never.
+On the simulator the cost is its counts. On a GPU it is the time between events around each launch;
+the host waits for them only when the time is read. The class of launchers gets another ``__call__``
+while a block is open, so that without a block, launches have no overhead. Launches captured in a
+graph have no time: they run later, or never.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ ORDERS = get_args(Order)
 class Tally(NamedTuple):
     """Accesses of one kind, by whole warps.
 
-    `accesses`: of warps; `lanes`: of threads; `bytes`: asked for by threads; `units`: 32-byte
-    sectors (global memory) or wavefronts (shared memory) that this took; `ideal`: the fewest that
-    could have brought the same bytes.
+    - `accesses`: accesses of warps.
+    - `lanes`: accesses of threads.
+    - `bytes`: bytes requested by threads.
+    - `units`: 32-byte sectors (global memory) or wavefronts (shared memory) moved.
+    - `ideal`: least number of units for the same bytes.
     """
 
     accesses: int = 0
@@ -52,7 +54,7 @@ class Tally(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The accesses of a kernel, over `launches`, and the seconds that a GPU took."""
+    """Accesses of a kernel in a number of `launches`, and the seconds on a GPU."""
 
     kernel: str
     launches: int = 0
@@ -64,29 +66,29 @@ class Counts(NamedTuple):
 
     @property
     def sector_efficiency_read(self) -> float:
-        """The fewest possible sectors over those loaded: 1.0 is coalesced."""
+        """Least possible sectors over sectors loaded; 1.0 is coalesced."""
         return _ratio_or_one(self.loads.ideal, self.loads.units)
 
     @property
     def sector_efficiency_write(self) -> float:
-        """The fewest possible sectors over those stored to: 1.0 is coalesced."""
+        """Least possible sectors over sectors stored to; 1.0 is coalesced."""
         return _ratio_or_one(self.stores.ideal, self.stores.units)
 
     @property
     def lane_activity(self) -> float:
-        """The part of the lanes that took part in accesses to global memory."""
+        """Fraction of lanes that were active in accesses to global memory."""
         both = self.loads + self.stores
         return _ratio_or_one(both.lanes, 32 * both.accesses)
 
     @property
     def bytes_per_access(self) -> float:
-        """The bytes that a thread moved at a time to or from global memory."""
+        """Mean bytes per access of a thread to global memory."""
         both = self.loads + self.stores
         return _ratio_or_one(both.bytes, both.lanes)
 
     @property
     def bank_conflict_ratio(self) -> float:
-        """Wavefronts in shared memory over the fewest possible: 1.0 is without conflicts."""
+        """Wavefronts in shared memory over the least possible; 1.0 is free of conflicts."""
         both = self.shared_loads + self.shared_stores
         return _ratio_or_one(both.units, both.ideal)
 
@@ -99,9 +101,9 @@ def _ratio_or_one(part: int, whole: int) -> float:
 
 
 class KernelCounts(Mapping[Kernel, Counts]):
-    """Counts by kernel, in the order of the first launches.
+    """Counts by kernel, in the order of first launches.
 
-    `timed`: launches on a GPU and what knows their seconds, which are added when they are read.
+    `timed`: launches on a GPU with their event spans, whose seconds are added when counts are read.
     """
 
     def __init__(self) -> None:
@@ -110,23 +112,23 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
     @property
     def counts(self) -> dict[Kernel, Counts]:
-        """All of them; waits for the launches that are timed."""
+        """Counts of all kernels; waits for timed launches."""
         while self.timed:
             kernel, span = self.timed.pop()
             self.add(kernel, Counts(kernel.name, seconds=span.seconds))
         return self._counts
 
     def total_of_kernel(self, name: str) -> Counts:
-        """Add up all launches of kernels called `name`."""
+        """Return the sum over all kernels called `name`."""
         those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
         return sum(those, start=Counts(name))
 
     def add(self, kernel: Kernel, counts: Counts) -> None:
-        """Add to the counts of a kernel."""
+        """Add `counts` to those of a kernel."""
         self._counts[kernel] = self._counts.get(kernel, Counts(kernel.name)) + counts
 
     def extend(self, other: KernelCounts) -> None:
-        """Count what another has counted."""
+        """Add the counts of `other`."""
         for kernel, counts in other._counts.items():
             self.add(kernel, counts)
         self.timed += other.timed
@@ -143,7 +145,7 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
 @dataclass(frozen=True)
 class Mode:
-    """A way to run launches."""
+    """Checks and order with which the simulator runs launches."""
 
     checks: tuple[str, ...]
     order: Order = "forward"
@@ -166,7 +168,7 @@ class Mode:
 
     @cached_property
     def flags(self) -> int:
-        """The checks as bits."""
+        """Checks as a bit mask."""
         return sum(CHECKS[check] for check in set(self.checks))
 
 
@@ -176,10 +178,12 @@ _active: Scope[Mode] = Scope("active")
 def checking(
     *checks: str, order: Order = "forward", seed: int = 0
 ) -> ScopeContext[Mode, KernelCounts]:
-    """Launch with these checks, and no others, inside the block; `simulator` has their names.
+    """Run launches with exactly these checks inside the block; see `simulator` for their names.
 
-    `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
-    apart. Gives the `KernelCounts` of what "count" counted.
+    `order`: order of blocks and of threads in a block; `seed`: for a random order. The block's
+    target is the `KernelCounts` of the check "count".
+
+    Raises ValueError for an unknown check or order.
     """
     mode = Mode(checks, order, seed)
     return _active.scope_with_target(mode, mode.record)
@@ -194,7 +198,7 @@ def _mode_from_environment() -> Mode:
 
 
 def current_mode() -> Mode:
-    """Return the mode of the block of `checking`, or else of the process's variables."""
+    """Return the mode of the innermost `checking` block, or of the environment variables."""
     return _active.innermost_value() or _mode_from_environment()
 
 
@@ -202,7 +206,7 @@ def current_mode() -> Mode:
 
 
 class _EventSpan:
-    """The time from one event on the current stream to another, which `end` records."""
+    """Time between two events on the current stream; `record_end` records the second."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
@@ -214,21 +218,21 @@ class _EventSpan:
 
     @property
     def seconds(self) -> float:
-        """The seconds that the device took; waits for it."""
+        """Seconds between the events; waits for the device."""
         self._stop.synchronize()
         return float(self._cuda.get_elapsed_time(self._start, self._stop)) / 1e3
 
 
 @dataclass
 class DeviceWork:
-    """The work of a device for one call."""
+    """Work of a device for one call."""
 
     kernels: KernelCounts
-    span: _EventSpan | None = None  # around a call with a library or a copy of CUDA's
+    span: _EventSpan | None = None  # for calls with library calls or copies, which no launch times
 
     @property
     def seconds(self) -> float | None:
-        """Seconds that the device took; None on the simulator and in captures. Waits."""
+        """Seconds on the device, for which this waits; None on the simulator and in captures."""
         if self.span is not None:
             return self.span.seconds
         return sum(counts.seconds for counts in self.kernels.values()) or None
@@ -241,10 +245,10 @@ _plain: dict[type, Callable[..., None]] = {}
 
 @contextmanager
 def launch_log() -> Iterator[KernelCounts]:
-    """Count what this thread launches inside the block, to be read after it.
+    """Log the launches of this thread inside the block; read the counts after it.
 
-    Of what the driver cannot see, accesses or seconds, there are zeros. Blocks nest, and the outer
-    ones log too; so do the records of `checking`, whose checks go on.
+    A GPU has no counts of accesses, and the simulator no seconds: those are 0. Blocks nest, and
+    outer ones log, too. The checks of an outer `checking` block remain on, and its record grows.
     """
     opened: Any = driver()
     if opened.name == "simulator":
@@ -268,7 +272,7 @@ def launch_log() -> Iterator[KernelCounts]:
 
 @contextmanager
 def observe_device_work(device: int) -> Iterator[DeviceWork]:
-    """Observe what this thread has a device do inside the block."""
+    """Observe the work that this thread gives a device inside the block."""
     opened: Any = driver()
     counters = opened.counters
     with launch_log() as kernels:
@@ -285,7 +289,7 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
 
 
 def _select_call_method(kind: type) -> None:
-    """Choose how `kind` is called: it depends on whether code is inside of any block."""
+    """Set the ``__call__`` of launchers: the logging one while any block is open."""
     with _exchanging:
         plain = _plain.setdefault(kind, kind.__call__)
         kind.__call__ = _launch_and_log if _logs.open_entries else plain  # type: ignore[method-assign]
@@ -306,7 +310,7 @@ def _launch_and_log(launcher: Any, grid: Any, parameters: bytearray) -> None:
 
 
 def _begin_span() -> _EventSpan | None:
-    """Begin a span; None where the driver has no events, or a graph is captured."""
+    """Begin a span; None if the driver has no events, or while a graph is captured."""
     opened = driver()
     cuda: Any = getattr(opened, "cuda", None)
     if cuda is None or opened.is_capturing(opened.current_device()):

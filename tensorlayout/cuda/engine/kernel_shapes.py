@@ -1,19 +1,16 @@
 """Kernels of a file, their shapes, and their element types.
 
-Shapes are read from the end of the file itself.
-
-A line ``SHAPES(…)`` is in front of the kernels that have these shapes, of several such lines those
-of each::
+Shapes are declared at the end of each file of kernels. ``SHAPES(…)`` precedes the kernels that have
+these shapes; several such lines add up::
 
     SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH,
            WHERE PACK > 1)
     KERNEL(band_strided, StridedBand<RANK, INDEX>) { strided<RANK, INDEX, WIDTH, PACK>(p); }
 
-Each macro has the values behind its ``=``: words, macros before or those that name types, and
-quotients, of which a 0 is none. ``WHERE`` keeps shapes by one comparison with a number; ``WITH``
-and ``WITHOUT`` say that the types define a macro or do not. For a GPU the macros of one shape are
-defined, and the compiler gets the file; the simulator gets all shapes of one type of index behind
-one another.
+Each macro takes the values after its ``=``: words, earlier macros, macros for types, and quotients
+(a quotient of 0 is left out). ``WHERE`` keeps shapes that satisfy a comparison with a number;
+``WITH`` and ``WITHOUT`` require that the types define a macro, or do not. For a GPU, the file is
+compiled with the macros of one shape; for the simulator, with all shapes of one index type.
 """
 
 from __future__ import annotations
@@ -43,12 +40,12 @@ _KERNEL = re.compile(
 _SHAPES = re.compile(r"SHAPES\(([^)]*)\)")
 
 
-# A kernel: the macro that defines it, its parameters' type and its text, and its shapes.
+# A kernel: the macro that defines it, the type of its parameters, its text, and its shapes.
 _Declared = tuple[str, str, str, list[str]]
 
 
 def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
-    """Return all kernels of a file in all their shapes; `types` and `operation` as of `Kernel`."""
+    """Return all kernels of a file in all their shapes; `types` and `operation` as in `Kernel`."""
     return tuple(
         Kernel(file, name, types, shape, operation)
         for name in _declared_kernels(file)
@@ -59,9 +56,10 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
 def kernel_with_shape(
     file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any
 ) -> Kernel:
-    """Return one kernel; `shape` has the values of its macros. ValueError for what is not declared.
+    """Return one kernel; `shape`: values of its macros.
 
-    A RANK without a kernel of its own gets that of any rank, 0.
+    A RANK without a kernel of its own gets the kernel for any rank, 0. Raises ValueError for a
+    kernel or shape that is not declared.
 
     >>> kernel_with_shape("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
     'join_parts_0_int32_t_4'
@@ -78,13 +76,13 @@ def kernel_with_shape(
 
 
 def parameter_struct(kernel: Kernel, **constants: int) -> Any:
-    """Return the ctypes structure that a kernel takes; `constants` as of `struct`."""
+    """Return the ctypes structure that a kernel takes; `constants` as in `struct_type`."""
     _, text, *_ = _declared_kernels(kernel.file)[kernel.name]
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
 def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
-    """Return the structure with these members: a ``Walk`` as its axes, or what fills a member."""
+    """Return the structure with these members; a ``Walk`` is filled from axes, or by a function."""
     structure = parameter_struct(kernel)()
     for name, value in members.items():
         if isinstance(value, Sequence) and hasattr(member := getattr(structure, name), "stride"):
@@ -97,14 +95,15 @@ def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
 
 
 def index_type_of_kernel(kernel: Kernel) -> str:
-    """Return the type in which a kernel computes positions; any, if it has no macro for it."""
+    """Return the index type of a kernel; "int32_t" if it has no macro for it."""
     return dict(kernel.shape).get("INDEX", "int32_t")
 
 
 def simulator_source(file: str, types: Types, index: str) -> str:
-    """Write what the simulator compiles: the file, its kernels in all shapes of this type of index.
+    """Return the source for the simulator: the file, and its kernels' shapes of one index type.
 
-    Few calls need indices of 64 bits, and their kernels are nearly half of a file's.
+    Few calls need 64-bit indices, whose kernels are nearly half of a file's: so each index type is
+    compiled separately.
     """
     lines = [f'#include "{file}"']
     for name, (macro, parameters, text, _) in _declared_kernels(file).items():
@@ -120,7 +119,7 @@ def simulator_source(file: str, types: Types, index: str) -> str:
 
 @functools.cache
 def _declared_kernels(file: str) -> dict[str, _Declared]:
-    """Return the kernels by their names; none where a file declares no shapes."""
+    """Return the kernels by name; empty if the file declares no shapes."""
     kernels: dict[str, _Declared] = {}
     shapes: list[str] = []
     for lines, macro, name, parameters, text in _KERNEL.findall(read_without_comments(file)):
@@ -134,7 +133,7 @@ def _declared_kernels(file: str) -> dict[str, _Declared]:
 def _shapes_of_kernel(
     file: str, name: str, types: Types
 ) -> dict[frozenset[tuple[str, str]], Shape]:
-    """Return the shapes of a kernel in the order of the file, each by what is in it."""
+    """Return the shapes of a kernel in the order of the file, by the set of their macros."""
     declared = _declared_kernels(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")
@@ -185,7 +184,7 @@ _TYPES = {
 
 @functools.cache  # NumPy works out names of dtypes in Python
 def c_type(dtype: DType, saturate: bool = False) -> str:
-    """Return the C++ type of an element; with `saturate`, one whose conversions saturate.
+    """Return the C++ type of an element; with `saturate`, a type whose conversions saturate.
 
     >>> import numpy as np
     >>> c_type(np.dtype("uint16")), c_type(np.dtype("float16"))

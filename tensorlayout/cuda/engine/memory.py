@@ -1,4 +1,4 @@
-"""Tensors in CUDA memory: made, read, and shared with other libraries and their streams."""
+"""Tensors in CUDA memory: allocation, reads and writes, sharing with other libraries, streams."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Made = TypeVar("Made")
 
 
 class DeviceMemory(NamedTuple):
-    """`Tensor.memory` on CUDA. The element at index (0, …, 0) is `layout.offset` slots further."""
+    """`Tensor.memory` on CUDA; the element at index (0, …, 0) is `layout.offset` slots further."""
 
     address: int  # of the lowest slot
     readonly: bool
 
 
 def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
-    """Return what makes one tensor after the other in new memory, of which nothing is written."""
+    """Return a function that creates tensors in new, uninitialised memory."""
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
-    new, new_place = object.__new__, tuple.__new__  # without a Python call for each
+    new, new_place = object.__new__, tuple.__new__  # C functions, faster than the constructors
 
     def make() -> Tensor:
         buffer = driver().allocate(nbytes, number)
@@ -54,19 +54,19 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
     return make
 
 
-# In bytes: memory moves in sectors, and no alignment beyond them matters.
+# Bytes: memory moves in sectors, and alignment beyond a sector does not matter.
 SECTOR = 32
 
-# The greatest power of two that divides an address, by its last bits. To look it up takes half the
-# time of working it out (2026-11, 2-core AMD EPYC (Zen 4)).
+# The greatest power of two that divides an address, by its last bits. The lookup takes half the
+# time of the computation (2026-11, 2-core AMD EPYC (Zen 4)).
 _ALIGNMENTS = tuple((bits | SECTOR) & -(bits | SECTOR) for bits in range(SECTOR))
 low_bits, alignment_of = (SECTOR - 1).__and__, _ALIGNMENTS.__getitem__
 
 
 class CacheByAlignment(dict[tuple[int, ...], Made]):
-    """Results of `make(alignments)`, each made once.
+    """Cache of ``make(alignments)``.
 
-    Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
+    Addresses are not part of a plan's key, but the best kernel may depend on their alignment.
     """
 
     def __init__(self, make: Callable[[tuple[int, ...]], Made]) -> None:
@@ -78,13 +78,13 @@ class CacheByAlignment(dict[tuple[int, ...], Made]):
 
 
 def padding_element_bytes(spec: TensorSpec) -> bytes | None:
-    """Return an element of the padding that a tensor owns; None for none, or if it may be any."""
+    """Return one element of a tensor's own padding; None without padding, or if it is undefined."""
     layout = spec.layout
     return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
 
 
 def view_moved_by_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
-    """View `x` from a slot that is `slots` slots further, in units of the result's dtype."""
+    """Return a view of `x` that begins `slots` slots further, counted in the result's dtype."""
     home, place = x.home, x.memory
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
@@ -106,7 +106,10 @@ def wrap_external(
     *,
     readonly: bool,
 ) -> Tensor | None:
-    """Make a tensor over memory of another library; None if strides are no whole elements."""
+    """Return a tensor over memory of another library; None if strides are no whole elements.
+
+    Raises BufferError if the memory is not aligned to elements.
+    """
     spec = spec_of_strides(dtype, shape, byte_steps, device)
     if spec is None:
         return None
@@ -118,23 +121,23 @@ def wrap_external(
 
 
 def wrap_external_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
-    """Make a tensor over memory of another library; its lowest slot begins at `address`."""
+    """Return a tensor over memory of another library; its lowest slot begins at `address`."""
     octets = spec.layout.nbytes(spec.dtype)
     buffer = driver().wrap_memory(address, octets, spec.device.number, owner)
     return Tensor._from_memory(DeviceMemory(address, readonly), spec, (buffer, 0))
 
 
 def device_of_address(address: int) -> Device | None:
-    """Return the device whose memory is at an address; None if it is no device's.
+    """Return the device whose memory contains an address; None if it is no device memory.
 
-    Of 0, where no memory is, the current one.
+    Address 0, which empty arrays have, belongs to the current device.
     """
     number = driver().device_of(address) if address else driver().current_device()
     return None if number is None else Device("cuda", number)
 
 
 def export_info(x: Tensor) -> ExportInfo:
-    """Return where the elements of a tensor are."""
+    """Return the address of a tensor's first element, whether it is read-only, and the owner."""
     assert x.home is not None
     layout = x.spec.layout
     address = x.memory.address + layout._slots_to_bytes(layout.offset, x.itemsize)
@@ -142,29 +145,30 @@ def export_info(x: Tensor) -> ExportInfo:
 
 
 def read_bytes(x: Tensor) -> Bytes:
-    """Copy the bytes that the layout of `x` requires, from its lowest slot on, to the host."""
+    """Return a copy, on the host, of the bytes that the layout of `x` requires."""
     octets = np.empty(x.spec.layout.nbytes(x.dtype), np.uint8)
     if octets.size:
         with driver().using_device(x.device.number):
             driver().copy_to_host(octets, x.memory.address)
     faults.raise_pending_errors()
+    # Spare bits of the last byte may belong to other elements of the storage.
     if x.spec.layout.spare_bits:
         octets[-1:] &= 255 >> x.spec.layout.spare_bits
     return octets
 
 
 def write_bytes(x: Tensor, octets: Bytes) -> None:
-    """Fill the slots of `x`, a tensor in memory of its own, with bytes of the host."""
+    """Write bytes of the host to the slots of `x`, a tensor in memory of its own."""
     if octets.size:
         with driver().using_device(x.device.number):
             driver().copy_to_device(x.memory.address, np.ascontiguousarray(octets))
 
 
 def copy_bytes(destination: Tensor, source: Tensor) -> None:
-    """Copy the slots of `source`, from the lowest on, to those of `destination`, of one size.
+    """Copy the slots of `source` to those of `destination`, which are as many.
 
-    On the stream of the destination's device. That of the other device is waited for, and waits in
-    its turn, so that what is then written to the source, or put in its place, comes later.
+    The copy runs on the stream of the destination's device, after earlier work on the source's
+    stream. That stream waits for the copy in turn, so that later writes cannot overtake it.
     """
     nbytes = source.spec.layout.nbytes(source.dtype)
     if not nbytes:
@@ -178,10 +182,9 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
 
 
 def keep_capture_memory(write: Write) -> Write:
-    """Have the destination of `write` keep what a capture has allocated (see `Driver.allocate`).
+    """Make the destination of `write` keep the memory of a capture alive (see `Driver.allocate`).
 
-    At each launch a graph writes to all memory that it was captured with, to what calls need in
-    between too.
+    Each launch of a graph writes to all memory of its capture, including scratch memory.
     """
     gpu = driver()
     captures = gpu.captures
@@ -196,14 +199,14 @@ def keep_capture_memory(write: Write) -> Write:
     return write_and_keep_memory
 
 
-# ---- Operands that a write would disturb, found by addresses
+# ---- Overlaps of operands with the destination, found by addresses
 #
-# Kernels read and write in any order, so that an operand is either where the write is not, or
-# element by element exactly where it is.
+# Kernels read and write elements in any order. So an operand must not overlap the destination, or
+# each of its elements must be exactly where the result's element is.
 
 
 def overlap_test(plan: Any) -> OverlapTest | None:
-    """Return what tells the operands that a write disturbs before they are read."""
+    """Return a test for operands that a write may change before they are read; None if none can."""
     if not (plan.partial or plan.in_place):
         return None
     meet = _byte_ranges_overlap if plan.partial else overlaps_at_other_elements
@@ -211,7 +214,7 @@ def overlap_test(plan: Any) -> OverlapTest | None:
 
 
 def _byte_ranges_overlap(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
-    """Return whether the bytes of two specs at these addresses meet, gaps included."""
+    """Return whether the bytes of two specs at these addresses overlap, including gaps."""
     lower, up = (one, second - first) if first < second else (other, first - second)
     return bool(up < lower.layout.required_size * lower.dtype.itemsize)
 
@@ -219,7 +222,7 @@ def _byte_ranges_overlap(one: TensorSpec, first: int, other: TensorSpec, second:
 def overlaps_at_other_elements(
     destination: TensorSpec, to: int, operand: TensorSpec, from_: int
 ) -> bool:
-    """Return whether bytes meet, other than those of each element in its own place."""
+    """Return whether elements may overlap, other than each with its counterpart."""
     same = to == from_ and destination is operand
     if same or not _byte_ranges_overlap(destination, to, operand, from_):
         return False
@@ -232,7 +235,8 @@ def overlaps_at_other_elements(
         and operand.layout.same_placement(destination.layout)
     ):
         return False
-    # Runs that interleave: those of each start at multiples of `grain` away from each other.
+    # Interleaved runs, such as two columns of a matrix: all runs begin at multiples of `grain` from
+    # the first one, so they are disjoint if they are so within one `grain`.
     run, steps = _run_bytes_and_strides(destination)
     other_run, other_steps = _run_bytes_and_strides(operand)
     grain = gcd(*steps, *other_steps)
@@ -255,12 +259,11 @@ def _run_bytes_and_strides(spec: TensorSpec) -> tuple[int, list[int]]:
 
 # ---- Streams of other libraries, numbered as the array API standard numbers them
 #
-# The host does not wait: one stream is made to wait for another, by an event. But after a read or a
-# write at positions it does, once, so that a position outside is told to whom it concerns. Ours is
-# the current stream of the device, of this thread: an exchange puts it in order with the other
-# library's. CUDA refuses that while one of the two captures a graph of which the other is no part.
-# When memory is let go of, nobody waits: a consumer on another stream than ours has to have
-# finished by then.
+# Our stream is the current stream of the device in this thread. An exchange makes one stream wait
+# for another by an event; the host does not wait. The exception is an exchange after a read or
+# write at positions, where the host waits once to report positions out of bounds. CUDA refuses the
+# event while one of the streams captures a graph without the other. Freeing memory does not wait:
+# a consumer on another stream must have finished by then.
 
 NO_WAIT = -1  # "Producer must not perform any synchronization."
 
@@ -271,7 +274,7 @@ def current_stream(device: Device) -> int:
 
 
 def stream_for_consumer(x: Tensor) -> int:
-    """Return the number of our stream for those who will wait for it, and keep it with `x`."""
+    """Return the number of our stream, for a consumer to wait for; `x` keeps the stream alive."""
     faults.raise_pending_errors()
     stream = driver().current_stream(x.device.number)
     if stream.number > PER_THREAD_STREAM and x.home is not None:
@@ -280,10 +283,10 @@ def stream_for_consumer(x: Tensor) -> int:
 
 
 def make_stream_wait(name: str, stream: Any, device: Device) -> None:
-    """Make work on `stream` wait for what our stream of `device` holds.
+    """Make work on `stream` wait for all work on our stream of `device`.
 
-    None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
-    stream; -1: the caller sees to it. `name` is for errors.
+    `stream`: None or 1 is the legacy default stream, 2 the per-thread default stream, -1 none (the
+    caller synchronises), and larger numbers are addresses of streams. `name`: prefix of errors.
     """
     _check_stream_number(name, stream, "-1, 1, 2", NO_WAIT)
     faults.raise_pending_errors()
@@ -294,7 +297,7 @@ def make_stream_wait(name: str, stream: Any, device: Device) -> None:
 
 
 def wait_for_stream(name: str, stream: Any, device: Device) -> None:
-    """Make our stream of `device` wait for `stream`, another library's; None: for nothing."""
+    """Make our stream of `device` wait for another library's `stream`; None does nothing."""
     _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:
         driver().make_stream_wait(

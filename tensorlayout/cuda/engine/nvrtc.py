@@ -1,6 +1,6 @@
-"""Kernels compiled by NVRTC, through CuPy's binding; it needs no GPU and no driver.
+"""Compilation of kernels by NVRTC, through CuPy's binding; this needs no GPU and no driver.
 
-CuPy's own compile appends ``-ftz=true`` to the options, which would flush denormals.
+CuPy's own `compile` is not used: it appends ``-ftz=true``, which would flush denormals.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from tensorlayout.support.kernel_sources import header_directory, kernel_directo
 # rounded division and square roots.
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
-# Changes what is logged, and not a byte of the code (a test compares).
+# Adds information to the log, and changes no byte of the code (a test compares).
 _VERBOSE = "--ptxas-options=-v"
 
 
 def nvrtc_version() -> str:
-    """Return NVRTC's version, as in "12.9". RuntimeError without CuPy."""
+    """Return NVRTC's version, such as "12.9". Raises RuntimeError without CuPy."""
     major, minor = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getVersion()
     return f"{major}.{minor}"
 
 
 def architecture_for(capability: int) -> int:
-    """Return the latest architecture that NVRTC knows, and that devices of `capability` run.
+    """Return the latest architecture of NVRTC whose code devices of `capability` can run.
 
-    They run code of their own major version, up to their minor one.
+    Devices run code of their own major version, up to their minor version. Raises RuntimeError if
+    NVRTC has no such architecture.
     """
     known = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getSupportedArchs()
     fitting = [
@@ -48,9 +49,9 @@ def architecture_for(capability: int) -> int:
 
 
 def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
-    """Find the kernel's file, compiled with its macros, in the cache, or compile it.
+    """Return the compiled file of a kernel with its macros, from the cache or from the compiler.
 
-    Kernels of one file with the same macros share it: `kernel.name` does not matter.
+    Kernels of one source file with the same macros share it; `kernel.name` does not matter.
     """
     options, names, texts = program = _program_sources(kernel, architecture)
     key = disk_cache.cache_key(nvrtc_version(), *options, *names, *texts)
@@ -63,20 +64,17 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
 
 
 def read_cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
-    """Read `cubin_file`: it is loaded as it was checked, whoever removes the file then."""
+    """Return the content of `cubin_file`, which stays valid if the file is removed later."""
     return disk_cache.read_entry(cubin_file(kernel, architecture, counters))
 
 
 def compile_cubin(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
-    """Compile the kernel's file for ``sm_architecture``, without the cache.
-
-    Returns the machine code, and what the compiler said.
-    """
+    """Compile a kernel's file without the cache; return the machine code and the compiler's log."""
     return _compile_program(*_program_sources(kernel, architecture))
 
 
 def _program_sources(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
-    """Return options, the names by which files are included, and their texts; its own first."""
+    """Return options, names of files in includes, and their texts; the kernel's file is first."""
     sources = disk_cache.read_with_includes(kernel_directory() / kernel.file, header_directory())
     macros = (*kernel.types, *kernel.shape)
     if kernel.operation:
@@ -101,7 +99,7 @@ def _compile_program(
         msg = f"cuda: NVRTC could not compile {names[0]} with {option_text}:\n{said}"
         raise RuntimeError(msg) from None
     else:
-        # CuPy takes the last byte of machine code, a 0, for the end of a text.
+        # CuPy drops the last byte of machine code, which is a 0, as if it ended a string.
         return cubin + b"\0", nvrtc.getProgramLog(program)
     finally:
         nvrtc.destroyProgram(program)

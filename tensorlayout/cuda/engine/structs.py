@@ -1,10 +1,10 @@
-"""The structs and constants of the kernels, read from ``kernels/``; and structs that many share.
+"""Structs and constants of kernels, read from the sources in ``kernels/``; common structs.
 
-A plan packs a struct once; a launch rewrites pointers and scalars, which come first.
+A plan packs a struct once; a launch rewrites its pointers and scalars.
 
-Structs and constants are declared once, beside the kernels that use them, in the few forms of C++
-that ``kernels/README.md`` lists. ``tests/cuda/test_kernel_contract.py`` compares what is read here
-with what a compiler sees.
+Structs and constants are declared once, next to the kernels that use them, in the few forms of C++
+that ``kernels/README.md`` lists. ``tests/cuda/test_kernel_contract.py`` compares the results of
+this file with those of a compiler.
 
 >>> struct_type("include/indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
 613566757
@@ -49,7 +49,7 @@ _SCALARS: dict[str, Any] = {
     "float": ctypes.c_float,
     "double": ctypes.c_double,
 }  # fmt: skip
-# Of constant expressions.
+# Operators that may occur in constant expressions.
 OPERATORS: dict[str, Callable[[int, int], int]] = {
     "<=": operator.le,
     ">": operator.gt,
@@ -68,16 +68,16 @@ def read_without_comments(file: str) -> str:
 
 
 def substitute_words(text: str, values: Mapping[str, object]) -> str:
-    """Put values in place of words."""
+    """Return the text with words replaced by values."""
     return "".join([str(values.get(word, word)) for word in _WORDS.split(text)])
 
 
 @functools.cache
 def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
-    """Return what a file and its headers define: {name: (file, parameters of the template, text)}.
+    """Return the definitions of a file and its headers: {name: (file, template parameters, text)}.
 
     The text is the members of a struct, the type of an enum, or the value of a constant. The name
-    of a specialisation has what is special, as "Walk<0>"; its parameters are the arguments.
+    of a template specialisation includes its special arguments, as in "Walk<0>".
     """
     text, definitions = read_without_comments(file), dict[str, tuple[str, list[str], str]]()
 
@@ -106,7 +106,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
 
 
 def _definition_of(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
-    """Return the file that defines a name, the name, and its text, both with values in them."""
+    """Return the file that defines a name, and the name and text with constants substituted."""
     definitions, (base, special, inside) = (
         _definitions_in_file(file),
         name.rstrip(">").partition("<"),
@@ -130,11 +130,11 @@ def _definition_of(file: str, name: str, constants: dict[str, int]) -> tuple[str
 
 @functools.cache
 def struct_type(file: str, name: str, **constants: int) -> Any:
-    """Return the ctypes type that a struct's name means in a file of kernels, or another type's.
+    """Return the ctypes type for the name of a struct, or of a scalar type, in a file of kernels.
 
-    Members have their names in C++; those that are Python's words have a ``_`` behind. Pointers are
-    64-bit integers. `constants`: those that the file leaves to ``#if``. ValueError for what is no
-    such struct.
+    Members have their C++ names; Python keywords get a ``_`` at the end. Pointers are 64-bit
+    integers. `constants`: values of macros that the plan defines. Raises ValueError for an unknown
+    name.
     """
     if name in _SCALARS:
         return _SCALARS[name]
@@ -157,7 +157,7 @@ def _make_structure_class(name: str, fields: tuple[tuple[str, Any], ...]) -> Any
 
 @functools.cache
 def constant_value(file: str, name: str, **constants: int) -> int:
-    """Return the value of a constant; of "MOST<3, int32_t>", or "A * B", too."""
+    """Return the value of a constant, such as "MOST<3, int32_t>", or of an expression "A * B"."""
     return _evaluate_constant(file, name, constants)
 
 
@@ -184,7 +184,7 @@ def _evaluate_constant(file: str, text: str, constants: dict[str, int]) -> int:
 
 # ---- Divisions and walks
 
-# Most kernels of these ranks have loops of known length.
+# Ranks for which most kernels have loops of known length.
 RANKS = (1, 2, 3, 4)
 
 _Divisor32 = struct_type("include/indexing.cuh", "Divisor<int32_t>")
@@ -209,7 +209,7 @@ def divisor_struct(index: str, number: int) -> Any:
 
 
 def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
-    """Fill a ``Walk`` by axes, slowest first; where its rank is fixed, sizes of 1 come before."""
+    """Fill a ``Walk`` with axes, slowest first; a fixed rank gets leading axes of size 1."""
     index = "int32_t" if walk.size._type_ is _Divisor32 else "int64_t"
     least = 1 if hasattr(walk, "rank") else len(walk.size)
     all_axes = [*[Axis(1, (0,) * len(walk.stride))] * (least - len(axes)), *axes]
@@ -226,7 +226,7 @@ def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
 MOST_DIGITS = constant_value("include/bounded.cuh", "MOST_DIGITS")
 _MOST_BOUNDS = constant_value("include/bounded.cuh", "MOST_BOUNDS")
 
-# Indices along a dimension with a tail have 32 bits.
+# Kernels have 32 bits for indices along a dimension with a tail.
 _FEWER_THAN = 2**31
 
 
@@ -237,7 +237,7 @@ def fits_bounded_walk(loop: TiledLoop) -> bool:
 
 
 def bounded_walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
-    """Return ``BoundedWalk`` over packs; `counted`: memories whose strides count packs."""
+    """Return a ``BoundedWalk`` over packs; `counted`: memories whose strides count packs."""
     rank, packs = len(loop.axes), loop.loop_over_packs(pack, counted)
     walk = struct_type(
         "include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>"
@@ -250,6 +250,6 @@ def bounded_walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> A
 
 
 def bounds_struct(bounds: Sequence[Bound]) -> Any:
-    """Return ``Bounds``; missing ones contain all indices."""
+    """Return ``Bounds``, filled up with bounds that contain all indices."""
     missing = [Bound(0, 1, 1)] * (_MOST_BOUNDS - len(bounds))
     return struct_type("include/bounded.cuh", "Bounds")(*zip(*bounds, *missing, strict=True))

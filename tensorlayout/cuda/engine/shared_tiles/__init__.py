@@ -1,17 +1,18 @@
 """Boxes of a loop that go through shared memory: their extents, and how each memory walks them.
 
-A box has up to three axes, or is *deep*. In each memory its *run* is the axes that are contiguous
-as far as the box reaches, the next axis has its *rows*, and those after that its *planes*. Memory
-moves in sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where one
-begins:
+A box has up to three axes; otherwise it is *deep*. In each memory, its *run* is the axes that are
+contiguous inside the box, its *rows* are along the next axis, and its *planes* along the others.
+Memory moves in sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where
+a sector begins:
 
-- each row on its own, which leaves threads idle at its ends; or
-- all rows of a plane together: a row gets as many threads as leave, in sectors, the remainder that
-  the distance of two rows in memory leaves. No thread need be idle then, but a warp may have parts
-  of two rows, which fall into the same banks of shared memory.
+- each row separately, which leaves threads idle at the ends of rows; or
+- all rows of a plane *together*: the threads of a row have the same remainder, divided by a sector,
+  as the distance of two rows. No thread has to be idle then, but a warp may have parts of two rows,
+  which can fall into the same banks of shared memory.
 
-The second is for accesses of less than 4 bytes in boxes of one plane, where it is threads that are
-short. Rows that begin inside a sector cost part of one more either way, so runs are best long.
+The second way is for accesses of less than 4 bytes in boxes of one plane, where threads are the
+bottleneck. Either way, a row that begins inside a sector costs part of one more, so long runs are
+best.
 """
 
 from __future__ import annotations
@@ -24,41 +25,41 @@ from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.layout import Axis, Loop
 from tensorlayout.layout.digits import Bound, TiledLoop
 
-# Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
-# multiprocessor of 228 KB; the second is all that a block gets without asking.
+# Bytes of shared memory for a box: with the first size, eight blocks of 256 threads share a
+# multiprocessor with 228 KB; the second is the limit of a block without opting in to more.
 ROOMS = (24 * 1024, 48 * 1024)
 
 WRITE, READ = 0, 1
-# Axes of a box; and of a deep one.
+# Most axes of a usual box, and of a deep one.
 USUAL = 3
 
 DEEPEST = constant_value("include/tiles.cuh", "MOST_AXES")
-NARROWEST = 4  # bytes of an access, where rows allow it
+NARROWEST = 4  # least bytes of an access, if rows allow it
 
-# Below so many bytes no tiles: a launch takes longer than the bytes, in whatever order.
+# No tiles below this many bytes: the launch itself takes longer than moving them in any order.
 SMALL_BYTES = 32 * 1024
-# What the way through shared memory costs, where each memory costs at least 1; and what an operand
-# costs in the result's order from which on it is staged.
+# Cost of shared memory, relative to the least cost of each memory, 1; and the cost of reads in the
+# result's order from which on an operand is staged.
 THROUGH_TILE, STAGED_FROM = 0.1, 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class TileProblem:
-    """Axes to be boxed, and the memories that are walked along them; the first one is written.
+    """Axes to split into boxes, and the memories along them; the first memory is written.
 
     Attributes:
         axes: from the slowest in the destination to the fastest; its strides are positive.
-        widths: for each memory bytes of an element.
+        widths: bytes of an element of each memory.
         alignments: for each memory the power of two, at most `SECTOR`, that divides the address of
             its lowest slot.
-        staged: numbers of the memories that come through shared memory.
-        beside: numbers of others that are read where the destination is written.
-        pack: how many elements an access to the destination may have.
-        bounds: of dimensions whose axes reach beyond their last index.
-        weights: for each bound and each axis, how far that index moves.
+        staged: numbers of the memories that go through shared memory.
+        beside: numbers of memories that are read directly where the destination is written.
+        pack: most elements of an access to the destination.
+        bounds: bounds of dimensions whose axes reach beyond the last index.
+        weights: for each bound and axis, the indices of one step.
         followers: numbers of memories with tables of their own along the destination.
-        across: 0, or what is between the rows of a *square*, in elements of the source, of less
-            than 4 bytes: a word of the destination has one of each.
+        across: 0, or for *squares* of elements of less than 4 bytes, the distance of their rows in
+            elements of the source: a word of the destination has one element of each row.
 
     """
 
@@ -82,7 +83,7 @@ class TileProblem:
         pack: int,
         followers: tuple[int, ...] = (),
     ) -> TileProblem:
-        """Return the problem of all axes of a loop."""
+        """Return the problem with all axes of a loop."""
         alignments = []
         for first, alignment, width, strides in zip(
             loop.firsts, loop.alignments, loop.widths, loop.strides, strict=True
@@ -94,12 +95,12 @@ class TileProblem:
         return cls(*memories, pack, *tails, followers)
 
     def access_bytes(self, memory: int) -> int:
-        """Return bytes of an access, if rows allow it."""
+        """Return the bytes of an access to a memory, if its rows allow it."""
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)
 
     def tile_width(self, memory: int) -> int:
-        """Return bytes of an element in the memory's tile."""
+        """Return the bytes of an element in a memory's tile."""
         return self.widths[WRITE if self.across else memory]
 
     @property
@@ -109,24 +110,24 @@ class TileProblem:
 
 
 def round_up_to_multiple(number: int, step: int) -> int:
-    """Return the least multiple of `step` that is not below a number."""
+    """Return `number` rounded up to a multiple of `step`."""
     return -(-number // step) * step
 
 
 @dataclass(frozen=True)
 class TileAccess:
-    """One memory, inside boxes of these extents.
+    """Access pattern of one memory inside boxes.
 
     Attributes:
-        order: the box's axes (numbers into `SharedTile.axes`), the fastest in this memory first.
-        run: how many of them are contiguous.
+        order: the box's axes (indices into `SharedTile.axes`), the fastest in this memory first.
+        run: number of contiguous axes.
         unit: bytes of an access.
-        grain: what divides the addresses of rows, in bytes; at most a sector.
-        sector: accesses in a sector, or 1 if threads are not shifted to where sectors begin.
-        together: whether all rows are shifted by as much; else each is on its own.
-        remainder: that of the threads of a row, divided by `sector`.
-        slack: how far threads are shifted at most.
-        lengths: elements of a run; and of one that ends early, at the end of its last axis.
+        grain: common divisor of the addresses of rows, in bytes; at most a sector.
+        sector: accesses per sector, or 1 if threads are not shifted to the start of sectors.
+        together: True if all rows are shifted by the same amount; otherwise each row separately.
+        remainder: remainder of the threads of a row, divided by `sector`.
+        slack: largest shift of threads.
+        lengths: elements of a run, and of a run that ends early, at the end of its last axis.
 
     """
 
@@ -141,6 +142,6 @@ class TileAccess:
     slack: int = 0
 
     def threads_per_row(self, accesses: int) -> int:
-        """Threads for a row of so many accesses."""
+        """Return the threads for a row with this many accesses."""
         needed = max(2, accesses + (0 if self.together else self.slack))
         return needed + (self.remainder - needed) % self.sector

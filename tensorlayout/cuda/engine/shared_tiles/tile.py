@@ -1,4 +1,4 @@
-"""A tile in shared memory: how memories are walked, what it costs, and where everything stands."""
+"""A tile in shared memory: access patterns of memories, cost, and offsets of tiles and tables."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from tensorlayout.cuda.engine.structs import divisor32_struct, struct_type
 from tensorlayout.layout import Axis
 from tensorlayout.support.interning import cached_property
 
-# Threads are not shifted if that would leave fewer than this busy, as in rows of a few elements.
+# Threads are not shifted if less than this fraction would be busy, as in rows of a few elements.
 _LEAST_BUSY = 0.7
 
-# What a deep box costs more: its runs have several axes, and its tables take longer. And a box with
-# an access of 4 bytes for half of the threads of its block.
+# Additional cost of a deep box, whose runs have several axes and whose tables take longer. A box
+# with a 4-byte access for only half of its threads costs as much more.
 _DEEP = 0.1
 
-_SHARED_BANKS = 128  # bytes that one wavefront brings
+_SHARED_BANKS = 128  # bytes of all banks of shared memory, which one wavefront accesses
 
 
 class SharedMemoryOffsets(NamedTuple):
     """Offsets in shared memory, in bytes, by memory number.
 
     Attributes:
-        tiles: of the staged memories.
-        tables: of rows, and of places along the run; the destination has some, too.
-        followers: the same of `TileProblem.followers`.
-        end: how many bytes all takes.
+        tiles: tiles of the staged memories.
+        tables: tables of rows and of places along the run, also for the destination.
+        followers: the same tables for `TileProblem.followers`.
+        end: bytes of everything together.
 
     """
 
@@ -59,9 +59,9 @@ class SharedTile:
     """A tile of a problem, in shared memory.
 
     Attributes:
-        problem: what goes through shared memory.
+        problem: axes and memories.
         axes: numbers of the problem's axes in the tile, the fastest of the destination first.
-        extents: of the tile along them.
+        extents: extents of the tile along these axes.
 
     """
 
@@ -76,12 +76,12 @@ class SharedTile:
 
     @property
     def bytes(self) -> int:
-        """Bytes of its elements in all tiles."""
+        """Bytes of a box's elements in all tiles."""
         return self.elements * self.problem.staged_bytes
 
     @property
     def max_byte_distance(self) -> int:
-        """Bytes from its first place to the last, in the memory where that is most."""
+        """Largest distance in bytes between elements of a box, in any memory."""
         pairs = list(zip(self._tiled_axes, self.extents, strict=True))
         return max(
             width * sum([abs(axis.strides[m]) * (n - 1) for axis, n in pairs])
@@ -94,7 +94,7 @@ class SharedTile:
 
     @property
     def bank_rotations(self) -> tuple[int, ...]:
-        """With which column of a square each quarter of a warp begins, for other banks than others.
+        """First column of a square for each quarter of a warp, so that their banks differ.
 
         Columns are one bank apart, and so are the rows of a warp that has several.
         """
@@ -103,16 +103,16 @@ class SharedTile:
         return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
     def spare_rows(self, memory: int) -> int:
-        """Return the rows of the last threads' turn that the box may lack, in a side's table."""
+        """Return the rows to add to a table because the last turn of threads may pass its end."""
         return 2 + BLOCK // self._threads_of_shortest_row(memory)
 
     def _threads_of_shortest_row(self, memory: int) -> int:
-        """Threads of a row, in a box that ends early."""
+        """Return the threads of a row in a box that ends early."""
         side, width = self.accesses[memory], self.problem.widths[memory]
         return side.threads_per_row(min(side.lengths) * width // side.unit)
 
     def pattern_period(self, memory: int) -> int:
-        """After how many elements of a run, in whole accesses, places in the tile repeat."""
+        """Return the elements of a run, in whole accesses, after which places in a tile repeat."""
         side = self.accesses[memory]
         inner = self.inner_run_elements(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
@@ -177,10 +177,10 @@ class SharedTile:
         return TileAccess(order, run, unit, lengths, grain)
 
     def _run_lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
-        """Return elements of a run; and of one in the last box along its last axis.
+        """Return the elements of a run, and of a run in the last box along its last axis.
 
-        If all axes of a bounded dimension are in the run, it is the slowest part of it, and it runs
-        forwards, then the run ends where the dimension does.
+        The run ends where a bounded dimension does if all axes of the dimension are in the run, as
+        its slowest ones, and run forwards.
         """
         last = order[run - 1]
         axis, extent = self._tiled_axes[last], self.extents[last]
@@ -206,7 +206,7 @@ class SharedTile:
         return inner * extent if self.box_counts[last] > 1 else early, early
 
     def _has_whole_packs(self, order: Sequence[int], pack: int) -> bool:
-        """Return whether all of a pack is inside its bounds, or none."""
+        """Return whether each pack is entirely inside or outside bounds."""
         if not self.problem.bounds:
             return True
         for k in order:
@@ -220,7 +220,7 @@ class SharedTile:
         return pack == 1
 
     def _can_read_in_packs(self, memory: int, order: Sequence[int], run: int) -> bool:
-        """Return whether what is read beside the destination can be read in its packs."""
+        """Return whether a memory that is not staged can be read in the destination's packs."""
         steps = [self._tiled_axes[k].strides for k in order[: run + 1]]
         if not any(step[memory] for step in steps[:run]):
             return True  # one value for the whole run
@@ -234,7 +234,7 @@ class SharedTile:
         )
 
     def inner_run_elements(self, order: Sequence[int], run: int) -> int:
-        """Return elements of a run along all its axes but the last."""
+        """Return the elements of a run along all its axes but the last."""
         return prod([self.extents[k] for k in order[: run - 1]])
 
     def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
@@ -246,7 +246,7 @@ class SharedTile:
             step, extent, size = members[k].strides[memory], self.extents[k], members[k].size
             if extent < size:
                 steps.append(extent * step)
-                if step < 0:  # the first box, from the low end on, is the one that ends early
+                if step < 0:  # from the low end, the first box is the one that ends early
                     steps.append(size % extent * step)
         width = problem.widths[memory]
         return gcd(problem.alignments[memory], SECTOR, *[s * width for s in steps])
@@ -255,12 +255,12 @@ class SharedTile:
 
     @property
     def min_shared_bytes(self) -> int:
-        """Bytes of shared memory, with little left free in tiles."""
+        """Least bytes of shared memory, with an allowance for padding in tiles."""
         return self._table_offsets.end + self.bytes + self.bytes // 128
 
     @cached_property
     def _table_offsets(self) -> SharedMemoryOffsets:
-        """Return where tables begin, in bytes behind the tiles, and with `end` the bytes of all."""
+        """Offsets of tables after the tiles, and their total bytes as `end`."""
         tables, followers, end = {}, {}, 0
         elements = {
             m: self.elements // prod([self.extents[k] for k in side.order[: side.run]])
@@ -278,7 +278,7 @@ class SharedTile:
         return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
     def thread_bytes_per_byte(self) -> float:
-        """Return bytes of threads per byte on all sides."""
+        """Return the cost: bytes that threads could move, per byte, added over all memories."""
         memories = (WRITE, *self.problem.staged)
         widths = [self.problem.tile_width(memory) for memory in memories]
         costs = [self.side_cost(m) * width for m, width in zip(memories, widths, strict=True)]
@@ -286,7 +286,7 @@ class SharedTile:
         return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
 
     def side_cost(self, memory: int) -> float:
-        """Return bytes that threads could move, and sectors begun by rows, per byte of the box."""
+        """Return the cost in one memory: bytes of threads and of partial sectors, per byte."""
         side, width = self.accesses[memory], self.problem.widths[memory]
         step = abs(self._tiled_axes[side.order[0]].strides[memory])
         if step != 1:
@@ -313,9 +313,9 @@ class SharedTile:
         }
 
     def _conflict_free_strides(self, memory: int, times: float) -> tuple[int, ...]:
-        """Return strides in one tile: the first ones for which the first warps find no bank taken.
+        """Return the strides of a tile with the fewest bank conflicts in the first warps.
 
-        Elements are left free behind the fastest axes of one of both sides.
+        Elements are left free after the fastest axes of one of the two sides.
         """
         width = self.problem.tile_width(memory)
         best, least = tuple[int, ...](), inf
@@ -346,7 +346,7 @@ class SharedTile:
         return best
 
     def _padded_strides(self, order: Sequence[int], behind: int, spare: int) -> tuple[int, ...]:
-        """Return strides in this order, with elements left free behind so many axes."""
+        """Return strides in this order, with `spare` elements left free after `behind` axes."""
         pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
             if place == behind:
@@ -356,19 +356,19 @@ class SharedTile:
         return tuple(pitches)
 
     def _tile_extent(self, pitches: Sequence[int]) -> int:
-        """Return the number of elements of a tile, those that are left free included."""
+        """Return the number of elements of a tile, including those left free."""
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
     def _indices_by_wavefront(self, side: int, memory: int) -> Iterator[list[list[int]]]:
         """Yield the box indices that lanes access at once, in the first two warps of a side."""
-        # A wavefront serves as many lanes as have elements in one row of banks.
+        # A wavefront serves the lanes whose elements fit one row of banks.
         access, lanes = (
             self.accesses[side],
             min(32, _SHARED_BANKS // self.problem.tile_width(memory)),
         )
         per = access.unit // self.problem.widths[side]
         turns = self.bank_rotations if self.problem.across and side == READ else (0,) * 4
-        # Of an access, two elements are enough to look at.
+        # Two elements of an access are a sufficient sample.
         for begin, j in product(range(0, 64, lanes), range(min(per, 2))):
             touched = []
             for lane in range(begin, begin + lanes):
@@ -381,7 +381,7 @@ class SharedTile:
 
     @property
     def shared_bytes(self) -> int:
-        """The bytes of shared memory that a block takes, one of `ROOMS`."""
+        """Bytes of shared memory of a block, one of `ROOMS`."""
         return next(room for room in ROOMS if room >= self.memory_offsets.end)
 
     @cached_property
@@ -402,10 +402,10 @@ class SharedTile:
     # ---- Structs of ``kernels/include/tiles.cuh``
 
     def fill_boxes_struct(self, boxes: Any) -> None:
-        """Pack into ``Boxes`` which box each block has.
+        """Fill a struct ``Boxes``, from which each block finds its box.
 
-        Indices of bounded dimensions are as further memories. The last box along an axis of such a
-        dimension counts as one that ends early: its rows may.
+        Indices of bounded dimensions are treated as further memories. The last box along an axis of
+        such a dimension counts as one that ends early, because its rows may.
         """
         problem = self.problem
         boxes.rank = len(self.axes)
@@ -433,7 +433,7 @@ class SharedTile:
                 boxes.outer[memory][d] = stride
 
     def side_struct(self, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
-        """Return the walk over one memory, and its tile of these pitches, or the source's."""
+        """Return the struct ``Side`` of one memory; `pitches`: strides of the tile."""
         side, width = self.accesses[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
@@ -465,9 +465,9 @@ def small_divisor_struct(number: int) -> Any:
 
 
 def _padding_candidates(size: int, width: int) -> list[int]:
-    """Return numbers of elements to leave free behind so many, the fewest first.
+    """Return numbers of elements to leave free after `size` elements, the smallest first.
 
-    Rows then begin one bank apart, or as many banks as the lanes that share a row leave between.
+    Rows then begin an odd multiple of 1, 2, 4, 8 or 16 accesses apart.
     """
     per = (1, max(1, NARROWEST // width))  # elements of a lane, whose accesses are wide or narrow
     spares = {(apart * n - size) % (2 * apart * n) for apart in (1, 2, 4, 8, 16) for n in per}
@@ -475,7 +475,7 @@ def _padding_candidates(size: int, width: int) -> list[int]:
 
 
 def _count_bank_conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
-    """Count the wavefronts beyond the first that lanes need; each brings one word of a bank."""
+    """Return the additional wavefronts of an access; each accesses one word of a bank."""
     words = {sum(map(mul, index, pitches)) * width // max(width, NARROWEST) for index in indices}
     banks = [word % len(indices) for word in words]
     return max(map(banks.count, banks)) - 1

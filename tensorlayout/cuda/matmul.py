@@ -292,7 +292,7 @@ _TYPES = {
 }
 
 # cuBLAS's CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: partial sums stay in float32. CuPy has
-# no name for it. TF32, which would round float32 operands, is off unless it is asked for.
+# no name for it. TF32, which would round float32 operands, is off by default.
 _FULL_PRECISION_SUMS = 16
 
 

@@ -67,7 +67,7 @@ def is_tiled(*layouts: Layout | None) -> bool:
 
 
 def sizes_to_write(result: Layout, padding: bytes | None) -> tuple[int, ...]:
-    """Return the sizes that a walk over a new result writes, padding of tiles included."""
+    """Return the sizes that a loop over a new result writes, including padding of tiles."""
     writes_padding = padding is not None and result.is_tiled and result.is_padded
     return result.padded_shape if writes_padding else result.shape
 
@@ -80,8 +80,8 @@ def make_tiled_loop(
 ) -> TiledLoop | None:
     """Return the loop over the digits of layouts of one shape, up to the sizes `written`.
 
-    None where tiles of two do not divide each other, or where that reaches into padding which does
-    not stand behind the elements in all digits.
+    None if tiles of two layouts do not divide each other, or if padding to write does not follow
+    the elements in all digits.
     """
     forwards = _flip_leading_padding(layouts, written)
     if forwards is None:

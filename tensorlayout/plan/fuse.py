@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 @plan_dataclass
 class FusePlan(Plan):
-    """The results of all steps, of which only the last one is kept.
+    """A fused call: the results of all steps, of which only the last one is kept.
 
     Attributes:
         operation: the fused function.

@@ -47,6 +47,7 @@ class IndexMap:
         None if each line along the one dimension has its own positions; then the order is the
         layout's.
         """
+        # NumPy puts the dimensions of positions first if a slice is between the index arrays.
         others = [d for d in range(layout.ndim) if d not in dims]
         if front is None:
             remaining_dims = tuple((d, d) for d in others)

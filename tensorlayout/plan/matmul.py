@@ -31,6 +31,7 @@ class Matmul:
         a, b = first.layout.shape, second.layout.shape
         dtype = dtypes.promote_dtypes(first.dtype, second.dtype)
         check_category("numeric", dtype, first.dtype, second.dtype)
+        # A first vector is a row and a second one a column; the result lacks their dimensions.
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
             raise ValueError(f"shapes {a} and {b} do not match as (…, m, k) and (…, k, n)")
         batch = broadcast_shape([a[:-2], b[:-2]])

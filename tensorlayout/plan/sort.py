@@ -45,6 +45,7 @@ class Sort:
         check_category("real numeric", source.dtype)
         (dim,) = normalize_dims(axis, layout.ndim)
         result_layout = Layout._packed(layout.shape, layout.minor_to_major)
+        # The standard: argsort returns the default index type.
         dtype = source.dtype if self.output == "values" else dtypes.int64
         result = TensorSpec(dtype, result_layout, source.device)
         return SortPlan(self.name, self.output, source, result, dim, descending, stable)

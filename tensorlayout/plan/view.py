@@ -329,6 +329,7 @@ class Row:
     def plan(self, source: TensorSpec, _: None) -> RowPlan:
         if not source.layout.shape:
             raise too_many_indices_error(1, ())
+        # Planned without an index: all rows share this plan, and the call checks its index.
         if source.layout.shape[0] == 0:
             raise IndexError(f"no index is inside dimension 0 of shape {source.layout.shape}")
         remaining_dims = [(n, 1) for n in source.layout.shape[1:]]

@@ -14,7 +14,7 @@
 //
 // Bytes moved per element: its own, once from the source and once to the result, and its positions
 // (those of a row come from the cache).
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"

@@ -16,7 +16,7 @@
 // per thread if it is packed. Worst: a mask in another order, each of whose elements costs a sector.
 //
 // Bytes moved per element of the mask: 2. Per element selected: its own twice.
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a shape to have more of them.
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a shape to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"

@@ -29,14 +29,14 @@ def compile_part(plan: PartPlan) -> Run:
     """Compile a view of the real or imaginary parts of complex numbers."""
     spec, which = plan.result, plan.which
 
-    def half_view(x: Tensor) -> Tensor:
+    def view_half_of_complex(x: Tensor) -> Tensor:
         result = view_moved_by_slots(x, spec, which)
         assert x.home is not None
         # `home` counts slots of the dtype, and each complex number has two slots of its parts.
         result.home = (x.home[0], 2 * x.home[1] + which)
         return result
 
-    return half_view
+    return view_half_of_complex
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:

@@ -55,7 +55,7 @@ class TiledAxis(NamedTuple):
     half: tuple[TiledAxis, int, int] | None = None
 
     @property
-    def zero_gaps(self) -> list[tuple[int, int]] | None:
+    def always_zero_gaps(self) -> list[tuple[int, int]] | None:
         """Extents and weights of the gaps between digits; None if gaps cannot be filled exactly."""
         gap_parts, reach = [], 1
         for weight, extent in (
@@ -232,11 +232,11 @@ def tiled_parts(
             digits[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
         if shape:  # gaps become digits of dimension 0, beyond its index, which are always 0
             digits[0] += [
-                (extent, 2**63, stride * weight) for extent, weight in axis.zero_gaps or ()
+                (extent, 2**63, stride * weight) for extent, weight in axis.always_zero_gaps or ()
             ]
         stride *= axis.extent
     return list(map(_parts_from_digits, digits, shape)), all(
-        axis.zero_gaps is not None for axis in axes
+        axis.always_zero_gaps is not None for axis in axes
     )
 
 

@@ -144,7 +144,7 @@ class Backend(Protocol):
     def tensor_allocator(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
         """Return a function that allocates tensors; on CUDA a write has to fill their padding."""
 
-    def accepts_layouts(self, plan: Any, below_a_byte: bool, /) -> bool:
+    def accepts_layouts(self, plan: Any, has_sub_byte_layouts: bool, /) -> bool:
         """Return whether a plan can run directly in its layouts, some of which have no strides.
 
         `below_a_byte`: some are packed below a byte. Plans that are not accepted run on strided
@@ -191,7 +191,7 @@ class Backend(Protocol):
     def current_stream(self, device: Device, /) -> int | None:
         """Return the stream on which this thread works; None on devices without streams."""
 
-    def make_stream_wait(self, name: str, stream: Any, device: Device, /) -> None:
+    def make_external_stream_wait(self, name: str, stream: Any, device: Device, /) -> None:
         """Make another library's `stream` wait for ours; `name` is the prefix of errors."""
 
 

@@ -93,11 +93,11 @@ class Elementwise:
     of_bools: str = ""
 
     @property
-    def function(self) -> str:
+    def function_name(self) -> str:
         return self.does or self.name
 
     @property
-    def accepts_integers(self) -> bool:
+    def converts_integers_to_float(self) -> bool:
         return "floating" in self.dtypes
 
     def accepts_dtype(self, dtype: DType) -> bool:
@@ -139,7 +139,9 @@ class Elementwise:
             if isinstance(o, type):
                 promoted = dtypes.promote_with_scalar(promoted, o)
         if not (self.accepts_dtype(promoted) or (self.of_bools and promoted == dtypes.bool)):
-            if self.accepts_integers and dtypes.is_in_category(promoted, "integer or boolean"):
+            if self.converts_integers_to_float and dtypes.is_in_category(
+                promoted, "integer or boolean"
+            ):
                 return dtypes.float64
             message = ", ".join(
                 o.__name__ if isinstance(o, type) else str(o.dtype) for o in taking_part
@@ -150,7 +152,7 @@ class Elementwise:
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         # int64 and uint64 promote to float64, where neighbouring integers may be equal: so they
         # are compared as integers.
-        compares = self.result == "bool" and not self.accepts_integers
+        compares = self.result == "bool" and not self.converts_integers_to_float
         if compares and promoted == dtypes.float64:
             tensors = [o.dtype for o in operands if isinstance(o, TensorSpec)]
             integral = [d for d in tensors if dtypes.is_in_category(d, "integral")]

@@ -22,7 +22,7 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
     has it, and the `remark`.
     """
 
-    def decorate(declared: _FunctionT) -> _FunctionT:
+    def add_definition(declared: _FunctionT) -> _FunctionT:
         signature = inspect.signature(declared)
         bare_parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         parameters = str(inspect.Signature(bare_parameters))[1:-1]
@@ -32,7 +32,7 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
         function.__doc__ = f"Return ``{expression}``.{remark and ' '}{remark}"
         return function
 
-    return decorate
+    return add_definition
 
 
 @functools.cache  # one for all the names of a function
@@ -43,7 +43,7 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call_with_hint(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except (AttributeError, TypeError):
@@ -52,7 +52,7 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise TypeError(f"{function.__name__}: {misfit}") from None
 
-    return call
+    return call_with_hint
 
 
 def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: Any) -> str:

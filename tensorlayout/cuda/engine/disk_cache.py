@@ -101,11 +101,11 @@ def read_entry(entry: Path) -> bytes:
 
 
 def _cached_in_folder(
-    place: Path, name: str, make: Callable[[Path], None], counters: Counters
+    folder: Path, name: str, make: Callable[[Path], None], counters: Counters
 ) -> Path:
-    entry = place / name
+    entry = folder / name
     if not _is_complete_entry(entry):
-        with _entry_lock(place, name):
+        with _entry_lock(folder, name):
             if not _is_complete_entry(entry):
                 _make_entry(entry, make)
                 counters.compiles += 1
@@ -143,7 +143,7 @@ def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
 
 
 @contextlib.contextmanager
-def _entry_lock(place: Path, name: str) -> Iterator[None]:
+def _entry_lock(folder: Path, name: str) -> Iterator[None]:
     """Lock an entry, so that the first of several processes compiles it and the others find it.
 
     The lock is on one byte of a file, chosen by `name`; the system releases it when the process
@@ -152,7 +152,7 @@ def _entry_lock(place: Path, name: str) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            file = stack.enter_context(_open_private_file(place / "turns", os.O_RDWR | os.O_CREAT))
+            file = stack.enter_context(_open_private_file(folder / "turns", os.O_RDWR | os.O_CREAT))
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:
                 try:
@@ -183,9 +183,9 @@ def _is_writable_by_us_only(status: os.stat_result) -> bool:
 
 
 @functools.cache
-def _remove_unused_entries(place: Path) -> None:
+def _remove_unused_entries(folder: Path) -> None:
     """Remove entries not used for `MAX_AGE`; once per process and folder."""
-    for path in place.iterdir():
+    for path in folder.iterdir():
         with contextlib.suppress(OSError):  # another process may remove the same entry
             unused = time.time() - path.lstat().st_mtime > MAX_AGE
             if unused and _OURS.fullmatch(path.name):
@@ -211,22 +211,22 @@ def cache_folder() -> Path:
     )
 
 
-def _usable_cache_folder(place: Path) -> Path | None:
+def _usable_cache_folder(folder: Path) -> Path | None:
     """Return the resolved folder if only we can write to it, and files in it can be executed."""
     try:
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        place = place.resolve(strict=True)  # a symbolic link could be changed after the checks
-        if not _is_writable_by_us_only(place.stat()) or os.statvfs(place).f_flag & os.ST_NOEXEC:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = folder.resolve(strict=True)  # a symbolic link could be changed after the checks
+        if not _is_writable_by_us_only(folder.stat()) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
             return None
-        with tempfile.TemporaryFile(dir=place):
-            return place
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
     except (OSError, ValueError, RuntimeError):  # also invalid names, and loops of links
         return None
 
 
-def _has_free_space(place: Path) -> bool:
+def _has_free_space(folder: Path) -> bool:
     try:
-        return shutil.disk_usage(place).free >= _ROOM
+        return shutil.disk_usage(folder).free >= _ROOM
     except OSError:
         return False
 

@@ -83,7 +83,7 @@ class StridedMemory(NamedTuple):
     device: int
 
     @property
-    def byte_extent(self) -> tuple[int, int]:
+    def lowest_address_and_nbytes(self) -> tuple[int, int]:
         """Address of the lowest byte, and the number of bytes from there to the end."""
         if 0 in self.shape:
             return self.address, 0
@@ -198,7 +198,7 @@ class Driver(Protocol):
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes of the host; waits for the current stream."""
 
-    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         """Copy between disjoint device memory, even of two devices, on the current stream."""
 
     # Implemented by each driver.

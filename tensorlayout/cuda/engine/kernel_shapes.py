@@ -53,7 +53,7 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
     )
 
 
-def kernel_with_shape(
+def kernel_with_macros(
     file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any
 ) -> Kernel:
     """Return one kernel; `shape`: values of its macros.
@@ -81,7 +81,7 @@ def parameter_struct(kernel: Kernel, **constants: int) -> Any:
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
-def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
+def make_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
     """Return the structure with these members; a ``Walk`` is filled from axes, or by a function."""
     structure = parameter_struct(kernel)()
     for name, value in members.items():

@@ -24,7 +24,7 @@ from typing import Any
 
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.kernel_shapes import fill_parameter_struct
+from tensorlayout.cuda.engine.kernel_shapes import make_parameter_struct
 from tensorlayout.cuda.engine.memory import CacheByAlignment, alignment_of, low_bits
 from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import Write
@@ -79,7 +79,7 @@ class Launch:
         **members: Any,
     ) -> Launch:
         """Return a launch with a struct of these members; the value of a walk is its axes."""
-        return cls(kernel, grid, bytes(fill_parameter_struct(kernel, **members)), firsts, memories)
+        return cls(kernel, grid, bytes(make_parameter_struct(kernel, **members)), firsts, memories)
 
     def with_memories(self, memories: Sequence[int], *shifts: int) -> Launch:
         """Return the launch with memory k replaced by ``memories[k]``, ``shifts[k]`` bytes on."""
@@ -132,7 +132,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
     )
 
-    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
+    def launch_all(addresses: Sequence[int], scalars: bytes = b"") -> None:
         scratch = gpu.allocate(room, device) if room else None
         first = 0 if scratch is None else scratch.pointer
         # The record belongs to the stream that is current now, not when the launch was bound.
@@ -144,7 +144,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         if report is not None:
             faults.note_launches(*report)
 
-    return run
+    return launch_all
 
 
 def _bind_launch(launch: Launch) -> Bound:
@@ -157,7 +157,7 @@ def _bind_launch(launch: Launch) -> Bound:
     at = 8 * len(firsts) if launch.scalars_at is None else launch.scalars_at
     takes = slice(*launch.takes)
 
-    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
+    def launch_kernel(addresses: Sequence[int], scalars: bytes = b"") -> None:
         parameters = bytearray(template)  # a copy for this call, because other threads may launch
         call_addresses = addresses
         if memories:
@@ -170,7 +170,7 @@ def _bind_launch(launch: Launch) -> Bound:
             parameters[at : at + len(own_scalars)] = own_scalars
         ready(grid, parameters)
 
-    return run
+    return launch_kernel
 
 
 def make_writer(
@@ -192,7 +192,7 @@ def make_writer(
     """
     at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
-    def write(*operands: Any) -> None:
+    def launch_on_operands(*operands: Any) -> None:
         addresses = [*map(_address, operands[:tensors])]
         scalars = content(*operands[tensors:]) if content is not None else b""
         seen = addresses
@@ -207,7 +207,7 @@ def make_writer(
         with gpu.using_device(device):
             at[alignments](addresses, scalars)
 
-    return write
+    return launch_on_operands
 
 
 def make_writer_with_numbers(
@@ -220,27 +220,29 @@ def make_writer_with_numbers(
     operands. Numbers count as memories, too.
     """
 
-    def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
+    def bind_for_alignments(
+        alignments: tuple[int, ...],
+    ) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
         launches, content = plan(alignments)
         return bind_launches(launches, device), content
 
-    at = CacheByAlignment(make)
+    at = CacheByAlignment(bind_for_alignments)
 
-    def write(*operands: Any) -> None:
+    def launch_with_numbers(*operands: Any) -> None:
         # A number has address 0, which counts as fully aligned.
         addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using_device(device):
             run, content = at[tuple(map(alignment_of, map(low_bits, addresses)))]
             run(addresses, content(operands))
 
-    return write
+    return launch_with_numbers
 
 
-def blocks_for(count: int) -> int:
+def blocks_for_elements(count: int) -> int:
     """Return the number of blocks that move `count` elements."""
     return -(-count // BLOCK)
 
 
-def blocks_for_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
+def blocks_for_walk(count: int, rank: int, multi_element_ranks: tuple[int, ...]) -> int:
     """Return the blocks that walk `count` elements; in `ranks`, threads move PER_THREAD of them."""
-    return blocks_for(count if rank in ranks else count * PER_THREAD)
+    return blocks_for_elements(count if rank in multi_element_ranks else count * PER_THREAD)

@@ -15,7 +15,7 @@
 //         return v4;
 //     }
 
-// Of many operands. Not told, NVRTC 13.5 spills a few registers to have more of them.
+// For many operands. Without this, NVRTC 13.5 spills a few registers to fit more blocks.
 #if OPERANDS > 3
 #define LEAST_BLOCKS 1
 #endif

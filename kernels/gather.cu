@@ -1,19 +1,20 @@
-// Reads at positions that are data: the positions reach into some dimensions of a tensor, the others
-// stay whole. Elements are bits: a width in bytes, no number type. The plan
-// has merged dimensions and fused contiguous runs behind the indexed
-// dimensions into elements of up to 16 bytes.
+// Reads at integer positions: some dimensions of a tensor are indexed by positions, the others stay
+// whole. Elements are bits: a width in bytes, not a number type. The plan has merged dimensions, and
+// has fused contiguous runs along dimensions faster than the indexed ones into elements of up to 16
+// bytes.
 //
-// gather_elements  One thread for each element of the result, in its order, 4 a thread, 256 threads
-//                  apart (1 in more than three dimensions): writes are coalesced. Reads are coalesced along the dimensions that are
-//                  faster than the indexed ones; rows move 16 bytes a thread where they are aligned.
-//                  A position outside gives 0, or what is at the nearest one. Best: rows of a sector or more. Worst: positions along
-//                  the fastest dimension, of which each reads a sector of its own.
-// place_positions  Several tensors of positions made one, of offsets; -1 where one of them is outside.
-//                  For more of them than a launch takes, and for a check alone.
+// gather_elements  One thread for each element of the result, in its order, 4 per thread, 256 threads
+//                  apart (1 in more than three dimensions): writes are coalesced. Reads are coalesced
+//                  along the dimensions that are faster than the indexed ones; aligned rows move 16
+//                  bytes per thread. A position out of bounds reads 0, or with `clamps` the nearest
+//                  element. Best: rows of a sector or more. Worst: positions along the fastest
+//                  dimension, each of which reads a sector of its own.
+// place_positions  Combines several tensors of positions into one of offsets, which are -1 if one of
+//                  them is out of bounds. For more tensors than a launch takes, and for mere checks.
 //
-// Bytes moved per element: its own, once from the source and once to the result, and the positions,
-// once for each element that they find (those of a row come from the cache).
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+// Bytes moved per element: its own, once from the source and once to the result, and its positions
+// (those of a row come from the cache).
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"

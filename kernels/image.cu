@@ -1,14 +1,14 @@
-// Images and sequences: each element of the result is found from its own coordinates. The plans have
+// Images and sequences: each element of the result is computed from its own coordinates. The plans have
 // merged dimensions, made strides of the result positive, and (for reverse_lines, whose elements are
-// bits) fused contiguous runs into elements as wide as they allow.
+// bits) fused contiguous runs into elements as wide as possible.
 //
-// reverse_lines A tensor whose lines are reversed up to a length of their own. One thread for each element
-//               of the result, in its order, 4 a thread, 256 threads apart (1 in more than four
-//               dimensions). Beside the strides in all memories, a dimension has one in the coordinate
-//               along the lines, so that the place of an element in its line comes out of the same
-//               walk. Coalesced where the fastest dimension of the result is contiguous in the source,
-//               lines or not. Best: lines of vectors, which move 16 bytes a thread where all of them
-//               have one length. Worst: a source whose fastest dimension is another.
+// reverse_lines A tensor whose lines are reversed, each up to its own length. One thread for each element
+//               of the result, in its order, 4 per thread, 256 threads apart (1 in more than four
+//               dimensions). In addition to its strides in all memories, a dimension has one in the
+//               coordinate along the lines, so that the same walk gives the place of an element in its
+//               line. Coalesced if the fastest dimension of the result is contiguous in the source.
+//               Best: lines of vectors, which move 16 bytes per thread if all of them have one length.
+//               Worst: a source with another fastest dimension.
 //
 // stretch       The last two dimensions enlarged by whole factors, linear between the centres of elements.
 //               One thread for each element of the result, in its order, 4 a thread, 256 threads apart
@@ -26,7 +26,7 @@
 // Bytes moved per element: its own, once from the source and once to the result;
 // neighbours come from the cache.
 
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"

@@ -1,19 +1,18 @@
-// Several tensors side by side along one dimension of a result, in one launch; and the other way round,
-// a tensor taken apart. Elements are bits: a width in bytes, no number type. The plan
-// has merged dimensions, in the same way for all inputs, and fused
-// contiguous runs into elements of up to 16 bytes. What differs from one input to the next travels in
-// the parameters, so a launch takes 91 to 112 inputs (64-bit offsets: 62 to 84).
+// Concatenates several tensors along one dimension of a result, in one launch; or splits a tensor into
+// several. Elements are bits: a width in bytes, not a number type. The plan has merged dimensions, in
+// the same way for all inputs, and has fused contiguous runs into elements of up to 16 bytes. The
+// parameters describe each input, so a launch takes 91 to 112 inputs (64-bit offsets: 62 to 84).
 //
-// join_parts  A block has elements of one input, which it finds by bisection. Threads follow each other
-//             in the result's order, 4 elements a thread (1 in more than three dimensions), 256 threads
-//             apart: writes are coalesced but where a row of an input ends, reads are so where the
-//             input's fastest dimension is the result's. Best: rows of a sector or more. Worst: inputs
-//             in another order; large ones of them are left to the tiles of copy/copy.cu, and inputs that
-//             are one element wide along the fastest dimension, which write a sector for each. Taking
-//             apart follows the order of the whole, too: what is said of reads holds for writes.
+// join_parts  A block has elements of one input, which it finds by bisection. Threads follow the
+//             result's order, 4 elements per thread (1 in more than three dimensions), 256 threads
+//             apart: writes are coalesced except at the ends of an input's rows; reads are coalesced if
+//             the input's fastest dimension is the result's. Best: rows of a sector or more. Worst:
+//             inputs in another order (large ones are left to the tiles of copy/copy.cu), and inputs
+//             one element wide along the fastest dimension, each of which writes a sector. A split
+//             follows the order of the whole tensor, too, with reads and writes exchanged.
 //
-// join_rows   Rows that begin anywhere in a sector. A block reads a run of an input from where a sector
-//             begins, and writes each row to where one begins, out of shared memory.
+// join_rows   Rows that begin anywhere in a sector. A block reads a run of an input from the start of a
+//             sector, and writes each row from shared memory, from the start of a sector.
 //
 // Bytes moved per element: its own, once from an input and once to the result.
 #include "bits.cuh"

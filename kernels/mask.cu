@@ -1,21 +1,22 @@
-// Reads and writes where a mask is true. How many elements that are is data, so there are two passes
-// over the mask, and prefix sums between them; no block waits for another.
+// Reads and writes where a mask is true. The number of true elements is data, so there are two passes
+// over the mask with prefix sums between them; no block waits for another.
 //
-// count_true        How many there are in each chunk of 4096 elements of the mask; a block each.
-// scan_counts       Of these counts the sums of all before each, and of all: one block.
-// select_elements   Each block finds the places of those in its chunk again, packs them in shared
-//                   memory, and copies the elements there to where they belong: writes are coalesced,
+// count_true        Counts the true elements of each chunk of 4096 elements of the mask; one block per
+//                   chunk.
+// scan_counts       Computes the sum of the counts before each chunk, and of all: one block.
+// select_elements   Each block finds the true elements of its chunk again, packs their places in shared
+//                   memory, and copies the elements from there to the result: writes are coalesced,
 //                   reads as far as true elements are neighbours. Elements are bits.
-// select_positions  The same, but writes where they are, for kernels that move whole slices
-//                   (gather.cu, scatter/scatter.cu). -1 does not occur.
-// store_masked      Values that need not be counted (one number, or one slice for all), written in the
-//                   destination's order where the mask is true: one launch, nothing else.
+// select_positions  The same, but writes positions, for kernels that move whole slices (gather.cu,
+//                   scatter/scatter.cu). -1 does not occur.
+// store_masked      Writes values that need no count (one number, or one slice for all) in the
+//                   destination's order where the mask is true: one launch alone.
 //
-// The mask is read in row-major index order: coalesced where it is in that order in memory, with 16
-// bytes a thread if it is packed. Worst: a mask in another order, of which each element costs a sector.
+// The mask is read in row-major index order: coalesced if its memory has that order, with 16 bytes
+// per thread if it is packed. Worst: a mask in another order, each of whose elements costs a sector.
 //
 // Bytes moved per element of the mask: 2. Per element selected: its own twice.
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a shape to have more of them.
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a shape to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"

@@ -1,26 +1,27 @@
-// Tensors with something around their elements, or between them. Elements are bits: a width in bytes, no
-// number type. The plans have merged dimensions, made strides of the result (for spread_elements also
-// steps of the window) positive, and fused contiguous runs into elements as wide as they allow.
+// Tensors with a border around their elements, or zeros between them. Elements are bits: a width in
+// bytes, not a number type. The plans have merged dimensions, made strides of the result (for
+// spread_elements also steps of the window) positive, and fused contiguous runs into elements as wide
+// as possible.
 //
-// pad_elements  A tensor with a border: of a constant, or of the elements that the mode says. One thread
-//               for each element of the result, in its order, 4 a thread, 256 threads apart (1 in more
-//               than four dimensions). WIDTH above ELEMENT: elements of rows that begin alike in both
-//               memories move WIDTH bytes a thread; the others of all rows, that is the borders and what
-//               is left at both ends, follow them in the order of threads, one a thread. Coalesced where
-//               the fastest dimension of the result is contiguous in the source. Best: rows that are
-//               aligned, border or not. Worst: borders of odd widths, behind which rows of the source
-//               begin inside sectors; a source whose fastest dimension is another.
+// pad_elements  A tensor with a border of a constant, or of elements from the inside (by mode). One
+//               thread for each element of the result, in its order, 4 per thread, 256 threads apart (1
+//               in more than four dimensions). If WIDTH is above ELEMENT, the elements of rows with
+//               equal alignment in both memories move WIDTH bytes per thread; the other elements of all
+//               rows, which are the borders and both ends, follow, one per thread. Coalesced if the
+//               fastest dimension of the result is contiguous in the source. Best: aligned rows, with or
+//               without a border. Worst: borders of odd widths, after which rows of the source begin
+//               inside sectors; a source with another fastest dimension.
 //
 // spread_elements  A tensor in a window of a larger one, with a step in each dimension, zero elsewhere.
-//               One thread for each element of the result, in its order, 4 a thread, 256 threads apart
-//               (1 in more than three dimensions). Writes are coalesced, reads where the source's
-//               fastest dimension is the result's. Best: steps of 1 along that. Worst: steps along it,
-//               which leave lanes without a read.
+//               One thread for each element of the result, in its order, 4 per thread, 256 threads apart
+//               (1 in more than three dimensions). Writes are coalesced; reads are if the source's
+//               fastest dimension is the result's. Best: steps of 1 along this dimension. Worst: larger
+//               steps along it, which leave lanes without a read.
 //
 // Bytes moved per element: its own, once from the source (none for a constant) and once to the result;
-// what is mirrored comes from the cache.
+// mirrored elements come from the cache.
 
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"

@@ -1,8 +1,8 @@
-"""An array-API tensor that knows where each of its bytes is.
+"""Array-API tensors with an explicit memory layout.
 
-The module is an array namespace of the standard 2025.12: ``x.__array_namespace__()`` is this
-module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_window`, `trace`,
-``layout=`` on creation functions, and what libraries call beyond it (`nansum`, `pad`, `einsum`, …).
+This module is an array namespace of the standard 2025.12 (``x.__array_namespace__()`` returns it).
+Beyond the standard it has `Layout`, `to_layout`, `from_storage`, `sliding_window`, `trace`,
+``layout=`` on creation functions, and functions that other libraries need (`nansum`, `pad`, …).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 
 __array_api_version__ = _methods.API_VERSIONS[-1]
 
-# Each chapter lists its own names; a test holds them against what the chapters define.
+# Each chapter lists its own names; a test compares them with the functions that it defines.
 __all__ = [
     "BitPattern",
     "CopyError",
@@ -192,12 +192,12 @@ __all__ += _chapters.utility.__all__
 
 
 def __dir__() -> list[str]:
-    """Return the public names; the modules of the package are imported by theirs."""
+    """Return the public names, without submodules of the package that are merely imported."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def _import_lazy_attribute(name: str) -> _Any:
-    """Import at first use: `bfloat16` and the narrow types, and namespaces."""
+    """Return an attribute that is imported at first use: lazy dtypes and namespaces."""
     if name in _dtypes.LAZY_DTYPES:
         return getattr(_dtypes, name)
     if name in ("directml", "fft", "formats", "linalg", "xla"):
@@ -213,5 +213,5 @@ _errors.wrap_public_functions(globals(), __all__)
 _interchange.register_protocols()
 del tensor  # type: ignore[name-defined] # noqa: F821 # the module, so that tl.tensor is explained
 
-if not TYPE_CHECKING:  # for which any name would exist
+if not TYPE_CHECKING:  # type checkers would accept any attribute of a module with __getattr__
     __getattr__ = _import_lazy_attribute

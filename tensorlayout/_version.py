@@ -1,3 +1,3 @@
-"""The version, in the one place that the build reads too."""
+"""Version of the package; the build reads this file, too."""
 
 __version__ = "0.1.0"

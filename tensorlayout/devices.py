@@ -1,4 +1,4 @@
-"""Devices ``cpu`` and ``cuda:N``: available devices and the default device."""
+"""Devices ``cpu`` and ``cuda:N``: available ones, and the default for new tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 @frozen_dataclass
 class Device:
-    """A place where tensors live; compares equal to its name.
+    """A device that holds tensors; it compares equal to its name.
+
+    - `kind`: ``"cpu"`` or ``"cuda"``.
+    - `number`: number of the device among those of its kind; 0 by default.
+
+    Raises TypeError if `kind` is no text or `number` no integer.
 
     >>> import tensorlayout as tl
     >>> tl.Device("cpu"), tl.Device("cpu") == "cpu"
@@ -41,14 +46,15 @@ class Device:
         return isinstance(other, Device) and (self.kind, self.number) == (other.kind, other.number)
 
     def __hash__(self) -> int:
-        return hash("cpu" if self.kind == "cpu" else str(self))  # of its name, to which it is equal
+        # A device equals its name, so both must have the same hash.
+        return hash("cpu" if self.kind == "cpu" else str(self))
 
 
 CPU = Device("cpu")
 
 VARIABLE = "TENSORLAYOUT_DEFAULT_DEVICE"
 
-# The extra that brings CUDA, for errors.
+# Advice for error messages.
 _INSTALL = "pip install tensorlayout[cuda12]"
 _SIMULATE = "TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one"
 
@@ -61,7 +67,7 @@ def available_devices() -> tuple[Device, ...]:
 
 @functools.cache
 def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
-    """Return the CUDA devices and, if there are none, the reason; imports the driver."""
+    """Return the CUDA devices, and the reason if there are none. This imports the driver."""
     from importlib.util import find_spec
 
     simulated = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0") not in ("", "0")
@@ -69,7 +75,7 @@ def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
         return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
         count = import_lazily("tensorlayout.cuda.engine.driver").driver().device_count()
-    except Exception as error:  # whatever a driver raises, there are no devices
+    except Exception as error:  # any failure of the driver means that there are no devices
         reason = str(error).removeprefix("cuda: ").partition("\n")[0]
         has_advice = simulated or "pip install" in reason
         return (), f"cuda: {reason}" + ("" if has_advice else f" ({_INSTALL}, and an NVIDIA GPU)")
@@ -78,15 +84,16 @@ def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
 
 
 def cuda_unavailable_reason() -> str:
-    """Return why there is no CUDA device, and what would help; empty if there is one."""
+    """Return why there is no CUDA device, with advice; empty if there is one."""
     return _detect_cuda_devices()[1]
 
 
 def as_device(device: Any, argument: str = "device:") -> Device:
     """Return a `Device` from a device, its name, or None for the default.
 
-    ``"cuda"`` is the first CUDA device. ValueError for an unavailable device, TypeError for
-    anything that names none; `argument`: its name in errors, such as ``"zeros: device"``.
+    ``"cuda"`` is the first CUDA device. `argument`: prefix of errors, such as ``"zeros: device"``.
+
+    Raises ValueError for a device that is not available, TypeError for other objects.
     """
     if device is None:
         return default_device()
@@ -119,11 +126,11 @@ _process_default: Device | None = None
 def default_device() -> Device:
     """Return the device of new tensors that are created without ``device=``.
 
-    This is the device of the innermost `using_device` block, else that of `set_default_device`,
-    else that of the variable ``TENSORLAYOUT_DEFAULT_DEVICE``, else the CPU. Tensors created from
-    tensors or from arrays with a device stay on that device.
+    It is the device of the innermost `using_device` block; otherwise the one from
+    `set_default_device`, then from the environment variable ``TENSORLAYOUT_DEFAULT_DEVICE``, then
+    the CPU. Tensors created from tensors, or from arrays with a device, stay on that device.
 
-    Raises ValueError if the variable names an unavailable device.
+    Raises ValueError if the variable names a device that is not available.
 
     >>> import tensorlayout as tl
     >>> with tl.using_device("cpu"):
@@ -139,11 +146,12 @@ def _device_from_environment() -> Device:
 
 
 def set_default_device(device: Device | str | None) -> None:
-    """Make `device` the default of the process, in all threads; None restores the initial default.
+    """Make `device` the default of the process, in all threads.
 
-    A `using_device` block takes precedence.
+    `device`: a device or its name; None restores the default of the start of the process.
+    `using_device` blocks keep their own default.
 
-    Raises ValueError for an unavailable device; TypeError for anything that names none.
+    Raises ValueError for a device that is not available, TypeError for other objects.
 
     >>> import tensorlayout as tl
     >>> tl.set_default_device("cpu")
@@ -156,9 +164,12 @@ def set_default_device(device: Device | str | None) -> None:
 
 
 def using_device(device: Device | str) -> ScopeContext[Device, Device]:
-    """Make `device` the default inside the block, for this thread and tasks started in it.
+    """Make `device` the default inside a ``with`` block.
 
-    Raises ValueError for an unavailable device; TypeError for anything that names none.
+    `device`: a device or its name. The default applies to this thread, and to asyncio tasks that
+    are started in the block.
+
+    Raises ValueError for a device that is not available, TypeError for other objects and None.
 
     >>> import tensorlayout as tl
     >>> with tl.using_device("cpu"):

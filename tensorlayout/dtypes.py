@@ -1,9 +1,9 @@
 """Element types: NumPy dtype objects, their kinds, promotion and limits.
 
-These are the standard's thirteen dtypes, ``float16`` and ``bfloat16``, and *narrow* types of at
-most 8 bits, which can be stored, moved and converted, but not computed with. They are dtype objects
-of NumPy, or of ml_dtypes for bfloat16 and narrow types, which other libraries understand. Any
-non-zero byte of a bool is True; of a narrow type only the low bits of a byte count.
+Supported are the standard's thirteen dtypes, ``float16``, ``bfloat16``, and *narrow* types of at
+most 8 bits, which are stored, moved and converted, but not computed with. They are NumPy's dtype
+objects (ml_dtypes' for bfloat16 and narrow types), so that other libraries understand them. For
+bool, any non-zero byte is True; for a narrow type, only the low bits of a byte matter.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ STANDARD = (bool, *_SIGNED, *_UNSIGNED, float32, float64, complex64, complex128)
 
 
 class Narrow(NamedTuple):
-    """A type of 8 bits or fewer, with its names elsewhere."""
+    """A type of at most 8 bits, and its names in other formats."""
 
-    bits: int  # of a value, the low ones of a byte where values are not packed
-    dlpack: int  # its code in DLPack 1.1, where its width is `bits`
-    xla: str  # its name in the text of XLA's shapes
-    onnx: str | None = None  # its name in ONNX's ``TensorProto.DataType``
-    directml: str | None = None  # its name behind ``DML_TENSOR_DATA_TYPE_``
+    bits: int  # bits of a value: the low bits of a byte unless values are packed
+    dlpack: int  # type code in DLPack 1.1, where its width is `bits`
+    xla: str  # name in the text of XLA's shapes
+    onnx: str | None = None  # name in ONNX's ``TensorProto.DataType``
+    directml: str | None = None  # name after the prefix ``DML_TENSOR_DATA_TYPE_``
 
 
-# By the names that ml_dtypes has, which says their limits, too.
+# Keys are the names in ml_dtypes, which also knows the limits of these types.
 NARROW = {
     "float8_e3m4": Narrow(8, 7, "f8e3m4"),
     "float8_e4m3": Narrow(8, 8, "f8e4m3"),
@@ -70,7 +70,7 @@ NARROW = {
     "uint4": Narrow(4, 1, "u4", "UINT4", "UINT4"),
 }
 
-# NumPy's letters of kinds, by which all else here is written, and two for the narrow types.
+# NumPy's letters of kinds, and two of our own for the narrow types.
 _KINDS = {
     "b": "bool",
     "i": "signed integer",
@@ -81,15 +81,15 @@ _KINDS = {
     "y": "narrow integer",
 }
 
-# NumPy's of ours, by themselves: its other names of one type, such as "longlong", are equal to it.
-# What is not here is none of them, whatever its kind: ml_dtypes has an "f" of 8 bits.
+# Supported NumPy dtypes, by themselves: another name of one type, such as "longlong", is equal to
+# it and finds it. The kind alone does not tell: ml_dtypes has a dtype of kind "f" with 8 bits.
 _SUPPORTED: dict[DType, DType] = {dtype: dtype for dtype in (*STANDARD, float16)}
 
-# What is handed to NumPy as a name. It takes programs of dtypes, too ("2T", "i4,i4", "(2,)f4"), of
-# any length, and not all of them end well.
+# Names that are passed to NumPy. It accepts whole expressions, too ("2T", "i4,i4", "(2,)f4"), of
+# any length, and fails badly on some of them.
 _NAME = re.compile(r"[=<>|]?[b-zA-Z?][a-zA-Z]{0,15}[0-9]{0,3}")
 
-# The kinds of the standard's `isdtype`, and the categories in which its functions state rules.
+# Kinds of the standard's `isdtype`, and categories of dtypes in the descriptions of its functions.
 _CATEGORIES = {kind: letter for letter, kind in _KINDS.items()}
 _CATEGORIES |= {"integral": "iu", "numeric": "iufc", "narrow": "xy"}
 ISDTYPE_KINDS = frozenset(_CATEGORIES)
@@ -107,12 +107,8 @@ def _ml_dtypes_dtype(name: str) -> DType:
     return np.dtype(getattr(import_lazily("ml_dtypes"), name))
 
 
-# Importing ml_dtypes is left to the first use of one of its types, which keeps the package's import
-# short.
-LAZY_DTYPES = (
-    "bfloat16",
-    *NARROW,
-)  # made at first use: importing ml_dtypes costs several milliseconds
+# Importing ml_dtypes takes several milliseconds, so it happens at the first use of its types.
+LAZY_DTYPES = ("bfloat16", *NARROW)
 
 
 def _lazy_dtype(name: str) -> Any:
@@ -123,7 +119,7 @@ def _lazy_dtype(name: str) -> Any:
     return dtype
 
 
-if TYPE_CHECKING:  # for which, with `__getattr__`, any name would exist
+if TYPE_CHECKING:  # with `__getattr__`, type checkers would accept any attribute of the module
     bfloat16: DType
     float8_e3m4: DType
     float8_e4m3: DType
@@ -157,24 +153,24 @@ def is_narrow_dtype(dtype: DType) -> Any:
 
 
 def is_numpy_dtype(dtype: DType) -> Any:
-    """Return whether a dtype is NumPy's own, in any byte order."""
+    """Return whether a supported dtype is NumPy's own, in any byte order."""
     return dtype.kind != "V" and not is_narrow_dtype(dtype)
 
 
 def widened_dtype(dtype: DType) -> DType:
-    """Return the smallest ordinary dtype that holds all values of a narrow one."""
+    """Return the smallest dtype for computing that holds all values of a narrow dtype."""
     if not is_in_category(dtype, "narrow integer"):
         return float32
     return uint8 if dtype.name.startswith("u") else int8
 
 
 def value_bits(dtype: DType) -> int:
-    """Return the number of bits of a value: 8 for bool, 4 for int4."""
+    """Return the bits of a value of a supported dtype: 8 for bool, 4 for int4."""
     return NARROW[dtype.name].bits if is_narrow_dtype(dtype) else 8 * dtype.itemsize
 
 
 def standard_kind(dtype: DType) -> str:
-    """Return the standard's name for a dtype's kind; TypeError for an unsupported dtype."""
+    """Return the kind of a dtype in the standard's words. Raises TypeError if not supported."""
     return _KINDS[_kind_letter(dtype)]
 
 
@@ -196,7 +192,7 @@ def is_in_category(dtype: DType, category: str) -> Any:
 
 @functools.cache
 def integer_limits(dtype: DType) -> tuple[int, int]:
-    """Return the least and the greatest integer of an integer dtype, narrow ones included."""
+    """Return the least and the greatest value of an integer dtype, even a narrow one."""
     info = import_lazily("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
     return int(info.min), int(info.max)
 
@@ -204,8 +200,9 @@ def integer_limits(dtype: DType) -> tuple[int, int]:
 def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     """Return a supported dtype from a dtype, a scalar type, or a name.
 
-    TypeError for unsupported types and for non-native byte orders. `argument`: its name in errors,
-    such as ``"zeros: dtype"``.
+    `argument`: prefix of errors, such as ``"zeros: dtype"``.
+
+    Raises TypeError for unsupported types, and for a byte order that is not the machine's.
     """
     if isinstance(dtype, np.dtype) and is_standard_dtype(dtype):
         return _SUPPORTED[dtype]
@@ -229,7 +226,7 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
 
 
 def _parse_numpy_dtype(dtype: Any) -> DType | None:
-    """Return NumPy's dtype for a name or type; None if there is none."""
+    """Return the NumPy dtype for a dtype, name or scalar type; None for other objects."""
     if isinstance(dtype, np.dtype):
         return dtype
     if isinstance(dtype, str):
@@ -237,50 +234,50 @@ def _parse_numpy_dtype(dtype: Any) -> DType | None:
             return _ml_dtypes_dtype(dtype)
         if not _NAME.fullmatch(dtype):
             return None
-    elif not isinstance(dtype, type):  # NumPy takes whatever has a dtype
+    elif not isinstance(dtype, type):  # NumPy would accept any object with an attribute `dtype`
         return None
     elif not issubclass(dtype, np.generic):
         return next((default_scalar_dtype(scalar) for scalar in SCALARS if dtype is scalar), None)
     try:
         numpy_dtype: DType = np.dtype(dtype)
-    except (TypeError, ValueError, Warning):  # Warning, where filters make errors of them
+    except (TypeError, ValueError, Warning):  # warnings are errors if the filters say so
         return None
     return numpy_dtype
 
 
 def _supported_dtype(dtype: DType) -> DType | None:
-    """Return the supported dtype that equals `dtype`, or None."""
+    """Return the supported dtype that is equal to `dtype`, or None."""
     if is_standard_dtype(dtype):
         return _SUPPORTED[dtype]
     return dtype if dtype.name in LAZY_DTYPES and dtype == _ml_dtypes_dtype(dtype.name) else None
 
 
 def is_standard_dtype(dtype: DType) -> builtins.bool:
-    """Return whether a dtype is one of the standard's, or float16, in native byte order."""
+    """Return whether a dtype is the standard's, or float16, in this machine's byte order."""
     return dtype.kind in _KINDS and dtype in _SUPPORTED
 
 
 def native_order_dtype(dtype: DType) -> DType | None:
-    """Return the native form of a supported dtype in the other byte order; None for others."""
+    """Return the supported dtype for one in foreign byte order; None for other dtypes."""
     if dtype.kind not in _KINDS or dtype.isnative:
         return None
     return _supported_dtype(dtype.newbyteorder("="))
 
 
 def _supported_dtype_names() -> list[str]:
-    """Return the names of supported dtypes in the standard's order, and examples of narrow ones."""
+    """Return supported dtype names by kind and width, with examples of narrow ones."""
     standard = sorted(_SUPPORTED, key=lambda d: ("biufc".index(d.kind), d.itemsize))
     return [*map(str, standard), "bfloat16", "and narrow ones such as float8_e4m3fn and int4"]
 
 
 def _format_argument(dtype: Any) -> str:
-    """Format an argument for an error message; arrays and sequences by their type only."""
+    """Return the text of an argument for errors; arrays and sequences by their type's name."""
     is_short = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
     return short_repr(dtype) if is_short else type(dtype).__name__
 
 
 def integer_overflow_error(number: int, dtype: DType) -> OverflowError:
-    """Return the error for a Python integer that does not fit; long ones are abbreviated."""
+    """Return the error for a Python integer that does not fit; long ones are not written out."""
     bits = number.bit_length()
     description = str(number) if bits <= 128 else f"of {bits} bits"
     rule = f"Python integer {description} out of bounds for {dtype}"
@@ -293,7 +290,7 @@ def integer_overflow_error(number: int, dtype: DType) -> OverflowError:
 
 
 def default_scalar_dtype(scalar: type) -> DType:
-    """Return the default dtype of a kind of Python scalar."""
+    """Return the default dtype of a type of Python scalar."""
     return {0: bool, 1: int64, 2: float64, 3: complex128}[_SCALAR_RANK[scalar]]
 
 
@@ -301,9 +298,9 @@ def default_scalar_dtype(scalar: type) -> DType:
 def promote_dtypes(first: DType, second: DType) -> DType:
     """Return the dtype to which two dtypes promote (standard: "Type promotion rules").
 
-    Where the standard leaves the result open, integers and floating-point types promote as in
-    NumPy. bfloat16 promotes with float16 to float32, with integers of more than 8 bits to float32,
-    and with those of more than 16 bits to float64. TypeError for a narrow type with any other.
+    Where the standard leaves it open, integers with floating-point types promote as in NumPy.
+    bfloat16 promotes with float16 to float32, and with integers of more than 8 bits to float32 or,
+    above 16 bits, to float64. Raises TypeError for a narrow type with any other.
     """
     if first == second:
         return first
@@ -319,7 +316,7 @@ def promote_dtypes(first: DType, second: DType) -> DType:
 
 
 def is_same_kind_cast(source: DType, target: DType) -> Any:
-    """Return whether NumPy's rule ``same_kind`` allows a cast; narrow types only to themselves."""
+    """Return whether NumPy's rule ``same_kind`` allows a cast; narrow types cast to themselves."""
     if is_narrow_dtype(source) or is_narrow_dtype(target):
         return source == target
     order = "buifc".index
@@ -329,9 +326,9 @@ def is_same_kind_cast(source: DType, target: DType) -> Any:
 def promote_with_scalar(dtype: DType, scalar: type) -> DType:
     """Return the dtype of an operation between a tensor and a Python scalar (weakly typed).
 
-    This is the tensor's dtype if the scalar's kind fits it. Otherwise the tensor's precision is
-    kept if possible: float32 with ``complex`` gives complex64, integers with ``float`` give
-    float64.
+    It is the tensor's dtype if the scalar's kind fits. Otherwise float32 with ``complex`` becomes
+    complex64, and integers with ``float`` become the default float64. Raises TypeError for a narrow
+    dtype with a scalar of a higher kind.
     """
     tensor_rank, scalar_rank = _RANK[_kind_letter(dtype)], _SCALAR_RANK[scalar]
     if scalar_rank <= tensor_rank:
@@ -346,14 +343,14 @@ def promote_with_scalar(dtype: DType, scalar: type) -> DType:
 
 @functools.cache
 def sum_dtype(dtype: DType) -> DType:
-    """Return the dtype of sums: integers and bool become the default integer of their sign."""
+    """Return the dtype of sums: 64-bit integers of the same sign for integers and bool."""
     if is_in_category(dtype, "integer or boolean"):
         return uint64 if dtype.kind == "u" else int64
     return dtype
 
 
 def real_part_dtype(dtype: DType) -> DType:
-    """Return the dtype of a complex dtype's parts; any other dtype unchanged."""
+    """Return the dtype of the parts of a complex dtype; other dtypes unchanged."""
     if dtype.kind != "c":
         return dtype
     return float32 if dtype == complex64 else float64

@@ -1,9 +1,9 @@
-"""Error messages: formatting of arguments, prefix with the function's name, short tracebacks.
+"""Errors: short texts of arguments, names of operations, and tracebacks that end in user code.
 
-Code inside the package raises errors without a function name. `wrap_public_function` wraps each
-public function once: it prefixes the message with the function's name, explains calls whose
-arguments do not match the signature, and ends the traceback at the user's line. It costs one Python
-call; functions inside the package call each other without it.
+Code inside the package raises errors without names. `wrap_public_function` wraps each public
+function once: it puts the function's name in front of messages, explains calls that do not match
+the signature, and removes our frames from tracebacks. A wrapper costs one Python call; functions
+inside the package call each other without it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, NoReturn, TypeVar
 
 VARIABLE = "TENSORLAYOUT_TRACEBACKS"
 
-# Set by the variable: "full" keeps the frames inside the package.
+# The value "full" keeps the frames inside the package.
 _keep_all_frames = os.environ.get(VARIABLE) == "full"
-# Files whose frames are no user's; the cached_property of `functools` calls the package's code.
+# Files whose frames are not user code; `functools.cached_property` calls the package's code.
 _OURS = os.path.join(os.path.dirname(__file__), ""), functools.__file__
 
 
 class CopyError(RuntimeError):
-    """A copy, change of layout, or export refused by `no_copies`; no data has been moved.
+    """A copy, a change of layout, or an export refused by `no_copies`; nothing has been moved.
 
     `record`: the record that a trace would contain; its `stack` has the calling lines.
 
@@ -43,7 +43,7 @@ class CopyError(RuntimeError):
     record: Any = None
 
 
-# What a call may be refused with.
+# Errors that calls raise on purpose, and that get the name of the operation.
 REFUSALS = (
     *(IndexError, NotImplementedError, OverflowError, TypeError, ValueError),
     *(BufferError, MemoryError, CopyError),
@@ -53,18 +53,18 @@ _Result = TypeVar("_Result")
 _Error = TypeVar("_Error", bound=Exception)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# --- what errors repeat of an argument: short, whatever its size --------------------------------
+# --- short texts of arguments of any size --------------------------------------------------------
 
-_LETTERS = 60  # of a value or a text that is repeated whole
-_ROOM = 200  # letters for the items of a sequence, and of a text that errors are about
-_BITS = 128  # of an integer that is written out: Python itself refuses 4300 digits
-_LEVELS = 3  # of sequences in sequences
+_LETTERS = 60  # longest text of a value that is repeated whole
+_ROOM = 200  # letters for the items of a sequence, and for a text that an error is about
+_BITS = 128  # of integers that are written out; Python refuses to convert more than 4300 digits
+_LEVELS = 3  # depth of nested sequences
 
 
 def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
-    """Return a short repr of `x` for an error message: truncated, or only its type, if it is long.
+    """Return a short text of `x` for an error: its repr, the beginning of it, or its type.
 
-    Text is cut to `max_letters` letters; of a sequence, the first items and the length are shown.
+    Text is cut after `max_letters` letters. A sequence has its first items and its length.
 
     >>> short_repr(10**5000), short_repr((0,) * 32000)[:13], short_repr("word")
     ('an integer of 16610 bits', '(0, 0, 0, 0, ', "'word'")
@@ -73,13 +73,13 @@ def short_repr(x: Any, max_letters: int = _LETTERS) -> str:
 
 
 def truncate(text: Any, max_letters: int = _ROOM) -> str:
-    """Truncate a text, such as that of a layout, to `max_letters` letters, without quotes."""
+    """Return the text of an object, such as a layout, cut after `max_letters` letters."""
     whole = str(text)
     return whole if len(whole) <= max_letters else f"{whole[:max_letters]}…"
 
 
 def qualified_type_name(x: Any) -> str:
-    """Return the name of the type of `x`, after the name of its library."""
+    """Return the name of an object's type, with the name of its library."""
     value_type = type(x)
     module_prefix = (
         "" if value_type.__module__ == "builtins" else f"{value_type.__module__.split('.')[0]}."
@@ -101,13 +101,13 @@ def _short_repr_at_level(x: Any, max_letters: int, level: int) -> str:
         )
     try:
         text = repr(x)
-    except Exception:  # whatever the repr of a stranger raises
+    except Exception:  # the repr of a foreign object may raise anything
         return qualified_type_name(x)
     return qualified_type_name(x) if len(text) > max_letters or " at 0x" in text else text
 
 
 def _short_sequence_repr(x: Any, max_letters: int, level: int) -> str:
-    """Return the repr of a tuple or list with as many items as fit."""
+    """Return the text of a tuple or a list, with as many items as fit."""
     texts: list[str] = []
     letters_left = _ROOM
     for item in islice(x, _ROOM):
@@ -128,9 +128,9 @@ def _short_sequence_repr(x: Any, max_letters: int, level: int) -> str:
 
 
 def prefix_operation_name(name: str, error: _Error) -> _Error:
-    """Return `error` with the operation's name before its message, unless it has one already.
+    """Return `error` with the name of an operation in front of its message, unless it has one.
 
-    The code that raises does not know the operation; its caller adds the name and re-raises.
+    The raiser does not know the operation; the caller adds its name and raises the error again.
     """
     if not hasattr(error, "said"):
         vars(error)["said"] = str(error)
@@ -139,14 +139,14 @@ def prefix_operation_name(name: str, error: _Error) -> _Error:
 
 
 def raise_named_error(name: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
-    """Raise an error that begins with an operation's name."""
+    """Raise an error with the name of an operation in front of its message."""
     raise prefix_operation_name(name, error(text))
 
 
 def call_with_error_name(
     name: str, function: Callable[..., _Result], *args: Any, **options: Any
 ) -> _Result:
-    """Call `function`; replace or add the name at the beginning of its errors."""
+    """Call `function`; its errors get this name, in place of any other one."""
     try:
         return function(*args, **options)
     except REFUSALS as error:
@@ -154,16 +154,16 @@ def call_with_error_name(
 
 
 def finalize_public_error(error: _Error, name: str = "") -> _Error:
-    """Prefix `error` with the name of the call, and strip the package's frames from it.
+    """Return `error` as users see it: with the name of their call, without our frames.
 
-    `name`: the function that the user called; it replaces a name added by an inner function. Errors
-    that passed through the user's own code or come from another library are not changed.
+    `name`: the function that the user called; it replaces a name that an inner function has added.
+    Errors that were raised in, or passed through, code of users or other libraries stay unchanged.
     """
     if not _is_raised_in_package(error):
         return error
     if name:
         message = vars(error).setdefault("said", str(error))
-        # Python's own errors of calls name the function already.
+        # Python's own errors about calls already name the function.
         called, separator, _ = message.partition("() ")
         is_named = bool(separator) and called.endswith(name) and " " not in called
         error.args = (
@@ -173,12 +173,12 @@ def finalize_public_error(error: _Error, name: str = "") -> _Error:
 
 
 def strip_package_frames(error: _Error) -> _Error:
-    """Return `error` without the frames of the package."""
+    """Return `error` without the frames inside the package."""
     return error if _keep_all_frames else error.with_traceback(None)
 
 
 def _is_raised_in_package(error: Exception) -> bool:
-    """Return whether all frames from the call to the error belong to the package."""
+    """Return whether all frames from the call to the raise statement are the package's."""
     trace = error.__traceback__
     while trace is not None:
         if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
@@ -190,9 +190,9 @@ def _is_raised_in_package(error: Exception) -> bool:
 # --- the guard of public functions ---------------------------------------------------------------
 
 
-@functools.cache  # one for all the namespaces that have the function
+@functools.cache  # so that all namespaces have the same wrapper
 def wrap_public_function(function: _Function, name: str = "") -> _Function:
-    """Wrap `function` for users: explain mismatched arguments and shorten tracebacks."""
+    """Wrap `function` for users: explain calls that do not match, and shorten tracebacks."""
     module_name, name = function.__module__, name or function.__name__
     if module_name.startswith(_FORMATS):
         name = f"{module_name.removeprefix(_FORMATS)}.{name}"
@@ -202,7 +202,7 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
             return function(*args, **options)
         except TypeError as error:
             trace = error.__traceback__
-            if trace is None or trace.tb_next is None:  # raised here: the call does not fit
+            if trace is None or trace.tb_next is None:  # raised by this call: wrong arguments
                 raise call_mismatch_error(function, args, options) from None
             raise finalize_public_error(error, name) from error.__cause__
         except REFUSALS as error:
@@ -221,16 +221,16 @@ _FORMATS = "tensorlayout.formats."
 
 
 def wrap_public_functions(namespace: dict[str, Any], names: Iterable[str]) -> None:
-    """Wrap a namespace's functions, except elementwise ones, which handle errors themselves."""
+    """Wrap a namespace's public functions; elementwise ones handle their errors themselves."""
     for name in names:
         function = namespace.get(name)
-        if name == "explain":  # errors of the call that it runs keep their name
+        if name == "explain":  # it calls a user's function, whose errors keep their name
             continue
         if inspect.isfunction(function) and function.__module__.startswith(_GUARDED):
             namespace[name] = wrap_public_function(function)
 
 
-# Classes, and functions that other libraries define, stay without the guard.
+# Modules whose functions are wrapped; functions from other libraries are not.
 _SPACES = ("fft", "formats", "linalg", "tracing")
 _GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 
@@ -238,13 +238,13 @@ _GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 def call_mismatch_error(
     function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> TypeError:
-    """Return the error of a call whose arguments do not fit the parameters of `function`."""
+    """Return the error for a call whose arguments do not match the parameters of `function`."""
     return prefix_operation_name(
         function.__name__, TypeError(_describe_call_mismatch(function, args, options))
     )
 
 
-# Keywords of other libraries, by what they are called here.
+# Keywords of other libraries, and their names here.
 _KEYWORDS = {
     "dim": "axis",
     "dims": "axis",
@@ -273,7 +273,7 @@ _MORE = {
 def _describe_call_mismatch(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> str:
-    """Describe which argument does not match, and how the function is called."""
+    """Return a message that says which argument is wrong, and how to call the function."""
     signature = inspect.signature(function)
     name, parameters = function.__name__, list(signature.parameters.values())
     call = _format_signature(name, parameters) + _MORE.get(name, "")
@@ -312,7 +312,7 @@ def _describe_unknown_keyword(
         return f"{unexpected}; it is called {own_name} here{positional_hint}: {usage}"
     if keyword in _FIXES:
         return f"{unexpected}; {_FIXES[keyword].format(call=usage)}"
-    import difflib  # only for errors
+    import difflib  # only needed for errors
 
     close = difflib.get_close_matches(keyword, sorted(accepted), 1)
     return (
@@ -321,7 +321,7 @@ def _describe_unknown_keyword(
 
 
 def _format_signature(name: str, parameters: Sequence[inspect.Parameter]) -> str:
-    """Return a signature as text: operands, then options with their defaults."""
+    """Return the text of a call: operands, then options with their defaults."""
     arguments = []
     for p in parameters:
         if p.kind is p.VAR_POSITIONAL:

@@ -1,7 +1,7 @@
 """`Tensor`: memory, dtype, layout and device.
 
-Operators and computing methods are functions of other modules, which are bound to the class when
-the package is imported (`methods`). Type checkers find the methods there, and the operators here.
+Operators and methods that compute are functions of other modules, which `functions.methods` binds
+to the class when the package is imported. Type checkers find methods there, and operators here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _interned_specs: Interned[TensorSpec] = Interned()
 
 
 class TensorSpec:
-    """The dtype, device and layout (at slot 0) of a tensor: all that a plan may depend on.
+    """Everything that a plan may know of a tensor: dtype, device, and the layout moved to slot 0.
 
-    Specs are interned, so that plans are found by identity. The position in the storage is not
-    included: a thousand slices of one shape have the same spec.
+    Specs are interned: equal ones are the same object, so a plan is found by identity. The offset
+    in the storage is not part of a spec, so a thousand slices of one shape share one.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "layout")
@@ -47,7 +47,7 @@ class TensorSpec:
     def __new__(cls, dtype: DType, layout: Layout, device: Device) -> TensorSpec:
         """Return the interned spec; `layout` is moved to slot 0.
 
-        SlotBitsError if slots below a byte do not have the dtype's width.
+        Raises SlotBitsError if slots below a byte do not have the bits of the dtype.
         """
         if layout._span[0]:
             layout = layout.at_origin
@@ -70,39 +70,40 @@ class TensorSpec:
 
 
 class SlotBitsError(ValueError):
-    """The slot width of a layout differs from the dtype's."""
+    """The slots of a layout packed below a byte do not have the bits of the dtype."""
 
 
 def check_slot_bits(layout: Layout, dtype: DType) -> None:
-    """Raise SlotBitsError if slots below a byte do not have the dtype's width."""
+    """Raise SlotBitsError if a layout packed below a byte does not fit a dtype."""
     if layout.slot_bits != value_bits(dtype):
         rule = f"slots of {layout.slot_bits} bits hold no {dtype}, which has {value_bits(dtype)}"
         raise SlotBitsError(f"{rule}; layout {truncate(layout)}, use its with_slot_bits(None)")
 
 
-# Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses. On the CPU
-# the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On CUDA it is a
-# driver's buffer. A plain tuple, because each view makes one. Of slots below a byte the lowest
-# begins a whole byte: slots, which layouts count, say which; bytes do not tell how wide a slot is.
+# Place of a tensor in a larger storage: the storage, and the lowest slot in it. On the CPU the
+# storage is a C-contiguous array, of which only the bytes matter. On CUDA it is a driver's buffer.
+# It is a plain tuple because every view makes one. Below a byte, the lowest slot begins a byte; it
+# is counted in slots, as in layouts.
 Home = tuple[Any, int]
 
 
 class _PublicDirMeta(type):
-    """Metaclass of `Tensor`, whose `dir` omits names for internal use."""
+    """Metaclass of `Tensor` that hides internal attributes from `dir` and completion."""
 
     def __dir__(cls) -> list[str]:
         # Names of other libraries raise AttributeError with a hint; they are not listed either.
         return [n for n in type.__dir__(cls) if n not in _INTERNAL and hasattr(cls, n)]
 
 
-# Attributes that users need not see in `dir(x)` and in completion.
+# Attributes that only this package uses.
 _INTERNAL = ("home", "memory", "spec")
 
 
 class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
     """An array of the array API standard with an explicit memory layout.
 
-    Tensors are created by functions such as `asarray`, `zeros` and `from_storage`.
+    Functions such as `asarray`, `zeros` and `from_storage` create tensors. Calling the class raises
+    TypeError.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[1, 2, 3], [4, 5, 6]])
@@ -126,7 +127,7 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @classmethod
     def _from_memory(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
-        """Return a tensor over memory, which must match the spec (not checked)."""
+        """Return a tensor over memory that must fit the spec; this is not checked."""
         tensor = object.__new__(cls)
         tensor.memory = memory
         tensor.spec = spec
@@ -135,48 +136,48 @@ class Tensor(SpecialMethods, metaclass=_PublicDirMeta):
 
     @property
     def dtype(self) -> DType:
-        """The element type, a NumPy dtype object."""
+        """Element type, a NumPy dtype object."""
         return self.spec.dtype
 
     @property
     def device(self) -> Device:
-        """The device that holds the memory."""
+        """Device that holds the memory."""
         return self.spec.device
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The logical sizes."""
+        """Sizes of the dimensions, without padding."""
         return self.spec.layout.shape
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.spec.layout.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
         return self.spec.layout.size
 
     @property
     def layout(self) -> Layout:
-        """The place of each element, in slots of the storage."""
+        """Layout: the place of each element, in slots of the storage."""
         home, layout = self.home, self.spec.layout
         return layout.moved(home[1]) if home and home[1] else layout
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides in **elements**; ValueError for a tiled tensor."""
+        """Strides in **elements**. Raises ValueError for a tiled tensor."""
         return self.spec.layout.strides
 
     @property
     def itemsize(self) -> int:
-        """The **bytes** of one element."""
+        """**Bytes** of one element."""
         return int(self.spec.dtype.itemsize)
 
     @property
     def nbytes(self) -> int:
-        """The **bytes** of the elements, without padding and gaps."""
+        """**Bytes** of the elements, without padding and gaps."""
         return self.spec.layout._slots_to_bytes(self.size, self.itemsize)
 
     def __dir__(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Types of arguments of public functions, by name: for annotations here and of callers."""
+"""Named types of arguments of public functions, for annotations here and in callers' code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Axis = Integers | None
 Real = SupportsFloat | SupportsIndex
 Number = SupportsComplex | Real
 
-# Operands beside a tensor; annotations take an int for a float, and a float for a complex.
+# Operands besides tensors. In annotations, ``complex`` includes float and int, too.
 NumpyScalar = np.number[Any] | np.bool
 Scalar = complex | NumpyScalar
 NumpyOperand = NumpyScalar | Array
@@ -51,7 +51,7 @@ Kind = Literal[
 
 DeviceLike = Device | str
 
-# What stands in brackets. A tensor counts as an integer here, whatever it holds.
+# Indices in brackets. A tensor has ``__index__``, so that type checkers take it for an integer.
 if TYPE_CHECKING:
     _Slice = slice[SupportsIndex | None, SupportsIndex | None, SupportsIndex | None]
 else:
@@ -69,7 +69,7 @@ class Buffer(Protocol):
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 
-# NumPy says from Python 3.12 on that its arrays are buffers.
+# NumPy's annotations declare arrays as buffers only from Python 3.12 on.
 Storage = Buffer | Array
 
 
@@ -80,5 +80,5 @@ class SupportsDLPack(Protocol):
     def __dlpack_device__(self) -> tuple[Any, Any]: ...
 
 
-# Values to be written, and what methods take beside the tensor: arrays of any library, numbers.
+# Values to write, and other operands of methods: arrays of any library, and numbers.
 ArrayLike = SupportsDLPack | Scalar | Sequence[Any]

@@ -8,7 +8,7 @@
 //
 // Bytes moved per element: its own once to the result, and what is read of indices.
 
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"

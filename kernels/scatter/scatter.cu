@@ -14,7 +14,7 @@
 //
 // Bytes moved per element: its own, once from the values and once to the destination, its position, and
 // 4 (or 8) of the table; besides, for each position, itself twice and 3 times an entry.
-// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"

@@ -1,11 +1,11 @@
-"""Tensors on NVIDIA GPUs: memory, kernels and launches behind one seam, the driver.
+"""Tensors on NVIDIA GPUs: memory, kernels and launches, all behind the driver interface.
 
 Two drivers implement `driver.Driver`: CuPy on a GPU, and the simulator, which compiles the same
 kernels with the host's C++ compiler and runs them on the CPU (``TENSORLAYOUT_CUDA_SIMULATOR=1``).
 
-Nothing falls back to the host in silence: every kind of plan is in the table below.
+Nothing falls back to the host silently: every kind of plan is in the table below.
 
-Below `tracing`; plans import it by name, when a CUDA device is first used.
+Below `tracing`; plans import it by name when a CUDA device is first used.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ __all__ = [
     "warmup",
 ]
 
-# What carries out a plan, by its kind: see `Plan.makes`. Families are imported at first use. A
-# function called ``plan_…`` gives launches, for the alignments of all tensors.
+# Compiler of each kind of plan (`Plan.kind`); its module is imported at first use. A function
+# called ``plan_…`` takes the plan and the alignments of all tensors, and returns launches, which
+# `make_writer` turns into an executor.
 PLAN_COMPILERS = {
     "assign": "copy.compile_assign",
     "col2im": "image.plan_col2im",
@@ -94,14 +95,14 @@ PLAN_COMPILERS = {
     "view": "view.compile_view",
 }
 
-# Kinds of plans whose module decides with its function `accepts_tiles`: plans with elements below a
-# byte among their layouts, and plans with tiles.
+# Kinds of plans that support only some layouts without strides, packed below a byte or tiled: the
+# function `accepts_tiles` of their module decides.
 _SOME_BELOW_A_BYTE = ("create", "dequantize", "quantize")
 _SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
 
 
 def compile_plan(plan: Plan) -> Any:
-    """Compile a plan to a function; its `result_kind` determines the arguments."""
+    """Compile a plan to an executor whose call convention is that of its `result_kind`."""
     name = PLAN_COMPILERS[plan.kind]
     function = _import_compiler(name)
     if ".plan_" in name:
@@ -112,12 +113,12 @@ def compile_plan(plan: Plan) -> Any:
 
 
 def compile_allocating(plan: Plan) -> Run | None:
-    """Return None: on CUDA the caller always allocates the result."""
+    """Return None: no CUDA executor allocates its own result, `plan.run` does."""
     return None
 
 
 def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
-    """Return whether CUDA can run a plan in its layouts, some of which have no strides."""
+    """Return whether a plan can run directly in its layouts, some of which have no strides."""
     if plan.kind in ANY_LAYOUT:
         return True
     if plan.kind in (_SOME_BELOW_A_BYTE if has_sub_byte_layouts else _SOME_TILED):

@@ -1,7 +1,9 @@
-"""Elementwise operations on CUDA: the choice of the cheapest kernel.
+"""Elementwise operations on CUDA: choice of the cheapest kernel, once per plan.
 
-Operands in another dimension order are staged in shared memory, box by box. The cost is the number
-of bytes that accesses move, divided by the bytes requested, weighted by element size.
+Kernels, by what the merged loop over all operands looks like: *flat* (one contiguous run), *rows*
+(contiguous along the fastest axis), *strided*, *bounded* (tiles with masked tails), and *tiles*,
+which stages operands of another dimension order in shared memory. Costs are bytes that accesses
+move over bytes requested; memories with wide elements weigh more.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ from tensorlayout.tensor import TensorSpec
 
 
 def compile_elementwise(plan: ElementwisePlan) -> Write:
-    """Compile an operation; each operand is disjoint from the result or identical to it."""
+    """Compile an operation; operands do not overlap the result, or coincide with it."""
     number, padding = plan.result.device.number, _padding_to_write(plan)
     pack_scalars, plan_launches = (
         make_scalar_packer(plan),
@@ -68,7 +70,7 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
 
 
 def make_scalar_packer(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
-    """Return a function that packs the scalars among a call's operands; None without any."""
+    """Return a function that packs the numbers among a call's operands; None without numbers."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
     if not any(kind is not None for kind in kinds):
@@ -81,18 +83,18 @@ def plan_elementwise(
     alignments: Sequence[int],
     padding: bytes | None = None,
 ) -> Launches:
-    """Plan the cheapest launches of an operation: one, and further ones for much padding.
+    """Plan the cheapest launch for a plan, and further launches for much padding.
 
-    - `alignments`: powers of two that divide the addresses of the lowest slots of the result and of
-      each operand (arbitrary for scalars).
-    - `padding`: bytes of one element of the result's own padding; None leaves padding unchanged, as
-      writes in place do.
+    - `alignments`: powers of two that divide the addresses of the lowest slots, of the result and
+      of each operand (any number for scalars).
+    - `padding`: content of one element of the result's own padding; None leaves padding alone, as
+      writes in place always do.
     """
     pairs = zip(plan.operands, plan.inputs, strict=True)
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
     function, compute = plan.operation.function_name, compute_type(plan)
     dtypes = [_operand_dtype(item) for item in (plan.result, *operands)]
-    if function == "where" and is_narrow_dtype(plan.result.dtype):  # bits are moved
+    if function == "where" and is_narrow_dtype(plan.result.dtype):  # moves bytes, computes nothing
         compute, dtypes = (
             c_type(uint8),
             [uint8 if is_narrow_dtype(item) else item for item in dtypes],
@@ -108,7 +110,7 @@ def plan_conversion(
     padding: bytes | None = None,
     saturate: bool = False,
 ) -> Launches:
-    """Plan a conversion to another dtype; with `saturate`, values are clipped to its limits."""
+    """Plan a conversion to another dtype; with `saturate`, clip to its limits."""
     kind = c_type(result.dtype, saturate)
     computed = _functor_computation("positive", kind, kind, c_type(source.dtype))
     return plan_computation(computed, result, [source], alignments, padding)
@@ -116,6 +118,7 @@ def plan_conversion(
 
 def compute_type(plan: ElementwisePlan) -> str:
     """Return the C++ type to which a plan's operands are converted."""
+    # Comparisons of signed with unsigned integers are exact, though no common type holds both.
     if plan.operation.result == "bool" and len(set(plan.inputs)) > 1:
         return "AnyInteger"
     # The factors of `scale_bias` may be wider than what it scales.
@@ -144,7 +147,7 @@ def plan_computation(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> Launches:
-    """Plan the cheapest launches that compute a result of broadcast operands."""
+    """Plan the cheapest computation with broadcast operands; arguments as in `plan_elementwise`."""
     layout, tiled = result.layout, None
     widest = max(result.dtype.itemsize, *[_operand_dtype(operand).itemsize for operand in operands])
     memories = [o if isinstance(o, TensorSpec) else None for o in (result, *operands)]
@@ -175,12 +178,13 @@ def plan_computation(
 
 # ---- Which kernel
 
-# Of operands that cost more bytes for each in the result's order, copies do better.
+# Operands whose reads in the result's order move more bytes than this per byte requested are
+# copied first, which is cheaper.
 _COSTLY = 2.5
 
 
 def accepts_tiles(plan: ElementwisePlan) -> bool:
-    """Return whether one launch computes a plan on tiled tensors with efficient reads."""
+    """Return whether one launch computes a plan of tiled tensors with efficient reads."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
     return can_launch_on_tiles(plan.result, operands, _padding_to_write(plan))
 
@@ -192,7 +196,10 @@ def _padding_to_write(plan: ElementwisePlan) -> bytes | None:
 def can_launch_on_tiles(
     result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
 ) -> bool:
-    """Return whether one launch computes a tiled result; `padding` as in `plan_elementwise`."""
+    """Return whether one launch computes any operation with efficient reads of these tensors.
+
+    `padding`: see `plan_elementwise`.
+    """
     shape = result.layout.shape
     layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]
     widths = [result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
@@ -201,7 +208,7 @@ def can_launch_on_tiles(
 
 
 def reads_tiles_efficiently(loop: TiledLoop) -> bool:
-    """Return whether one launch reads tiled operands with tails efficiently."""
+    """Return whether one launch reads operands in tiles with tails efficiently."""
     return all(
         loop.count * width < SMALL_BYTES or sector_overfetch(loop, memory) <= _COSTLY
         for memory, width in enumerate(loop.widths[1:], 1)
@@ -214,7 +221,7 @@ def _common_tiled_loop(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> TiledLoop | None:
-    """Return the common loop over all tensors' digits; None if no kernel can walk it."""
+    """Return the loop over the digits of all tensors; None if no kernel can walk them together."""
     assert layouts[0] is not None, "the result is no scalar"
     loop = make_tiled_loop(layouts, widths, alignments, sizes_to_write(layouts[0], padding))
     return None if loop is None or (loop.bounds and not fits_bounded_walk(loop)) else loop
@@ -226,7 +233,7 @@ def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, 
     if loop.count == 1:
         loop = replace(loop, axes=(Axis(1, (1,) + (0,) * kernel_operands.operand_count),))
     to, *steps = loop.axes[-1].strides
-    # Whether the fastest axis is contiguous in all memories, or repeated in operands.
+    # Packs need the fastest axis contiguous in all memories, or repeated (step 0) in operands.
     rows = to == 1 and all(step in (0, 1) for step in steps)
     pack = _row_pack_length(loop, kernel_operands.widest_itemsize) if rows else 1
     if rows and len(loop.axes) == 1:
@@ -237,12 +244,13 @@ def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, 
     return "rows" if rows else "strided", strided_launch(kernel_operands, loop, pack)
 
 
-# Rows of fewer packs are not worth the access that their last elements take.
+# Least packs in a row of which the last elements are moved one by one: in shorter rows these extra
+# accesses outweigh what packs save.
 _FULL_PACKS = 8
 
 
 def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
-    """Return the number of row elements per access; rows may end with single elements."""
+    """Return the number of elements of rows to move at once; rows may end with single elements."""
     row, strides = loop.axes[-1][:2]
     for pack in pack_lengths(widest_itemsize):
         aligned = all(
@@ -259,44 +267,42 @@ def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
 
 
 class TooManyAxesError(Exception):
-    """No kernel for this number of operands can walk this number of axes."""
+    """The operands' strides along all axes do not fit into the parameters of a launch."""
 
 
 def pack_lengths(widest_itemsize: int) -> list[int]:
-    """Return the pack lengths to try, in elements: 16 and 4 bytes of the widest type."""
+    """Return the possible lengths of packs, in elements: 16 and 4 bytes of the widest type."""
     return [width // widest_itemsize for width in (16, 4) if width > widest_itemsize]
 
 
 class Computation(NamedTuple):
-    """Functor and types that compute an element of the result."""
+    """Function that computes elements of the result."""
 
-    kernel_family: str  # name of their file, and with what their names begin
-    type_macros: tuple[tuple[str, str], ...]  # macros that say what is computed from which types
-    functor: str = ""  # of kernels/functions.cuh
-    scalar_count: int = 0  # how many scalars it is given beside the operands
+    kernel_family: str  # file of the kernels, and prefix of their names
+    type_macros: tuple[tuple[str, str], ...]  # macros for the types of operands and result
+    functor: str = ""  # of kernels/include/functions.cuh
+    scalar_count: int = 0  # scalars that are passed in addition to the operands
 
 
 @dataclass(frozen=True, slots=True)
 class KernelOperands:
-    """The result and operands as a kernel's parameters."""
+    """Result and operands, as kernels see them."""
 
-    computation: Computation  # what makes elements of the one from those of the others
-    operand_count: int  # how many operands there are
-    widest_itemsize: int  # bytes of the widest type, of scalars too
+    computation: Computation
+    operand_count: int
+    widest_itemsize: int  # bytes of the widest type, scalars included
     alignment: int  # of the result: a power of two that divides the address of the lowest slot
-    padding_write: (
-        PaddingWrite  # padding that is written in the same launch; of a tiled result, in its tails
-    )
+    padding_write: PaddingWrite  # padding written in the same launch; for tiles, in their tails
 
     @property
     def struct_counts(self) -> dict[str, int]:
-        """Return the template arguments for the numbers of operands and scalars."""
+        """Constants of kernel structs: the numbers of operands and scalars."""
         return {"OPERANDS": self.operand_count, "NUMBERS": self.computation.scalar_count}
 
     def prepare_kernel(
         self, kernel_name: str, blocks: int, steps: Sequence[int], **shape: Any
     ) -> tuple[Kernel, Any, int]:
-        """Return a kernel, its struct and its block count; `steps` are those along a pack."""
+        """Return a kernel, its struct and its blocks; `steps`: of operands along a pack."""
         kernels, types, functor, _ = self.computation
         types = (*types, ("WIDEST", str(self.widest_itemsize)))
         selected_kernel = kernel_with_macros(
@@ -310,7 +316,7 @@ class KernelOperands:
         return selected_kernel, params, blocks + more
 
     def block_count(self, threads: int, pack: int) -> int:
-        """Return the number of blocks for `threads` threads; small packs take several turns."""
+        """Return the number of blocks; threads process several packs if packs are small."""
         return -(-threads // (THREADS * self.kernel_constant(f"PACKS<{pack}>")))
 
     def kernel_constant(self, name: str) -> int:
@@ -325,7 +331,7 @@ def flat_launch(
     steps: Sequence[int],
     firsts: tuple[int, ...],
 ) -> Launch:
-    """Return the launch over one contiguous run of elements."""
+    """Plan a launch over one contiguous run."""
     blocks = kernel_operands.block_count(count // pack_length + count % pack_length, pack_length)
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
         "flat", blocks, steps, PACK=pack_length
@@ -335,7 +341,7 @@ def flat_launch(
 
 
 def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int) -> Launch:
-    """Return the launch over rows of packs or, if `pack_length` is 1, over single elements."""
+    """Plan a launch over rows of packs, or with `pack_length` 1 over elements of any strides."""
     *slower, last = loop.loop_over_packs(pack_length, ()).axes
     packs, rest = last.size, loop.sizes[-1] % pack_length
     rows, rank = prod([axis.size for axis in slower]), len(loop.axes)
@@ -355,7 +361,7 @@ def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int
 
 
 def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launch:
-    """Return the launch over tiles with tails, in the result's order."""
+    """Plan a launch over tiles with masked tails, in the result's order."""
     max_pack = loop.max_pack_size(WIDEST)
     pack = max(
         [pack for pack in pack_lengths(kernel_operands.widest_itemsize) if pack <= max_pack],
@@ -377,18 +383,18 @@ def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launc
 
 # ---- Boxes in shared memory
 
-# Axes of a box, at most.
+# Most axes of a box: structs of elementwise kernels have room for this many.
 _AXES = 3
 
 
 def choose_staging_tile(
     loop: Loop, kernel_operands: KernelOperands, pack: int
 ) -> SharedTile | None:
-    """Choose the box for staging operands of other orders; None if staging does not pay.
+    """Return the box in which operands of other orders are staged; None if that does not pay.
 
-    `pack`: elements per access without staging. Operands with the result's strides are never
-    staged. This includes an operand that is the result: each thread reads the element that it
-    writes.
+    `pack`: elements that a thread would move at once without staging. Operands with the result's
+    strides are never staged. This includes an operand that coincides with the result: each thread
+    reads its element where it then writes.
     """
     widths = loop.widths
     if loop.count * max(widths) < shared_tiles.SMALL_BYTES:
@@ -426,15 +432,15 @@ def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
     strides, width = loop.strides[memory], loop.widths[memory]
     if strides == loop.strides[WRITE]:
         return False
-    if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
+    if strides[-1] not in (0, 1):  # not contiguous along the result's fastest axis
         return sector_cost + narrow_access_cost(width) > shared_tiles.STAGED_FROM
-    # One row for all, say, stays in the caches.
+    # A small operand, such as one row for all, stays in the caches.
     distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
     return distinct * width >= shared_tiles.SMALL_BYTES and sector_cost > shared_tiles.STAGED_FROM
 
 
 def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:
-    """Return the launch through shared memory, with one block for each box."""
+    """Plan a launch with one block for each box in shared memory."""
     side = box.access_by_memory[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]

@@ -1,7 +1,13 @@
-"""Fused functions on CUDA: a plan's chain of functors becomes the source of one kernel.
+"""Fused functions on CUDA: the steps of a plan as the source text of one kernel.
 
-``kernels/fuse.cu`` provides the loops of elementwise functions around the generated function. The
-source depends only on the plan: functions with the same operations and dtypes share one kernel.
+``kernels/fuse.cu`` wraps the loops of elementwise functions around the text. For float32 operands
+``lambda x, y: exp(x) + y`` becomes, with a name for each value::
+
+    COMMON float chain(const Scalar* numbers, float v0, float v1) {
+        const float v2(call<functions::exp, float>(v0));
+        const float v3(call<functions::add, float>(v2, v1)); return v3; }
+
+The text depends on the plan alone, so functions that do the same to the same dtypes share a kernel.
 """
 
 from __future__ import annotations
@@ -36,15 +42,16 @@ from tensorlayout.plan import ElementwisePlan, ReducePlan, Write, compile_plan
 from tensorlayout.plan.fuse import FusePlan, compile_call_by_call
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds
-# registers. Of many axes there are fewer tensors: all of them would be more than a launch takes.
+# Limits of one kernel: steps (compile time), scalars, and tensors (registers). The second limit of
+# tensors is for walks over many axes: their strides would not fit into the parameters of a launch.
 MOST_STEPS, MOST_NUMBERS = 64, 24
 MOST_TENSORS = (12, 4)
 
-# Bytes, and elements, that a reduction reads at once for a pack of 16 bytes: more would be spilled.
+# Most bytes and elements that a fused reduction reads for a pack of 16 bytes; more would spill
+# registers to memory.
 MOST_BYTES, MOST_ELEMENTS = 64, 16
 
-# A function of the operands of a call that packs the numbers among them.
+# A function that packs the numbers among the operands of a call.
 ScalarPacker = Callable[[Sequence[Any]], bytes]
 
 
@@ -56,15 +63,15 @@ class TypedScalar(NamedTuple):
 
 
 class FusedChain:
-    """Steps of a plan that one kernel computes; it writes the result of the last one.
+    """Steps of a plan that one kernel runs; the value of the last one is written to memory.
 
     Attributes:
-        steps: the numbers of the steps.
-        tensors: numbers of the values that are read, in order of first use.
-        reads: the specs of these values.
-        numbers: the Python scalars that are read.
-        value: the number of the value that is written.
-        result: the spec of this value.
+        steps: numbers of the steps.
+        tensors: numbers of the plan's values that are read, in the order of first use.
+        read_specs: their specs.
+        numbers: Python scalars that are read.
+        value: number of the plan's value that is written.
+        result: its spec.
 
     """
 
@@ -82,7 +89,7 @@ class FusedChain:
         self.result: TensorSpec = specs[self.value]
 
     def _step_operands(self, step_index: int) -> list[int | TypedScalar]:
-        """Return the operands of a step: numbers of values, and scalars."""
+        """Return the operands of a step: numbers of the plan's values, and typed scalars."""
         step, reads, *_ = self.plan.steps[step_index]
         if not isinstance(step, ElementwisePlan):
             return [*reads]
@@ -93,12 +100,12 @@ class FusedChain:
 
     @property
     def scalar_capacity(self) -> int:
-        """Return the length of the array of scalars, at least 1: C++ has no empty arrays."""
+        """Number of scalars in the struct, at least 1: C++ has no empty arrays."""
         return max(1, len(self.numbers))
 
     @property
     def kernel_macros(self) -> tuple[tuple[str, str], ...]:
-        """Return the macros that describe the chain to a kernel."""
+        """Macros that describe the chain to a kernel."""
         types = [c_type(spec.dtype) for spec in self.read_specs]
         return (
             ("OPERANDS", str(len(types))),
@@ -108,7 +115,10 @@ class FusedChain:
         )
 
     def _chain_function_source(self, c_types: Sequence[str]) -> str:
-        """Return the C++ source that computes one element; each step rounds to its stored type."""
+        """Return the C++ function of one element of each tensor.
+
+        Intermediates are rounded to their own dtype, as if each had been stored.
+        """
         names: dict[int | TypedScalar, str] = {}
         lines: list[str] = []
 
@@ -140,7 +150,7 @@ class FusedChain:
 
 
 def compile_fuse(plan: FusePlan) -> Write:
-    """Compile a fused plan to one launch, or more for many steps, operands or chunks."""
+    """Compile a fused function: one launch, or more for many steps, operands or a reduction."""
     if plan.has_tiles and not accepts_tiles(plan):
         return compile_call_by_call(plan)
     if plan.reduction is not None:
@@ -152,7 +162,10 @@ def compile_fuse(plan: FusePlan) -> Write:
 
 
 def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
-    """Compile a reduction that computes its values as it reads them, or stores them first."""
+    """Compile a reduction that computes its source as it is read.
+
+    If operands do not allow it, the source is written to memory first.
+    """
     values = plan.plan_before_reduction
     compute_values, write_result = compile_plan(values), reduce.compile_reduce(reduction)
 
@@ -173,6 +186,7 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
         plan.result.device.number, lambda alignments: planned
     )
     longest = WIDEST // values.result.dtype.itemsize
+    # Bytes to which each operand that is read in packs must be aligned; checked at each call.
     aligned = [
         (value, min(WIDEST, longest * o.dtype.itemsize))
         for value, o, how in zip(chain.tensors, chain.read_specs, reads.modes, strict=True)
@@ -193,7 +207,7 @@ def _make_scalar_packer(plan: FusePlan, numbers: Sequence[TypedScalar]) -> Scala
 
 
 def accepts_tiles(plan: FusePlan) -> bool:
-    """Return whether a plan on tiled tensors runs without strided copies."""
+    """Return whether a plan of tiled tensors runs without copies to untiled memory."""
     if plan.reduction is not None:
         return False
     padding = None if plan.destinations else padding_element_bytes(plan.result)
@@ -210,7 +224,7 @@ def accepts_tiles(plan: FusePlan) -> bool:
 def plan_fuse(
     plan: FusePlan, alignments: Sequence[int], padding: bytes | None = None
 ) -> tuple[Launches, ScalarPacker]:
-    """Plan the launches of a fusion without reduction; also return the packer of its scalars."""
+    """Plan the launches of a fusion without a reduction; also return the packer of its numbers."""
     many, few = (split_into_chains(plan, max_tensors) for max_tensors in MOST_TENSORS)
     try:
         return _plan_chains(plan, many, alignments, padding)
@@ -224,7 +238,7 @@ def _plan_chains(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> tuple[Launches, ScalarPacker]:
-    """Plan one launch per chain; intermediates between chains are in scratch memory."""
+    """Plan a launch for each chain, with values between chains in scratch memory."""
     count = len(plan.operands)
     memory_of_value = {value: value + 1 for value in range(count)}
     memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}
@@ -255,7 +269,7 @@ def _plan_chains(
         scalar_offset = 8 + 24 * len(chain.read_specs)
         for launch in chain_launches.launches:
             placed_launch = launch.with_memories(memories)
-            if launch.takes[1] is None:  # no launch for padding alone
+            if launch.takes[1] is None:  # launches for padding alone have constant scalars
                 placed_launch = replace(placed_launch, scalars_at=scalar_offset, takes=scalar_range)
             launches.append(placed_launch)
         numbers += chain.numbers
@@ -269,14 +283,14 @@ def _plan_chains(
 class OperandReads(NamedTuple):
     """Read modes of the operands of a chain, for the kernels that reduce its result."""
 
-    # A name of `Reads` in ``kernels/include/chained.cuh``; None: not at all.
+    # Names of `Reads` in ``kernels/include/chained.cuh``; None for an unsupported operand.
     modes: list[str | None]
-    axes: tuple[Axis, ...]  # with the strides of all, where some are broadcast
-    firsts: tuple[int, ...]  # bytes where they begin
+    axes: tuple[Axis, ...]  # with strides of all operands; empty if none is broadcast
+    firsts: tuple[int, ...]  # **bytes** to their first elements
 
 
 def _operand_reads(chain: FusedChain) -> OperandReads | None:
-    """Return the read modes of the operands; None for too many operands or too large offsets."""
+    """Return the read modes of the operands; None for too many operands, or unsupported layouts."""
     result, layout = chain.result, chain.result.layout
     longest = WIDEST // result.dtype.itemsize
     octets = sum([o.dtype.itemsize for o in chain.read_specs])
@@ -300,11 +314,12 @@ def _operand_reads(chain: FusedChain) -> OperandReads | None:
 
 
 def _read_mode(operand: Layout, result: Layout) -> str | None:
-    """Return the read mode of an operand; another order is accepted only if it is much smaller."""
+    """Return the read mode of an operand; None if it is in another order and not much smaller."""
     if operand.size == 1:
         return "ONE_ELEMENT"
     if operand.same_placement(result):
         return "SAME_SLOT"
+    # A broadcast operand is read element by element, whatever its order.
     is_packed = result.size == result.required_size < 2**31 and not operand.is_tiled
     return "BROADCAST" if is_packed and operand.size * 8 <= result.size else None
 
@@ -312,7 +327,7 @@ def _read_mode(operand: Layout, result: Layout) -> str | None:
 def _plan_fused_reduction(
     plan: FusePlan, reduction: ReducePlan, chain: FusedChain, reads: OperandReads
 ) -> Launches:
-    """Plan the reduction of a fused chain, bit for bit equal to a separate reduction."""
+    """Plan the reduction of a fused chain; its result has the bits of a separate reduction."""
     macros = (*chain.kernel_macros, ("READ", ", ".join(map(str, reads.modes))))
     chained = reduce.FusedSource(macros, reads.firsts, chain.scalar_capacity, reads.axes)
     reduction_launches = reduce.plan_reduce(reduction, SECTOR, chained)
@@ -330,10 +345,10 @@ def _plan_fused_reduction(
 def split_into_chains(plan: FusePlan, max_tensors: int) -> list[FusedChain]:
     """Split a plan into kernels with few steps and scalars and at most `max_tensors` tensors.
 
-    At a split, the longest of the chains that meet in a step is written to memory and read again.
-    Steps that several chains need are computed in each of them.
+    Where the chains that meet in a step exceed a limit, the longest is written to memory and read
+    again. Steps that several chains need are computed in each.
     """
-    chain_by_value: dict[int, FusedChain] = {}  # by the value that is written
+    chain_by_value: dict[int, FusedChain] = {}  # chains whose value is written to memory
     chain_of: dict[int, FusedChain] = {}
     for k, step in enumerate(plan.steps):
         while True:

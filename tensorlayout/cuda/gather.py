@@ -1,6 +1,10 @@
-"""Reads at positions, and loops over elements addressed by positions (``reach.cuh``).
+"""Reads at integer positions, and loops over elements located by positions (``reach.cuh``).
 
-Out-of-bounds positions read 0; `faults` raises the IndexError later.
+Example: ``x[i, :, j]`` with index arrays `i` and `j`. Each array of positions is a `PositionTensor`
+with the strides that one position adds in each memory (here those of dimensions 0 and 2 of x). A
+kernel adds ``position * step`` for all of them to the offset that the `Loop` gives.
+
+A position out of bounds reads 0; `faults` raises the IndexError later.
 """
 
 from __future__ import annotations
@@ -41,20 +45,20 @@ from tensorlayout.plan import GatherPlan, IndexMap, ScatterPlan, Write
 from tensorlayout.plan.gather import Shape
 from tensorlayout.tensor import TensorSpec
 
-# The memories of a call; behind them are those of positions.
+# Numbers of the memories of a call; tensors of positions follow from POSITIONS on.
 RESULT, READ, POSITIONS = range(3)
 
 
 def compile_gather(plan: GatherPlan) -> Write:
-    """Compile a gather into a function of the result, the tensor and the positions."""
+    """Compile ``write(out, x, *positions)``."""
     return make_writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
 
 
 def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
-    """Plan the launches of a gather; `alignments` of the result and the source.
+    """Plan the launches; `alignments`: of the result and the source.
 
-    There is one launch, or several for more than four tensors of positions. Positions are also
-    checked if the result is empty.
+    One launch, unless there are more than four tensors of positions. Positions are checked even if
+    the result is empty.
     """
     layout, shape = plan.source.layout, plan.result.layout.shape
     steps = [(0, layout.strides[d]) for d in plan.index_map.dims]
@@ -77,10 +81,7 @@ def plan_gather_launch(
     alignments: tuple[int, ...],
     shift: int = 0,
 ) -> Launch:
-    """Plan the launch for up to four tensors of positions.
-
-    `shift` moves the source, in elements.
-    """
+    """Plan a launch for at most four `positions`; the source begins `shift` elements further."""
     source, layout, itemsize = plan.source.layout, plan.result.layout, plan.result.dtype.itemsize
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
     index_map = replace(plan.index_map, order=layout.minor_to_major)
@@ -97,38 +98,39 @@ def plan_gather_launch(
 
 # ---- Loops
 
-# The tag of axes that come from the dimensions of positions.
+# Tag of axes over dimensions of positions. Axes of different tags do not merge: a kernel has to
+# look at the positions anew at each step along these.
 OF_POSITIONS = "positions"
 
 
 @dataclass(frozen=True, slots=True)
 class PositionTensor:
-    """A tensor of positions."""
+    """A tensor of positions along one dimension of an indexed tensor."""
 
-    memory_number: int  # its number in the call
-    integer_kind: int  # of its integers, as in kernels/include/reach.cuh
+    memory_number: int
+    integer_kind: int  # code of its dtype in kernels/include/reach.cuh
     first_byte: int  # **bytes** from its lowest slot to its first element
     extent: int  # size of the dimension that it indexes
-    steps: tuple[int, ...]  # what one position adds to the offset in each memory
-    layout: Layout  # its dimensions as those of the loop's positions
+    steps: tuple[int, ...]  # elements that one position adds to the offset in each memory
+    layout: Layout  # broadcast to the shape of all positions
 
 
 @dataclass(frozen=True, slots=True)
 class IndexLoop:
-    """A loop over memories, followed by the tensors of positions that move its elements."""
+    """A loop over memories and the tensors of positions that displace its elements."""
 
     loop: Loop
     positions: tuple[PositionTensor, ...] = ()
 
     @property
     def inner_count(self) -> int:
-        """Number of elements per position."""
+        """Number of elements along the axes faster than those of the positions."""
         behind = takewhile(lambda axis: axis.tag != OF_POSITIONS, reversed(self.loop.axes))
         return prod([axis.size for axis in behind])
 
     @property
     def max_offset(self) -> int:
-        """The largest offset into any memory or tensor of positions, in its own units."""
+        """Largest offset in any memory or tensor of positions, in its own units."""
         tables = (0,) * len(self.positions)
         moves = [Axis(max(p.extent, 1), (*p.steps, *tables)) for p in self.positions]
         return max(
@@ -137,7 +139,7 @@ class IndexLoop:
 
     @property
     def index_c_type(self) -> str:
-        """The narrowest sufficient C++ type of indices."""
+        """Narrowest C++ index type that holds all offsets."""
         return narrowest_index_type(self.loop.count, self.max_offset)
 
 
@@ -148,7 +150,7 @@ def make_position_tensor(
     extent: int,
     steps: tuple[int, ...],
 ) -> PositionTensor:
-    """Describe a tensor of positions for a kernel, broadcast to the shape of all positions."""
+    """Describe a tensor of positions of a call, broadcast to the shape of all positions."""
     layout = spec.layout.broadcast_to(positions_shape)
     kind = constant_value("include/reach.cuh", spec.dtype.name.upper())
     return PositionTensor(
@@ -159,14 +161,14 @@ def make_position_tensor(
 def computed_positions(
     memory_number: int, extent: int, steps: tuple[int, ...], layout: Layout
 ) -> PositionTensor:
-    """Describe positions computed by a launch: int64, non-negative, or -1 if out of bounds."""
+    """Describe positions written by an earlier launch: int64 from 0 on, -1 if out of bounds."""
     return PositionTensor(
         memory_number, constant_value("include/reach.cuh", "PLACED"), 0, extent, steps, layout
     )
 
 
 def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> list[int]:
-    """Return a tensor's strides along the result's dimensions, 0 along those of positions."""
+    """Return a tensor's strides along the result's dimensions; 0 along those of positions."""
     strides = {at: layout.strides[d] for d, at in kept_dims}
     return [strides.get(at, 0) for at in range(rank)]
 
@@ -174,7 +176,10 @@ def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: i
 def factor_common_step(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
-    """Return the steps' common factor, the reduced steps, and the range of offsets."""
+    """Return the common factor of steps, the reduced steps, minus the least offset, and the count.
+
+    Offsets count reduced steps: with all of them shifted by the third result they begin at 0.
+    """
     unit = gcd(*steps) or 1
     scaled_steps = tuple([step // unit for step in steps])
     reached = [max(n - 1, 0) * step for n, step in zip(extents, scaled_steps, strict=True)]
@@ -190,10 +195,10 @@ def make_index_loop(
     width: int = 1,
     firsts: tuple[int, ...] = (),
 ) -> IndexLoop:
-    """Return the loop over a result in its order; `strides` of each memory, 0 along positions.
+    """Return the loop over a result in its order; `strides`: of each memory, 0 along positions.
 
-    `firsts`: **bytes** to the first elements of the leading memories, whose strides count elements
-    of `width` bytes; the other memories are tables.
+    `firsts`: **bytes** to the first element, for each of the first memories, whose strides count
+    elements of `width` bytes. The other memories are tables, which keep their width.
     """
 
     def loop_axis(d: int) -> Axis:
@@ -224,10 +229,7 @@ def loop_over_axes(
     width: int = 1,
     firsts: tuple[int, ...] = (),
 ) -> IndexLoop:
-    """Return the loop over axes, slowest first, which are merged if possible.
-
-    Other arguments as in `make_index_loop`.
-    """
+    """Return the loop over `axes` (slowest first), merged; arguments as in `make_index_loop`."""
     count = memory_count + len(positions)
     tables = count - len(firsts)
     merged_axes = merge_axes(axes) or [Axis(1, (0,) * count, OF_POSITIONS)]
@@ -238,9 +240,9 @@ def loop_over_axes(
 
 
 def widen_index_loop(index_loop: IndexLoop, alignments: Sequence[int]) -> IndexLoop:
-    """Return the loop with elements as wide as the alignments of the memories allow."""
+    """Return the loop over the widest elements that alignments permit."""
     loop, positions = index_loop.loop, index_loop.positions
-    # Positions move elements by whole steps, which so are a part of how these are aligned.
+    # A position displaces elements by a multiple of its step, so the step limits their alignment.
     aligned = [
         gcd(alignment, *[p.steps[m] * loop.width for p in positions])
         for m, alignment in enumerate(alignments)
@@ -265,12 +267,13 @@ def make_index_launch(
     fills: bool = False,
     **members: Any,
 ) -> Launch:
-    """Return the launch of a kernel whose struct contains the loop as its member `reach`.
+    """Return the launch of a kernel whose parameter struct has the loop as its member `reach`.
 
-    - `memories`: for each pointer, the memory's number and the offset in **bytes**.
-    - `operation_name`: in errors for out-of-bounds positions, unless `clamps` moves them inside.
-    - `members`: other members of the struct. If it `fills`, its `bits` are the call's scalar;
-      otherwise the kernel takes no scalars.
+    - `memories`: for each pointer the number of its memory and the **bytes** to its first element.
+    - `operation_name`: name in the IndexError for positions out of bounds.
+    - `clamps`: positions out of bounds mean the nearest valid one instead.
+    - `fills`: the call passes one value, stored in the member `bits`; otherwise no scalars.
+    - `members`: other members of the struct.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
     params, rank = make_parameter_struct(chosen, **members), len(loop.axes)
@@ -302,14 +305,14 @@ def make_index_launch(
 
 @dataclass(frozen=True, slots=True)
 class LinearizedPositions:
-    """Position tensors combined into few linear ones, and the launches that combine them."""
+    """Tensors of positions reduced to the number that one launch takes."""
 
-    launches: Launches  # make tensors of positions fewer, or only check them
-    remaining: tuple[PositionTensor, ...]  # for one launch; none where nothing is moved
-    memory_shifts: tuple[int, ...]  # what is to be added to the offset in each memory, in its units
+    launches: Launches  # combine several tensors of positions into one, or only check them
+    remaining: tuple[PositionTensor, ...]  # for one launch; empty if no element is moved
+    memory_shifts: tuple[int, ...]  # to add to the offset in each memory, in its units
 
     def append_launches(self, *launches: Launch, scratch: tuple[int, ...] = ()) -> Launches:
-        """Return the launches that combine positions, followed by `launches`."""
+        """Return all launches: those that combine positions first, then `launches`."""
         earlier = self.launches
         return Launches((*earlier.launches, *launches), scratch=(*earlier.scratch, *scratch))
 
@@ -321,15 +324,16 @@ def linearize_positions(
     steps: Sequence[tuple[int, ...]],
     first_memory_number: int,
 ) -> LinearizedPositions:
-    """Return the position tensors that index a layout, and the launches that linearize them.
+    """Reduce the positions that index a layout to at most four tensors, for elements of `shape`.
 
-    `steps`: for each tensor of positions, the offset in each memory per unit of position. Tensors
-    of positions are memories of the call from number `first_memory_number` on; computed ones
-    follow.
+    `steps`: for each tensor of positions, the elements that one position adds in each memory.
+    Positions are the memories of the call from `first_memory_number` on; scratch memories for
+    combined positions are numbered after them.
     """
     specs, spread = plan.positions, plan.index_map.positions_shape(shape)
     rows = zip(specs, plan.index_map.dims, steps, strict=True)
-    are_separate = 0 in spread  # together they have no element: each is checked by itself
+    # Broadcast together they have no element, but NumPy still checks each array by itself.
+    are_separate = 0 in spread
     all_positions = tuple(
         make_position_tensor(
             first_memory_number + k,
@@ -359,7 +363,7 @@ def _merge_positions(
     operation_name: str, position_group: Sequence[PositionTensor], memory_number: int
 ) -> tuple[Launch, PositionTensor, list[int]]:
     """Plan a launch that combines positions into offsets, written to memory `memory_number`."""
-    # The first memory's steps say all: those of the others are proportional to them, or 0.
+    # One memory's steps suffice: those of the others are proportional to them, or 0.
     memories, spread = range(len(position_group[0].steps)), position_group[0].layout.shape
     main = next((m for m in memories if any(p.steps[m] for p in position_group)), 0)
     steps = [p.steps[main] for p in position_group]

@@ -1,6 +1,6 @@
-"""Image operations: col2im, linear upsampling, and reversal of sequences up to their lengths.
+"""DirectML's operators on images: FOLD (col2im), upsampling and REVERSE_SUBSEQUENCES.
 
-No tensor is empty: DirectML has none.
+No tensor is empty here, because DirectML has no empty tensors.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tensorlayout.plan import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Win
 
 FILE = "image.cu"
 
-# Dimensions of images that have kernels; those with fewer get more of size 1.
+# Ranks of `fold` kernels; images of fewer dimensions get more of size 1.
 _IMAGE_RANKS = (3, 4, 5, 8)
 _UNIT_WINDOW = Windows(1, 1, 1, 1, 0)
 
 
 def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
-    """Return the launch, for the addresses of result and source."""
+    """Plan the launch that sums windows into an image; memories: result, source."""
     result, source, dtype = plan.result.layout, plan.source.layout, plan.result.dtype
     rank = next(kernel_rank for kernel_rank in _IMAGE_RANKS if kernel_rank >= result.ndim)
     windows = (_UNIT_WINDOW, _UNIT_WINDOW, *plan.windows)
@@ -42,7 +42,7 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
         result.size, max(furthest, spread, taps, reach + max(result.shape))
     )
     chosen = kernel_with_macros(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
-    # For each dimension of the image the strides of windows' elements and of windows.
+    # For each dimension of the image the strides of a window's elements, and of windows.
     batch, column, block = source.strides[-3:]
     strides = [(0, batch), (0, column * taps)]
     for d in range(1, len(plan.windows) + 1):
@@ -65,9 +65,10 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
-    """Return the launch, for the addresses of result and source."""
+    """Plan the launch that enlarges an image; memories: result, source."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     shape, rank = result.shape, result.ndim
+    # The kernel computes offsets along the two enlarged dimensions from an element's place there.
     around = Layout(shape, (*source.strides[:-2], 0, 0), offset=source.offset)
     places = [Layout(shape, [int(d == dim) for d in range(rank)]) for dim in (rank - 2, rank - 1)]
     loop = Loop.over_elements_and_tables(
@@ -89,9 +90,9 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch:
-    """Return the launch, for the addresses of result, source and lengths.
+    """Plan the launch; memories: result, source, lengths.
 
-    `alignments` of the result and the source, no less than an element.
+    `alignments`: of the result and the source, at least an element.
     """
     result, source = plan.result.layout, plan.source.layout
     shape, itemsize, size = result.shape, plan.result.dtype.itemsize, result.shape[plan.dim]

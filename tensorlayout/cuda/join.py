@@ -1,4 +1,8 @@
-"""Joins and splits of tensors along an axis."""
+"""Concatenation and splitting on CUDA.
+
+A join copies each input into its part of the result, and a split copies each part to its output.
+Both use the same kernels, with the roles of source and destination exchanged.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "join.cu"
 
-# Those of join.cu whose loops have a known length.
+# Ranks whose kernels in join.cu have loops of known length.
 RANKS = (1, 2, 3)
 
 
@@ -46,14 +50,14 @@ class _WholeTensor(NamedTuple):
     axis: int
     itemsize: int
     alignment: int
-    memory_number: int  # of its memory, in a split the last
+    memory_number: int  # 0 in a join, the last one in a split
 
 
 class _JoinInput(NamedTuple):
-    memory_number: int  # of its memory
+    memory_number: int
     layout: Layout
-    start_index: int  # the index at which its part starts
-    start_slot: int  # the slot
+    start_index: int  # of its part, along the axis
+    start_slot: int  # the same in slots of the whole tensor
     alignment: int
 
 
@@ -69,10 +73,10 @@ def plan_join(
 ) -> Launches:
     """Plan copies of all inputs into their parts of the result, which begin at `starts`.
 
-    If `is_split`, copy the parts of the result into the inputs instead. The result is the first
-    memory of the call, of a split the last. Inputs of equal alignment share a launch, as many as
-    its parameters can hold; inputs that need shared tiles are copied by launches of their own.
-    `alignments`: of the result and of each source, at least the item size.
+    With `is_split`, plan copies of the parts of `result` into `sources` instead. The result is the
+    first memory of the call; in a split it is the last. Inputs with equal access widths share a
+    launch, up to the number that its parameters hold. Inputs in another order are copied through
+    tiles, one launch each. `alignments`: of the result and of each source, at least an element.
     """
     numbers = range(len(sources)) if is_split else range(1, 1 + len(sources))
     slots = [start * result.strides[axis] for start in starts]
@@ -90,7 +94,7 @@ def plan_join(
 
 
 def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) -> Launch | None:
-    """Plan the copy of an input through shared tiles; None if its order is the result's."""
+    """Return the copy of an input through tiles; None if it need not go through tiles."""
     sizes, strides = join_input.layout.shape, join_input.layout.strides
     fastest = next((d for d in whole_tensor.layout.minor_to_major if sizes[d] > 1), None)
     if fastest is None or strides[fastest] == whole_tensor.layout.strides[fastest]:
@@ -109,7 +113,7 @@ def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) ->
 
 
 def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[list[_JoinInput]]:
-    """Group inputs that share a launch: of one access width, and not too many."""
+    """Group inputs that share a launch: equal access widths, and no more than parameters hold."""
     by_width: dict[int, list[_JoinInput]] = {}
     for join_input in inputs:
         by_width.setdefault(
@@ -122,7 +126,7 @@ def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list
             narrowest_index_type(whole_tensor.layout.size, max_offset_of_axes(axes)),
             len(axes),
         )
-        # How many the parameters of a launch hold.
+        # CUDA limits parameters to 4096 bytes; the kernel's MOST is the number of inputs that fit.
         most = constant_value(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
         groups += [members[k : k + most] for k in range(0, len(members), most)]
     return groups
@@ -131,7 +135,8 @@ def _launch_groups(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list
 def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[Axis]:
     """Return the axes of the result, slowest first, with strides of the result and each input.
 
-    The joined axis has a window for each input.
+    The joined axis has a window for each input. It merges only with faster axes: along it, the
+    elements after an input's last index belong to the next input.
     """
     dims, result = [], whole_tensor.layout
     for d in reversed(result.minor_to_major):
@@ -168,9 +173,10 @@ def _access_width(axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_Jo
 def _row_thread_counts(
     axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_JoinInput], width: int
 ) -> list[int]:
-    """Return the threads per row of each input if rows begin inside sectors; else an empty list.
+    """Return the threads for a row of each input, for the kernel that aligns threads to sectors.
 
-    Requires that inputs are contiguous and that most threads have an element.
+    Empty if rows begin at sectors anyway, if inputs are not contiguous, or if more than a tenth of
+    the threads would be idle.
     """
     if len(axes) != 2 or width == WIDEST or axes[1].tag is None or axes[1].strides[0] != 1:
         return []
@@ -186,6 +192,7 @@ def _row_thread_counts(
     if not gcd(whole_tensor.alignment, *[step * whole_tensor.itemsize for step in steps]) % SECTOR:
         return []
     grain, times = SECTOR // width, width // whole_tensor.itemsize
+    # A row that begins inside a sector needs up to `grain - 1` idle threads before its first one.
     threads = [-(-(size // times + grain - 1) // grain) * grain for size in sizes]
     count = rows.size * max(threads)
     fits = narrowest_index_type(count + THREADS * PER_THREAD, 0) == narrowest_index_type(
@@ -240,7 +247,7 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
 
 
 def compile_join(plan: JoinPlan) -> Write:
-    """Compile a join to one launch; inputs of other dtype, order or tiling take one each."""
+    """Compile a join: one launch, and one more for each input of another dtype, order or tiling."""
     spec, axis = plan.result, plan.axis
     layouts, starts = list[Layout](), list[int]()
     movers: dict[int, Write] = {}
@@ -267,7 +274,7 @@ def compile_join(plan: JoinPlan) -> Write:
 
 
 def compile_split(plan: SplitPlan) -> Write:
-    """Compile a split as one launch for all results except those of another order."""
+    """Compile a split: one launch for all results, and one for each in another order."""
     starts = [cut[plan.axis].start for cut in part_slices(plan.results, plan.axis)]
     layouts = [result.layout for result in plan.results]
     return _make_join_writer(plan.source, plan.axis, layouts, starts, is_split=True)
@@ -276,7 +283,7 @@ def compile_split(plan: SplitPlan) -> Write:
 def _make_join_writer(
     spec: TensorSpec, axis: int, layouts: list[Layout], starts: list[int], *, is_split: bool = False
 ) -> Write:
-    """Return a function that joins tensors of these layouts, or splits the one of `spec`."""
+    """Return a function that joins tensors with `layouts` into `spec`, or splits it into them."""
     part_slice = slice(0, -1) if is_split else slice(1, None)
 
     def plan_launches(alignments: tuple[int, ...]) -> Launches:
@@ -286,5 +293,6 @@ def _make_join_writer(
             spec.layout, layouts, starts, axis, itemsize, ordered_alignments, is_split=is_split
         )
 
-    alike = part_slice if len(layouts) > 4 else None  # alignments of few are told apart
+    # Each combination of alignments gets its own plan; with many inputs their least one decides.
+    alike = part_slice if len(layouts) > 4 else None
     return make_writer(spec.device.number, plan_launches, alike=alike)

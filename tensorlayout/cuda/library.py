@@ -1,8 +1,7 @@
-"""Library calls on CUDA: our own kernels, matrix products, or CuPy's functions.
+"""Library calls on CUDA: own kernels, matrix products, or CuPy's functions.
 
-CuPy receives arrays over the operands' memory without copies. 16-bit floats, which cuSOLVER and
-cuFFT do not support, are converted to float32, as on the CPU; results are row-major. On the
-simulator NumPy is called instead.
+CuPy gets arrays over the operands' memory, without copies. 16-bit floats, which cuSOLVER and cuFFT
+lack, are converted to float32, as on the CPU; results are row-major. The simulator calls NumPy.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 Call = Callable[..., Any]
 
-# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at.
-# Those whose elements must be finite wait for that first.
+# Calls that make the host wait, for a shape that depends on data or for cuSOLVER's status. Calls
+# whose elements must be finite (`operation.finite`) wait once more, for that check.
 WAITING_CALLS = frozenset(
     {
         *("bincount", "isin", "repeat"),
@@ -51,13 +50,13 @@ WAITING_CALLS = frozenset(
     }
 )
 
-# Eigenvalues of general matrices, for which a GPU needs cuSOLVER's geev.
+# Eigenvalues of general matrices need cuSOLVER's geev, which not every CuPy has.
 _GEEV = ("eig", "eigvals")
 _ON_HOST = "work on the CPU, or use a CuPy whose cuSOLVER has geev"
 
 
 def compile_library_call(plan: LibraryPlan) -> Call:
-    """Compile a library call to a function of its operands."""
+    """Compile a library call to a function of the operands that allocates its results."""
     name, specs = plan.operation.name, plan.results
     if specs is not None and not any(spec.layout.size for spec in specs):
         news = [tensor_allocator(spec) for spec in specs]
@@ -99,7 +98,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
 def _result_specs(
     plan: LibraryPlan, compute_dtype: DType, arrays: tuple[Any, ...]
 ) -> Iterable[TensorSpec]:
-    """Return the specs of results; those computed in another dtype get the operands' dtype."""
+    """Return the specs of results; values computed in `compute_dtype` get the operands' dtype."""
     if plan.results is not None:
         return plan.results
     kinds = [plan.dtype if array.dtype == compute_dtype else array.dtype for array in arrays]
@@ -110,10 +109,10 @@ def _result_specs(
 
 
 def _make_array_call(plan: LibraryPlan, simulated: bool) -> Call:
-    """Return a function that calls CuPy, or NumPy on the simulator, on arrays over the operands."""
+    """Return a function that calls the driver's array library on arrays over the operands."""
     operation, options = plan.operation, dict(plan.options)
     function = ARRAY_FUNCTIONS[operation.name]
-    # CuPy checks what cuSOLVER reports only where it is asked to, for that makes the host wait.
+    # CuPy checks cuSOLVER's status (a singular matrix, say) only if asked to: the check waits.
     errstate: Callable[..., AbstractContextManager[None]] = (
         partial(np.errstate, all="ignore")
         if simulated
@@ -127,7 +126,8 @@ def _make_array_call(plan: LibraryPlan, simulated: bool) -> Call:
             results = operation.call_library(
                 array_module, partial(function, array_module), *arrays, **options
             )
-        return _map_results(np.asarray, results) if simulated else results  # NumPy gives scalars
+        # NumPy returns scalars for results of rank 0.
+        return _map_results(np.asarray, results) if simulated else results
 
     return call_array_function
 
@@ -137,7 +137,7 @@ def _map_results(function: Callable[[Any], Any], results: Any) -> Any:
 
 
 def _compile_on_host(plan: LibraryPlan) -> Call:
-    """Compile the CPU's function on copies of the operands; a trace shows the transfers."""
+    """Compile the call on the CPU, with copies of operands and results that a trace shows."""
 
     def make_transfer(source: TensorSpec, device: Device) -> Call:
         result = TensorSpec(source.dtype, source.layout, device)
@@ -159,9 +159,9 @@ def _compile_on_host(plan: LibraryPlan) -> Call:
 
 
 def tensor_to_array(x: Tensor) -> Any:
-    """Return the library's array over a tensor's memory; for bools, a copy of bytes 0 and 1.
+    """Return the library's array over the elements of a tensor; for bool a copy with 0 and 1.
 
-    Here every non-zero byte is True, but libraries compare, sort and add the bytes.
+    Any non-zero byte is True here, but libraries compare, sort and add the bytes themselves.
     """
     layout, itemsize = x.spec.layout, x.itemsize
     first = x.memory.address + layout.offset * itemsize
@@ -173,7 +173,7 @@ def tensor_to_array(x: Tensor) -> Any:
 
 
 def array_to_tensor(array: Any, device: Device) -> Tensor:
-    """Return a tensor over an array of the library on `device`, which the tensor keeps alive."""
+    """Return a tensor over an array of the library on `device`; it keeps the array alive."""
     described = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
     address = int(described["data"][0])
     tensor = wrap_external(
@@ -187,7 +187,7 @@ _COPY = Copy("library")
 
 
 def array_to_tensor_of_spec(array: Any, spec: TensorSpec) -> Tensor:
-    """Return a tensor of a row-major spec over an array, or a copy if it does not fit."""
+    """Return a tensor of a row-major spec: over the array if it fits, otherwise a copy."""
     tensor = array_to_tensor(array, spec.device)
     if tensor.dtype == spec.dtype and tensor.spec.layout.same_placement(spec.layout):
         return Tensor._from_memory(tensor.memory, spec, tensor.home)
@@ -197,7 +197,7 @@ def array_to_tensor_of_spec(array: Any, spec: TensorSpec) -> Tensor:
 def make_dtype_converter(
     operation_name: str, spec: TensorSpec, dtype: DType
 ) -> Callable[[Tensor], Tensor]:
-    """Return a function that converts tensors of `spec`; broadcast dimensions stay broadcast."""
+    """Return a converter of tensors to `dtype` in the same form; stride 0 stays stride 0."""
     if spec.dtype == dtype:
         return lambda x: x
     layout = spec.layout

@@ -1,7 +1,9 @@
-"""Masks: reads and writes of selected elements, and the positions of non-zero elements.
+"""Boolean masks on CUDA: reads and writes where a mask is true, and positions of non-zeros.
 
-The number of selected elements is data: the host waits for it if the shape of the result, or the
-check of the values' shape, depends on it.
+The number of selected elements is data. The host waits for it once if the shape of the result, or
+the check of the values' shape, depends on it. A block of threads handles a chunk of the mask:
+`count_true` counts the true elements of each chunk, `scan_counts` turns these into the number
+before each chunk, and the last launch knows where each chunk's elements go.
 """
 
 from __future__ import annotations
@@ -55,17 +57,17 @@ from tensorlayout.plan import (
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "mask.cu"
-CHUNK = constant_value(FILE, "CHUNK")  # elements of the mask that a block has
+CHUNK = constant_value(FILE, "CHUNK")  # elements of the mask for each block
 
-# Numbers of elements of which a plan keeps its launches.
+# A plan caches the launches of this many different counts of selected elements.
 _CACHED_COUNTS = 16
 
-# The memories of a launch over a mask.
+# Numbers of the memories of a launch over a mask.
 MASK, COUNTS, DESTINATION, SOURCE = range(4)
 
 
 def compile_select(plan: SelectPlan) -> Run:
-    """Compile ``x[mask]``: count, wait for the count, and read in the mask's index order."""
+    """Compile ``x[mask]``: count, wait for the count, and read in row-major order of the mask."""
     seen, index_map, number = plan.seen, plan.index_map, plan.result.device.number
     selection = _MaskSelection(plan.result, index_map, plan.mask.layout)
 
@@ -98,9 +100,9 @@ def compile_select(plan: SelectPlan) -> Run:
 
 
 def compile_masked(plan: MaskedPlan) -> Write:
-    """Compile a write where a mask is true; value and mask must lie apart from the result.
+    """Compile ``x[mask] = value``; value and mask do not overlap what is written.
 
-    The host does not wait if one number or one slice is written to all selected places.
+    The host does not wait if the same number or slice is written to all selected elements.
     """
     if not isinstance(plan.value, TensorSpec):
         name, dtype = plan.name, plan.result.dtype
@@ -129,12 +131,12 @@ def _value_fits_any_count(plan: MaskedPlan) -> bool:
     try:
         check_value_broadcasts(plan.value, plan.index_map.result_shape(plan.seen.layout, (1,)))
     except ValueError:
-        return False  # said again, with the number, when that is known
+        return False  # may fit another count; if not, the call raises with the actual count
     return True
 
 
 def _compile_uniform_store(plan: MaskedPlan) -> Write:
-    """Compile ``write(out, value, mask)``, or ``write(out, mask, number)``."""
+    """Compile ``write(out, value, mask)``, or ``write(out, mask, octets)`` for a number."""
     has_values, number = isinstance(plan.value, TensorSpec), plan.result.device.number
     pack_scalars = None if has_values else bytes
     return make_writer(
@@ -147,7 +149,7 @@ def _compile_uniform_store(plan: MaskedPlan) -> Write:
 
 
 def _compile_counted_write(plan: MaskedPlan) -> Write:
-    """Compile a write that needs the count of selected elements."""
+    """Compile a write whose values depend on the count, or whose mask does not cover all dims."""
     number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
     has_values = isinstance(plan.value, TensorSpec)
     pack_scalars = None if has_values else bytes
@@ -183,15 +185,15 @@ def _compile_counted_write(plan: MaskedPlan) -> Write:
 
 
 def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """Plan a write of one value where the mask is true; None for an empty mask.
+    """Plan a write of one value where the mask is true; None if the destination is empty.
 
-    Memories: the destination, the value if it is a tensor, the mask; `alignments` of the
-    destination.
+    Memories: the destination, the value if it is in memory, the mask. `alignments`: of all but the
+    mask.
     """
     layout, itemsize, mask = plan.result.layout, plan.result.dtype.itemsize, plan.mask.layout
     if not layout.size:
         return None
-    # One number fills elements of any width: it goes along with the destination.
+    # A number has no strides that limit the width of accesses, so it gets the destination's.
     values, has_values, index_map = layout, isinstance(plan.value, TensorSpec), plan.index_map
     first = index_map.dims[0]
     if isinstance(plan.value, TensorSpec):
@@ -223,10 +225,11 @@ def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch |
 
 
 def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
-    """Compile nonzero: one tensor of indices per dimension; the host waits for their number."""
+    """Compile nonzero: one tensor of indices per dimension; the host waits for the count."""
     number, rank = plan.result.device.number, plan.result.layout.ndim
     spec, convert = compile_dtype_cast(plan.result, dtypes.bool)
     counter = _make_mask_counter(spec, (0,) * rank)
+    # Walking by a unit vector makes the "position" of an element its index along one dimension.
     units = [tuple(int(k == d) for k in range(rank)) for d in range(rank)]
     writers = [_make_mask_writer(spec, "select_positions", unit) for unit in units]
 
@@ -247,20 +250,21 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 class _MaskSelection:
-    """Counting and positions of a mask over the indexed dimensions of a tensor."""
+    """Launches that count and locate the elements which a mask selects in a tensor."""
 
     def __init__(self, source: TensorSpec, index_map: IndexMap, mask: Layout) -> None:
         first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
         mask_spec = TensorSpec(dtypes.bool, mask, source.device)
         strides = layout.strides[first : first + mask.ndim]
-        # A position stands for so many elements, the unit.
+        # Positions are offsets divided by the common factor of the strides, the unit.
         self._position_unit, steps, base, self._position_extent = factor_common_step(
             mask.shape, strides
         )
-        self.shift = -base * self._position_unit  # of the first element of the tensor, for `placed`
+        self.shift = -base * self._position_unit  # elements from the first element to position 0
         self.count_true = _make_mask_counter(mask_spec, steps)
         self._write_positions_to = _make_mask_writer(mask_spec, "select_positions", steps, base)
-        self.write_elements = None  # what writes elements
+        # With a mask over all dimensions one launch reads the elements, without positions.
+        self.write_elements = None
         if mask.ndim == layout.ndim:
             at, memories = layout.offset * itemsize, (DESTINATION, MASK, COUNTS, SOURCE)
             self.write_elements = _make_mask_writer(
@@ -270,17 +274,14 @@ class _MaskSelection:
     def selected_positions(
         self, memory_number: int, count: int, steps: tuple[int, ...]
     ) -> PositionTensor:
-        """Describe the positions of `count` selected elements.
-
-        `steps`: offset per unit in each memory.
-        """
+        """Describe the positions of `count` elements; one unit adds `steps` in each memory."""
         scaled_steps = tuple(step * self._position_unit for step in steps)
         return computed_positions(
             memory_number, self._position_extent, scaled_steps, Layout.row_major((count,))
         )
 
     def write_positions(self, mask: Tensor, count: int, counts: Tensor) -> Tensor:
-        """Write the positions of the selected elements to a new tensor."""
+        """Return a new tensor with the positions of the selected elements."""
         result = tensor_allocator(_int64_vector_spec(count, mask.device))()
         self._write_positions_to(mask, counts, result)
         return result
@@ -293,7 +294,7 @@ def _int64_vector_spec(count: int, device: Device) -> TensorSpec:
 def _make_mask_counter(
     mask: TensorSpec, steps: tuple[int, ...]
 ) -> Callable[[Tensor], tuple[int, Any]]:
-    """Return a function that counts a mask's true elements, in total and before each chunk."""
+    """Return a function that counts the true elements of a mask: all, and before each chunk."""
     chunks = -(-mask.layout.size // CHUNK)
     if not chunks:
         return lambda mask_tensor: (0, None)
@@ -308,6 +309,7 @@ def _make_mask_counter(
         counts, octets = allocate(), np.empty(8, np.uint8)
         count(mask_tensor, counts)
         driver().copy_to_host(octets, counts.memory.address + 8 * chunks)
+        # The host has waited for the stream, so errors of earlier launches can be reported now.
         faults.raise_pending_errors()
         return int(octets.view(np.int64)[0]), counts
 
@@ -326,8 +328,8 @@ def _make_mask_writer(
 ) -> Write:
     """Return a function that launches over a mask and walks a second memory by `steps`.
 
-    `position_base`: added to positions; `source_byte_offset`: **bytes** to the source's first
-    element; `memories`: of the kernel's pointers; `following_launches`: appended launches.
+    `position_base` is added to positions. `source_byte_offset`: **bytes** to the first element of
+    the source. `memories`: numbers of the memories to which the kernel's pointers point.
     """
     layout = mask.layout
 

@@ -1,8 +1,8 @@
-"""Matrix products: floats by cuBLAS (on the simulator by NumPy), integers by a kernel.
+"""Matrix products on CUDA: floats by cuBLAS (on the simulator by NumPy), integers by a kernel.
 
-Operands are read in place if possible. BLAS accepts matrices of which one dimension is contiguous
-and the other has a larger stride, the *leading dimension*, and batches with one stride. Operands in
-other layouts, or of another dtype than the result, are copied first, which a trace shows.
+Operands are not copied if BLAS accepts their layout: matrices with one contiguous dimension and a
+greater stride along the other (the *leading dimension*), in stacks of one constant stride. Other
+layouts, and operands of another dtype than the result, are copied first, which a trace shows.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def compile_matmul(plan: MatmulPlan) -> Write:
-    """Compile a matrix product, written to row-major memory."""
+    """Compile a matrix product into row-major memory."""
     first, second = plan.first.layout, plan.second.layout
-    if first.ndim == 1:  # vectors are matrices of one row, or of one column
+    if first.ndim == 1:  # a first vector is a matrix of one row, a second one of one column
         first = first.expand_dims(0)
     if second.ndim == 1:
         second = second.expand_dims(1)
@@ -59,7 +59,7 @@ def compile_matrix_product(
 ) -> Write:
     """Compile the product of two stacks of matrices in any order of memory.
 
-    `result` contains the row-major products one after the other; its shape is arbitrary.
+    `result` holds the products consecutively, each in row-major order; its shape is not used.
     """
     if not result.layout.size:
         return lambda out, x, y: None
@@ -88,7 +88,7 @@ def compile_matrix_product(
 def _product_operand(
     operation_name: str, spec: TensorSpec, dtype: DType, needs_copy: bool
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
-    """Return the layout that is multiplied, and the function that converts an operand to it."""
+    """Return the layout that is multiplied, and a function that brings the operand into it."""
     if spec.dtype == dtype and not needs_copy:
         return spec.layout, lambda x: x
     result = TensorSpec(dtype, packed_matrix_layout(spec.layout), spec.device)
@@ -99,7 +99,7 @@ def _product_operand(
 
 
 def compile_library_product(plan: LibraryPlan) -> Write | None:
-    """Compile `tensordot`, or `vecdot` of contiguous floats; None for other operations."""
+    """Compile `tensordot`, or `vecdot` of contiguous floats; None if it is no matrix product."""
     options = dict(plan.options)
     if plan.operation.name == "tensordot":  # a copy where axes are not two runs of memory
         (x, y), (first, second) = plan.operands, options["axes"]
@@ -114,7 +114,8 @@ def compile_library_product(plan: LibraryPlan) -> Write | None:
     if plan.operation.name != "vecdot" or plan.dtype.kind in "iu":
         return None
     (x, y), axis = plan.operands, options["axis"]
-    # BLAS reads other vectors a sector of memory for each element. Matrices have a dimension more.
+    # Of strided vectors BLAS would read a whole 32-byte sector for each element. As matrices the
+    # operands have one more dimension.
     if not all(
         operand.layout.strides[axis] == 1 and operand.layout.ndim < MAX_RANK for operand in (x, y)
     ):
@@ -142,18 +143,18 @@ def _merge_to_matrix(
 
 
 def _move_axis_last(layout: Layout, axis: int) -> Layout:
-    """Return the layout with dimension `axis` moved to the end."""
+    """Return the layout with dimension `axis` last."""
     axis_dim = axis % layout.ndim
     return layout.permute((*(d for d in range(layout.ndim) if d != axis_dim), axis_dim))
 
 
-# ---- What BLAS is told
+# ---- Arguments of BLAS
 
-# Stacks that are no single stack take a call for each outer index. Beyond so many calls an operand
-# whose own stack is to blame is copied.
+# A batch with several strides takes one call for each outer index. If that would be more calls than
+# this, operands whose own batch has several strides are copied.
 CALLS = 16
 
-# The largest number that cuBLAS takes for a size.
+# cuBLAS takes sizes as 32-bit integers.
 LARGEST = 2**31 - 1
 
 
@@ -172,19 +173,16 @@ class GemmCalls(NamedTuple):
     k: int
     first: BlasMatrix
     second: BlasMatrix
-    # Products of a call, and the elements between their matrices.
-    batch_axis: Axis
-    # First elements of the operands and the result of each call.
+    batch_axis: Axis  # products of a call, and the elements between their matrices
+    # For each call the first elements of both operands and the result.
     start_elements: tuple[tuple[int, int, int], ...]
-    conjugate: bool  # whether the first operand, then of one row, is conjugated
+    conjugate: bool  # conjugates the first operand, which then has one row
 
 
 def blas_matrix(layout: Layout) -> BlasMatrix | None:
-    """Describe the last two dimensions for BLAS, preferably with contiguous rows.
-
-    None if impossible.
-    """
+    """Describe the last two dimensions for BLAS, with contiguous rows if possible; None if not."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
+    # The stride of a dimension of size 1 is arbitrary, but BLAS checks the leading dimension.
     if columns == 1 or right == 1:
         leading = columns if rows == 1 else down
         if leading >= columns:
@@ -197,7 +195,7 @@ def blas_matrix(layout: Layout) -> BlasMatrix | None:
 
 
 def packed_matrix_layout(layout: Layout) -> Layout:
-    """Return a layout of the same shape that BLAS accepts, with packed consecutive matrices."""
+    """Return a layout of the same shape that BLAS accepts: packed consecutive matrices."""
     *stack, rows, columns = range(layout.ndim)
     down, right = layout.strides[-2:]
     by_columns = 0 < abs(down) < abs(right)  # so that a copy reads runs
@@ -206,9 +204,9 @@ def packed_matrix_layout(layout: Layout) -> Layout:
 
 
 def drop_repeated_matrices(layout: Layout, other: Layout) -> Layout:
-    """Return the layout with size 1 along batch dimensions that only repeat matrices.
+    """Return a stack of matrices with size 1 along dimensions of stride 0, which repeat matrices.
 
-    Dimensions that `other`, the other operand, does not have are kept, because the result has them.
+    A dimension that `other`, the second operand, does not have is kept: the result needs its size.
     """
     cut = [slice(None)] * layout.ndim
     for d in range(-layout.ndim, -2):
@@ -218,7 +216,7 @@ def drop_repeated_matrices(layout: Layout, other: Layout) -> Layout:
 
 
 def batch_axes(first: Layout, second: Layout) -> list[Axis]:
-    """Return the merged batch dimensions with strides of operands and row-major result."""
+    """Return the merged batch axes, with strides of both operands and of the row-major result."""
     far = first.shape[-2] * second.shape[-1]
     axes: list[Axis] = []
     for d in range(-3, -1 - max(first.ndim, second.ndim), -1):
@@ -242,21 +240,22 @@ def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
 
 
 def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCalls:
-    """Plan the product of two non-empty stacks of matrices that need no copy.
+    """Plan the BLAS calls for two stacks of non-empty matrices whose strides BLAS accepts.
 
-    OverflowError for sizes that do not fit cuBLAS's 32-bit integers.
+    Raises OverflowError for sizes that do not fit cuBLAS's 32-bit integers.
     """
     (m, k), n = first.shape[-2:], second.shape[-1]
     a, b = blas_matrix(first), blas_matrix(second)
     assert a is not None
     assert b is not None
     axes = batch_axes(first, second)
-    if conjugate:  # which BLAS does to what it transposes
+    if conjugate:  # BLAS only conjugates a transposed operand
         a = BlasMatrix(True, max(first.strides[-1], 1))
-    elif axes and not axes[-1].strides[1]:
+    elif axes and not axes[-1].strides[1]:  # one second matrix for all: one taller product
         taller = _merge_batch_rows(m, k, a, axes[-1])
         if taller is not None:
             (m, a), axes = taller, axes[:-1]
+    # The longest axis becomes the batch of a call, so that there are as few calls as possible.
     stack = max(axes, key=lambda axis: axis.size, default=Axis(1, (0, 0, 0)))
     outer = [axis for axis in axes if axis is not stack]
     starts = []
@@ -273,10 +272,7 @@ def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCal
 def _merge_batch_rows(
     m: int, k: int, blas_first: BlasMatrix, batch: Axis
 ) -> tuple[int, BlasMatrix] | None:
-    """Merge a batch that is multiplied by one matrix into one matrix of all rows.
-
-    None if impossible.
-    """
+    """Return the first matrices of a batch as one matrix of all their rows; None if impossible."""
     step = batch.strides[0]
     if blas_first.transposed or m * batch.size > LARGEST:
         return None
@@ -285,7 +281,7 @@ def _merge_batch_rows(
     return (m * batch.size, blas_first) if step == m * blas_first.leading_dimension else None
 
 
-# Of each dtype: what CUDA calls it, in which precision cuBLAS computes, and the scalars' dtype.
+# For each dtype: CUDA's name, the precision in which cuBLAS computes, and the dtype of alpha, beta.
 _TYPES = {
     "float16": ("CUDA_R_16F", "CUBLAS_COMPUTE_32F", "float32"),
     "bfloat16": ("CUDA_R_16BF", "CUBLAS_COMPUTE_32F", "float32"),
@@ -296,15 +292,12 @@ _TYPES = {
 }
 
 # cuBLAS's CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: partial sums stay in float32. CuPy has
-# no name for it. TF32, which would round float32 operands, is off unless it is asked for.
+# no name for it. TF32, which would round float32 operands, is off by default.
 _FULL_PRECISION_SUMS = 16
 
 
 def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: TensorSpec) -> Write:
-    """Compile the products of two tensors.
-
-    `first_elements`: offsets of the operands' first matrices, in elements.
-    """
+    """Compile the calls; `first_elements`: offset of each operand's first matrix, in elements."""
     gpu, number, itemsize = driver(), result.device.number, result.dtype.itemsize
     skips = [first * itemsize for first in (*first_elements, 0)]
     starts = [[n * itemsize for n in offsets] for offsets in gemm.start_elements]
@@ -319,9 +312,9 @@ def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: Tenso
     return multiply_into_out
 
 
-# What makes the products of one call, of addresses of the operands and the result. Matrices are
-# column-major for both libraries; row-major results are column-major ones transposed: the operands
-# change places.
+# ``call(x, y, out)`` computes the products of one call, at addresses of the operands and the
+# result. BLAS matrices are column-major, and a row-major result is a transposed column-major one:
+# both libraries are given the operands in exchanged order.
 GemmCall = Callable[[int, int, int], None]
 
 
@@ -333,7 +326,7 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
     one, zero = np.ones((), scalar), np.zeros((), scalar)
     alpha, beta = one.ctypes.data, zero.ctypes.data
     names = ["T" if factor.transposed else "N" for factor in (gemm.second, gemm.first)]
-    if gemm.conjugate:  # the first operand
+    if gemm.conjugate:  # the first operand, which BLAS sees second
         names[1] = "C"
     ops = [getattr(cublas, f"CUBLAS_OP_{name}") for name in names]
     best, short = cublas.CUBLAS_GEMM_DEFAULT, result.dtype.itemsize == 2
@@ -358,7 +351,7 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
             if short:
                 cublas.setMathMode(handle, mode)
 
-    call_cublas.scalars = one, zero  # type: ignore[attr-defined]  # which live as long as their addresses
+    call_cublas.scalars = one, zero  # type: ignore[attr-defined]  # keeps the addresses valid
     return call_cublas
 
 
@@ -406,7 +399,7 @@ _MOST_BLOCKS = 2**31 - 1
 
 
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
-    """Plan the product of two non-empty stacks; memories: result, operands."""
+    """Plan the product of two non-empty stacks; memories: result, first, second operand."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
     chosen = kernel_with_macros(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
     stack = batch_axes(first, second)
@@ -425,7 +418,7 @@ def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
 
 
 def _is_row_fastest(layout: Layout) -> bool:
-    """Return whether the stride along rows is smaller than along columns."""
+    """Return whether neighbours in a row are closer in memory than neighbours in a column."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if rows == 1 or columns == 1:
         return rows == 1

@@ -1,4 +1,4 @@
-"""Padding operations (borders around tensors), and the gradient of a strided slice."""
+"""Padding on CUDA: borders around a tensor, and a tensor spread over a strided window of zeros."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from tensorlayout.plan import PadPlan, SliceGradPlan, Write
 
 FILE = "pad.cu"
 
-# `BorderMode` of kernels/pad.cu; all others repeat what is inside.
+# `BorderMode` of kernels/pad.cu; the other modes repeat the inside and are REPEATED.
 _MODES = {"constant": "CONSTANT", "edge": "EDGE"}
 
-# Where borders consist of whole copies of what is inside, or of nothing but one value.
+# Modes whose borders are whole copies of the inside, or one value: packs and merged axes work in
+# the border as they do inside. Other modes reverse or repeat single elements.
 _REPEATED = ("constant", "wrap")
 
 WRITE, READ = 0, 1
 
 
 def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """Plan the launch; None for an empty result. `alignments`: of the result and the source."""
+    """Plan a border; None for an empty result. `alignments`: of the result and the source."""
     if not plan.result.layout.size:
         return None
     loop = _pad_loop(plan, alignments)
@@ -41,9 +42,10 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     axes, rank = loop.axes, len(loop.axes)
     befores = [axis.window.first for axis in axes]
     insides = [axis.window.counts[READ] for axis in axes]
-    # After how many elements what is around comes again.
+    # Elements after which the border repeats; a mirrored one has the inside forth and back.
     times, more = {"reflection": (2, -2), "symmetric": (2, 0)}.get(plan.mode, (1, 0))
     periods = [max(times * inside + more, 1) for inside in insides]
+    # Multiples of the period, added so that the kernel divides no negative numbers.
     lifts = [-(-before // m) * m for before, m in zip(befores, periods, strict=True)]
     reach = [sum([(axis.size - 1) * axis.strides[WRITE] for axis in axes])]
     reach += [sum([n * abs(axis.strides[READ]) for n, axis in zip(insides, axes, strict=True)])]
@@ -69,14 +71,14 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
 
 
 def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
-    """Return the loop over the result; an axis with a border has a window of the source."""
+    """Return the loop over all elements of the result; axes with a border window the source."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     first, start = result.offset, source.offset
     axes = []
     for d in reversed(result.minor_to_major):
         size, inside, before = result.shape[d], source.shape[d], plan.borders[d][0]
         axis = Axis(size, (result.strides[d], source.strides[d]))
-        if result.strides[d] < 0:  # backwards in both
+        if result.strides[d] < 0:  # reversed in both, so that the result is written upwards
             first += (size - 1) * result.strides[d]
             start += max(inside - 1, 0) * source.strides[d]
             axis, before = axis.reversed_axis, plan.borders[d][1]
@@ -113,8 +115,9 @@ def _row_pack_range(loop: Loop) -> tuple[int, int]:
 
 
 def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
-    """Plan the launch for non-empty tensors; arguments as in `plan_pad`."""
-    # All elements of the result; the source has windows of its axes, with positive steps.
+    """Plan the launch for tensors that are not empty; arguments as in `plan_pad`."""
+    # The loop is over all elements of the result, so that it also writes the zeros; the source is
+    # a window of its axes, with positive steps.
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     axes, begin = [], source.offset
     for d in reversed(result.minor_to_major):
@@ -145,7 +148,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
             divisor_struct(index, axis.size),
             divisor_struct(index, step),
         )
-    blocks = blocks_for_walk(count, rank, (1, 2, 3))  # whose loops have a known length
+    blocks = blocks_for_walk(count, rank, (1, 2, 3))  # ranks whose loops have a known length
     return Launch(chosen, blocks, bytes(params), loop.firsts)
 
 
@@ -153,7 +156,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def compile_pad(plan: PadPlan) -> Write:
-    """Compile ``write(out, x, value)``; `value` is used in constant mode only."""
+    """Compile ``write(out, x, value)``; `value` fills constant borders."""
     return make_writer(
         plan.result.device.number,
         partial(plan_pad, plan),

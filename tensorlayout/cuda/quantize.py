@@ -1,7 +1,7 @@
-"""Block quantization on CUDA: one launch writes elements and scales, another dequantizes.
+"""Quantization in blocks that share a scale, on CUDA: one launch each to quantize and dequantize.
 
-No two elements of a result share a slot. Scales may be tiled, and elements packed below a byte, as
-far as `accepts_tiles` allows.
+No two elements of a result share a slot. Scales may be tiled and elements packed below a byte,
+within the limits of `accepts_tiles`.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from tensorlayout.tensor import TensorSpec
 
 FILE = "quantize.cu"
 
-# Ranks that kernels have; walks of fewer dimensions get more of size 1.
+# Ranks of the kernels with loops of known length; walks of fewer axes are filled up with size 1.
 _RANKS = (2, 4)
 
-# Digits of the number of a scale in tiles, at most.
+# Capacity of the struct for tiled scales: mixed-radix digits of the number of a scale.
 _DIGITS = constant_value(FILE, "DIGITS")
 
 
 def accepts_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
-    """Return whether one launch can run a plan on tensors that are tiled or packed below a byte.
+    """Return whether one launch can run a plan with tensors tiled or packed below a byte.
 
-    Sub-byte elements can be written if each thread has whole bytes: along the fastest dimension of
-    the source, or in two adjacent lines.
+    Elements below a byte can only be written if each thread has whole bytes: along the fastest
+    dimension of the source, or from two adjacent lines.
     """
     scales = plan.scales.layout
     if scales.slot_bits is not None or len(_scale_digits(scales, scales)) > _DIGITS:
@@ -77,14 +77,18 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     size = source.layout.shape[dim]
     if not source.layout.size:
         return None
+    # A thread reads along the fastest dimension of the source, so that accesses are coalesced:
+    # packs of one row if blocks lie along it, otherwise one column of a block.
     rows = _fastest_dim(source.layout) in (dim, None)
     aligned = ((data, alignments[0]), (source, alignments[2]))
+    # A pack must fill whole bytes: two threads that write parts of one byte would race.
     min_pack = _slots_per_whole_bytes(data.layout)
     max_pack = max(WIDEST // source.dtype.itemsize, 2 * min_pack)
     pack = _pack_length(aligned, dim, min_pack, max_pack) if rows else 1
     axes = _block_axes(plan, (data, source), source.layout, pack if rows else form.block)
     steps = tuple(spec.layout.strides[dim] if size > 1 else 0 for spec in (data, source))
     rank, count = _kernel_rank(axes), prod([axis.size for axis in axes])
+    # Threads also step along a block, which the axes do not cover.
     reach = max_offset_of_axes(axes) + form.block * max(map(abs, steps))
     ends = (reach, size + form.block, plan.scales.layout.required_size)
     index = narrowest_index_type(count + BLOCK, max(ends))
@@ -136,6 +140,7 @@ def _block_scale_launch(
 ) -> Launch:
     fill_walk(params.tiles, _scale_digits(plan.scales.layout, order_layout))
     params.has_whole = plan.whole is not None
+    # Pointers are byte addresses: below a byte, they start at the last slot that begins a byte.
     aligned_slots = [
         spec.layout.offset
         // _slots_per_whole_bytes(spec.layout)
@@ -162,12 +167,12 @@ def _kernel_type_macros(
 
 
 def _storage_bits(spec: TensorSpec) -> int:
-    """Return the stored bits per element."""
+    """Return the bits of an element in memory."""
     return spec.layout.slot_bits or 8 * spec.dtype.itemsize
 
 
 def _slots_per_whole_bytes(layout: Layout) -> int:
-    """Return the least number of slots that fills whole bytes: WHOLE of the kernels."""
+    """Return the least number of slots that fill whole bytes: WHOLE of the kernels."""
     return 1 if layout.slot_bits is None else 8 // gcd(8, layout.slot_bits)
 
 
@@ -175,6 +180,7 @@ def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
     """Return whether runs of `run_length` slots along `dim` fill whole bytes."""
     size = layout.shape[dim]
     others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
+    # Padding with a defined value must survive, so it must not share a byte with elements.
     held = layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
     is_contiguous = size == 1 or layout.strides[dim] == 1
     return (
@@ -185,7 +191,7 @@ def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
 
 
 def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
-    """Return the strides of scales; for tiled scales, the strides of their row-major numbers."""
+    """Return the strides of scales; for tiled scales the strides of their running numbers."""
     if not scales.is_tiled:
         return scales.strides
     whole = [prod([extent for extent, _ in parts]) for parts in scales.parts]
@@ -193,7 +199,7 @@ def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
 
 
 def _scale_digits(scales: Layout, order_layout: Layout) -> list[Axis]:
-    """Return the digits of these numbers, slowest first; none if scales are not tiled."""
+    """Return the digits that locate numbers in tiled scales, slowest first; none if not tiled."""
     if not scales.is_tiled:
         return []
     dims = [scales.parts[d] for d in reversed(order_layout.minor_to_major)]
@@ -213,9 +219,9 @@ def _block_axes(
 ) -> list[Axis]:
     """Return the axes of a walk over blocks and, in each block, every `place_step`-th element.
 
-    Axes have strides in two memories of elements, in that of scales, and in the positions along the
-    blocked dimension. The latter are 0 if all blocks are full: no bounds are tested, and axes
-    merge.
+    Strides of an axis: in the two memories of elements (`specs`), in the scales, and in the index
+    along the dimension of blocks. The last is 0 if all blocks are whole: no thread has to check
+    for the end then, and more axes merge.
     """
     axes, block, size = [], plan.format.block, order_layout.shape[plan.dim]
     scales = _scale_strides(plan.scales.layout, order_layout)
@@ -235,7 +241,7 @@ def _block_axes(
 def _pack_length(
     aligned_specs: Sequence[tuple[TensorSpec, int]], dim: int, min_length: int, max_length: int
 ) -> int:
-    """Return the number of elements along `dim` per access of a thread."""
+    """Return the number of elements along `dim` that a thread moves at once."""
     for spec, alignment in aligned_specs:
         layout, octets = spec.layout, max_length * _storage_bits(spec) // 8
         others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
@@ -247,5 +253,5 @@ def _pack_length(
 
 
 def _kernel_rank(axes: Sequence[Axis]) -> int:
-    """Return the kernel's RANK; 0 if no kernel has so many axes."""
+    """Return the rank of the kernel; 0, a loop of any length, for more axes."""
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)

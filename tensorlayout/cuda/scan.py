@@ -1,4 +1,9 @@
-"""Cumulative sums and products along a dimension: the choice of kernel and number of pieces."""
+"""Running sums and products along a dimension on CUDA: choice of kernel and of pieces.
+
+*Columns*: threads of a warp scan 32 neighbouring lines. *Lines*: long contiguous lines. *Rows*: all
+others, in tiles of consecutive elements. Few long lines are cut into chunks: a first launch
+computes the total of each chunk, and a second one adds the totals before a chunk to its results.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +29,9 @@ FILE = "scan.cu"
 TILE = 9 * THREADS
 # Threads of a warp: scan_columns gives each of them a line.
 _LANES = 32
-_STEP = 64  # positions that a block of `scan_columns` has at once
+_STEP = 64  # positions that a block of `scan_columns` holds at once
 
-# Elements of a tile in memory, which leave room for threads that are shifted; whole sectors.
+# Elements of a tile: threads may be shifted by up to 32, to begin where a sector begins.
 CAPACITY = TILE - 32
 
 # Blocks that keep a GPU busy: eight on each of 128 multiprocessors. Fewer than half as many are
@@ -35,22 +40,19 @@ _BLOCKS = 1024
 _LONG = 8
 _LONG_LINE = 4  # of `scan_lines`, whose tiles are larger
 
-# Room for what an index may go beyond the last element.
+# Indices in a kernel may exceed the last element by up to this.
 _BEYOND = 2**16
 
 
 class _ScanLines(NamedTuple):
-    """The lines of a scan; axes with strides in the source and the result.
-
-    `outer`, `inner`: the axes slower and faster than the scanned one, slowest first.
-    """
+    """Scanned dimension and the axes around it (slowest first), strided in source and result."""
 
     outer_axes: tuple[Axis, ...]
     inner_axes: tuple[Axis, ...]
     line_length: int  # positions of a line
-    source_step: int  # elements of the source from one to the next
-    result_step: int  # of the result
-    initial_positions: int  # positions without an element
+    source_step: int  # elements of the source from one position to the next
+    result_step: int  # elements of the result
+    initial_positions: int  # 1 if the result begins with the initial value, else 0
 
     @property
     def outer_count(self) -> int:
@@ -70,16 +72,14 @@ class _ScanLines(NamedTuple):
         )
 
 
-# A kernel's part of the work: members of its struct, blocks of a chunk, and how many chunks.
+# Work of a kernel: members of its struct, blocks per chunk, and number of chunks.
 _ScanWork = tuple[dict[str, Any], int, int]
 
 
 def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | None:
-    """Plan a scan; None if the result is empty.
+    """Plan running sums or products; None for an empty result.
 
-    The plan is the same for all `alignments`. Elements are visited in the source's order. If lines
-    are few and long, they are split into chunks, whose totals a first launch writes to scratch
-    memory.
+    `alignments` do not matter. Elements are visited in the order of the source.
     """
     source, result = plan.source, plan.result
     if result.layout.size == 0:
@@ -92,10 +92,11 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     kinds = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
     types = (*kinds, ("SCALED", "1")) if scaled else kinds
     whole, itemsize = result.dtype.kind in "iu", result.dtype.itemsize
-    # Bytes of a sum on its way to the result.
+    # Bytes of a running total: floats are accumulated in float64, and products of floats have a
+    # separate exponent (`scaled`), so that they neither overflow nor underflow on the way.
     total_bytes = max(itemsize, 4) if whole else 16 if result.dtype.kind == "c" else 8
     total_bytes += 8 * scaled
-    # Of a tile of `scan_lines`: a thread has 64 bytes of the wider type, and 16 elements at most.
+    # A thread of `scan_lines` holds 64 bytes of the wider type, and 16 elements at most.
     tile_elements = min(16, 64 // max(source.dtype.itemsize, itemsize)) * THREADS
     if lines.inner_count >= _LANES:  # a warp has lines of its own
         case, (members, groups, chunks) = "columns", _plan_column_scan(lines)
@@ -142,9 +143,9 @@ def _scan_lines(plan: ScanPlan) -> _ScanLines:
 
 
 def _fits_line_kernel(lines: _ScanLines, tile_elements: int) -> bool:
-    """Return whether lines are contiguous in both memories, and long or directly consecutive.
+    """Return whether lines are contiguous in both memories and long enough for `scan_lines`.
 
-    A line must have at least the elements of one thread.
+    Lines that follow each other in memory may be as short as the elements of one thread.
     """
     if (
         lines.inner_count > 1
@@ -159,7 +160,7 @@ def _fits_line_kernel(lines: _ScanLines, tile_elements: int) -> bool:
 
 def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
     length = lines.line_length
-    room = tile_elements - tile_elements // THREADS  # what a tile may be shifted by
+    room = tile_elements - tile_elements // THREADS  # a tile may be shifted by a thread's elements
     follow = len(merge_axes(lines.all_axes)) <= 1
     outers = min(max(room // length, 1), lines.outer_count) if follow else 1
     groups = -(-lines.outer_count // outers)
@@ -181,18 +182,15 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
 
 
 def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
-    """Plan a scan with tiles of whole lines or of positions.
-
-    `total_bytes`: **bytes** of a total.
-    """
+    """Plan tiles of whole lines, or of parts of lines; `total_bytes`: of a running total."""
     inner, length = lines.inner_count, lines.line_length
     period = length * inner
-    # Totals of complex products are too many bytes for 9 a thread.
+    # Totals of complex products, 24 bytes each, leave room for 5 elements per thread, not 9.
     most = CAPACITY if total_bytes <= 16 else 5 * THREADS - _LANES
-    room, outers = (most + _LANES) // inner, 1  # of one group of lines
+    room, outers = (most + _LANES) // inner, 1  # positions that fit; groups of lines per tile
     if period <= most:  # whole lines
         tile, room = length, min(length + _LANES, room)
-    else:  # which begins and ends where sectors do if memory does
+    else:  # whole sectors, so that tiles begin and end at sectors if the memory does
         tile = most if inner == 1 else most // inner // _LANES * _LANES
     pitch = (
         tile
@@ -228,7 +226,7 @@ def _shared_memory_pitch(
     lanes, words = min(32, 128 // total_bytes), total_bytes // 4
 
     def count_wavefronts(pitch: int) -> int:
-        """Count the wavefronts in which warps store consecutive elements."""
+        """Return the wavefronts that the first warps need to store consecutive elements."""
         total = 0
         for first in range(0, 4 * 32, lanes):
             banks = [0] * 32
@@ -245,7 +243,7 @@ def _shared_memory_pitch(
 
 
 def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple[int, int]:
-    """Return the number of tiles in a chunk, and of chunks in a line."""
+    """Return the tiles of a chunk, and the chunks of a line."""
     if groups > _BLOCKS // 2 or tiles < min_tiles:
         return tiles, 1
     tiles_per_chunk = -(-tiles // (_BLOCKS // groups))
@@ -256,7 +254,7 @@ def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple
 
 
 def _plan_column_scan(lines: _ScanLines) -> _ScanWork:
-    """Plan a scan in which a warp handles 32 adjacent lines."""
+    """Plan a scan in which each thread of a warp has one of 32 neighbouring lines."""
     count = lines.outer_count * lines.inner_count
     groups = -(-count // _LANES)
     steps, chunks = _split_into_chunks(-(-lines.line_length // _STEP), groups)

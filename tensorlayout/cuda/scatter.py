@@ -1,10 +1,11 @@
-"""Writes at positions, and combination of values with the elements there.
+"""Writes at integer positions, and values combined with the elements there.
 
-Out-of-bounds positions write nothing; `faults` raises the IndexError later.
+Positions out of bounds write nothing; `faults` raises the IndexError later.
 
-If several values may go to one place, the last one in index order is written, as on the CPU: a
-table records for each place the greatest number of a position that refers to it. Values are
-combined in index order, and in runs (`plan.scatter.RUN`).
+If several values for one place can differ, the last one in index order wins, as on the CPU: a table
+holds, for each place, the greatest number of a position that refers to it (the *winner*).
+Combinations take values in index order and in runs (`plan.scatter.RUN`), so that float sums have
+the same bits on both devices.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter/scatter.cu"
 
-# The memories of loops, and the first two of a call.
+# Numbers of the memories of a loop; a call has the first two.
 DESTINATION, VALUES, WINNERS = range(3)
 
 
 def compile_scatter(plan: ScatterPlan) -> Write:
-    """Compile a scatter of a number or tensor; operands must lie apart from the result."""
+    """Compile ``write(out, value, *positions)``; operands do not overlap what is written."""
     number, name, dtype = plan.result.device.number, plan.name, plan.result.dtype
     if not isinstance(plan.value, TensorSpec):
         write_number = make_writer(
@@ -93,7 +94,7 @@ def compile_scatter(plan: ScatterPlan) -> Write:
 
 
 def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
-    """Compile a scatter into a copy: one launch for few positions, else a copy and a scatter."""
+    """Compile one launch for few positions; otherwise a copy and then a scatter."""
     widest = (plan.result.dtype.itemsize,) * 3
     if plan_copy_scatter(plan, widest) is not None:
         return make_writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
@@ -101,10 +102,10 @@ def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
 
 
 def compile_dtype_cast(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
-    """Return the spec of values cast to `dtype`, and the function that copies them if needed."""
+    """Return the spec of values cast to `dtype`, and the function that casts them (or None)."""
     if spec.dtype == dtype:
         return spec, None
-    # Packed in their order: padding may have no value in the other dtype.
+    # Without padding, whose content may have no equivalent in the other dtype.
     layout = Layout.packed(spec.layout.shape, spec.layout.minor_to_major)
     result = TensorSpec(dtype, layout, spec.device)
     return result, compile_plan(CopyPlan(spec, result))
@@ -114,7 +115,7 @@ def compile_dtype_cast(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run 
 
 
 def broadcast_values(plan: ScatterPlan) -> Layout | None:
-    """Return the layout of the values broadcast to the written shape; None for one number."""
+    """Return the values' layout broadcast to the shape of the write; None for a number."""
     return (
         broadcast_values_to(plan.value.layout, plan.shape)
         if isinstance(plan.value, TensorSpec)
@@ -123,17 +124,18 @@ def broadcast_values(plan: ScatterPlan) -> Layout | None:
 
 
 def broadcast_values_to(layout: Layout, shape: Shape) -> Layout:
-    """Return values broadcast to `shape`; surplus leading dimensions of size 1 are dropped."""
+    """Return a layout broadcast to `shape`, without surplus leading dimensions of size 1."""
     surplus = range(max(layout.ndim - len(shape), 0))
     return layout.squeeze(tuple(surplus)).broadcast_to(shape)
 
 
 def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
-    """Plan a scatter; `alignments` of destination and values, at least the item size.
+    """Plan the launches of a scatter.
 
-    Memories of the call: the destination, the values if they are a tensor, the positions. There is
-    one launch if values for one place cannot differ, else three; more for more than four tensors of
-    positions. Positions are also checked if nothing is written.
+    Memories of the call: the destination, the values if they are in memory, positions.
+    `alignments`: of the destination and the values, at least an element. One launch if values for
+    one place cannot differ, otherwise three; more for more than four tensors of positions.
+    Positions are checked even if nothing is written.
     """
     layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
     steps = [
@@ -147,6 +149,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     shift = linear_positions.memory_shifts[DESTINATION]
     direct_launch = plan_scatter_launch(plan, linear_positions.remaining, alignments, shift)
     values, dims = broadcast_values(plan), index_map.index_dims
+    # A number, or values repeated along all positions: every order of writes gives the same result.
     if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
         return linear_positions.append_launches(direct_launch)
     marks = make_winner_loop(plan, table, linear_positions.remaining)
@@ -174,9 +177,10 @@ def plan_scatter_launch(
     index: str = "int32_t",
     winners: tuple[int, int] | None = None,
 ) -> Launch:
-    """Plan the launch for `positions`; `winners`: the table for repeated places.
+    """Plan the launch for `positions`; other arguments as in `plan_gather_launch`.
 
-    `index`: the narrowest type of indices; other arguments as in `plan_gather_launch`.
+    `index`: narrowest index type allowed. `winners`: memory number and **bytes** to the table's
+    first entry; None if the order of writes does not matter.
     """
     layout, itemsize, values = (
         plan.result.layout,
@@ -184,7 +188,7 @@ def plan_scatter_launch(
         broadcast_values(plan),
     )
     to = kept_strides(plan.index_map.kept, layout, len(plan.shape))
-    # One number fills elements of any width: it goes along with the destination.
+    # A number has no strides that limit the width of accesses, so it gets the destination's.
     value_strides, from_ = (to, 0) if values is None else (values.strides, values.offset * itemsize)
     firsts = ((layout.offset + shift) * itemsize, from_)
     strides = [to, value_strides, WinnerTable(plan).kept_strides]
@@ -208,7 +212,7 @@ def plan_scatter_launch(
 
 
 class WinnerTable:
-    """Table of winners: the strides of its entries, and their number."""
+    """Strides and size of the table that orders writes to one place (see the module)."""
 
     def __init__(self, plan: ScatterPlan) -> None:
         layout, index_map = plan.result.layout, plan.index_map
@@ -232,7 +236,7 @@ class WinnerTable:
 def make_winner_loop(
     plan: ScatterPlan, table: WinnerTable, positions: Sequence[PositionTensor]
 ) -> IndexLoop:
-    """Return the loop over positions only, in index order, which fills the table of winners."""
+    """Return the loop over positions alone, in the index order that numbers the winners."""
     table_positions = [replace(p, steps=p.steps[WINNERS:]) for p in positions]
     if plan.index_map.per_line:
         return make_index_loop(plan.index_map, plan.shape, [table.kept_strides], table_positions)
@@ -243,18 +247,18 @@ def make_winner_loop(
 # ---- Copies with few elements replaced
 
 
-# The memories of a call, and of loops: behind them are positions, or the number of a place.
+# Numbers of the memories of a call. In loops, memory POSITIONS is the number of a place instead.
 RESULT, SOURCE, COPIED, POSITIONS = range(4)
 
-# Positions that an element is compared with, at most. An estimate, not measured: so many come from
-# a cache in about the time in which an element goes to and from memory.
+# Most positions with which each element is compared. An estimate, not measured: this many reads
+# from a cache take about as long as an element takes from and to memory.
 FEW = 32
 
 
 def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """Plan one launch that copies the source, but writes the values at the positions.
+    """Plan one launch that copies the source, with the values at positions in place of its own.
 
-    None for many positions, or if their tensors have uneven strides. `alignments`: of the
+    None for many positions, or if they are not equally spaced in memory. `alignments`: of the
     destination, the source and the values.
     """
     scatter, source = plan.scatter, plan.source.layout
@@ -272,7 +276,8 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     paces = _even_strides_between_positions(plan, values, positions)
     if paces is None:
         return None
-    # What goes through the values is kept with the first tensor of positions: widths change both.
+    # The step through the values is stored with the first tensor of positions, because
+    # `widen_index_loop` has to rescale it together with the others.
     positions[0] = replace(positions[0], steps=(0, 0, paces[0], positions[0].steps[-1]))
     by_dim = dict(index_map.kept)
 
@@ -308,7 +313,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
 def _even_strides_between_positions(
     plan: CopyScatterPlan, values: Layout, positions: list[PositionTensor]
 ) -> tuple[int, ...] | None:
-    """Return the strides of positions in the values and in each tensor; None if they are uneven."""
+    """Return the strides of positions in the values and in each tensor; None if uneven."""
     index_map = plan.scatter.index_map
     dims = index_map.index_dims
     at = dims if index_map.per_line else range(len(dims))
@@ -321,7 +326,7 @@ def _even_strides_between_positions(
     return axes[0].strides if len(axes) == 1 else None
 
 
-# ---- Values combined with what is at positions
+# ---- Values combined with the elements at positions
 
 COMBINE = "scatter/scatter_reduce.cu"
 
@@ -329,7 +334,7 @@ _RUN_BITS = RUN.bit_length() - 1
 
 
 def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
-    """Compile a copy, followed by the combination of values with it."""
+    """Compile a copy of the operand, with which the values are then combined."""
     return compile_copy_then_write(plan, compile_combine(plan))
 
 
@@ -341,7 +346,11 @@ def compile_combine(plan: ScatterReducePlan) -> Write:
 
 
 def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
-    """Return the plan with values in a supported layout, and the function that copies them."""
+    """Return the plan with values in a layout that launches support, and a function to copy them.
+
+    Values are kept if each position has the same ones; they are copied to the order of a gather's
+    result otherwise.
+    """
     value = plan.value
     assert isinstance(value, TensorSpec), "numbers are tensors by now"
     dtype, device = plan.result.dtype, value.device
@@ -351,14 +360,13 @@ def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     can_keep_layout = not values.is_tiled and all(
         shape[d] == 1 or values.strides[d] == 0 for d in dims
     )
-    # Else the layout of the result of a read at the positions.
     target = TensorSpec(
         dtype, values if can_keep_layout else Layout.packed(shape, index_map.order), device
     )
     if spread == target:
         return replace(plan, value=target), lambda values: values
     source, result = spread, target
-    if target.layout is values:  # few, of another dtype
+    if target.layout is values:  # convert the few values before they are broadcast
         source, result = value, TensorSpec(dtype, value.layout.form, device)
         target = TensorSpec(dtype, broadcast_values_to(result.layout, shape), device)
     copy = compile_traced_copy(Event(plan.name, value, result), CopyPlan(source, result))
@@ -366,10 +374,11 @@ def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
 
 
 def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
-    """Plan the launches; values as `_normalize_values` returns them.
+    """Plan the launches for values from `_normalize_values`.
 
-    Memories of the call: destination, values, positions. Out-of-bounds positions are skipped and
-    reported.
+    Memories of the call: the destination, values, positions. Integers with one value for all
+    positions only need the number of positions at each place. Otherwise positions are sorted by
+    place, values are folded in runs level by level, and the results are combined with the elements.
     """
     layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
     steps = [(0, 0, step) for step in table.position_steps]
@@ -436,17 +445,17 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
 
 
 class _ScratchMemories(NamedTuple):
-    """Numbers of memories."""
+    """Numbers of scratch memories."""
 
-    segments: int  # where places begin and end among the sorted; or counts
-    numbers: int
-    keys: int
-    ordered: int
-    runs: int
+    segments: int  # begin and end of each place among the sorted positions; or their count
+    numbers: int  # numbers of the sorted positions
+    keys: int  # place of each position
+    ordered: int  # sorted keys
+    runs: int  # folded runs
 
 
 class _CombineLaunches:
-    """Common state of the launches of a plan."""
+    """Builder of the launches of a scatter with combination, which share strides and memories."""
 
     def __init__(
         self, plan: ScatterPlan, function: str, table: WinnerTable, scratch: _ScratchMemories
@@ -470,7 +479,10 @@ class _CombineLaunches:
         self.loop = self._loop_over_places()
 
     def _loop_over_places(self) -> IndexLoop:
-        """Return the loop over all places: destination, values, entries, runs."""
+        """Return the loop over all places and whole dimensions.
+
+        Its memories are the destination, values, table entries and runs.
+        """
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         kept = {at: d for d, at in index_map.kept}
@@ -496,7 +508,7 @@ class _CombineLaunches:
         )
 
     def run_element_loop(self, count: int, level: int) -> IndexLoop:
-        """Return the loop over the runs of a level and the elements of each."""
+        """Return the loop over the runs of a level and their elements: results, values, runs."""
         shape, packed = self.plan.shape, self.packed_layout
         runs = ((count - 1) >> (_RUN_BITS * level)) + 1
         axes = [Axis(runs, (packed.size, 0, 1), OF_POSITIONS)]
@@ -505,7 +517,7 @@ class _CombineLaunches:
         return loop_over_axes(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
 
     def clear_segments_launch(self, count: int, segment_bytes: int) -> Launch:
-        """Return the launch that zeroes `count` segments."""
+        """Plan a fill of `count` segments with zeros."""
         fill = bind_fill_value(
             plan_fill(Layout.row_major((count,)), segment_bytes), bytes(segment_bytes)
         )
@@ -514,7 +526,7 @@ class _CombineLaunches:
     def fold_runs_launch(
         self, loop: IndexLoop, index: str, count: int, level: int, byte_offset: int
     ) -> Launch:
-        """Return the launch that folds the runs of one level; results begin at `byte_offset`."""
+        """Plan one level of folding, whose results begin at `byte_offset` of the runs' memory."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed_layout.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value
@@ -530,7 +542,7 @@ class _CombineLaunches:
         )
 
     def combine_launch(self, count: int, levels: int, index: str) -> Launch:
-        """Plan the launch that combines elements with values, for `count` sorted positions."""
+        """Plan the combination of elements with their values; `count`: of sorted positions."""
         loop = self.loop
         rank, (scratch, _, *_) = len(loop.loop.axes), loop.loop.firsts
         runs = self.scratch.runs if levels else NOTHING

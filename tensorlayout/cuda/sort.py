@@ -1,4 +1,9 @@
-"""Sorts, top-k and searches in sorted lines: the choice of launches."""
+"""Sorting, top-k and searches in sorted lines on CUDA.
+
+A *line* holds the elements along the sorted dimension. Lines up to TILE elements are sorted in
+shared memory, several to a block. Longer lines are sorted tile by tile and merged pairwise, or
+sorted by digits (radix sort), whichever is estimated to be cheaper.
+"""
 
 from __future__ import annotations
 
@@ -43,19 +48,20 @@ from tensorlayout.tensor import TensorSpec
 
 FILE = "sort/sort.cu"
 
-# Elements that a block sorts at once; of several lines, so many that threads can be shifted.
+# Elements that a block sorts at once. With several lines fewer: threads are shifted by up to a
+# sector, so that their accesses begin where one begins.
 TILE = constant_value(FILE, "TILE")
 CAPACITY = TILE - constant_value(FILE, "SECTOR")
 
-# Room for what an index may go beyond the last element.
+# Indices in a kernel may exceed the last element by up to this, before they are compared with it.
 BEYOND = 2**16
 
-LaunchPass = tuple[Launch, ...]  # over the elements
+LaunchPass = tuple[Launch, ...]  # the launches of one pass over all elements
 
 
 @dataclass(frozen=True, slots=True)
 class SortLines:
-    """Description of the lines to sort."""
+    """Lines to be sorted."""
 
     count: int
     length: int  # elements of each
@@ -65,7 +71,7 @@ class SortLines:
     index: str  # the type of indices
     sorts_positions: bool  # whether positions are sorted, else elements
     descending: bool
-    key_bits: int  # how many of an element say where it belongs, from the lowest on
+    key_bits: int  # bits of an element, from the lowest, that determine its order
 
     @property
     def element_count(self) -> int:
@@ -74,7 +80,7 @@ class SortLines:
 
     @property
     def index_bytes(self) -> int:
-        """The **bytes** of an index."""
+        """**Bytes** of an index."""
         return 4 if self.index == "int32_t" else 8
 
     @property
@@ -91,27 +97,28 @@ class SortLines:
 
 
 def merged_line_axes(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
-    """Return merged axes of (size, *strides) tuples, slowest first; at least one axis."""
+    """Return merged axes from rows of (size, *strides), slowest first; at least one axis."""
     rows = [Axis(size, tuple(strides)) for size, *strides in dimensions]
     return tuple(merge_axes(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
 
 
 def is_fastest_dim(layout: Layout, dim: int) -> bool:
-    """Return whether no dimension with more than one element is faster than `dim`."""
+    """Return whether elements along a dimension are consecutive in memory order."""
     faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
     return prod(layout.shape[d] for d in faster) <= 1
 
 
-# What `by_digits` compares, in bytes: a launch (some 2 us), a pass, a tile, a merge.
+# Costs for `is_radix_cheaper` in bytes that an H100 moves meanwhile: of a launch (some 2 us), and
+# for each element at least of a radix pass, a sorted tile, a merge.
 _LAUNCH, _PASS, _TILE, _MERGE = 4 * 10**6, 17, 105, 15
 
 
 class SortMemories(NamedTuple):
-    """Numbers of memories."""
+    """Numbers of the memories that a pass writes."""
 
     values: int = NOTHING
     positions: int = NOTHING
-    result: int = NOTHING  # of positions as int64
+    result: int = NOTHING  # positions as int64
 
 
 def plan_sort(plan: SortPlan) -> Launches:
@@ -139,7 +146,7 @@ def plan_sort_pairs(
     destination: SortMemories,
     first_scratch: int,
 ) -> Launches:
-    """Plan a sort of `count` keys below ``2**key_bits`` together with their numbers."""
+    """Plan a sort of `count` keys below ``2**key_bits`` that also returns their positions."""
     walked = (Axis(count, (1,)),)
     lines = SortLines(
         1,
@@ -157,10 +164,11 @@ def plan_sort_pairs(
 def _plan_passes(
     lines: SortLines, source: tuple[int, int], destination: SortMemories, first_scratch: int
 ) -> Launches:
-    """Plan all passes; `source`: the number of its memory and the **bytes** to its first element.
+    """Plan all launches; `source`: the number of its memory, and **bytes** to its first element.
 
-    Passes write alternately to two memories, numbered from `first_scratch` on. The last one writes
-    to `destination`, which is one of them unless it takes only int64 positions.
+    Passes alternate between two memories, and the last one writes to `destination`. That is one of
+    the two, unless it holds int64 positions alone. Scratch memories are numbered from
+    `first_scratch` on.
     """
     passes, counts = _choose_passes(lines)
     between = len(passes) - 1
@@ -185,7 +193,7 @@ def _plan_passes(
 
 
 def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """Return the passes, and the **bytes** of scratch memory that the launches of a pass share."""
+    """Return the passes, and the scratch bytes through which launches of a pass communicate."""
     if lines.length > TILE and is_radix_cheaper(lines):
         return plan_radix_passes(lines)
     count, length = lines.count, lines.length
@@ -221,13 +229,13 @@ def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
 
 
 def is_radix_cheaper(lines: SortLines) -> bool:
-    """Return whether radix passes cost less than merges, for lines longer than a tile.
+    """Return whether a radix sort costs less than merges, for lines longer than a tile.
 
-    Costs are in bytes: for elements of w bytes and, if needed, positions of o bytes, a pass over an
-    8-bit digit costs 3w + 2o, a tile or a merge 2w + 2o. Additional instructions count as the bytes
-    that an H100 moves meanwhile (8.5 instructions per byte). So 1-byte elements always use radix
-    passes; a line of 2-byte elements does from 9217 elements on, of 4 bytes from 36865, of 8 bytes
-    from 589825.
+    Costs are bytes moved. With elements of w bytes and positions of p (0 if not wanted), a pass by
+    a digit of 8 bits moves 3w + 2p for each element, a sorted tile or a merge 2w + 2p. If issuing
+    instructions takes longer, the cost is the bytes that an H100 moves meanwhile (8.5 instructions
+    a byte). So 1-byte elements always use radix sort; a single line of 2-byte elements from 9217
+    on, of 4 bytes from 36865, of 8 bytes from 589825.
     """
     itemsize, position_bytes = lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions
     tile_size = radix_tile_size(lines)
@@ -241,7 +249,7 @@ def is_radix_cheaper(lines: SortLines) -> bool:
     return radix_cost <= (1 + 2 * doublings) * _LAUNCH + lines.element_count * merge_cost
 
 
-# ---- By digits
+# ---- Radix sort
 
 RADIX_FILE = "sort/radix.cu"
 DIGIT = 8  # bits
@@ -251,21 +259,22 @@ DIGITS = 256
 # Blocks that keep a GPU busy: eight on each of 128 multiprocessors.
 BLOCKS = 1024
 
-# Elements by which threads are shifted, at most: a chunk is less than its tiles by so many.
+# Threads are shifted by up to this many elements to where sectors begin, so a chunk is that much
+# shorter than its tiles.
 _SHIFTED = 32
 
-# Counts that a thread of `scan_digits` adds up, if there are few enough chunks.
+# Counts that a thread of `scan_digits` adds, if there are few enough chunks.
 _ROWS = 8
 
 
 def radix_tile_size(lines: SortLines) -> int:
-    """Return the number of elements that a block sorts at once, as in kernels/sort/radix.cu."""
+    """Return the elements that a block sorts at once, as in kernels/sort/radix.cu."""
     room = max(lines.dtype.itemsize, lines.index_bytes * lines.sorts_positions)
     return (15 if room == 8 else 19) * THREADS
 
 
 def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
-    """Return the launches of each radix pass, and the bytes of scratch memory they need."""
+    """Return the launches of each pass, and the bytes of scratch memory for counts."""
     count, length, tile_size = lines.count, lines.length, radix_tile_size(lines)
     tiles = -(-(length + _SHIFTED) // tile_size)
     together = -(-tiles // max(1, BLOCKS // count))
@@ -286,7 +295,7 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
             Launch.with_members(pass_kernel, count * chunks, (), **members)
             for pass_kernel in (first, last)
         ]
-        if chunks == 1:
+        if chunks == 1:  # the counts of a line need no sums over chunks
             return tuple(ends)
         shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
         scan = kernel_with_macros(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
@@ -301,7 +310,7 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
 
 
 def plan_top_k(plan: TopKPlan) -> Launch:
-    """Plan a write of the first elements of each sorted line, as many as the result has."""
+    """Plan a launch that writes the leading elements of each sorted line, and their positions."""
     source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
     layouts = source.layout, values.layout, positions.layout
     layout, length, count = source.layout, source.layout.shape[dim], values.layout.shape[dim]
@@ -337,7 +346,7 @@ def plan_top_k(plan: TopKPlan) -> Launch:
 
 
 def _lines_per_tile(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
-    """Return the number of lines per tile, so that each tile begins at a sector."""
+    """Return the number of lines that share a tile, chosen so that tiles begin at sectors."""
     length = source.layout.shape[dim]
     if length > CAPACITY:
         return 1
@@ -366,11 +375,15 @@ def plan_sorted_search(
     tests_membership: bool = False,
     invert: bool = False,
 ) -> Launch | None:
-    """Plan a search for `values` in a sorted line: int64 positions, or bool membership.
+    """Plan a search for each of `values` in `sorted_line`, of rank 1; None without values.
 
-    Memories: the row-major result, the line, the values, which are compared as `dtype`; NaN is the
-    greatest. `right`: search after equal elements. `tests_membership`: test whether the line
-    contains the value, never true for NaN; `invert` negates. None without values.
+    The row-major result has int64 positions, or with `tests_membership` bools. Memories: the
+    result, the line, the values.
+
+    - `dtype`: dtype for comparisons; NaN is greater than all other values.
+    - `right`: return positions after equal elements instead of before.
+    - `tests_membership`: return whether the line contains the value; it never contains NaN.
+    - `invert`: negate the test.
     """
     count = values.layout.size
     if count == 0:
@@ -396,12 +409,12 @@ def plan_sorted_search(
     return Launch(chosen, -(-count // THREADS), bytes(params), firsts)
 
 
-# Library calls that are searches, for real numbers.
+# Library calls on real numbers that are searches.
 SEARCH_OPERATIONS = ("isin", "searchsorted")
 
 
 def compile_search(plan: LibraryPlan) -> Write:
-    """Compile a search in sorted lines: positions or membership, in one launch."""
+    """Compile `searchsorted` or `isin`, whose second operand is sorted first."""
     options, number = dict(plan.options), plan.result.device.number
     if plan.operation.name == "searchsorted":
         line, values = plan.operands
@@ -422,9 +435,9 @@ def compile_search(plan: LibraryPlan) -> Write:
 
 
 def compile_sort(plan: SortPlan) -> Write:
-    """Compile a stable sort ``write(out, x)``.
+    """Compile a stable sort.
 
-    Lines that are not contiguous are copied, and the result is copied back.
+    Lines whose elements are not consecutive are copied first, and the result is copied back.
     """
     source, result, dim = plan.source, plan.result, plan.dim
     if result.layout.is_packed and is_fastest_dim(result.layout, dim):
@@ -455,7 +468,7 @@ def compile_row_sort(source: TensorSpec) -> Run:
 
 
 def compile_top_k(plan: TopKPlan) -> Write:
-    """Compile TOP_K with two results; lines longer than a tile are sorted completely."""
+    """Compile DirectML's TOP_K with two results; lines longer than a tile are sorted whole."""
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
         launch = plan_top_k(plan)

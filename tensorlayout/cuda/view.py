@@ -17,20 +17,22 @@ from tensorlayout.tensor import Tensor
 
 
 def compile_view(plan: ViewPlan) -> Run:
-    """Compile a view in another layout, which only changes the address."""
+    """Compile a view in another layout: only the address changes."""
     spec, shift, lowest = plan.result, plan.shift, plan.result.layout.offset
+    # An empty view has no first element, so it keeps the operand's place.
     if not spec.layout.size:
         return lambda x, first=0: view_moved_by_slots(x, spec, 0)
     return lambda x, first=shift + lowest: view_moved_by_slots(x, spec, first - lowest)
 
 
 def compile_part(plan: PartPlan) -> Run:
-    """Compile a view of the real or imaginary parts: twice as many slots of half the size."""
+    """Compile a view of the real or imaginary parts of complex numbers."""
     spec, which = plan.result, plan.which
 
     def view_half_of_complex(x: Tensor) -> Tensor:
         result = view_moved_by_slots(x, spec, which)
         assert x.home is not None
+        # `home` counts slots of the dtype, and each complex number has two slots of its parts.
         result.home = (x.home[0], 2 * x.home[1] + which)
         return result
 
@@ -38,7 +40,7 @@ def compile_part(plan: PartPlan) -> Run:
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
-    """Compile a view in another dtype: the same address, slots of another size."""
+    """Compile a view of the same address that counts the storage in items of another size."""
     spec, source_itemsize, result_itemsize = (
         plan.result,
         plan.source.dtype.itemsize,
@@ -48,6 +50,7 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
     def reinterpret(x: Tensor) -> Tensor:
         result = view_moved_by_slots(x, spec, 0)
         assert x.home is not None
+        # Only for its ValueError: kernels access elements at multiples of their size.
         byte_item_offset(x.memory.address, result_itemsize)
         slot = byte_item_offset(x.home[1] * source_itemsize, result_itemsize)
         result.home = (x.home[0], slot)
@@ -57,10 +60,10 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
 
 
 def compile_same(plan: SamePlan) -> Run:
-    """Compile a function that returns its operand."""
+    """Compile a plan that returns its operand."""
     return lambda x: x
 
 
 def compile_row(plan: RowPlan) -> Run:
-    """Compile ``x[index]``."""
+    """Compile ``x[i]``: one slice along the first dimension."""
     return compile_row_view(plan, compile_view(plan.view))

@@ -1,4 +1,4 @@
-"""Layouts: the place of each element in memory, as integers, without arrays and devices.
+"""Layouts: the place of each element in memory. Integers and symbols only; no arrays, no devices.
 
 Below everything but `errors` and `support`; anything above may import it.
 """
@@ -49,5 +49,5 @@ from tensorlayout.layout.slots import (
 from tensorlayout.layout.text import parse_xla_tiling
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 
-# What users may import from here, too.
+# Public names; the package exports all of them but `Padding`, too.
 __all__ = ["BitPattern", "Layout", "Padding", "PaddingValue", "coalesce"]

@@ -1,8 +1,9 @@
-"""Boxes: pieces of tiled layouts that are strided, one axis per digit of an index.
+"""Digits of tiled dimensions, and boxes of indices in which every digit has a constant stride.
 
-A tiled dimension has no single stride, but inside whole tiles each digit of the index has one. A
-digit counts *units* of indices. A range of indices is a few boxes of such digits: the whole tiles,
-and the partial tiles before and after them.
+A tiled dimension has no single stride, but indices of whole tiles have a stride for each digit of
+their mixed-radix form. A digit counts *units* of indices: in tiles of 8, index 19 is 2 units of 8
+and 3 units of 1. A range of indices is cut into a few boxes: its whole tiles, and the partial tiles
+before and after them.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a un
 def nested_units_of_dim(
     parts_by_layout: Sequence[slots.Parts], below: float = math.inf
 ) -> list[int] | None:
-    """Return the units of a dimension in all layouts that are less than `below`, descending to 1.
+    """Return the units of one dimension in several layouts, in falling order, and always 1.
 
-    None if one does not divide the next, as for tiles of 8 and of 12.
+    Only units `below` a number of indices count. None if one does not divide the next, as for
+    tiles of 8 and of 12.
     """
     units = {unit for parts in parts_by_layout for unit in slots.part_units(parts)}
     falling = sorted([unit for unit in units if unit == 1 or unit < below], reverse=True)
@@ -31,7 +33,7 @@ def nested_units_of_dim(
 
 
 def slots_per_unit(parts: slots.Parts, unit: int) -> int:
-    """Return the slots from one `unit` of indices to the next; it may be finer than the parts."""
+    """Return the slots between indices that are a `unit` apart; it divides or is a part's unit."""
     for (_, stride), inner in zip(parts, slots.part_units(parts), strict=True):
         if inner <= unit:
             return stride * (unit // inner)
@@ -39,14 +41,14 @@ def slots_per_unit(parts: slots.Parts, unit: int) -> int:
 
 
 class Box(NamedTuple):
-    """A box of indices: the first index, and for each dimension digits that count from there."""
+    """A box of indices: the first one, and for each dimension the digits that count from there."""
 
     first: tuple[int, ...]
     steps: tuple[Steps, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the box, one for each digit."""
+        """Shape of the box, with one dimension for each digit."""
         return tuple(count for steps in self.steps for count, _ in steps)
 
     def offset_in(self, layout: Placement) -> int:
@@ -60,7 +62,7 @@ class Box(NamedTuple):
 
 
 def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:
-    """Split ranges of indices into boxes; None if the layouts have no common units."""
+    """Return the boxes of the indices in `ranges`; None if the layouts have no common units."""
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
         units = nested_units_of_dim([layout.parts[dim] for layout in layouts])
@@ -74,13 +76,14 @@ def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> 
 
 
 def full_ranges(layout: Placement) -> list[tuple[int, int]]:
-    """Return the ranges of all elements."""
+    """Return the ranges of indices of all elements."""
     return [(0, n) for n in layout.shape]
 
 
 def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
-    """Return ranges of the padded block that contain each index of padding once."""
+    """Return ranges of the padded block that together hold each index of padding once."""
     ranges = []
+    # One for each padded dimension: before it elements alone, behind it the whole padded sizes.
     for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
         if p > n:
             inside = [(0, m) for m in layout.shape[:d]]
@@ -92,14 +95,14 @@ def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
 def _boxes_of_dim(
     start: int, stop: int, units: Sequence[int], first_index: int = 0
 ) -> list[tuple[int, Steps]]:
-    """Return the boxes of one dimension from `first_index` on, as (begin, digits)."""
+    """Return the boxes of one dimension, counted from `first_index`: first index and digits."""
     if start >= stop:
         return []
     unit, finer = units[0], units[1:]
     if not finer:
         return [(first_index + start, ((stop - start, 1),))]
     (low, head), (high, tail) = divmod(start, unit), divmod(stop, unit)
-    if low == high:
+    if low == high:  # inside one tile
         return _boxes_of_dim(head, tail, finer, first_index + low * unit)
     box_list = []
     if head:

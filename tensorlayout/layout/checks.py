@@ -1,4 +1,4 @@
-"""Validation of layout arguments; errors state the argument, the value and the rule."""
+"""Checks of arguments of layouts. Errors name the argument, the rule and the received value."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from tensorlayout.layout.slots import MAX_SLOTS, Parts
 
 # NumPy's limit of dimensions since 2.0.
 MAX_RANK = 64
-MOST_ENTRIES = 2 * MAX_RANK + 1  # of a key: one that uses a dimension up, a new one, an Ellipsis
-MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two indices each
+# Entries of an index: one for each dimension, as many new dimensions, and an Ellipsis.
+MOST_ENTRIES = 2 * MAX_RANK + 1
+# Parts of a dimension: slots have 64 bits, so no more parts can have two indices or more.
+MAX_PARTS = 64
 
 
 def raise_argument_error(argument: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
-    """Raise an error about an argument; a caller may prefix its operation's name."""
+    """Raise an error about an argument; callers may prefix the name of their operation."""
     raise error(f"{argument}: {text}")
 
 
 def check_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
     """Return `numbers` as a tuple of Python integers."""
     try:
-        if not isinstance(numbers, (set, frozenset, dict)):  # which have no order
+        if not isinstance(numbers, (set, frozenset, dict)):  # sets have no order to rely on
             return tuple(map(as_int, numbers))
     except TypeError:
         pass
@@ -45,7 +47,7 @@ def check_integer(name: str, number: int) -> int:
 
 
 def check_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """Return `shape` as a tuple of sizes; ValueError for too many or negative ones."""
+    """Return `shape` as a tuple of sizes. Raises ValueError for too many or negative sizes."""
     sizes = check_integers(name, shape)
     if len(sizes) > MAX_RANK:
         raise_too_many_dims(name, len(sizes))
@@ -55,7 +57,7 @@ def check_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return `dims` as integers; raise an error unless all are from 0 to ``rank - 1``."""
+    """Return `dims` as a tuple. Raises ValueError if a dimension is not from 0 to `rank` - 1."""
     numbers = check_integers(name, dims)
     if not all(0 <= d < rank for d in numbers):
         rule = f"must be dimensions from 0 to {rank - 1} of a rank of {rank}"
@@ -64,7 +66,7 @@ def check_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def check_length(name: str, values: Any, count: int) -> None:
-    """Raise an error unless `values` is a sequence of `count` items."""
+    """Raise TypeError for a value that is no sequence, ValueError for another number of items."""
     try:
         length = len(values)
     except TypeError:
@@ -80,7 +82,7 @@ def raise_too_many_dims(name: str, rank: int) -> NoReturn:
 
 
 def check_padded_shape(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple[int, ...]:
-    """Return `padded_shape` as a tuple; ValueError unless each size is at least that of `shape`."""
+    """Return `padded_shape` as a tuple. Raises ValueError for padded sizes below the sizes."""
     padded = check_sizes("padded_shape", padded_shape)
     if len(padded) != len(shape) or any(p < n for p, n in zip(padded, shape, strict=True)):
         rule = f"must have one size at least as large for each of {short_repr(shape)}"
@@ -99,7 +101,8 @@ def strides_to_checked_parts(shape: tuple[int, ...], strides: Sequence[int]) -> 
 
 
 def _check_stride_range(name: str, steps: Sequence[int]) -> None:
-    # Also where no element stands so far (sizes of 0 and 1): others read strides as 64-bit numbers.
+    # Also for dimensions of size 0 and 1, where the stride is never used: other libraries read
+    # strides as 64-bit integers.
     if any(abs(s) > MAX_SLOTS for s in steps):
         raise_argument_error(
             name, f"strides must lie within 2**63 - 1 slots, got {short_repr(tuple(steps))}"
@@ -109,7 +112,7 @@ def _check_stride_range(name: str, steps: Sequence[int]) -> None:
 def check_parts(
     shape: tuple[int, ...], parts: Sequence[Sequence[tuple[int, int]]]
 ) -> tuple[Parts, ...]:
-    """Return `parts` as integers; an error unless the extents of each dimension span it."""
+    """Return the checked parts of each dimension; extents must span the size, and no more."""
     try:
         dims = tuple(tuple((as_int(e), as_int(s)) for e, s in dim) for dim in parts)
     except (TypeError, ValueError):
@@ -136,13 +139,13 @@ def check_parts(
 
 
 def infer_padded_shape(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple[int, ...]:
-    """Return the padded sizes that parts imply: whole tiles if these cover a block."""
+    """Return the padded shape of parts without one: whole tiles if these cover a block."""
     padded = tuple(math.prod(e for e, _ in dim) for dim in dims)
     return padded if padded != shape and slots.covers_block(dims, padded) else shape
 
 
 def check_padding_value(value: Padding | str) -> Padding:
-    """Return `value`, or the `PaddingValue` that it names; raise an error for other values."""
+    """Return `value`, or the symbol that it names. Raises an error for other values."""
     if isinstance(value, (PaddingValue, BitPattern)):
         return value
     symbol = PaddingValue.named(value) if isinstance(value, str) else None
@@ -155,7 +158,7 @@ def check_padding_value(value: Padding | str) -> Padding:
 
 
 def expand_index_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
-    """Return a basic index with Ellipsis expanded: one entry per dimension, and None entries."""
+    """Return a basic index with Ellipsis expanded: an entry per dimension, None for new ones."""
     items = list(key) if isinstance(key, tuple) else [key]
     if len(items) > MOST_ENTRIES:
         raise_argument_error(
@@ -191,7 +194,7 @@ def _as_index_integer(item: Any) -> int:
 
 
 def check_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
-    """Return a non-negative integer index; IndexError if out of bounds."""
+    """Return a non-negative index. Raises IndexError if it is out of bounds."""
     size = shape[dim]
     if not -size <= item < size:
         rule = f"{short_repr(item)} is out of bounds for axis {dim} with size {size}"
@@ -199,12 +202,12 @@ def check_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
     return item % size
 
 
-# What XLA packs below a byte: each such width but 6 divides a byte, and 4 elements of 6 fill three.
+# The widths that XLA packs below a byte: 1, 2 and 4 bits divide a byte; 4 slots of 6 fill 3 bytes.
 SLOT_BITS = (1, 2, 4, 6)
 
 
 def check_slot_bits(bits: Any) -> int | None:
-    """Return the slot bits, 1 to 6; None for whole bytes; ValueError for other numbers."""
+    """Return the checked bits of a slot below a byte; None for whole bytes."""
     if bits is None:
         return None
     number = check_integer("slot_bits", bits)

@@ -1,8 +1,8 @@
-"""Loops over tiled layouts: one axis per digit, with bounds for partial tiles (tails).
+"""Tiled layouts as strided ones of more dimensions: loops over digits, with masked tails.
 
-The index of a tiled dimension is split into digits as the tiles of all layouts require. If the size
-is not a multiple of the tile, digits extend beyond it. Bounds then limit the indices of elements,
-and of padding to be written, so that the tail is masked.
+A tiled dimension is split into digits by the tiles of all layouts (see `boxes`). If its size is no
+multiple of the tile, digits reach beyond it (the *tail*). A `Bound` masks the tail: it holds the
+end of the indices of elements, and the end of the padding to write.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class Bound(NamedTuple):
-    """A dimension with a tail: its first index, its size, and the size that is written."""
+    """A dimension with a tail: its first index, its size, and the end of indices to write."""
 
     first: int
     size: int
     written: int
 
     def pack_divisor(self, weight: int) -> int:
-        """Return a number that pack lengths must divide to be all inside or outside; 0 for any."""
+        """Return the largest pack that is entirely inside or outside along an axis; 0 for any."""
         if weight == 0:
             return 0
         ends = gcd(self.size, self.written)
@@ -40,21 +40,21 @@ class TiledLoop(Loop):
     """A loop over digits, with masked tails."""
 
     bounds: tuple[Bound, ...] = ()  # of the dimensions with a tail
-    weights: tuple[tuple[int, ...], ...] = ()  # for each bound and axis, how far its index moves
+    weights: tuple[tuple[int, ...], ...] = ()  # for each bound and axis: indices of one step
 
     def max_pack_size(self, widest: int) -> int:
-        """Return the largest pack length for which each pack is completely inside or outside."""
+        """Return the number of elements that can move at once: all are inside bounds, or none."""
         packs = [b.pack_divisor(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
         return gcd(Loop.max_pack_size(self, widest), *packs)
 
     def loop_over_packs(self, pack_size: int, memories_in_packs: Iterable[int]) -> TiledLoop:
-        """Return the loop over packs of `pack_size` elements, as `Loop.loop_over_packs`."""
+        """Return the loop over packs of `pack_size` elements; one step passes as many indices."""
         weights = tuple([(*moves[:-1], moves[-1] * pack_size) for moves in self.weights])
         return replace(Loop.loop_over_packs(self, pack_size, memories_in_packs), weights=weights)
 
     @property
     def index_upper_bound(self) -> int:
-        """A number above all indices that digits of dimensions with tails can reach."""
+        """Upper bound of all indices along dimensions with a tail, and of what digits reach."""
         reach = [bound.written for bound in self.bounds]
         for weights in self.weights:
             reach.append(sum([(n - 1) * abs(w) for n, w in zip(self.sizes, weights, strict=True)]))
@@ -67,7 +67,7 @@ def is_tiled(*layouts: Layout | None) -> bool:
 
 
 def sizes_to_write(result: Layout, padding: bytes | None) -> tuple[int, ...]:
-    """Return the sizes to write for a new result, including padding in tiles."""
+    """Return the sizes that a loop over a new result writes, including padding of tiles."""
     writes_padding = padding is not None and result.is_tiled and result.is_padded
     return result.padded_shape if writes_padding else result.shape
 
@@ -80,8 +80,8 @@ def make_tiled_loop(
 ) -> TiledLoop | None:
     """Return the loop over the digits of layouts of one shape, up to the sizes `written`.
 
-    None if tiles of two layouts do not divide each other, or if padding to be written does not
-    follow the elements in all digits.
+    None if tiles of two layouts do not divide each other, or if padding to write does not follow
+    the elements in all digits.
     """
     forwards = _flip_leading_padding(layouts, written)
     if forwards is None:
@@ -103,7 +103,8 @@ def make_tiled_loop(
         for extent, unit in zip(extents, steps, strict=True):
             moves = [0 if o is None else slots_per_unit(o.parts[d], unit) for o in forwards]
             digits.append(Axis(extent, tuple(moves)))
-    # The index of each dimension with a tail counts as a memory more.
+    # The index along each dimension with a tail is treated as one more memory, so that axes merge
+    # only where it continues, too.
     for _, _, first_digit, steps in tails:
         moves = [0] * first_digit + steps + [0] * (len(digits) - first_digit - len(steps))
         digits = [Axis(a.size, (*a.strides, s)) for a, s in zip(digits, moves, strict=True)]
@@ -133,10 +134,7 @@ def make_tiled_loop(
 def _flip_leading_padding(
     layouts: Sequence[Layout | None], written: Sequence[int]
 ) -> Sequence[Layout | None] | None:
-    """Flip dimensions in which the first layout's padding precedes its elements.
-
-    None if impossible.
-    """
+    """Return the layouts, flipped where padding of the first precedes its elements, or None."""
     first = layouts[0]
     assert first is not None, "a scalar has no order"
     padded = [d for d, n in enumerate(first.shape) if written[d] > n]
@@ -152,7 +150,7 @@ def _flip_leading_padding(
 
 
 def split_off_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
-    """Yield the layouts, cut so that no piece ends in a partial tile."""
+    """Yield the layouts cut into pieces without tails, for more tails than a launch can mask."""
     for d, size in enumerate(layouts[0].shape):
         largest = max(u for x in layouts for u in part_units(x.parts[d]) if u == 1 or u < size)
         end = size // largest * largest

@@ -1,4 +1,4 @@
-"""`Layout`: constructors, and the layouts that are derived from a layout."""
+"""`Layout`: constructors, and the layouts of views."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the interned layout with these fields."""
+        """Return the interned layout of these fields."""
         sizes = checks.check_sizes("shape", shape)
         padded = None if padded_shape is None else checks.check_padded_shape(sizes, padded_shape)
         start = checks.check_integer("offset", offset)
@@ -95,8 +95,8 @@ class Layout(Placement):
 
         `minor_to_major`: the dimensions from the fastest to the slowest.
 
-        Raises ValueError for negative sizes, or if `minor_to_major` is not a permutation; TypeError
-        for anything but integers.
+        Raises ValueError for negative sizes, or if `minor_to_major` is no permutation; TypeError
+        for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3), (0, 1)).strides
@@ -106,7 +106,7 @@ class Layout(Placement):
 
     @classmethod
     def _packed(cls, shape: Sequence[int], order: tuple[int, ...]) -> Self:
-        """Return `packed` for sizes and an order that are known to be valid."""
+        """Return `packed` without checks, for valid sizes and a valid order."""
         sizes = tuple(shape)
         return cls._intern(sizes, None, 0, order, sizes, PaddingValue.UNSPECIFIED)
 
@@ -114,7 +114,7 @@ class Layout(Placement):
     def row_major(cls, shape: Sequence[int]) -> Self:
         """Return the packed layout of `shape` whose last dimension varies fastest.
 
-        Raises ValueError for negative sizes; TypeError for anything but integers.
+        Raises ValueError for negative sizes, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3, 4)).strides
@@ -126,7 +126,7 @@ class Layout(Placement):
     def column_major(cls, shape: Sequence[int]) -> Self:
         """Return the packed layout of `shape` whose first dimension varies fastest.
 
-        Raises ValueError for negative sizes; TypeError for anything but integers.
+        Raises ValueError for negative sizes, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.column_major((2, 3, 4)).strides
@@ -139,12 +139,12 @@ class Layout(Placement):
     def labelled(cls, shape: Sequence[int], labels: str) -> Self:
         """Return the packed layout with a memory order given by labels, slowest dimension first.
 
-        - `shape`: the sizes in the conventional logical order of the letters, such as ``NCHW`` or
-          ``OIHW``.
-        - `labels`: the letters in memory order. ``"NHWC"`` takes a shape (N, C, H, W) and makes the
-          channels fastest. The words ``"C"``, ``"F"`` and ``"channels_last"`` are accepted, too.
+        - `shape`: sizes in the conventional order of the letters, such as ``NCHW`` or ``OIHW``.
+        - `labels`: the order in memory. ``"NHWC"`` takes a shape (N, C, H, W) and makes the
+          channels fastest. Words name an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
 
-        Raises ValueError for letters that are repeated, not of one family, or do not fit the rank.
+        Raises ValueError if the labels are no different letters of one family, or do not fit the
+        rank; TypeError if they are no text, or for sizes that are no integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
@@ -163,11 +163,12 @@ class Layout(Placement):
     ) -> Self:
         """Return the layout of `shape` inside a packed block of `padded_shape`, padded at the ends.
 
-        - `minor_to_major`: the dimensions, fastest first; row-major by default.
-        - `padding_value`: content of the padding, a `PaddingValue` or its name, or a `BitPattern`.
+        - `padded_shape`: sizes of the block, in elements; at least `shape`.
+        - `minor_to_major`: the dimensions from the fastest to the slowest; row-major by default.
+        - `padding_value`: content of the padding.
 
-        Raises ValueError if a padded size is less than the size; TypeError for anything but
-        integers.
+        Raises ValueError for a padded size below the size, an invalid order or an unknown padding
+        value; TypeError for non-integers.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> layout = Layout.padded((2, 3), (3, 5), (0, 1), PaddingValue.ZERO)
@@ -187,13 +188,16 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """Return the layout whose rows (along the fastest dimension) begin `pitch` **bytes** apart.
+        """Return the layout of `shape` with rows that begin at multiples of `pitch` **bytes**.
 
-        - `itemsize`: the bytes of one element, or a dtype.
+        A row is a run along the fastest dimension. One longer than `pitch` takes several pitches.
+
+        - `itemsize`: **bytes** of one element, or a dtype.
         - `minor_to_major`: the dimensions from the fastest to the slowest; row-major by default.
         - `padding_value`: content of the padding between rows.
 
-        Raises ValueError if `pitch` is not a multiple of `itemsize`, or less than a row of `shape`.
+        Raises ValueError if `pitch` is no positive multiple of `itemsize`; TypeError for
+        non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.pitched((4, 100), 256, 4).padded_shape
@@ -220,18 +224,18 @@ class Layout(Placement):
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the tiled layout of `shape` by XLA's rule.
+        """Return the layout of `shape` in tiles, by XLA's rule.
 
-        - `tiles`: sequences of sizes, slowest dimension first. A tile with k sizes splits the k
-          fastest dimensions into counts of tiles and indices inside a tile; the counts are slower.
-          Each further tile applies to the result of the previous one. Sizes are rounded up to whole
-          tiles.
-        - `minor_to_major`: the memory order of the dimensions; row-major by default.
-        - `padding_value`: content of the padding in partial tiles.
-        - `slot_bits`: **bits** of a slot below a byte.
+        - `tiles`: a list of tiles, each a list of sizes, slowest dimension first. A tile with k
+          sizes splits the k fastest dimensions into numbers of tiles and indices inside a tile; the
+          numbers are slower than all indices inside. Each further tile splits the result.
+        - `minor_to_major`: the dimensions from the fastest to the slowest; row-major by default.
+        - `padding_value`: content of the padding up to whole tiles.
+        - `slot_bits`: the **bits** of a slot below a byte; None for whole bytes.
 
-        Raises ValueError for tile sizes below 1, and for tiles that split a dimension which an
-        earlier tile has split unevenly, as (2, 2) may do after (3,).
+        Raises ValueError for sizes of tiles below 1, and for tiles that cannot be described by
+        parts of dimensions: they split again what an earlier tile has split unevenly, as (2, 2) may
+        do after (3,). Raises TypeError for non-integers.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.tiled((3, 5), [(2, 2)])
@@ -258,18 +262,17 @@ class Layout(Placement):
     def scale_factors(
         cls, rows: int, columns: int, padding_value: Padding | str = PaddingValue.ZERO
     ) -> Self:
-        """Return the layout in which block-scaled matrix products take scale factors.
+        """Return the layout of scale factors for block-scaled matrix products (MXFP8, NVFP4).
 
         - `rows`: rows or columns of an operand.
-        - `columns`: number of blocks of 32 or 16 elements along the summed dimension.
-        - `padding_value`: content of the padding; cuBLAS requires zeros.
+        - `columns`: its blocks of 32 or 16 elements along the summed dimension.
+        - `padding_value`: content of the padding up to whole tiles; cuBLAS requires zeros.
 
-        Tiles of 128 x 4 slots are stored row by row. Inside a tile, row r and column c have slot
-        ``r % 32 * 16 + r // 32 * 4 + c``. Sizes are rounded up to whole tiles. A scale factor and a
-        slot are one byte.
+        Tiles of 128 x 4 slots follow each other row by row. In a tile, row r and column c have slot
+        ``r % 32 * 16 + r // 32 * 4 + c``. A scale factor, and so a slot, is one byte.
 
-        Raises ValueError for negative sizes and for more than 2**63 - 1 slots; TypeError for
-        anything but integers.
+        Raises ValueError for negative sizes, and for more than 2**63 - 1 slots; TypeError for
+        non-integers.
 
         Source: cuBLAS, 1D Block Scaling Factors Layout.
 
@@ -296,10 +299,7 @@ class Layout(Placement):
         *,
         owns_padding: bool,
     ) -> Self:
-        """Return the layout of parts that include the padding.
-
-        `owns_padding`: keep it as its own.
-        """
+        """Return the layout of parts with padded extents; it owns the padding if `owns_padding`."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
             slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
@@ -318,11 +318,12 @@ class Layout(Placement):
 
     @classmethod
     def parse(cls, source: str) -> Self:
-        """Return the layout of a text that `str` or `repr` wrote; extra blanks are ignored.
+        """Return the layout with this text, as written by `str` or `repr`.
 
-        `source`: the text, or XLA's text of sizes, order and tiles: ``[3,5]{1,0:T(2,2)E(4)}``.
+        `source`: the text, or sizes with an order and tiles as XLA writes them:
+        ``[3,5]{1,0:T(2,2)E(4)}``. Blanks between words do not matter.
 
-        Raises ValueError, with the grammar, for any other text.
+        Raises ValueError, with the grammar, for other text; TypeError for anything else.
 
         >>> from tensorlayout import Layout
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
@@ -341,19 +342,19 @@ class Layout(Placement):
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
-        """Return a CuTe layout; each top-level mode becomes a dimension.
+        """Return the layout for CuTe's notation; each top-level mode becomes a dimension.
 
         - `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or
           nested tuples, a triple with an offset (as from `to_cute`), or a layout of tensor-layouts
           or CuTe's DSL.
-        - `shape`: the sizes without padding, if the modes describe a padded block.
+        - `shape`: the sizes, in elements, if the modes are a block that includes padding.
         - `offset`: slots (elements) to add.
         - `minor_to_major`: the order of dimensions, as in `Layout`.
         - `padding_value`: content of the padding.
 
-        Raises ValueError for invalid text, differently nested shape and stride, swizzles, sizes
-        known only at run time, a `padding_value` for gaps, and slots below 0 (a negative stride
-        needs an offset); TypeError for other objects.
+        Raises ValueError for text that is no layout, for shape and stride with different nesting,
+        swizzles, sizes that are known only at run time, a `padding_value` for gaps, and slots below
+        0 (a negative stride needs an offset); TypeError for other objects.
 
         >>> from tensorlayout import Layout
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
@@ -366,14 +367,15 @@ class Layout(Placement):
         return cls(**said, minor_to_major=minor_to_major)
 
     # --- views: layouts that follow from this one ------------------------------------------------
-    # A layout that is its own form caches None: a reference to itself would keep it from going as
-    # soon as nobody holds it.
+    # A layout that is its own form caches None: with a reference to itself it would be freed only
+    # by the garbage collector.
 
     @property
     def form(self) -> Self:
-        """The layout of a new tensor of this form: offset 0, positive strides, no gaps.
+        """Layout of a new tensor of this kind: offset 0, positive strides, no gaps.
 
-        It is the packed, padded or tiled block that this layout covers, else packed in its order.
+        It is the packed, padded or tiled block that this layout covers, or without a block, the
+        packed layout in the same order.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, -1), offset=7).form
@@ -396,7 +398,7 @@ class Layout(Placement):
 
     @property
     def at_origin(self) -> Self:
-        """The layout moved so that its lowest slot is 0.
+        """Layout moved so that its lowest slot is 0.
 
         >>> from tensorlayout import Layout
         >>> Layout((3,), (-1,), offset=9).at_origin
@@ -407,7 +409,7 @@ class Layout(Placement):
     def moved(self, slots_up: int) -> Self:
         """Return the layout moved by `slots_up` slots (elements) towards higher addresses.
 
-        Raises ValueError for slots below 0 or beyond 2**63 - 1.
+        Raises ValueError for slots below 0 or beyond 2**63 - 1; TypeError for a non-integer.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).moved(10)
@@ -420,7 +422,7 @@ class Layout(Placement):
 
         `value`: a `PaddingValue` or its name, or a `BitPattern`.
 
-        Raises ValueError for an unknown name; TypeError for anything else.
+        Raises ValueError for another name, TypeError for anything else.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.padded((2,), (3,)).with_padding_value(PaddingValue.ONE).padding_value
@@ -429,12 +431,12 @@ class Layout(Placement):
         return self._replace(padding_value=checks.check_padding_value(value))
 
     def with_slot_bits(self, bits: int | None) -> Self:
-        """Return the layout with slots of `bits` **bits**, packed into bytes, low bits first.
+        """Return the layout with slots of this many **bits**, packed into bytes, low bits first.
 
-        `bits`: 1, 2, 4 or 6, as in XLA's ``E(4)``; None for slots of whole bytes. Elements keep
-        their slot numbers.
+        `bits`: 1, 2, 4 or 6, as XLA's ``E(4)``; None for slots of whole bytes. Elements keep their
+        slots.
 
-        Raises ValueError for another number; TypeError for anything but an integer or None.
+        Raises ValueError for another number, TypeError for a non-integer.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3, 5)).with_slot_bits(4)
@@ -447,11 +449,11 @@ class Layout(Placement):
     def component(self, which: int, count: int) -> Self:
         """Return the layout of one of `count` equal parts of every slot, in slots of that size.
 
-        `which`: the number of the part. The real parts of complex numbers are component 0 of 2. The
-        result owns no padding.
+        `which`: number of the part, from 0. The real parts of complex numbers are component 0 of 2.
+        The result owns no padding.
 
-        Raises ValueError unless 0 <= `which` < `count`, for slots beyond 2**63 - 1, and for slots
-        below a byte.
+        Raises ValueError if `which` is not below `count`, for slots beyond 2**63 - 1, and for slots
+        below a byte; TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).component(1, 2)
@@ -487,7 +489,7 @@ class Layout(Placement):
         padded = sizes if padded_shape is None else tuple(padded_shape)
         if padded != sizes and not slots.covers_block(dims, padded):
             padded = sizes
-        # No element stands anywhere in an empty view, so that its offset need not move.
+        # An empty view has no elements, so its offset need not move.
         start = self.offset if offset is None or 0 in sizes else offset
         if self.is_tiled:
             dims = tuple(map(slots.normalize_parts, dims, sizes, padded))
@@ -498,9 +500,9 @@ class Layout(Placement):
         )
 
     def permute(self, dims: Sequence[int]) -> Self:
-        """Return the layout with permuted dimensions: dimension ``i`` is this layout's ``dims[i]``.
+        """Return the transposed layout, whose dimension ``i`` is ``dims[i]``, as in NumPy.
 
-        Raises ValueError if `dims` is not a permutation.
+        Raises ValueError if `dims` is no permutation, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3, 4)).permute((2, 0, 1))
@@ -515,12 +517,12 @@ class Layout(Placement):
         )
 
     def flip(self, dims: Sequence[int]) -> Self | None:
-        """Return the layout with reversed dimensions; None if a tiled one ends in a partial tile.
+        """Return the layout with `dims` reversed; None if a tiled one does not end with a tile.
 
         `dims`: non-negative dimensions. A tiled dimension that ends inside its only tile can be
-        reversed; the result owns no padding.
+        reversed; the result owns no padding then.
 
-        Raises ValueError for a dimension out of bounds.
+        Raises ValueError for a dimension out of bounds, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).flip((1,))
@@ -531,12 +533,12 @@ class Layout(Placement):
         return self.slice(tuple(steps))
 
     def slice(self, key: Any) -> Self | None:
-        """Return the layout of the elements that a basic index selects.
+        """Return the layout of a basic index; None if a tiled dimension has no such view.
 
-        `key`: an integer, a slice with any step, None, Ellipsis, or a tuple of these. The result is
-        None if a tiled dimension is cut where no layout can describe it.
+        `key`: an integer, a slice with any step, None, Ellipsis, or a tuple of these.
 
-        Raises IndexError if out of bounds or for too many indices; TypeError for other entries.
+        Raises IndexError for an index out of bounds and for too many indices; TypeError for other
+        entries; ValueError for a step of 0.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
@@ -570,9 +572,9 @@ class Layout(Placement):
         return self._make_view(shape, parts, order, offset, padded if is_whole else None)
 
     def expand_dims(self, dim: int) -> Self:
-        """Return the layout with a new dimension of size 1 at position `dim` of the result.
+        """Return the layout with a new dimension of size 1, which is dimension `dim` of the result.
 
-        Raises ValueError if `dim` is out of bounds.
+        Raises ValueError for a dimension outside the result, TypeError for a non-integer.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).expand_dims(1).shape
@@ -582,7 +584,9 @@ class Layout(Placement):
         return self._slice_in_whole_tiles([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Self:
-        """Return the layout without the dimensions `dims`; ValueError if their size is not 1.
+        """Return the layout without the dimensions `dims`, which must have size 1.
+
+        Raises ValueError for another size or a dimension out of bounds, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 1, 3)).squeeze((1,))
@@ -603,11 +607,12 @@ class Layout(Placement):
         return layout
 
     def broadcast_to(self, shape: Sequence[int]) -> Self:
-        """Return the layout broadcast to `shape`: dimensions of size 1 and new ones get stride 0.
+        """Return the layout broadcast to `shape`, with stride 0 along repeated dimensions.
 
-        The result owns the padding, if any, only if no element is repeated.
+        Dimensions of size 1 and new leading dimensions are repeated. The result owns padding only
+        if nothing is repeated.
 
-        Raises ValueError if the sizes do not broadcast.
+        Raises ValueError if the sizes cannot be broadcast, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3,)).broadcast_to((2, 3))
@@ -634,9 +639,7 @@ class Layout(Placement):
     def reshape(self, shape: Sequence[int]) -> Self | None:
         """Return the layout of a reshaped view; None if there is none.
 
-        The row-major index order of the elements is kept.
-
-        Raises ValueError if `shape` has another number of elements.
+        Raises ValueError for a `shape` with another number of elements, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 6)).reshape((3, 4))
@@ -676,9 +679,10 @@ class Layout(Placement):
         return layout
 
     def untiled(self) -> Self | None:
-        """Return the strided layout with one dimension per part; None if a tile is partial.
+        """Return the layout with one dimension per part, most major first.
 
-        This is a reshape: the row-major index order is kept. None also for more than 64 dimensions.
+        It is a reshape without a copy: the row-major index order stays. The result is None if a
+        tile has a tail, and for more than 64 dimensions.
 
         >>> from tensorlayout import Layout
         >>> Layout.tiled((4, 4), [(2, 2)]).untiled()
@@ -694,11 +698,12 @@ class Layout(Placement):
         return self._make_view(sizes, dims, orders.row_major_order(len(flat)), padded_shape=padded)
 
     def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Self:
-        """Return the layout with windows of `window_shape` over `dims` as new last dimensions.
+        """Return the layout of all windows of `window_shape` over `dims`, as new last dimensions.
 
         The result owns no padding.
 
-        Raises ValueError for tiled layouts and for windows larger than their dimension.
+        Raises ValueError for tiled dimensions, dimensions out of bounds, and windows larger than
+        their dimension; TypeError for non-integers.
 
         >>> from tensorlayout.layout import Layout
         >>> Layout.row_major((5,)).sliding_window((3,), (0,))
@@ -741,19 +746,18 @@ class Layout(Placement):
     ) -> TensorMap:
         """Return the arguments of CUDA's ``cuTensorMapEncodeTiled`` for copying boxes by TMA.
 
-        - `box`: the sizes of a box, in elements.
+        - `box`: sizes of a box, in elements. Along tiles, a box has whole tiles or divides one.
         - `dtype`: a dtype or its name, CUDA's name of a type (``"TFLOAT32"``), or the bytes of an
-          element. For packed types (``"16U4_ALIGN8B"``) an element is a slot of 4 or 6 bits.
-        - `element_strides`: the steps inside a box, in elements.
+          element. For packed types (``"16U4_ALIGN8B"``) a slot is an element of 4 or 6 bits.
+        - `element_strides`: steps in a box, in elements; 1 by default.
         - `interleave`, `swizzle`, `l2_promotion`, `oob_fill`: CUDA's names without their common
           prefix, such as ``"16B"``, ``"128B"``, ``"256B"`` and ``"NAN"``.
 
-        Each part of a dimension is a dimension of the map, from the fastest to the slowest. Along
-        tiles, a box consists of whole tiles or divides one.
+        Each part of a dimension is a dimension of the map, from the fastest to the slowest.
 
-        Raises ValueError, with the name of CUDA's parameter, for more than five dimensions, values
-        that break a rule of CUDA, partial tiles whose padding is not zero, and unknown names;
-        TypeError for anything but integers.
+        Raises ValueError, which names CUDA's parameter, for more than five dimensions, for a
+        violation of CUDA's rules, for tiles that end early without zeros as padding, and for
+        unknown names; TypeError for non-integers.
 
         Source: CUDA driver API, Tensor Map Object Management.
 
@@ -769,15 +773,15 @@ class Layout(Placement):
     def to_cute(self, *, padded: bool | None = None) -> Any:
         """Return the layout in CuTe's notation, a `formats.cute.CuteLayout`.
 
-        Each dimension becomes a mode, a tiled one a nested mode, fastest first. Sizes, strides and
-        offset count elements. The order of dimensions of size 1 is lost; slot bits belong to CuTe's
-        element type.
+        `padded`: required for a layout with padding, which CuTe cannot express. True returns the
+        whole block, False the elements alone.
 
-        `padded`: required for layouts with padding, which CuTe does not have: True returns the
-        whole block, False only the elements.
+        Each dimension is a mode; a tiled one is a nested mode, fastest first. Sizes, strides and
+        offset count elements. The order of dimensions of size 1 is lost. The bits of a slot belong
+        to CuTe's element type.
 
-        Raises ValueError if `padded` is needed, and for a partial tile that padding does not
-        complete.
+        Raises ValueError for padding without `padded`, and for elements that end inside a tile that
+        is not their padding.
 
         >>> from tensorlayout import Layout
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
@@ -786,10 +790,10 @@ class Layout(Placement):
         return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
     def draw(self) -> Drawing:
-        """Return a picture of the slot at each index and the index in each slot, cut if large.
+        """Return a picture of the slot at each index, and of the index in each slot.
 
-        Notebooks display the result. Its `svg` is the text of an SVG file, ``png()`` returns the
-        bytes of a PNG file, and ``save("layout.svg")`` writes either.
+        Large layouts are truncated. Notebooks show the result; it has the text of an SVG file as
+        `svg`, the bytes of a PNG file as ``png()``, and ``save("layout.svg")`` writes a file.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).draw()
@@ -810,7 +814,7 @@ class Layout(Placement):
 def _check_or_infer_order(
     dims: tuple[Parts, ...], padded: tuple[int, ...], minor_to_major: Sequence[int] | None
 ) -> orders.Order:
-    """Return the given or implied order of dimensions; ValueError if strides contradict it."""
+    """Return the given or implied order. Raises ValueError if the strides contradict it."""
     outer = tuple(parts[0][1] for parts in dims)
     order = orders.order_or_row_major(minor_to_major, len(dims))
     implied = orders.order_of_strides(padded, outer, order)

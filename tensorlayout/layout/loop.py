@@ -1,11 +1,14 @@
-"""Loops over the elements of several memories: their axes, and the width of accesses.
+"""Loops over the elements of several memories at once: their axes, and the width of an element.
 
-A loop is built from layouts of one shape. Transformations change the order of elements or the unit
-of access, but never which slots belong together:
+A loop begins with the dimensions of layouts of one shape. Its transformations change the order or
+the width of elements, but never which slots of the memories belong together:
 
 - axes that run backwards in the first memory are *reversed*;
 - neighbouring axes that continue each other in every memory are *merged*;
-- adjacent elements are combined to *wider* elements, or accessed in *packs*.
+- neighbouring elements are *widened* to one larger element, or moved in *packs*.
+
+Example: a copy of a row-major (4, 6) float32 matrix to another one has the axes 4 and 6; they merge
+to one axis of 24, and with 16-byte alignment to 6 elements of 16 bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class Window(NamedTuple):
-    """Tag of an axis of which each memory only has `counts` indices, ``first::step``."""
+    """Tag of an axis of which each memory has `counts` of the indices, from `first` in `step`s."""
 
     counts: tuple[int, ...]
     first: int = 0
@@ -32,7 +35,7 @@ class Window(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One axis: its size and its stride in each memory; only axes with the same `tag` merge."""
+    """One axis: its size and its stride in each memory. Only axes with equal tags merge."""
 
     size: int
     strides: tuple[int, ...]
@@ -40,7 +43,7 @@ class Axis(NamedTuple):
 
     @property
     def reversed_axis(self) -> Axis:
-        """The axis in the opposite direction."""
+        """Axis that runs from the other end."""
         return Axis(self.size, tuple([-stride for stride in self.strides]), self.tag)
 
     @property
@@ -50,7 +53,7 @@ class Axis(NamedTuple):
         return self.tag if isinstance(self.tag, Window) else Window(all_counts)
 
     def steps_past(self, faster: Axis) -> bool:
-        """Return whether a step equals the extent of `faster` in each memory with a next index."""
+        """Return whether one step equals all of `faster`, in each memory with several indices."""
         ends = tuple([faster.size * stride for stride in faster.strides])
         if not isinstance(self.tag, Window):
             return self.strides == ends
@@ -58,13 +61,13 @@ class Axis(NamedTuple):
         return all(count < 2 or step == end for count, step, end in rows)
 
     def can_merge_with(self, faster: Axis) -> bool:
-        """Return whether both axes can be merged into one."""
+        """Return whether this axis and `faster` can be one axis."""
         return (
             self.tag == faster.tag and not isinstance(self.tag, Window) and self.steps_past(faster)
         )
 
     def scale_axis(self, strides: tuple[int, ...], times: int, parts: int = 1) -> Axis:
-        """Return the axis with `times` as many indices, in units of `parts`."""
+        """Return the axis with ``times / parts`` times as many indices, and these strides."""
         tag = self.tag
         if isinstance(tag, Window):
             counts = tuple([count * times // parts for count in tag.counts])
@@ -75,7 +78,10 @@ class Axis(NamedTuple):
 def merge_axes(
     axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.can_merge_with
 ) -> list[Axis]:
-    """Merge axes: return the fewest that visit the same slots in order; size 1 only for windows."""
+    """Return the fewest axes that visit the same slots in order; axes of size 1 are dropped.
+
+    A window of size 1 stays, because a memory may have none of its indices.
+    """
     merged_axes: list[Axis] = []
     for axis in axes:
         if axis.size == 1 and not isinstance(axis.tag, Window):
@@ -101,7 +107,7 @@ def reverse_axes(
 
 
 def max_offset_of_axes(axes: Iterable[Axis]) -> int:
-    """Return the largest offset from the first element in any memory, in elements."""
+    """Return the largest distance from the first element in any memory, in elements."""
     reach = [
         [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
         for axis in axes
@@ -110,7 +116,7 @@ def max_offset_of_axes(axes: Iterable[Axis]) -> int:
 
 
 def narrowest_index_type(count: int, furthest: int) -> str:
-    """Return the narrowest C++ index type for an element count and the largest offset."""
+    """Return the narrowest C++ type for a count of elements and the largest offset."""
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
 
 
@@ -118,16 +124,16 @@ def narrowest_index_type(count: int, furthest: int) -> str:
 class Loop:
     """A loop over several memories at once.
 
-    The first memories contain the *elements*, whose width changes together. Optional *tables*
-    follow, with one entry per element of any width. An entry may be just a number, such as a
-    coordinate.
+    The first memories have *elements*, which are widened together. Further memories may be
+    *tables*, with one entry for each element of any width. An entry may be a mere number, such as
+    an element's coordinate.
     """
 
     axes: tuple[Axis, ...]  # from the slowest to the fastest, at least one; strides in elements
     widths: tuple[int, ...]  # bytes of an element; 0 for a scalar, which has strides 0
     firsts: tuple[int, ...]  # bytes from the lowest slot of each memory to the first element
     alignments: tuple[int, ...]  # powers of two that divide the addresses of the lowest slots
-    tables: int = 0  # how many of the memories, the last ones, are tables
+    tables: int = 0  # number of tables, which are the last memories
 
     @classmethod
     def over_layouts(
@@ -137,9 +143,9 @@ class Loop:
         alignments: Sequence[int],
         tables: int = 0,
     ) -> Self:
-        """Return the loop over non-empty strided layouts of one shape, in the first one's order.
+        """Return the loop over strided layouts of one non-empty shape, in the order of the first.
 
-        The first layout must not overlap; the loop runs forwards in it. A scalar is None.
+        The first layout must not overlap; the loop runs forwards in it. None stands for a scalar.
         """
         axes, starts = _merged_axes_of_layouts(layouts, lambda strides: strides[0] < 0)
         unit_axis = Axis(1, tuple([int(layout is not None) for layout in layouts]))
@@ -171,7 +177,7 @@ class Loop:
 
     @property
     def strides(self) -> tuple[tuple[int, ...], ...]:
-        """Strides of the axes in each memory."""
+        """Strides of all axes, for each memory."""
         return tuple(zip(*[axis.strides for axis in self.axes], strict=True))
 
     @property
@@ -181,22 +187,22 @@ class Loop:
 
     @property
     def max_offset(self) -> int:
-        """The largest offset from the first element in any memory, in elements."""
+        """Largest distance from the first element in any memory, in elements."""
         return max_offset_of_axes(self.axes)
 
     @property
     def index_type(self) -> str:
-        """The narrowest C++ type for element numbers and offsets."""
+        """Narrowest C++ type for the number of an element and the largest offset."""
         return narrowest_index_type(self.count, self.max_offset)
 
     @property
     def element_memories(self) -> range:
-        """Numbers of the memories with elements, not tables."""
+        """Numbers of the memories that have elements."""
         return range(len(self.widths) - self.tables)
 
     @property
     def is_contiguous(self) -> bool:
-        """True if the fastest axis is contiguous in all memories and has stride 0 in tables."""
+        """True if the fastest axis is contiguous in all memories and moves no table."""
         return self.axes[-1].strides == (1,) * len(self.element_memories) + (0,) * self.tables
 
     def row_alignment(self, memory: int) -> int:
@@ -206,9 +212,10 @@ class Loop:
         return gcd(self.alignments[memory], self.firsts[memory], *steps)
 
     def max_pack_size(self, widest: int) -> int:
-        """Return the largest pack length along the fastest axis, of at most `widest` bytes.
+        """Return the number of elements that can move at once along the fastest axis.
 
-        All rows consist of whole packs, which are aligned in every memory with a non-zero stride.
+        A pack has up to `widest` **bytes**. All rows consist of whole packs, which are aligned in
+        every memory that moves along the axis.
         """
         last = self.axes[-1]
         packs = [last.size, *last.window.counts, last.window.first]
@@ -226,8 +233,8 @@ class Loop:
     def loop_over_packs(self, pack_size: int, memories_in_packs: Iterable[int]) -> Self:
         """Return the loop over packs of `pack_size` elements along the fastest axis.
 
-        Packs are contiguous in `memories_in_packs`, whose strides then count packs; the strides of
-        other memories still count elements.
+        A pack is one element of the memories `memories_in_packs`, in which the axis must be
+        contiguous. The other memories keep their elements.
         """
         if pack_size == 1:
             return self
@@ -240,10 +247,7 @@ class Loop:
         return replace(self, axes=tuple(axes), widths=tuple(map(mul, self.widths, parts)))
 
     def with_wider_elements(self, widest: int) -> Self:
-        """Return the loop over wider elements, up to `widest` bytes, if contiguous.
-
-        Axes are kept.
-        """
+        """Return the loop over wider elements, up to `widest` bytes; all axes stay."""
         return (
             self.loop_over_packs(self.max_pack_size(widest), self.element_memories)
             if self.is_contiguous
@@ -251,7 +255,7 @@ class Loop:
         )
 
     def with_widest_elements(self, widest: int) -> Self:
-        """Return the loop over elements as wide as memory allows, up to `widest` bytes."""
+        """Return the loop over wider elements, up to `widest` bytes, without a last axis of 1."""
         loop = self.with_wider_elements(widest)
         *slower, last = loop.axes
         return replace(loop, axes=tuple(slower)) if slower and last.size == 1 else loop
@@ -260,12 +264,16 @@ class Loop:
 def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     """Reorder, flip and merge the dimensions of layouts, in the same way in all of them.
 
-    Slots that belong to the same index still do; the order of indices changes. Dimensions of size 1
-    are removed. Dimensions that run backwards in some layout and forwards in none are flipped.
-    Neighbours that continue each other in every layout are merged. The last dimension of the result
-    is the first layout's fastest one; dimensions in which that has stride 0 come first.
+    Returns the new layouts. The slots that the layouts assign to one index stay together; the order
+    of the indices changes:
 
-    Raises ValueError if shapes differ or a layout is tiled; TypeError for anything but layouts.
+    - Dimensions of size 1 are dropped.
+    - A dimension that runs backwards in some layout, and forwards in none, is reversed.
+    - Neighbouring dimensions that continue each other in every layout merge.
+    - The last dimension is the fastest of the first layout; dimensions along which the first layout
+      has stride 0 come first.
+
+    Raises ValueError for different shapes, tiled layouts, or none; TypeError for other objects.
 
     >>> from tensorlayout import Layout, coalesce
     >>> coalesce(Layout.packed((4, 5, 6), (0, 1, 2)), Layout.packed((4, 5, 6), (0, 1, 2)))
@@ -307,6 +315,7 @@ def _merged_axes_of_layouts(
     dims = [Axis(first.shape[d], rows[d]) for d in reversed(first.minor_to_major)]
     starts = [0 if layout is None else layout.offset for layout in layouts]
     axes, starts = reverse_axes(dims, starts, should_reverse)
-    # Axes along which the first memory stands still come first, then those of large steps.
+    # The order of the first memory decides, so that writes are contiguous; axes along which it has
+    # stride 0 are the slowest.
     axes.sort(key=lambda axis: (axis.strides[0] != 0, [-abs(step) for step in axis.strides]))
     return merge_axes(axes), starts

@@ -1,6 +1,7 @@
-"""Minor-to-major orders of dimensions: validation, labels, and changes of rank.
+"""Orders of dimensions, minor to major: checks, names, and orders after a change of rank.
 
-An order can be given by labels such as NHWC, by a word, or in another library's terms.
+Names of orders are labels such as NHWC, words such as "row_major", and memory formats and layouts
+of other libraries.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from tensorlayout.layout.tiling import COMBINE
 
 Order = tuple[int, ...]
 
-# Families of letters, each in the logical order of shapes. PyTorch, TensorFlow, JAX and oneDNN
-# agree on images, batches of them, and filters.
+# Families of letters, in the logical order of shapes. PyTorch, TensorFlow, JAX and oneDNN agree on
+# those of images, batches and filters.
 _FAMILIES = (
     "NCTDHWL",  # operands of convolutions
     "BCTDHWL",
@@ -29,9 +30,9 @@ _FAMILIES = (
     "KCTRS",  # filters in cuDNN
     "NKZPQ",  # results of convolutions in cuDNN
 )
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # oneDNN: the first letters, one for each dimension
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # oneDNN names dimensions by the first letters
 
-# The letters of images, by rank: how a layout spells its own order.
+# The letters of images, by rank, in which `Layout.labels` spells its order.
 OWN_LABELS = ("", "W", "HW", "CHW", "NCHW", "NCDHW")
 
 _CHANNELS = {
@@ -47,12 +48,12 @@ def row_major_order(rank: int) -> Order:
 
 
 def order_or_row_major(minor_to_major: Sequence[int] | None, rank: int) -> Order:
-    """Return the checked order; None is row-major."""
+    """Return the checked order; None means row-major."""
     return row_major_order(rank) if minor_to_major is None else check_order(minor_to_major, rank)
 
 
 def check_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_major") -> Order:
-    """Return `minor_to_major` as a tuple; ValueError unless it is a permutation."""
+    """Return `minor_to_major` as a tuple. Raises ValueError unless it is a permutation."""
     order = check_integers(name, minor_to_major)
     if len(order) != rank or sorted(order) != list(range(rank)):
         allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"
@@ -65,9 +66,9 @@ def check_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_
 def order_of_strides(
     sizes: Sequence[int], strides: Sequence[int], stored: Order | None = None
 ) -> Order:
-    """Return the order that strides imply; undecided dimensions follow `stored`.
+    """Return the order that strides imply, starting from the order `stored` (default row-major).
 
-    Dimensions with stride 0, and those of padded size 1, keep their places.
+    Dimensions of stride 0 or of size 1 (with padding) keep their places: their strides say nothing.
     """
     order = list(row_major_order(len(sizes)) if stored is None else stored)
     places = [p for p, d in enumerate(order) if sizes[d] > 1 and strides[d]]
@@ -81,13 +82,13 @@ def order_of_strides(
 
 
 def permute_order(order: Order, dims: Sequence[int]) -> Order:
-    """Return the order of a permuted layout, whose dimension ``i`` is ``dims[i]`` of the input."""
+    """Return the order of a transpose, whose dimension ``i`` is the input's ``dims[i]``."""
     number = {old: new for new, old in enumerate(dims)}
     return tuple(number[d] for d in order)
 
 
 def drop_dims_from_order(order: Order, dropped: Sequence[int]) -> Order:
-    """Return the order of the remaining dimensions after removing `dropped`."""
+    """Return the order of the remaining dimensions after `dropped` ones are removed."""
     remaining_order = [d for d in order if d not in dropped]
     return tuple(map(sorted(remaining_order).index, remaining_order))
 
@@ -95,8 +96,8 @@ def drop_dims_from_order(order: Order, dropped: Sequence[int]) -> Order:
 def insert_dim_in_order(order: Order, dim: int) -> Order:
     """Return the order with a new dimension of size 1 at `dim`.
 
-    Column-major orders stay column-major. Otherwise a new first dimension becomes the most major
-    one (like a batch), and any other the next faster one after its predecessor.
+    A column-major order stays column-major. Otherwise a new first dimension is the slowest (a batch
+    around the old ones), and any other one is the next faster than its predecessor.
     """
     moved = [d + (d >= dim) for d in order]
     rank = len(order)
@@ -114,7 +115,7 @@ def insert_dim_in_order(order: Order, dim: int) -> Order:
 def order_of_labels(labels: str, rank: int) -> Order:
     """Return the minor-to-major order for labels or a word and a shape of `rank`.
 
-    The letters determine a family, and the family the logical order of the shape (``NCHW``).
+    The letters determine a family, and the family determines the order of the shape (``NCHW``).
     """
     name = normalize_foreign_order(labels)
     if not isinstance(name, str):
@@ -153,11 +154,12 @@ def order_of_labels(labels: str, rank: int) -> Order:
 
 def normalize_foreign_order(spec: Any) -> Any:
     """Return another library's memory format as text or a tuple; other objects unchanged."""
-    if hasattr(spec, "minor_to_major") and hasattr(spec, "tiles"):
+    # Recognised by attributes, so that the libraries need not be imported.
+    if hasattr(spec, "minor_to_major") and hasattr(spec, "tiles"):  # XLA
         return str(spec)
-    if type(spec).__name__ == "memory_format":
+    if type(spec).__name__ == "memory_format":  # PyTorch
         return str(spec).removeprefix("torch.")
-    if hasattr(spec, "sharding") and hasattr(spec, "layout"):
+    if hasattr(spec, "sharding") and hasattr(spec, "layout"):  # JAX
         spec = spec.layout
         if not hasattr(spec, "major_to_minor"):
             raise_argument_error(
@@ -181,7 +183,7 @@ def _is_label_text(text: str) -> bool:
 
 
 def _family_label_orders(letters: str) -> list[str]:
-    """Return the logical orders of the families that have these upper-case letters."""
+    """Return the different orders that families give to upper-case letters."""
     letter_set = set(letters)
     exact = [
         family for family in (*_FAMILIES, _ALPHABET[: len(letters)]) if set(family) == letter_set
@@ -197,7 +199,7 @@ def _order_of_letters(letters: str) -> Order:
 
 
 def _adjust_batch_label(labels: str, rank: int) -> str:
-    """Return labels with the batch label added or removed, so that they may fit `rank`."""
+    """Return labels with a batch letter added or removed, for a suggestion in an error."""
     batch = next((n for n in "NnBb" if n in labels), "")
     if len(labels) > rank:
         return labels.replace(batch, "")
@@ -205,7 +207,7 @@ def _adjust_batch_label(labels: str, rank: int) -> str:
 
 
 def _raise_label_error(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
-    """Raise the error for invalid labels, with a guess at the intended ones."""
+    """Raise the error for labels; suggest `fitting` if it is valid for `rank`."""
     fix, such = "a letter for each dimension", ""
     letters = fitting.upper()
     if len(letters) == rank and _is_label_text(fitting) and len(_family_label_orders(letters)) == 1:

@@ -10,11 +10,12 @@ from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
 class PaddingValue(enum.Enum):
-    """A symbol for the content of padding, read in the tensor's dtype (XLA's `PaddingValue`).
+    """A symbol for the content of padding, in the dtype of the tensor (XLA's `PaddingValue`).
 
-    ``ZERO`` and ``ONE`` are numbers. ``LOWEST`` and ``HIGHEST`` are the least and the greatest
-    value of the dtype, infinities included, so that padding does not change a maximum or a minimum.
-    ``UNSPECIFIED`` makes no promise.
+    - ``ZERO``, ``ONE``: the numbers 0 and 1.
+    - ``LOWEST``, ``HIGHEST``: the least and the greatest value of the dtype, including infinities,
+      so that padding does not change a maximum or a minimum.
+    - ``UNSPECIFIED``: any content.
 
     >>> from tensorlayout import Layout, PaddingValue
     >>> Layout.padded((2,), (4,), padding_value=PaddingValue.ONE)
@@ -35,16 +36,22 @@ class PaddingValue(enum.Enum):
     def __repr__(self) -> str:
         return f"PaddingValue.{self.name}"
 
-    # Members are singletons; Enum's own hash runs Python code, and every look-up of a layout pays.
+    # Members are singletons. Enum's own hash runs Python code, a cost in each look-up of a layout.
     __hash__ = object.__hash__
 
 
 @frozen_dataclass
 class BitPattern:
-    """An exact padding content: the bits of one element and their dtype.
+    """Exact content of padding: the bits of one element, and their dtype.
 
-    A Python float would not work: ``0.0 == -0.0`` and ``nan != nan``, so different layouts would
-    compare equal, or equal ones different.
+    - `bits`: an integer from 0 to 2**128 - 1.
+    - `dtype`: the name of the dtype.
+
+    Raises ValueError for other bits or an invalid name; TypeError if `bits` is no integer or
+    `dtype` is no text.
+
+    A Python float cannot identify padding, because ``0.0 == -0.0`` and ``nan != nan``: different
+    layouts would be equal, and a layout unequal to itself.
 
     >>> from tensorlayout import BitPattern
     >>> BitPattern(0x3F800000, "float32")

@@ -1,4 +1,4 @@
-"""`Placement`: the fields of a layout, its properties, positions and text form."""
+"""`Placement`: the interned fields of a layout, its properties, and the mapping to slots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorlayout.layout.checks import raise_argument_error
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.support.interning import Interned, cached_property
 
-# Lists of all elements or slots are for eyes: beyond these they would take minutes, and the memory.
+# Tables of all slots are for reading. Larger ones would take minutes, and all memory.
 MOST_DRAWN = 2**16
 # A list of one tuple per element takes about 100 bytes each, so this is near half a gigabyte.
 MOST_LISTED = 2**22
@@ -23,19 +23,19 @@ _interned: Interned[Any] = Interned()
 
 
 class HasItemsize(Protocol):
-    """Anything with an item size, such as a dtype."""
+    """Anything with a number of bytes per element, such as a dtype."""
 
     @property
     def itemsize(self) -> int:
-        """The **bytes** of one element."""
+        """**Bytes** of one element."""
 
 
 class Placement:
-    """The base class of `Layout`: an interned value with seven fields.
+    """An interned value of seven fields, with its properties; `Layout` adds constructors and views.
 
-    Dimensions consist of parts, see `slots`. Padding follows the elements of each dimension in
-    memory, even if they run backwards. A layout that owns padding fills the slots from `lowest` up
-    to `required_size`; those without an element are its padding.
+    Dimensions consist of parts (see `slots`). A layout that owns padding fills the slots from
+    `lowest` up to `required_size`; the slots without an element are its padding. In memory, padding
+    comes after the elements of each dimension, whether they run forwards or backwards.
     """
 
     shape: tuple[int, ...]
@@ -45,7 +45,7 @@ class Placement:
     padded_shape: tuple[int, ...]
     padding_value: Padding
     slot_bits: int | None  # of slots packed into bytes, low bits first; None: whole bytes
-    _span: tuple[int, int]  # the lowest and highest slot of an element; twice the offset if none
+    _span: tuple[int, int]  # lowest and highest slot of an element; without elements the offset
 
     # --- the value: one object, never changed ----------------------------------------------------
 
@@ -60,7 +60,7 @@ class Placement:
         padding_value: Padding,
         slot_bits: int | None = None,
     ) -> Self:
-        """Return the interned layout with these fields; without `parts`, a packed padded block."""
+        """Return the interned layout of valid fields; without `parts`, a block with its padding."""
         if padded_shape == shape:
             padding_value = PaddingValue.UNSPECIFIED
         is_own_form = parts is None and padded_shape == shape and offset == 0
@@ -73,7 +73,7 @@ class Placement:
             new_layout = object.__new__(cls)
             new_layout.__dict__.update(zip(_FIELDS, key, strict=True))
             new_layout.__dict__["_span"] = slots.slot_range(shape, parts, offset)
-            # Every plan asks for these, so they are no calls of properties.
+            # Every plan reads these, so they are plain attributes rather than calls of properties.
             tiled = max(map(len, parts), default=1) > 1
             new_layout.__dict__.update(is_tiled=tiled, is_strided=not tiled and slot_bits is None)
             new_layout._check_size()
@@ -123,7 +123,7 @@ class Placement:
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions.
+        """Number of dimensions.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).ndim
@@ -133,7 +133,7 @@ class Placement:
 
     @cached_property
     def size(self) -> int:
-        """The number of elements, padding not counted.
+        """Number of elements, without padding.
 
         >>> from tensorlayout import Layout
         >>> Layout.padded((2, 3), (2, 5)).size
@@ -163,7 +163,9 @@ class Placement:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides in elements; ValueError for a tiled layout, which has none.
+        """Strides in elements.
+
+        Raises ValueError for a tiled layout, which has parts instead.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).strides
@@ -177,7 +179,7 @@ class Placement:
 
     @property
     def lowest(self) -> int:
-        """The lowest slot of an element; the offset if there is none.
+        """Lowest slot of an element; the offset if there are no elements.
 
         >>> from tensorlayout import Layout
         >>> Layout((3,), (-2,), offset=9).lowest
@@ -187,7 +189,7 @@ class Placement:
 
     @property
     def required_size(self) -> int:
-        """The least number of slots in a storage for this layout, padding included.
+        """Least number of slots of a storage that holds the layout, including padding.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).required_size, Layout.padded((2, 3), (2, 5)).required_size
@@ -198,11 +200,11 @@ class Placement:
         return 0 if 0 in self.shape else self._span[1] + 1
 
     def nbytes(self, itemsize: int | HasItemsize) -> int:
-        """Return the **bytes** of `required_size` slots, rounded up.
+        """Return the **bytes** of `required_size` slots, rounded up to whole bytes.
 
-        `itemsize`: the bytes of one element, or a dtype; `slot_bits` takes precedence.
+        `itemsize`: the bytes of one element, or a dtype; ignored if the layout has `slot_bits`.
 
-        Raises TypeError for anything else; ValueError for less than one byte.
+        Raises ValueError for less than one byte, TypeError for other objects.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).nbytes(4)
@@ -211,12 +213,12 @@ class Placement:
         return self._slots_to_bytes(self.required_size, checks.check_itemsize(itemsize))
 
     def _slots_to_bytes(self, count: int, itemsize: int) -> int:
-        """Return the **bytes** of `count` consecutive slots that begin at a byte."""
+        """Return the **bytes** of `count` consecutive slots that begin with a whole byte."""
         return count * itemsize if self.slot_bits is None else -(-count * self.slot_bits // 8)
 
     @property
     def spare_bits(self) -> int:
-        """The unused **bits** of the last byte after `required_size` slots; 0 for whole bytes.
+        """Unused **bits** of the last byte of `required_size` slots; 0 for slots of whole bytes.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((3, 5)).with_slot_bits(4).spare_bits
@@ -226,7 +228,7 @@ class Placement:
 
     @property
     def padding_size(self) -> int:
-        """The number of padding slots that this layout owns; 0 for a view with gaps.
+        """Number of slots of padding that this layout owns; 0 for a view with gaps.
 
         >>> from tensorlayout import Layout
         >>> Layout.padded((2, 3), (2, 5)).padding_size, Layout((2, 3), (5, 1)).padding_size
@@ -238,7 +240,7 @@ class Placement:
     def covers_block(self) -> bool:
         """True if the elements and their padding fill a block of slots one to one.
 
-        False if a split dimension ends within a part, even if its elements happen to fill a block.
+        False if a tiled dimension ends inside a tile without owning its padding.
 
         >>> from tensorlayout import Layout
         >>> Layout.padded((2, 3), (2, 5)).covers_block, Layout((2, 3), (5, 1)).covers_block
@@ -268,7 +270,7 @@ class Placement:
 
     @cached_property
     def is_row_major(self) -> bool:
-        """True if the layout is packed and row-major, at any offset.
+        """True if the layout is packed and row-major, with any offset.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (3, 1), offset=7).is_row_major
@@ -278,7 +280,7 @@ class Placement:
 
     @cached_property
     def is_column_major(self) -> bool:
-        """True if the layout is packed and column-major, at any offset.
+        """True if the layout is packed and column-major, with any offset.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (1, 2), offset=7).is_column_major
@@ -288,10 +290,10 @@ class Placement:
 
     @property
     def labels(self) -> str | None:
-        """The memory order as image labels such as ``"NHWC"``, slowest first.
+        """Order in memory as labels such as ``"NHWC"``, slowest first, with any offset.
 
-        The logical orders are W, HW, CHW, NCHW and NCDHW. None for other ranks and for layouts that
-        are not packed.
+        The letters are those of images: W, HW, CHW, NCHW, NCDHW. None for other ranks, and for
+        layouts that are not packed.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3, 4, 5), (1, 3, 2, 0)).labels, Layout((2, 3), (5, 1)).labels
@@ -307,7 +309,7 @@ class Placement:
         return self.is_packed and self._has_same_relative_slots(packed)
 
     def _has_same_relative_slots(self, dims: Sequence[slots.Parts]) -> bool:
-        """Return whether every index is as far from index 0 as with the parts `dims`."""
+        """Return whether every index has the same distance from index 0 as in `dims`."""
         return (
             self.parts == dims
             or self.size == 0
@@ -331,7 +333,7 @@ class Placement:
     def is_overlapping(self) -> bool:
         """True if two indices share a slot, as in broadcast layouts and sliding windows.
 
-        True also if deciding takes too long, for strides that no chain of views produces.
+        It is also True if the decision takes too long, for strides that no sequence of views makes.
 
         >>> from tensorlayout import Layout
         >>> Layout((3, 2), (1, 1)).is_overlapping
@@ -346,9 +348,9 @@ class Placement:
     def same_placement(self, other: Placement) -> bool:
         """Return whether every index has the same slot in both; strides of size 1 are ignored.
 
-        `other`: a layout of any shape; the result is False if shapes differ.
+        `other`: a layout; False if its shape differs.
 
-        Raises TypeError for anything else.
+        Raises TypeError for other objects.
 
         >>> from tensorlayout import Layout
         >>> Layout((1, 3), (7, 1)).same_placement(Layout((1, 3), (3, 1)))
@@ -371,7 +373,9 @@ class Placement:
     def offset_of(self, index: Sequence[int]) -> int:
         """Return the slot (counted in elements) of the element at `index`.
 
-        Raises IndexError for negative entries and entries out of bounds.
+        `index`: one non-negative entry per dimension.
+
+        Raises IndexError for an index outside the shape, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).offset_of((1, 2))
@@ -391,8 +395,9 @@ class Placement:
     def index_of(self, slot: int) -> tuple[int, ...] | None:
         """Return the index of the element in `slot`, or None for padding and gaps.
 
-        Raises IndexError outside the required size; ValueError if several indices share the slot,
-        or if the search takes too long (strides that no chain of views produces).
+        Raises IndexError for a slot outside the required size; ValueError if several indices share
+        the slot, or if the search takes too long (strides that no sequence of views makes);
+        TypeError for a non-integer.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).index_of(6), Layout((2, 3), (5, 1)).index_of(4)
@@ -411,7 +416,7 @@ class Placement:
         return matches[0] if matches else None
 
     def _indices_in_slot(self, slot: int) -> Iterator[tuple[int, ...]]:
-        """Yield the indices of the elements in `slot`."""
+        """Yield the indices whose element is in `slot`. Raises ValueError after a long search."""
         flat = [part for parts in self.parts for part in parts]
         # A negative stride counts its digit from the other end, so that all strides are positive.
         relative_slot = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
@@ -435,7 +440,7 @@ class Placement:
         return product(*map(range, self.shape if self.size else (0,)))
 
     def elements(self) -> Iterator[tuple[int, ...]]:
-        """Yield the indices of all elements ordered by slot, those that share one in index order.
+        """Yield the indices of all elements, sorted by slot; in a shared slot, in index order.
 
         Raises ValueError for more than 2**22 elements.
 
@@ -451,13 +456,15 @@ class Placement:
     # --- text ------------------------------------------------------------------------------------
 
     def table(self, values: Sequence[object] | None = None) -> str:
-        """Return a table of the memory, slot by slot: a line of offsets and one of values.
+        """Return the memory as text, slot by slot: a line of offsets and a line of values.
 
-        `values`: of the elements in index order; letters from A by default. Padding of ``ZERO`` or
-        ``ONE`` is shown as ``0`` or ``1``, other padding and gaps as ``x``. If elements share a
-        slot, the first one is shown.
+        `values`: texts of the elements in row-major index order; letters from A by default.
 
-        Raises ValueError for more than 2**16 slots or elements.
+        Padding is shown as ``0`` or ``1`` if it has that value, and otherwise as ``x``, like gaps.
+        A slot that several elements share shows the first.
+
+        Raises ValueError for more than 2**16 slots or elements, or another number of values;
+        TypeError for values that are no sequence.
 
         >>> from tensorlayout.layout import Layout
         >>> print(Layout((2, 3), (5, 1)).table())
@@ -492,7 +499,7 @@ class Placement:
         )
 
     def __str__(self) -> str:
-        """Return the text form (see `text`) without implied fields."""
+        """Return the text form (see `text`), without fields that others imply."""
         strides = [
             str(parts[0][1]) if len(parts) == 1 else "+".join(f"{e}*{s}" for e, s in parts)
             for parts in self.parts
@@ -518,7 +525,7 @@ class Placement:
 
 _FIELDS = [name for name in Placement.__annotations__ if name != "_span"]  # as _intern takes them
 
-# What holds of every packed layout from slot 0 on: most layouts are packed.
+# Properties of every packed layout at slot 0, set in advance because most layouts are packed.
 _OF_PACKED = {
     "_computed_form": None,
     "covers_block": True,

@@ -1,9 +1,10 @@
-"""Exact integer arithmetic on parts: index to slot and back, ranges, slices, reshapes.
+"""Exact integer arithmetic on parts: from an index to its slot and back, ranges, slices, reshapes.
 
 A dimension of size ``n`` is a tuple of *parts* ``(extent, stride)``, most major first. The index is
-written in mixed radix over the extents, and its slot is the sum of digit times stride. An ordinary
-strided dimension has one part ``(n, stride)``; a tiled one has several, and the product of their
-extents may exceed ``n`` (the last tile is partial).
+written in mixed radix over the extents, and the slot is the sum of digit times stride. A strided
+dimension has the one part ``(n, stride)``. A tiled one has several, whose extents may multiply to
+more than ``n`` (the tail of the last tile): size 5 in tiles of 2 has ``(3, 8), (2, 1)``, say, where
+index 3 is the digits 1 and 1, and slot 9.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ def strides_to_parts(shape: Sequence[int], strides: Sequence[int]) -> tuple[Part
 
 
 def indices_per_major_step(parts: Parts) -> int:
-    """Return the number of indices per step of the most major part."""
+    """Return the number of indices that one step of the most major part spans."""
     return math.prod(extent for extent, _ in parts[1:])
 
 
 def part_units(parts: Parts) -> list[int]:
-    """Return the number of indices per step of each part."""
+    """Return, for each part, the number of indices that one of its steps spans."""
     return [indices_per_major_step(parts[first_part:]) for first_part in range(len(parts))]
 
 
 def extend_parts_to_size(parts: Parts, size: int) -> Parts:
-    """Return the parts with the most major extent set to what `size` needs."""
+    """Return the parts with the extent of the most major one that `size` needs."""
     return ((-(-size // indices_per_major_step(parts)), parts[0][1]), *parts[1:])
 
 
@@ -49,7 +50,7 @@ def slot_of_index(parts: Parts, index: int) -> int:
 
 
 def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple[int, int]:
-    """Return the lowest and highest slot of an element; twice the offset without elements."""
+    """Return the lowest and highest slot of an element; without elements, the offset twice."""
     low = high = offset
     if 0 in shape:
         return low, high
@@ -64,9 +65,9 @@ def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tupl
 
 
 def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
-    """Yield the slot extremes of the indices up to `last`, grouped by the first smaller digit.
+    """Yield the extreme slots of the indices up to `last`, grouped by the first smaller digit.
 
-    All later digits are free, so each contributes its own extremes.
+    All later digits are unrestricted then, so each has its extreme at one of its ends.
     """
     prefix = 0
     for number, ((_, stride), unit) in enumerate(zip(parts, part_units(parts), strict=True)):
@@ -109,7 +110,7 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
 
 
 def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None:
-    """Return the parts of a slice, not yet normalised; None if parts cannot describe it."""
+    """Return parts of `count` indices from `start`, not yet normalized; None if there are none."""
     if count <= 1:  # no step is taken, so the stride stays
         return ((count, parts[-1][1]),)
     inner = indices_per_major_step(parts)
@@ -137,9 +138,9 @@ def merge_adjacent_parts(parts: Sequence[Part]) -> Parts:
 
 
 def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
-    """Return the canonical form of `parts` for a dimension of `size`: the fewest parts.
+    """Return the canonical `parts` of a dimension of `size`: as few parts as possible.
 
-    All indices below `padded` keep their slots, so that a padded block is still covered.
+    The indices below `padded` keep their slots, so that a block of padding stays covered.
     """
     if len(parts) == 1:
         return parts
@@ -150,9 +151,9 @@ def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
 
 
 def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
-    """Return the strides of a reshaped view of strided dimensions; None if there is no view.
+    """Return the strides of strided dimensions reshaped to `shape`; None if there are none.
 
-    Each merged group of old dimensions must be split into whole new ones. Neither shape is empty.
+    Each run of old dimensions with one step must consist of whole new ones. No size is 0.
     """
     runs, remaining_size, step = [*merge_adjacent_parts(dims)] if dims else [], 1, 0
     strides = []
@@ -167,7 +168,7 @@ def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | N
 
 
 def fill_unit_dim_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
-    """Return strides in which dimensions of size 1 have the stride of a packed layout."""
+    """Return `strides`, changed for dimensions of size 1 to continue the next, as if packed."""
     following = 1
     for dim in range(len(shape) - 1, -1, -1):
         if shape[dim] == 1:
@@ -179,9 +180,9 @@ def fill_unit_dim_strides(shape: Sequence[int], strides: list[int]) -> list[int]
 def reshape_padded_sizes(
     shape: Sequence[int], padded_shape: Sequence[int], new_shape: Sequence[int]
 ) -> list[int] | None:
-    """Return the padded sizes after a reshape that keeps each padded dimension; else None.
+    """Return the padded sizes after a reshape that keeps each padded dimension; otherwise None.
 
-    A dimension is kept if the new shape has one of its size with as many faster elements.
+    A dimension is kept if the new shape has one of its size, followed by as many elements.
     """
     places = {(n, math.prod(new_shape[d + 1 :])): d for d, n in enumerate(new_shape)}
     padded = list(new_shape)
@@ -197,24 +198,25 @@ def reshape_padded_sizes(
 
 # --- which indices meet in a slot: ``sum(digit * stride) == slot`` over bounded digits -----------
 
-# A search gives up after so many steps, in about a tenth of a second. Layouts with nested strides
-# (all that packing, padding, tiling and slicing make) need a step a part; strides such as
-# (6, 10, 15) search.
+# Limit of steps of a search, about a tenth of a second. Nested strides, which are all that packing,
+# padding, tiling and slicing make, need one step per part; strides such as (6, 10, 15) need a
+# search.
 _STEPS = 100_000
 
 
 class SearchLimitError(Exception):
-    """The search was abandoned; the answer is unknown."""
+    """The search was given up; a solution may or may not exist."""
 
 
 def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
-    """Yield all digits, one per part, that lead to `slot`; strides must not be negative.
+    """Yield all tuples of digits, one per part, that lead to `slot`; no stride is negative.
 
-    The reach of smaller strides bounds each digit; nested strides leave only one candidate.
+    Each digit is bounded by what smaller strides can still reach: nested strides leave one value.
     """
     order = sorted(range(len(parts)), key=lambda p: -parts[p][1])
     steps = [parts[p] for p in order]
-    # From each part on: what they reach at most, and what divides all of that (0 for nothing).
+    # For the parts from each one on: the largest slot they reach, and the common divisor of strides
+    # (0 without parts).
     reach, divisor = [0], [0]
     for extent, stride in reversed(steps):
         reach.insert(0, reach[0] + (extent - 1) * stride)
@@ -258,10 +260,11 @@ def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int
 def has_overlapping_indices(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
     """Return whether two indices of a non-empty shape share a slot.
 
-    An abandoned search counts as overlapping, because writes to overlapping layouts are refused.
+    A search that is given up counts as overlapping, because writes to overlapping layouts are
+    refused.
     """
-    # Of each digit: its stride, as a magnitude, how many values it has, its dimension, and how many
-    # indices a step of it spans, negative where the slots run backwards.
+    # For each digit: the magnitude of its stride, the number of its values, its dimension, and the
+    # indices that one step spans, negative if the slots run backwards.
     digits = sorted(
         (abs(stride), min(extent, -(-size // unit)), d, unit if stride > 0 else -unit)
         for d, size in enumerate(shape)
@@ -276,9 +279,10 @@ def has_overlapping_indices(parts: Sequence[Parts], shape: Sequence[int]) -> boo
         highest += (extent - 1) * stride
     if nested:
         return False
-    # The digits of two indices that share a slot differ by numbers whose steps add up to nothing.
-    # Each difference, less than the extent either way, is a digit when it is counted from its
-    # least. Its opposite is a difference, too: so along the largest stride none is negative.
+    # If two indices share a slot, the differences of their digits times the strides add up to 0.
+    # A difference is between -extent and extent, so counted from its least value it is a digit for
+    # `find_digits_for_slot`. Differences come in opposite pairs: along the largest stride it is
+    # enough to search non-negative ones.
     (*smaller, largest) = [(extent, stride) for stride, extent, _, _ in digits]
     differences = [*[(2 * extent - 1, stride) for extent, stride in smaller], largest]
     nothing = sum([(extent - 1) * stride for extent, stride in smaller])
@@ -296,8 +300,8 @@ def has_overlapping_indices(parts: Sequence[Parts], shape: Sequence[int]) -> boo
 def _has_index_pair_within_shape(
     places: Sequence[tuple[int, int]], differences: Sequence[int], shape: Sequence[int]
 ) -> bool:
-    """Return whether two different indices inside `shape` have these digit differences."""
-    # Of the smallest two, one has a 0 at each digit.
+    """Return whether two different indices inside `shape` have these differences of digits."""
+    # The smallest such pair: for each digit one of them has a 0.
     first, second = [0] * len(shape), [0] * len(shape)
     for (dim, unit), difference in zip(places, differences, strict=True):
         index = first if difference * unit > 0 else second

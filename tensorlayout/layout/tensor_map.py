@@ -1,8 +1,8 @@
-"""Tensor maps: the arguments of CUDA's ``cuTensorMapEncodeTiled`` for copies by TMA.
+"""Tensor maps: arguments of CUDA's ``cuTensorMapEncodeTiled`` for a layout, for copies by TMA.
 
-The rules are those of the CUDA driver API, Tensor Map Object Management. Errors name that
-function's parameter and the rule. Dimensions go from the fastest to the slowest. Strides are in
-**bytes**, without the fastest one, which is always one element.
+The rules are those of the CUDA driver API, Tensor Map Object Management. Errors name the parameter
+of that function and the rule. CUDA lists dimensions from the fastest to the slowest. Strides are in
+**bytes**, without that of the fastest dimension, which is always one element.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _BITS = {
     **dict.fromkeys(("UINT32", "INT32", "FLOAT32", "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ"), 32),
     **dict.fromkeys(("UINT64", "INT64", "FLOAT64"), 64),
 }
-# Types of CUDA for what it has no name for, and for elements of so many bytes.
+# CUDA's types for dtypes that it has no name for, and for elements of a number of bytes.
 _BYTES = {"BOOL": "UINT8", "INT8": "UINT8", "INT16": "UINT16"}
 _SIZED = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
-# Packed, and spread over 16 bytes when they are copied: the swizzles that they may have.
+# Allowed swizzles of packed types whose elements are spread over 16 bytes when they are copied.
 _SPREAD = {
     "16U4_ALIGN16B": ("NONE", "128B", "128B_ATOM_32B"),
     "16U6_ALIGN16B": ("NONE", "128B", "128B_ATOM_32B", "128B_ATOM_64B"),
 }
 _TYPE = "CU_TENSOR_MAP_DATA_TYPE_"
-# Of each choice what CUDA writes before its names, and the names.
+# For each choice the common prefix of CUDA's names, and the names.
 _CHOICES = {
     "interleave": ("CU_TENSOR_MAP_INTERLEAVE_", ("NONE", "16B", "32B")),
     "swizzle": (
@@ -54,17 +54,17 @@ _CHOICES = {
 
 @frozen_dataclass
 class TensorMap:
-    """The arguments of CUDA's ``cuTensorMapEncodeTiled`` for a layout, except the address.
+    """Arguments of CUDA's ``cuTensorMapEncodeTiled`` for a layout, except the address.
 
     Dimensions go from the fastest to the slowest.
 
     - `global_dims`, `box_dims`, `element_strides`: in elements.
-    - `global_strides`: in **bytes**, without the fastest, which is one element.
-    - `data_type`, `interleave`, `swizzle`, `l2_promotion`, `oob_fill`: CUDA's enumerators.
+    - `global_strides`: in **bytes**, without the fastest dimension, which is one element.
+    - `data_type`, `interleave`, `swizzle`, `l2_promotion`, `oob_fill`: CUDA's names of enumerators.
     - `byte_offset`: **bytes** from slot 0 to the element at index (0, …, 0), whose address must be
       a multiple of `alignment` bytes.
-    - `axes`: for each dimension of the map, the layout's dimension and the number of its part, 0
-      for the most major one.
+    - `axes`: for each dimension of the map, the dimension of the layout and the number of its part,
+      where 0 is the most major.
 
     >>> from tensorlayout import Layout
     >>> found = Layout.row_major((100, 64)).tensor_map((8, 32), "float32")
@@ -86,7 +86,7 @@ class TensorMap:
 
     @property
     def rank(self) -> int:
-        """The number of dimensions of the map, from 1 to 5."""
+        """Number of dimensions of the map, from 1 to 5."""
         return len(self.global_dims)
 
     @property
@@ -99,10 +99,10 @@ class TensorMap:
     def coordinates(self, index: Sequence[int]) -> tuple[int, ...]:
         """Return the map's coordinates, fastest first, of the layout's element at `index`.
 
-        TMA instructions take the coordinates of the first element of a box. It may lie outside of
-        the shape; elements outside are filled in.
+        The instructions of a kernel take the coordinates of the first element of a box. It may be
+        outside the shape: TMA fills elements outside.
 
-        Raises ValueError for another number of entries; TypeError for anything but integers.
+        Raises ValueError for another number of entries, TypeError for non-integers.
 
         >>> from tensorlayout import Layout
         >>> tiles = Layout.tiled((16, 256), [(8, 128)])
@@ -120,14 +120,13 @@ class TensorMap:
         return tuple(result)
 
     def encode(self, address: int) -> Any:
-        """Return the ``CUtensorMap`` of cuda-python, which kernels take as a parameter.
+        """Return a ``CUtensorMap`` of cuda-python, which kernels take as a parameter for TMA.
 
-        `address`: the device address of slot 0 of the storage.
+        `address`: device address of slot 0 of the storage.
 
-        Raises ValueError if the first element is not aligned to `alignment` bytes, and for names
-        that the installed cuda-python lacks; TypeError for anything but an integer; ImportError
-        without cuda-python; RuntimeError without a driver, or with CUDA's error if it rejects the
-        map.
+        Raises ValueError if the first element is not at a multiple of `alignment` bytes, and for
+        names that the installed cuda-python lacks; TypeError for a non-integer; ImportError without
+        cuda-python; RuntimeError without a driver, or with the name of CUDA's error.
         """
         start = check_integer("address", address) + self.byte_offset
         if start <= 0 or start % self.alignment:
@@ -145,7 +144,7 @@ class TensorMap:
             self.rank,
             start,
             [long(n) for n in self.global_dims],
-            # Of an empty list a null pointer is made.
+            # cuda-python would turn an empty list into a null pointer.
             [long(n) for n in self.global_strides or (0,)],
             [short(n) for n in self.box_dims],
             [short(n) for n in self.element_strides],
@@ -172,7 +171,7 @@ def _driver_enum_member(driver: Any, kind: str, name: str) -> Any:
 
 
 class _Axis(NamedTuple):
-    """A dimension of a map: one part of a layout's dimension; stride and box in elements."""
+    """A dimension of a map, which is a part of a layout's dimension; all sizes count elements."""
 
     dim: int
     part: int
@@ -189,7 +188,7 @@ def make_tensor_map(
     element_strides: Sequence[int] | None,
     *choices: str,
 ) -> TensorMap:
-    """Return the map of a layout, with choices in the order of `_CHOICES`."""
+    """Return the tensor map of a layout; `choices` are in the order of `_CHOICES`."""
     kind = _tensor_map_data_type(dtype)
     choice_names = {
         name: _choice_suffix(name, choice) for name, choice in zip(_CHOICES, choices, strict=True)
@@ -218,7 +217,7 @@ def make_tensor_map(
 
 
 def _tensor_map_data_type(dtype: Any) -> str:
-    """Return CUDA's type name, without its prefix, for a dtype, a name, or an item size."""
+    """Return CUDA's name, without prefix, for a dtype, a name, or a number of bytes."""
     dtype_name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
     name = dtype_name or getattr(dtype, "__name__", None)
     if isinstance(name, str):
@@ -244,7 +243,7 @@ def _tensor_map_data_type(dtype: Any) -> str:
 
 
 def _choice_suffix(option: str, requested: Any) -> str:
-    """Return CUDA's name of a choice, without its prefix."""
+    """Return CUDA's name of a choice, without prefix."""
     prefix, allowed_names = _CHOICES[option]
     word = str(getattr(requested, "name", requested)).upper().removeprefix(prefix)
     for name in allowed_names:
@@ -277,7 +276,7 @@ def _check_interleave_and_swizzle(kind: str, names: dict[str, str]) -> None:
 
 
 def _map_axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
-    """Yield a map dimension for each part of each dimension, the most minor first."""
+    """Yield a dimension for each part of each dimension, the most minor first."""
     for dim in layout.minor_to_major:
         parts, size = layout.parts[dim], layout.shape[dim]
         if size == 0:
@@ -321,7 +320,7 @@ def _check_tiled_dim_step(layout: Placement, dim: int, step: int) -> None:
 
 
 def _sort_axes_fastest_first(layout: Placement, axes: list[_Axis]) -> list[_Axis]:
-    """Sort axes by the layout's order or, for tiles, by their strides, fastest first."""
+    """Return the axes, fastest first, in the layout's order or, with tiles, by strides."""
     if len(axes) > 5:
         message = f"{len(axes)} for {truncate(layout)}; a part of a tiled dimension counts as one"
         raise_argument_error(
@@ -385,10 +384,10 @@ def _check_map_limits(kind: str, choice_names: dict[str, str], axes: Sequence[_A
 
 
 def _outer_byte_strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
-    """Yield the byte strides of all dimensions but the fastest; each is a multiple of the last."""
+    """Yield the byte strides of all dimensions but the fastest; each spans the faster ones."""
     bits = axes[0].extent * _BITS[kind]  # that the dimensions so far take
     for axis in axes[1:]:
-        if axis.extent == 1:  # it moves nothing
+        if axis.extent == 1:  # never used, but CUDA checks it: the least valid stride
             stride = -(-bits // (8 * alignment)) * alignment
         else:
             stride = _elements_to_bytes("globalStrides", f"dimension {axis.dim}", axis.stride, kind)

@@ -1,4 +1,4 @@
-"""The text form of a layout: ``shape:strides`` and all fields that these do not imply.
+"""The text form of a layout: ``shape:strides``, and fields that these do not imply.
 
 ::
 
@@ -11,8 +11,8 @@
     (2,3):(1,3) padded=(3,5) padding=0x3f800000:float32
     (2,3):(3,1) bits=4                                 two slots to a byte, low bits first
 
-XLA's text of an order, tiles and element bits is accepted, too:
-``{1,0:T(8,128)(2,1)E(4)}``, also after sizes: ``[3,5]{1,0:T(2,2)}``.
+XLA's text for an order of dimensions, tiles and bits below a byte is accepted, too:
+``{1,0:T(8,128)(2,1)E(4)}``, or with sizes, ``[3,5]{1,0:T(2,2)}``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 
-# Compiled at first use.
+# Texts, not compiled patterns: `re` compiles and caches them at first use, not at import.
 _TEXT = (
     r"(?a)\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
     r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?"
@@ -47,7 +47,7 @@ def parse_text(text: str) -> dict[str, Any]:
     """Parse a text to the arguments of `Layout`, or XLA's text to those of `Layout.tiled`."""
     if not isinstance(text, str):
         raise_argument_error("layout text", f"must be a str, got {short_repr(text)}", TypeError)
-    plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
+    plain = " ".join(text.split())  # the patterns allow one blank, not runs of blanks
     if (sized := re.fullmatch(_SIZED, plain)) is not None:
         return {"shape": _parse_ints(text, sized[1]), **parse_xla_tiling(sized[2])}
     wrapped = re.fullmatch(r"Layout\.parse\('(.*)'\)", plain)

@@ -1,10 +1,13 @@
-"""Conversion of XLA's tiles to parts of dimensions.
+"""Tiles as parts of dimensions: the parts that a list of tiles in XLA's notation describes.
 
-A dimension begins as one digit, its whole index. A tile splits it into a count and a remainder;
-later tiles split these again. The result is a list of digits, each a part of one dimension's index,
-with a position in the buffer. A star merges several dimensions into one axis, which tiles can only
-split between digits or inside one digit. Any other split cannot be expressed as parts, unless both
-halves end up adjacent and can be rejoined.
+A dimension begins as one digit, its whole index. A tile splits it into the number of the tile and
+the index inside; later tiles split these again. The result is a list of digits, each a part of one
+dimension's index with a place in the buffer. Example: a dimension of 5 with the tile (2) has the
+digits ``index // 2`` and ``index % 2``.
+
+A star merges several dimensions into one axis, which tiles can split evenly only between digits or
+inside one. Any other split cannot be described by dimensions, unless its two halves end up side by
+side, where they are the axis before the split again.
 """
 
 from __future__ import annotations
@@ -20,10 +23,10 @@ from tensorlayout.layout.slots import MAX_SLOTS, Parts
 TileSizes = tuple[int, ...]  # most major first
 Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
 
-# Compilers cut two or three times; each tile costs as many steps as those before have made axes.
+# Compilers use two or three tiles. Each tile adds axes, and takes a step for each of them.
 MAX_TILES = 64
 
-# In place of the size of a tile: the dimension is merged into the next more minor one.
+# XLA's marker, in place of a tile's size: the dimension is merged into the next more minor one.
 COMBINE = -(2**63)
 
 
@@ -43,8 +46,8 @@ class Digit(NamedTuple):
 class TiledAxis(NamedTuple):
     """One dimension of the tiled shape; the sum of its weighted digits is its index.
 
-    Or one `half` of an uneven split, without digits: the axis that was split inside a digit, the
-    size of the tile, and 0 for the counts or 1 for the remainders.
+    The halves of an uneven split have no digits. `half` holds the axis that was split, the size of
+    the tile, and the side: 0 for the numbers of tiles, 1 for the indices inside.
     """
 
     extent: int
@@ -53,7 +56,7 @@ class TiledAxis(NamedTuple):
 
     @property
     def always_zero_gaps(self) -> list[tuple[int, int]] | None:
-        """Extents and weights of the gaps between digits, which are always 0; None if uneven."""
+        """Extents and weights of the gaps between digits; None if gaps cannot be filled exactly."""
         gap_parts, reach = [], 1
         for weight, extent in (
             *((d.weight, d.extent) for d in self.digits[::-1]),
@@ -71,11 +74,11 @@ ONE = TiledAxis(1)
 
 
 class UnevenError(ValueError):
-    """Tiles split a merged dimension inside a digit."""
+    """A tile splits a merged dimension where no digit ends."""
 
 
 def check_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
-    """Return the tiles as tuples; ValueError for too many or empty tiles, or sizes below 1."""
+    """Return the tiles as tuples. Raises ValueError for too many, empty ones or sizes below 1."""
     if not isinstance(tiles, Sequence):
         rule = "must be a sequence of tiles, each a sequence of sizes"
         raise_argument_error("tiles", f"{rule}, got {short_repr(tiles)}", TypeError)
@@ -111,7 +114,7 @@ def _tiled_axes(
                 rests.append(remainder)
                 merged = ONE
         axes = [*untiled_axes, *counts, *rests]
-        if math.prod(axis.extent for axis in axes) > MAX_SLOTS:  # no tile makes it less
+        if math.prod(axis.extent for axis in axes) > MAX_SLOTS:  # further tiles only add padding
             raise_argument_error("tiles", "the sizes and their padding take 2**63 slots or more")
     axes = _rejoin_halves(axes)
     if any(axis.half for axis in axes):
@@ -123,7 +126,7 @@ def _tiled_axes(
 
 
 def _join_axes(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
-    """Join two adjacent axes into one."""
+    """Return two neighbouring axes as one."""
     extent = major.extent * minor.extent
     if major.half and _are_halves(major, minor):
         return major.half[0]._replace(extent=extent)
@@ -136,7 +139,7 @@ def _join_axes(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
 
 
 def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
-    """Return whether two axes are the parts of one cut, and the inner has its full extent."""
+    """Return whether both come from one split, and the second still has its size."""
     if major.half is None:
         return False
     axis, size, side = major.half
@@ -144,7 +147,7 @@ def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
 
 
 def _merge_digits(digits: Sequence[Digit]) -> tuple[Digit, ...]:
-    """Merge digits that continue each other; keep one of extent 1 only if there is no other."""
+    """Return digits with those that continue each other merged, and without those of extent 1."""
     merged_digits: list[Digit] = []
     for digit in [d for d in digits if d.extent != 1] or digits[-1:]:
         major = merged_digits[-1] if merged_digits else None
@@ -157,7 +160,7 @@ def _merge_digits(digits: Sequence[Digit]) -> tuple[Digit, ...]:
 
 
 def _rejoin_halves(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
-    """Rejoin adjacent halves of an uneven split."""
+    """Return the axes with neighbouring halves of one split joined again."""
     merged_axes: list[TiledAxis] = []
     for axis in axes:
         if axis.extent == 1:
@@ -172,7 +175,7 @@ def _rejoin_halves(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
 
 
 def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxis]:
-    """Split an axis into the count of tiles of `size` and the index inside a tile."""
+    """Return the axes of tile numbers and of indices inside a tile of `size`."""
     count = -(-axis.extent // size)
     if size == 1:
         return axis, ONE
@@ -188,10 +191,10 @@ def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxi
 def _split_digits_by_tile(
     digits: Sequence[Digit], size: int
 ) -> tuple[list[Digit], list[Digit]] | None:
-    """Return the digits of counts and of remainders; None if the tile splits a digit unevenly."""
+    """Return the digits of tile numbers and of indices inside; None for an uneven split."""
     outer: list[Digit] = []
     inner: list[Digit] = []
-    below = 0  # the greatest index, padding left out, that the digits so far add up to
+    below = 0  # the greatest index, without padding, that the digits so far add up to
     for place, digit in enumerate(reversed(digits), 1):
         _, _, extent, unit, weight = digit
         # Only the most major digit of a dimension may have a tail: its value has no modulus.
@@ -202,7 +205,7 @@ def _split_digits_by_tile(
             outer.append(digit._replace(weight=weight // size))
         elif room and (grows or (room < extent and extent % room == 0)):
             inner.append(digit._replace(extent=room))
-            count = -(-extent // room)  # 1, too, as padding may come
+            count = -(-extent // room)  # kept even if 1, because padding may extend it
             outer.append(digit._replace(extent=count, unit=unit * room, weight=1))
         elif below < size:
             inner.append(digit)
@@ -217,9 +220,9 @@ def _split_digits_by_tile(
 def tiled_parts(
     shape: tuple[int, ...], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> tuple[list[Parts], bool]:
-    """Return the parts of each dimension with padded extents, and whether they cover a block.
+    """Return the parts of each dimension, with padded extents, and whether they cover a block.
 
-    `order`: minor to major. No size may be 0. UnevenError if parts cannot express the tiles.
+    `order`: minor to major. No size is 0. Raises UnevenError if parts cannot describe the tiles.
     """
     axes = _tiled_axes(shape, order, tiles)
     digits: list[list[Placed]] = [[] for _ in shape]
@@ -227,7 +230,7 @@ def tiled_parts(
     for axis in reversed(axes):
         for digit in reversed(axis.digits):
             digits[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
-        if shape:  # what is always 0 goes to dimension 0, as digits beyond all of its index
+        if shape:  # gaps become digits of dimension 0, beyond its index, which are always 0
             digits[0] += [
                 (extent, 2**63, stride * weight) for extent, weight in axis.always_zero_gaps or ()
             ]
@@ -238,7 +241,7 @@ def tiled_parts(
 
 
 def _parts_from_digits(digits: Sequence[Placed], size: int) -> Parts:
-    """Return the parts of a dimension with the padded size, constant digits first."""
+    """Return the parts of a dimension with padded extents; parts that are always 0 come first."""
     live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
     reach = 1
     for extent, unit, _ in live:

@@ -1,4 +1,4 @@
-"""Plans: everything that can be decided about a call without its data, computed once and cached.
+"""Plans: everything about a call that does not depend on its data, made once and cached.
 
 Above `tensor`, below both backends and `functions`, which import it.
 """

@@ -1,8 +1,8 @@
 """Base class of plans, and the protocol of the backends that execute them.
 
-An *operation* has a pure method ``plan(*key)``, which computes the result's spec and the way to
-compute it from the specs (dtype, layout at slot 0, device), the types of Python scalars and static
-parameters. Offsets, pointers and scalar values are never part of the key.
+An *operation* has a pure method ``plan(*key)``. The key consists of specs (dtype, layout at slot 0,
+device), types of Python scalars, and static parameters; the plan says which result the call has and
+how to compute it. Offsets, pointers and values of scalars are never part of the key.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import plan_dataclass as plan_dataclass
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# From the operands of a call to its result.
+# ``run(*operands)``: returns the result of a call.
 Run = Callable[..., Tensor]
 
-# ``write(out, *operands)``: fills memory that is there.
+# ``write(out, *operands)``: writes the result into existing memory.
 Write = Callable[..., object]
 
 # ``overlaps(out, operand)``: True if a write into `out` may change `operand` before it is read.
@@ -30,11 +30,11 @@ OverlapTest = Callable[[Tensor, Tensor], Any]
 
 
 class CaptureError(RuntimeError):
-    """A call that a CUDA graph cannot contain."""
+    """A call that cannot be captured in a CUDA graph."""
 
 
 class Plan:
-    """One step of work on tensors, described without their data; an immutable dataclass.
+    """One step of work on tensors, described without their data: an immutable dataclass.
 
     Each subclass has a `result`, the spec of the tensor that is created or written.
 
@@ -62,16 +62,16 @@ class Plan:
 
     @property
     def result(self) -> TensorSpec:
-        """Spec of the result: a field or property of each subclass."""
+        """Spec of the result; each subclass has a field or property of this name."""
         raise NotImplementedError
 
     @property
     def trace_kind(self) -> Kind:
-        """Return the kind of the record in a trace."""
+        """Kind of record that a trace shows for the plan."""
         return "view" if self.result_kind == "view" else "compute"
 
     def check_destination_fits(self, destination: TensorSpec) -> None:
-        """Raise an error unless the result fits a destination."""
+        """Raise ValueError or TypeError if the result does not fit `destination`."""
         check_same_device([self.result, destination])
         result_shape, destination_shape = self.result.layout.shape, destination.layout.shape
         if result_shape != destination_shape:
@@ -86,20 +86,20 @@ class Plan:
         return "destinations" in getattr(self, "__match_args__", ())
 
     def with_destination(self, destination: TensorSpec) -> Self:
-        """Return the plan that writes into a suitable tensor of any layout."""
+        """Return the plan that writes into `destination`, of any layout; the result must fit."""
         plan: Any = self
         return replace(plan, result=destination, destinations=1)
 
 
 class Operation(Protocol):
-    """Base class of operations, which plan calls."""
+    """An operation that can be planned."""
 
     @property
     def name(self) -> str:
-        """The public name, for traces; callers prefix errors with it."""
+        """Public name, for traces and for the caller to put in front of error messages."""
 
     def plan(self, *key: Any) -> Plan:
-        """Return the plan of a call; a pure function."""
+        """Return the plan of a call; a pure function of the key."""
 
 
 @plan_dataclass
@@ -114,7 +114,7 @@ class DestinationPlan(Plan):
 
 @plan_dataclass
 class DestinationOperation:
-    """An operation that writes into its first operand and whose plan consists of its key."""
+    """An operation that writes into its first operand, and whose key has all fields of its plan."""
 
     name: str
     plan_class: type[DestinationPlan]
@@ -125,45 +125,46 @@ class DestinationOperation:
 
 
 class ExportInfo(NamedTuple):
-    """Memory as it is exported to other libraries."""
+    """Memory as it is described to other libraries."""
 
     address: int  # of the element at index (0, …, 0)
-    readonly: bool  # also where elements share slots, which nobody may write
-    owner: object  # to be kept while the memory is used
+    readonly: bool  # True also if elements share slots
+    owner: object  # must be kept alive while the memory is used
 
 
 class Backend(Protocol):
     """Protocol of the backend modules: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
 
     def compile_plan(self, plan: Any, /) -> Any:
-        """Compile a plan to a `Write` or a `Run`, as its `result_kind` determines."""
+        """Compile a plan to a `Write` or a `Run`, depending on its `result_kind`."""
 
     def compile_allocating(self, plan: Any, /) -> Run | None:
-        """Return a `Run` that allocates and computes in one call, or None if that is no faster."""
+        """Return a `Run` that allocates and computes at once, if that is faster; otherwise None."""
 
     def tensor_allocator(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
-        """Return a function that allocates tensors; on CUDA the write must fill their padding."""
+        """Return a function that allocates tensors; on CUDA a write has to fill their padding."""
 
     def accepts_layouts(self, plan: Any, has_sub_byte_layouts: bool, /) -> bool:
-        """Return whether a plan runs on its tiled or packed layouts without strided copies.
+        """Return whether a plan can run directly in its layouts, some of which have no strides.
 
-        `has_sub_byte_layouts`: whether some layouts are packed below a byte.
+        `has_sub_byte_layouts`: some are packed below a byte. Plans that are not accepted run on
+        strided copies.
         """
 
     def overlap_test(self, plan: Any, /) -> OverlapTest | None:
-        """Return a test of whether a write may change an operand that is still to be read.
+        """Return a test for operands that a write would change before they are read.
 
-        Such operands are copied first. None if it cannot happen, or if the backend handles it.
+        None if that cannot happen, or if the backend handles it itself.
         """
 
     def read_bytes(self, x: Tensor, /) -> Any:
-        """Return the bytes of `x` from its lowest slot to its highest, on the host.
+        """Return the bytes of `x` from its lowest slot to its highest, as uint8 on the host.
 
-        The result is a uint8 array, for reading only: it may share memory with `x`.
+        The array is only for reading, because it may share the memory of `x`.
         """
 
     def export_info(self, x: Tensor, /) -> ExportInfo:
-        """Return the address, the read-only flag and the owner of the memory of `x`."""
+        """Return the address of `x`, whether it is read-only, and the owner of its memory."""
 
     def wrap_external(
         self,
@@ -177,23 +178,23 @@ class Backend(Protocol):
         *,
         readonly: bool,
     ) -> Tensor | None:
-        """Return a tensor over external memory; None if strides are parts of elements.
+        """Return a tensor over another library's memory; None if strides are no whole elements.
 
-        `address`: of the element at index (0, …, 0).
+        `address`: of the element at index (0, …, 0). `byte_steps`: strides in **bytes**.
         """
 
     def wrap_external_slots(
         self, address: int, spec: TensorSpec, owner: object, /, *, readonly: bool
     ) -> Tensor:
-        """Return a tensor over external packed memory whose lowest slot begins at `address`."""
+        """Return a tensor of `spec` over another library's memory; slot 0 begins at `address`."""
 
     def current_stream(self, device: Device, /) -> int | None:
-        """Return the current stream of this thread; None on devices without streams."""
+        """Return the stream on which this thread works; None on devices without streams."""
 
     def make_external_stream_wait(self, name: str, stream: Any, device: Device, /) -> None:
-        """Make another library's `stream` wait for ours; `name`: of the caller, for errors."""
+        """Make another library's `stream` wait for ours; `name` is the prefix of errors."""
 
 
 def backend_of(device: Device) -> Backend:
-    """Return the backend module of a device, which is imported at first use."""
+    """Return the backend of a device (``tensorlayout.cpu``, …), imported at first use."""
     return import_lazily(f"tensorlayout.{device.kind}")

@@ -1,4 +1,4 @@
-"""Plans of copies, assignments of whole tensors, and transfers between devices."""
+"""Plans of copies, assignments to whole tensors, and transfers between devices."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class CopyPlan(Plan):
-    """A copy of a tensor, converted to the result's dtype.
+    """A new tensor with the elements of another, converted to the result's dtype.
 
-    A result of another shape is row-major and has the elements in row-major index order.
+    A result of another shape is row-major, with the elements in row-major index order.
     """
 
     kind = "copy"
 
     source: TensorSpec
     result: TensorSpec
-    saturate: bool = False  # whether what is beyond a narrow dtype becomes its nearest limit
-    from_python_numbers: bool = (
-        False  # whether the source holds Python's numbers: it is made, not copied
-    )
+    saturate: bool = False  # clips values to the limits of a narrow dtype
+    # The source holds Python numbers: a trace shows that the tensor was created, not copied.
+    from_python_numbers: bool = False
 
     @property
     def trace_kind(self) -> Kind:
@@ -43,7 +42,7 @@ class CopyPlan(Plan):
 
 @plan_dataclass
 class Copy:
-    """A copy in a given layout and dtype, by default the source's form and dtype."""
+    """A copy into a given layout and dtype; None for the source's form, or dtype."""
 
     name: str
     from_python_numbers: bool = False
@@ -64,7 +63,7 @@ class Copy:
 
 @plan_dataclass
 class TransferPlan(Plan):
-    """A copy of a tensor's bytes on another device, gaps and padding included."""
+    """A copy of a storage's bytes on another device, gaps and padding included."""
 
     kind = "transfer"
     trace_kind = "copy"
@@ -75,10 +74,7 @@ class TransferPlan(Plan):
 
 @plan_dataclass
 class Transfer:
-    """A transfer to another device. The layout is kept.
-
-    Layouts with gaps are better packed first.
-    """
+    """A copy on another device in the same layout; gaps are copied too, so pack them away first."""
 
     name: str = "to_device"
 

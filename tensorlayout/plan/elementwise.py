@@ -29,7 +29,7 @@ class ElementwisePlan(Plan):
 
     operation: Elementwise
     operands: tuple[Operand, ...]
-    inputs: tuple[DType, ...]  # what the operands are converted to
+    inputs: tuple[DType, ...]  # dtypes to which the operands are converted
     result: TensorSpec
     destinations: int = 0
 
@@ -46,9 +46,9 @@ class ElementwisePlan(Plan):
 
 
 def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) -> bool:
-    """Return whether all operands have the result's placement, which covers a block.
+    """Return whether all tensors are one block in the result's order, so that one flat loop does.
 
-    Operands of rank 0 are ignored, as scalars are.
+    Scalars and tensors of rank 0 do not matter.
     """
     layout = result.layout
     if {*operands} == {result}:
@@ -67,15 +67,17 @@ def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) 
 
 @plan_dataclass
 class Elementwise:
-    """One line of the table of elementwise functions.
+    """One row of the table of elementwise functions.
 
-    - `dtypes`: the standard's category of accepted dtypes. If it is a floating-point one, integers
-      and bool are converted to float64.
-    - `result`: the result's dtype by the promoted one: ``same``, ``bool`` or ``real``.
-    - `abstain`: operands that do not take part in promotion, and determine the layout only if no
-      other operand does (the condition of `where`).
-    - `does`: the backends' name of the operation, if it differs.
-    - `of_bools`: the same for operands that are all bool, which otherwise are refused.
+    Attributes:
+        dtypes: category of dtypes that operands must belong to, in the standard's words. Integers
+            and bool are converted to float64 if it is a floating-point category.
+        result: rule for the result's dtype, from the promoted one: ``same``, ``bool`` or ``real``.
+        abstain: operands that take no part in promotion, and vote on the layout only if no other
+            does (the condition of `where`).
+        does: name of the operation in backends, if it differs from `name`.
+        of_bools: the same for operands that are all bool; without it they are refused.
+
     """
 
     name: str
@@ -143,8 +145,8 @@ class Elementwise:
         return promoted
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
-        # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
-        # compared as integers.
+        # int64 and uint64 promote to float64, where neighbouring integers may be equal: so they
+        # are compared as integers.
         compares = self.result == "bool" and not self.converts_integers_to_float
         if compares and promoted == dtypes.float64:
             tensors = [o.dtype for o in operands if isinstance(o, TensorSpec)]
@@ -163,7 +165,7 @@ class Elementwise:
 
 @plan_dataclass
 class Scaling(Elementwise):
-    """``x * scale + bias`` with two Python floats, computed at least in float32, rounded once."""
+    """``x * scale + bias`` with Python floats, computed in at least float32, in the dtype of x."""
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         wide = dtypes.promote_dtypes(promoted, dtypes.float32)

@@ -1,6 +1,6 @@
-"""Events within a call that blocks such as `trace` observe: intermediate copies, and exports.
+"""Events inside a call, for blocks such as `trace`: copies of operands, and exports.
 
-Listeners are notified before an event, so that they can still refuse it.
+Listeners are notified before the event happens, so that they can still refuse it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
-# What is done with memory, in the words of traces; the last one says most. `view`: no element is
-# moved. `export`: another library gets the memory. `copy`: elements are moved, each keeping its
-# place in the layout. `relayout`: they are moved into another layout. `compute`: they are worked
-# out.
+# Memory effect of an operation, weakest first. `view`: no element is moved. `export`: another
+# library gets the memory. `copy`: elements are moved and keep their places in the layout.
+# `relayout`: elements are moved into another layout. `compute`: elements are computed.
 Kind = Literal["view", "export", "copy", "relayout", "compute"]
 KINDS: tuple[Kind, ...] = ("view", "export", "copy", "relayout", "compute")
 COPIES: tuple[Kind, ...] = ("copy", "relayout")
@@ -28,8 +27,8 @@ COPIES: tuple[Kind, ...] = ("copy", "relayout")
 class Event:
     """A copy from one spec to another, or an export to another library, which moves no element.
 
-    `instead`: how to avoid it, if the specs do not say. `exports`: True for an export by the
-    protocol `name`.
+    `instead`: advice how to avoid it, if the specs do not imply one. `exports`: True for an export
+    by the protocol `name`.
     """
 
     name: str
@@ -40,7 +39,7 @@ class Event:
 
     @property
     def kind(self) -> Kind:
-        """``export``, ``copy``, or ``relayout`` if elements change their order in memory."""
+        """Kind of the event: ``export``, ``copy``, or ``relayout`` if elements change places."""
         return "export" if self.exports else copy_trace_kind(self.source.layout, self.result.layout)
 
 
@@ -50,9 +49,9 @@ def copy_trace_kind(source: Layout, result: Layout) -> Kind:
 
 
 def distinct_bytes(spec: TensorSpec) -> int:
-    """Return the **bytes** of the elements; broadcast elements count once.
+    """Return the **bytes** of the elements, counting elements that a broadcast repeats once.
 
-    For overlapping windows, at most the bytes from the lowest to the highest element.
+    For overlapping windows, it is at most the bytes from the first slot to the last.
     """
     layout, count = spec.layout, 1
     for parts in layout.parts:
@@ -62,26 +61,26 @@ def distinct_bytes(spec: TensorSpec) -> int:
     return layout._slots_to_bytes(slots, spec.dtype.itemsize)
 
 
-# The blocks for which listeners hear of every call and event: empty else. What is in it comes and
-# goes by itself, in other threads too, so there is no second variable to be kept in step.
+# Blocks, of all threads, that want every call and event; empty without any, which is the only
+# check on the fast path. Blocks add and remove themselves, so no second flag has to be in step.
 watched: set[Any] = set()
-# Says True around what is done for people's eyes: it is recorded, and never refused.
+# True while a tensor is printed or drawn: such copies are recorded, and never refused.
 display_only: Scope[bool] = Scope("display_only")
 listeners: list[Callable[[Event], object]] = []
 
 
 def notify_listeners(event: Event) -> None:
-    """Notify all listeners of an event that is about to happen."""
+    """Notify listeners of an event that is about to happen; they may raise an error."""
     if watched:
         for listener in listeners:
             listener(event)
 
 
 def notify_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
-    """Notify listeners of an export, unless this package itself asked for it.
+    """Notify listeners that our caller exports memory, unless it was called by this package.
 
-    The requesting frame decides, except with `always`. Libraries in C have no frame; then the frame
-    that called the library decides.
+    The frame that called our caller decides, except with `always`. Libraries in C have no frames,
+    so the Python line that called them decides.
     """
     asker = sys._getframe(1).f_back
     if always or asker is None or not asker.f_code.co_filename.startswith(_FOLDER):

@@ -1,4 +1,4 @@
-"""Plans of new tensors whose values depend on scalars and positions only, and of diagonals."""
+"""Plans of new tensors whose values follow from arguments or from an element's index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorlayout.plan.rules import (
 )
 from tensorlayout.tensor import TensorSpec
 
-# What a creation writes: nothing, one value, the elements of an array; all else as it is called.
+# Values that a creation writes: nothing, one value, an array's elements, or a named pattern.
 Values = Literal["nothing", "value", "array", "arange", "eye", "frequencies", "linspace"]
 
 
@@ -38,7 +38,7 @@ class CreatePlan(Plan):
 
 @plan_dataclass
 class Create:
-    """One creation function; `values`: the backends' name of the function that writes them."""
+    """One creation function; `values`: name under which backends find the writer."""
 
     name: str
     values: Values
@@ -54,7 +54,7 @@ class Create:
 
 @plan_dataclass
 class TrianglePlan(Plan):
-    """A copy with zeros on one side of a diagonal of each matrix."""
+    """A new tensor: elements on one side of a diagonal of each matrix, zeros on the other side."""
 
     kind = "triangle"
 
@@ -65,10 +65,7 @@ class TrianglePlan(Plan):
 
 @plan_dataclass
 class Triangle:
-    """A triangle of matrices, in the input's form.
-
-    The diagonal's number is an argument of calls.
-    """
+    """A triangle of matrices, in the form of the input; calls also pass the diagonal's number."""
 
     name: Literal["tril", "triu"]
 
@@ -82,9 +79,9 @@ class Triangle:
 
 @plan_dataclass
 class OneHotPlan(DestinationPlan):
-    """Lines along a dimension with the hot value at an index and the cold value elsewhere.
+    """Lines along a dimension: the hot value at the line's index, the cold one elsewhere.
 
-    Both values are tensors of rank 0. Indices have 32 or 64 bits and size 1 along the lines;
+    Both values are tensors of rank 0. Indices have 32 or 64 bits, and size 1 along the lines;
     negative ones count from the end.
     """
 
@@ -100,8 +97,8 @@ class OneHotPlan(DestinationPlan):
 class DiagonalsPlan(DestinationPlan):
     """Matrices with the diagonals from `begin` up to `end` filled (`inside`), or all others.
 
-    Diagonals are counted to the right from the main one. The remaining elements are those of the
-    tensor `others`, or 0. Operands of a call: the result, the others, if any, and the value.
+    Diagonals are numbered from the main one, to the right. Elements that are not filled come from
+    the tensor `others`, or are 0. Operands of a call: the result, `others` if any, and the value.
     """
 
     kind = "diagonals"

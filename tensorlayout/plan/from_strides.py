@@ -11,7 +11,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.layout import Layout, slots
 from tensorlayout.tensor import TensorSpec
 
-# How many a program can have: of 64 bits, the half of the pointers that is not the system's.
+# Addresses that a program can have: on 64-bit systems the upper half belongs to the kernel.
 _ADDRESSES = 2**63 if sys.maxsize > 2**32 else 2**32
 
 
@@ -19,9 +19,9 @@ _ADDRESSES = 2**63 if sys.maxsize > 2**32 else 2**32
 def spec_of_strides(
     dtype: DType, shape: tuple[int, ...], byte_steps: tuple[int, ...], device: Device = CPU
 ) -> TensorSpec | None:
-    """Return the spec for strides in **bytes**; None if they are not whole elements.
+    """Return the spec for strides in **bytes**; None if they are no multiples of an element.
 
-    Dimensions of size 1 get the stride that a packed layout would have there.
+    Dimensions of size 1, whose stride is arbitrary, get the one that continues the next dimension.
     """
     kind = as_dtype(dtype)
     if kind != dtype or any(
@@ -44,9 +44,9 @@ def row_major_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, 
 def byte_address_range(
     address: int, itemsize: int, shape: tuple[int, ...], byte_steps: tuple[int, ...]
 ) -> tuple[int, int]:
-    """Return the range of addresses of the elements: the lowest, and one past the highest.
+    """Return the address of the lowest byte of the elements, and the one after the highest.
 
-    `address`: of the element at index (0, …, 0). BufferError if the range is impossible.
+    `address`: of the element at index (0, …, 0). Raises BufferError if no such memory can exist.
     """
     low, high = slots.slot_range(shape, slots.strides_to_parts(shape, byte_steps), address)
     if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:

@@ -1,4 +1,4 @@
-"""Plans of fused functions: elementwise steps and an optional final reduction, in one pass."""
+"""Plans of fused functions: elementwise steps, and at most one final reduction, in one pass."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Part(NamedTuple):
     """One call inside a fused function.
 
     Attributes:
-        operation: the operation; an `IntoDestination` writes into an intermediate result and keeps
-            its layout.
-        reads: numbers of the operands among the values: the fused function's, then the parts'.
-        static: the rest of the operation's key.
+        operation: the operation; an `IntoDestination` if the call writes into an intermediate
+            result, whose layout its own result then has.
+        reads: numbers of its operands among the values: operands of the function, then parts.
+        static: the rest of its key.
 
     """
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     static: tuple[Any, ...] = ()
 
     def plan_step(self, values: Sequence[Operand]) -> Step:
-        """Plan this part as a step on these values; the step makes a new tensor."""
+        """Return the step that calls the operation on these values and creates a new tensor."""
         key: Any = (*[values[v] for v in self.reads], *self.static)
         plan: Any = plan_call(self.operation, key)
         reads = self.reads
@@ -48,20 +48,21 @@ class Part(NamedTuple):
             plan, reads = replace(plan, result=key[0]), reads[1:]
         elif (
             plan.result_kind == "view"
-        ):  # a copy for other layouts, such as tiles, but not for these
+        ):  # a layout that the operand has here: as a step it must still compute a value of its own
             plan = CopyPlan(key[0], plan.result)
         return Step(plan, reads, call=(self.operation, key))
 
 
 @plan_dataclass
 class FusePlan(Plan):
-    """Steps of which only the last result is stored.
+    """A fused call: the results of all steps, of which only the last one is kept.
 
     Attributes:
         operation: the fused function.
         operands: tensors and types of Python scalars; constants of the function come last.
-        steps: a program over these operands, in which each step is planned as a separate call. A
-            conversion is a copy; the last step may be a reduction. Smaller values are broadcast.
+        steps: a program over these operands, with each step planned as a call of its own. A
+            conversion is a copy; the last step may be a reduction. A value may be smaller than the
+            result, and is broadcast.
 
     """
 
@@ -76,24 +77,24 @@ class FusePlan(Plan):
 
     @property
     def reduction(self) -> ReducePlan | None:
-        """Plan of the last step if it is a reduction, else None."""
+        """The last step if it is a reduction, otherwise None."""
         last = self.steps[-1].plan
         return last if isinstance(last, ReducePlan) else None
 
     @property
     def plan_before_reduction(self) -> FusePlan:
-        """Plan of the value that the last step, a reduction, reads."""
+        """Plan of the steps before the last one, which is a reduction."""
         steps = self.steps[:-1]
         return replace(self, steps=steps, result=steps[-1].plan.result)
 
     @property
     def can_write_into_destination(self) -> bool:
-        """True if the destination may have any layout; a reduction needs the planned one."""
+        """True without a reduction: reductions write into the planned layout only."""
         return self.reduction is None
 
     @property
     def all_value_specs(self) -> list[Any]:
-        """Specs of the operands and of the results of all steps."""
+        """Operands, followed by the results of all steps."""
         return [*self.operands, *[step.plan.result for step in self.steps]]
 
     @property
@@ -104,7 +105,7 @@ class FusePlan(Plan):
 
     @property
     def is_contiguous_loop(self) -> bool:
-        """Return whether all values have the same placement, which covers a block, or rank 0."""
+        """True if all values are one block in the same order, or have rank 0."""
         return self.reduction is None and share_contiguous_placement(
             self.result, self.all_value_specs
         )
@@ -119,11 +120,11 @@ class Fusion:
 
     @property
     def operation_names(self) -> tuple[str, ...]:
-        """Names of the parts."""
+        """Names of the parts' operations."""
         return tuple([part.operation.name for part in self.parts])
 
     def plan(self, *operands: Operand) -> FusePlan:
-        """Return the plan of a new tensor; each part is planned as a separate call."""
+        """Return the plan of a new tensor, with each part planned as a call of its own."""
         values, steps = list(operands), []
         for part in self.parts:
             steps.append(part.plan_step(values))
@@ -132,10 +133,10 @@ class Fusion:
 
 
 def compile_call_by_call(plan: FusePlan) -> Write:
-    """Return ``write(out, *operands)``, which runs each step as a separate call.
+    """Compile ``write(out, *operands)`` that runs each step as a call of its own.
 
-    Needed for functions that convert to a tiled layout themselves: values have different tiles, so
-    some are copied.
+    This is the fallback for functions that convert to a tiled layout themselves: their values have
+    different tiles, so some have to be copied.
     """
     call_program = Program(len(plan.operands))
     numbers = [*range(call_program.count)]

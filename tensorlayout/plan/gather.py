@@ -1,4 +1,4 @@
-"""Plans of reads at positions, and the mapping of positions to dimensions."""
+"""Plans of reads at integer positions, and the mapping of positions to dimensions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ Shape = tuple[int, ...]
 class IndexMap:
     """Mapping of positions to dimensions: some dimensions are indexed, the others are kept.
 
+    Example: ``x[:, i]`` with x of rank 3 and i of rank 2 has `dims` (1,), `index_dims` (1, 2) and
+    `kept` ((0, 0), (2, 3)).
+
     Attributes:
         dims: dimensions of the tensor that positions index.
-        index_dims: dimensions of the result that come from the positions, which are adjacent.
-        kept: the other dimensions, as (dimension of the tensor, dimension of the result).
-        order: of the result, minor to major; `index_dims` are adjacent in it, too.
-        per_line: True if each line has positions of its own.
+        index_dims: consecutive dimensions of the result that come from the positions.
+        kept: for each other dimension its number in the tensor and in the result.
+        order: order of the result, minor to major; `index_dims` are consecutive in it, too.
+        per_line: True if each line along the dimension has its own positions.
 
     """
 
@@ -41,12 +44,16 @@ class IndexMap:
         positions_first: bool | None,
         group: tuple[int, ...],
     ) -> IndexMap:
-        """Map positions for `dims`; `positions_first`: their dimensions come first in the result.
+        """Map positions for `dims`.
 
-        `group`: the memory order of the positions' dimensions. They take the place of the slowest
-        of `dims` in memory, or are the slowest if they come first. `positions_first` is None if
-        every line along the one dimension has positions of its own; the order is then the layout's.
+        With `positions_first` their dimensions come first in the result.
+
+        `group`: the order of the positions' dimensions, minor to major. In the result's memory they
+        take the place of the slowest of `dims`, or with `positions_first` are the slowest of all.
+        `positions_first` is None if each line along the one dimension has its own positions; then
+        the order is the layout's.
         """
+        # NumPy puts the dimensions of positions first if a slice is between the index arrays.
         others = [d for d in range(layout.ndim) if d not in dims]
         if positions_first is None:
             remaining_dims = tuple((d, d) for d in others)
@@ -81,7 +88,7 @@ class IndexMap:
 
 
 def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:
-    """Return the shape to which positions broadcast; IndexError if there is none."""
+    """Return the shape to which positions broadcast. Raises IndexError if there is none."""
     shapes = [p.layout.shape for p in positions]
     try:
         return broadcast_shape(shapes)
@@ -95,7 +102,7 @@ def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:
 class GatherPlan(Plan):
     """A new tensor of the elements at given positions.
 
-    `clamps`: True to clamp out-of-bounds positions to the nearest valid one.
+    `clamps`: a position out of bounds means the nearest valid one.
     """
 
     kind = "gather"
@@ -111,9 +118,9 @@ class GatherPlan(Plan):
 
 @plan_dataclass
 class Gather:
-    """Reads by integer tensors (see `IndexMap.for_positions`), packed in the source's order.
+    """Reads at integer positions, packed in the order of `IndexMap.for_positions`.
 
-    Out-of-bounds positions raise IndexError, or are clamped if the operation `clamps`.
+    A position out of bounds is an IndexError, or if the operation `clamps`, the nearest valid one.
     """
 
     name: str = "__getitem__"

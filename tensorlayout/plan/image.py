@@ -1,4 +1,4 @@
-"""Plans of image operations: col2im, linear upsampling, and reversal of sequences."""
+"""Plans of DirectML's image operators: col2im (FOLD), upsampling, REVERSE_SUBSEQUENCES."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tensorlayout.tensor import TensorSpec
 class Windows:
     """Windows along a spatial dimension.
 
-    A window has `size` elements, `dilation` apart. There are `count` windows, `step` apart; the
-    first one begins `before` elements before the image.
+    `size`: elements of a window, which are `dilation` apart. `count`: number of windows, which are
+    `step` apart; the first one begins `before` elements before the image.
     """
 
     size: int
@@ -26,7 +26,7 @@ class Windows:
 class Col2ImPlan(DestinationPlan):
     """Columns (…, N, C * P, L) summed into an image (N, C, spatial…) of their dtype.
 
-    Elements are added in row-major order of a window, in their dtype (float16 in float32).
+    Elements are added in row-major order of a window, in their own dtype (float16 in float32).
     """
 
     kind = "col2im"
@@ -37,10 +37,10 @@ class Col2ImPlan(DestinationPlan):
 
 @plan_dataclass
 class UpsamplePlan(DestinationPlan):
-    """A tensor whose last two dimensions are enlarged by linear interpolation.
+    """A tensor with its last two dimensions enlarged by linear interpolation.
 
-    dtypes: float16, float32; computed in float32, along the columns first, and rounded once. Beyond
-    the centres of the outermost elements, these are repeated.
+    float16 and float32 are computed in float32, along the columns first, and rounded to the dtype
+    at the end. Beyond the centres of the outermost elements their values are repeated.
     """
 
     kind = "upsample"
@@ -51,10 +51,10 @@ class UpsamplePlan(DestinationPlan):
 
 @plan_dataclass
 class ReverseSequencePlan(DestinationPlan):
-    """Lines along a dimension with their first elements reversed.
+    """Lines along a dimension, with the first elements of each reversed, as many as its length.
 
-    The result shares no memory with the operands; it has the source's shape and dtype. Lengths are
-    unsigned and have size 1 along the lines; a length beyond the line means the whole line.
+    The result has the shape and dtype of the source, and shares no memory with the operands.
+    Lengths are unsigned, with size 1 along the lines; a longer one means the whole line.
     """
 
     kind = "reverse_sequence"

@@ -1,4 +1,4 @@
-"""Plans of joining tensors along an axis and of splitting them."""
+"""Plans of concatenation and splitting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class JoinPlan(Plan):
-    """Several tensors joined along `axis` into a new one."""
+    """A new tensor with several tensors one after the other along `axis`."""
 
     kind = "join"
     trace_kind = "copy"
@@ -29,7 +29,7 @@ class JoinPlan(Plan):
 
 @plan_dataclass
 class SplitPlan(Plan):
-    """Consecutive parts of a tensor along `axis`, each written into a given tensor."""
+    """Consecutive parts of a tensor along `axis`, each written into an existing tensor."""
 
     kind = "split"
     trace_kind = "copy"
@@ -77,29 +77,29 @@ class Join:
 
 @plan_dataclass
 class Split:
-    """A split along an axis into given tensors of the same dtype.
+    """The parts of a tensor along an axis, in order, written into existing tensors of its dtype.
 
-    The results may have any layouts; their sizes add up to the source's. They share no memory with
-    it or each other.
+    Their sizes along the axis add up to that of the tensor. They may have any layouts, and share no
+    memory with the tensor or each other.
     """
 
     name: str
 
     def plan(self, axis: int, *specs: TensorSpec) -> SplitPlan:
-        """Return the plan for the specs of the results, followed by that of the source."""
+        """Return the plan for `specs`: those of the results, then that of the source."""
         *results, source = specs
         check_same_device(specs)
         return SplitPlan(source, tuple(results), axis)
 
 
 def part_slices(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...]]:
-    """Return the slices of consecutive tensors along `axis` in the whole."""
+    """Return the slices that consecutive parts along `axis` have in the whole tensor."""
     ends = accumulate([part.layout.shape[axis] for part in parts], initial=0)
     return [(*[slice(None)] * axis, slice(*bounds)) for bounds in pairwise(ends)]
 
 
 def slice_layout(layout: Layout, slices: tuple[slice, ...]) -> Layout:
-    """Return the layout of a part of a strided layout."""
+    """Return a slice of a strided layout."""
     part_layout = layout.slice(slices)
     assert part_layout is not None, "strided layouts have every slice"
     return part_layout

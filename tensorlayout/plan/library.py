@@ -1,4 +1,4 @@
-"""Plans of calls to a numerical library on whole tensors: linear algebra, transforms, sets."""
+"""Plans of calls of a numerical library on whole tensors: linear algebra, transforms, sets."""
 
 from __future__ import annotations
 
@@ -18,37 +18,43 @@ Shape = tuple[int, ...]
 # The shape and dtype of each result.
 Results = Sequence[tuple[Shape, DType]]
 
-# Called with the operands' shapes, the dtype that they promote to, and the options; ValueErrors for
-# what does not fit.
+# ``rule(shapes, dtype, **options)``: results for operands of these shapes that promote to `dtype`.
+# Raises ValueError for shapes that do not match.
 Rule = Callable[..., Results]
 
 
 @plan_dataclass
 class LibraryPlan(Plan):
-    """A library call on operands of one dtype in their layouts; results are row-major."""
+    """A library call on operands in their own layouts, converted to one dtype.
+
+    Results are row-major.
+    """
 
     kind = "library"
     result_kind = "own"
 
     operation: Library
     operands: tuple[TensorSpec, ...]
-    dtype: DType  # what the operands are converted to
-    results: tuple[TensorSpec, ...] | None  # None: their shapes depend on data
-    result: TensorSpec  # the first of them, or, where data decide, the first operand's
+    dtype: DType  # dtype to which operands are converted
+    results: tuple[TensorSpec, ...] | None  # None if shapes depend on data
+    result: TensorSpec  # the first result; the first operand if shapes depend on data
     options: tuple[tuple[str, Any], ...]
 
 
 @plan_dataclass
 class Library:
-    """One line of a table of library calls, whose functions the backends find by name.
+    """One row of a table of library calls, whose functions backends find by name.
 
-    - `rule`: computes the results' shapes and dtypes; None if they depend on data.
-    - `rank`: the least rank of the first operand.
-    - `finite`: True if its elements must be finite, because NumPy and CuPy differ on others.
-    - `error`: raised then, and the library's error for a result that does not exist; `failure`: our
-      message for it.
+    The key of a call is the number of operands, their specs, and the options.
 
-    The key of a call: the number of operands, their specs, the options.
+    Attributes:
+        rule: rule for the shapes and dtypes of results; None if shapes depend on data.
+        rank: least rank of the first operand.
+        finite: True if its elements must be finite: NumPy and CuPy treat others differently.
+        error: exception for elements that are not finite; also the one by which a library reports
+            that there is no result.
+        failure: our message for the second case.
+
     """
 
     name: str

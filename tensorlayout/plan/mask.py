@@ -1,4 +1,4 @@
-"""Plans of reads and writes by masks, and of nonzero. The number of true elements is data."""
+"""Plans of reads and writes where a mask is true, and of `nonzero`. The count depends on data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tensorlayout.tensor import TensorSpec
 class SelectPlan(Plan):
     """A new tensor of the elements where a mask is true.
 
-    `result`: the spec of the source; `seen`: the same, as `_merge_masked_dims` indexes it.
+    The result's size depends on data, so `result` is the spec of the source; `seen` is that of the
+    source with masked dimensions merged (`_merge_masked_dims`).
     """
 
     kind = "select"
@@ -32,7 +33,7 @@ class SelectPlan(Plan):
 
 @plan_dataclass
 class Select:
-    """Reads by a mask of dimensions from `first` on, packed in the source's order."""
+    """Reads by a mask over the dimensions from `first` on, packed in the source's order."""
 
     name: str = "__getitem__"
 
@@ -48,8 +49,9 @@ class Select:
 class MaskedPlan(Plan):
     """A write of values where a mask is true.
 
-    `result`: the spec of the destination; `seen`: the same, as `_merge_masked_dims` indexes it.
-    `spread`: the shape in which the mask broadcasts, if it covers all dimensions.
+    `result` is the spec of the destination; `seen` is that of the destination with masked
+    dimensions merged (`_merge_masked_dims`). `spread`: shape in which the mask broadcasts to the
+    destination; None if a dimension of the mask is empty.
     """
 
     kind = "masked"
@@ -67,7 +69,7 @@ class MaskedPlan(Plan):
 
 @plan_dataclass
 class Masked:
-    """Writes where a mask of dimensions from `first` on is true."""
+    """Writes where a mask over the dimensions from `first` on is true."""
 
     name: str = "__setitem__"
 
@@ -89,7 +91,7 @@ class Masked:
 
 @plan_dataclass
 class NonzeroPlan(Plan):
-    """The indices of non-zero elements, one tensor per dimension; `result`: of the operand."""
+    """Indices of non-zero elements, one tensor per dimension; `result` is the operand's spec."""
 
     kind = "nonzero"
     result_kind = "own"
@@ -99,7 +101,7 @@ class NonzeroPlan(Plan):
 
 @plan_dataclass
 class Nonzero:
-    """Indices in row-major order, int64."""
+    """Indices of non-zero elements in row-major order, int64."""
 
     name: str = "nonzero"
 
@@ -117,7 +119,7 @@ def selected_spec(source: TensorSpec, index_map: IndexMap, count: int) -> Tensor
 
 
 def check_mask_shape(mask: Shape, sizes: Shape) -> None:
-    """Raise IndexError unless each mask size is that of its dimension, or 0."""
+    """Raise IndexError if a mask's sizes differ from those of the dimensions; 0 is allowed."""
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
         rule = "boolean index did not match the indexed dimensions"
@@ -127,7 +129,7 @@ def check_mask_shape(mask: Shape, sizes: Shape) -> None:
 def _merge_masked_dims(
     spec: TensorSpec, first: int, positions_first: bool, mask: TensorSpec
 ) -> tuple[TensorSpec, IndexMap]:
-    """Return the spec, with masked dimensions merged if strides allow, and its index map."""
+    """Return the spec with masked dimensions merged into one if strides allow, and its map."""
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
     check_mask_shape(mask.layout.shape, sizes)

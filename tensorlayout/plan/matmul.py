@@ -11,7 +11,7 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class MatmulPlan(Plan):
-    """A row-major matrix product; transposed and pitched operands are not copied."""
+    """A row-major matrix product; transposed or padded operands are not copied."""
 
     kind = "matmul"
 
@@ -31,6 +31,7 @@ class Matmul:
         a, b = first.layout.shape, second.layout.shape
         dtype = dtypes.promote_dtypes(first.dtype, second.dtype)
         check_category("numeric", dtype, first.dtype, second.dtype)
+        # A first vector is a row and a second one a column; the result lacks their dimensions.
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
             raise ValueError(_not_aligned_message(a, b))
         batch = broadcast_shape([a[:-2], b[:-2]])

@@ -1,4 +1,4 @@
-"""Result rules of linear algebra: shapes and dtypes of results; see `plan.library.Rule`."""
+"""Shapes and dtypes of the results of linear algebra: see `plan.library.Rule`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Shapes = Sequence[Shape]
 
 
 def _eigenvalue_shape(shape: Shape) -> Shape:
-    """Return the shape of the eigenvalues of square matrices."""
+    """Return the shape without the last dimension; raise ValueError for non-square matrices."""
     if shape[-1] != shape[-2]:
         raise ValueError(f"matrices must be square, got shape {shape}")
     return shape[:-1]
 
 
 def same_square_shapes(shapes: Shapes, dtype: DType, **_: Any) -> Results:
-    """Return the operand's shape and dtype; its matrices must be square."""
+    """Return one square matrix per square matrix."""
     return [((*_eigenvalue_shape(shapes[0]), shapes[0][-1]), dtype)]
 
 
@@ -40,22 +40,22 @@ def slogdet_results(shapes: Shapes, dtype: DType) -> Results:
 
 
 def real_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return the shape and dtype of real eigenvalues."""
+    """Return n real numbers per n×n matrix."""
     return [(_eigenvalue_shape(shapes[0]), dtypes.real_part_dtype(dtype))]
 
 
 def complex_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return the shape and dtype of complex eigenvalues."""
+    """Return n complex numbers per n×n matrix."""
     return [(_eigenvalue_shape(shapes[0]), complex_dtype_for(dtype))]
 
 
 def eigh_results(shapes: Shapes, dtype: DType) -> Results:
-    """Return the shapes and dtypes of the real eigenvalues and of the eigenvectors."""
+    """Return real eigenvalues, and eigenvectors."""
     return [*real_eigenvalues_result(shapes, dtype), (shapes[0], dtype)]
 
 
 def eig_results(shapes: Shapes, dtype: DType) -> Results:
-    """Return the shapes and dtypes of complex eigenvalues and eigenvectors."""
+    """Return complex eigenvalues and eigenvectors."""
     return [*complex_eigenvalues_result(shapes, dtype), (shapes[0], complex_dtype_for(dtype))]
 
 
@@ -99,9 +99,10 @@ def transposed_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def solve_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return the shape and dtype of solutions, vectors or matrices."""
+    """Return a solution per system: vectors, or matrices."""
     a, b = shapes
     rows = _eigenvalue_shape(a)
+    # The standard: `b` is a vector only if it has rank 1; otherwise it is a stack of matrices.
     if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
         raise ValueError(f"shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)")
     if len(b) == 1:
@@ -110,7 +111,7 @@ def solve_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def cross_product_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    """Return the shape and dtype of cross products: vectors of three along `axis`."""
+    """Return vectors of three elements along `axis`, broadcast."""
     _check_vector_axis(shapes, axis)
     if any(shape[axis] != 3 for shape in shapes):
         msg = f"sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
@@ -124,10 +125,10 @@ def outer_product_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def matrix_norm_result(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
-    """Return the shape and dtype of one real norm per matrix; ValueError for an unknown `ord`."""
+    """Return one real number for each matrix; raise ValueError for an unknown `ord`."""
     *stack, m, n = shapes[0]
     counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
-    counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
+    counts |= {-1: n, -2: min(m, n), -math.inf: m}  # a minimum needs at least one number
     if ord not in counts:
         allowed = "'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         raise ValueError(f"ord must be {allowed}, got {short_repr(ord)}")
@@ -191,8 +192,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def expand_einsum_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
     """Return subscripts with an output and a letter per dimension, and the result's shape.
 
-    NumPy's rules apply: sizes of 1 broadcast, and dimensions of ``...`` that the output omits are
-    summed. Each operand has a term.
+    The rules are NumPy's: sizes of 1 broadcast, and dimensions of ``...`` that the output leaves
+    out are summed, too. There is one term for each operand.
     """
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -230,7 +231,7 @@ def expand_einsum_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tupl
 def _einsum_letter_sizes(
     named: Sequence[str], shapes: Sequence[Shape], others: str
 ) -> dict[str, int]:
-    """Return the size of each letter; sizes must be equal, or 1 in different operands."""
+    """Return the size of each letter, which is equal within an operand, and else equal or 1."""
 
     def check_same_size(letter: str, first: int, second: int) -> None:
         if first != second:

@@ -1,4 +1,4 @@
-"""Plans of padding operations and of gradients of slices."""
+"""Plans of padding: borders of a constant, or of elements from the inside."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.base import DestinationPlan, Plan, plan_dataclass
 from tensorlayout.tensor import TensorSpec
 
-# What a border is made of: one value; the outermost element; the elements mirrored at the outermost
-# one, or behind it, again and again; the elements from the other end on, again and again.
+# Borders of 1 2 3 to the right: one value; 3 3 3 3 (the outermost element); 2 1 2 3 (mirrored at
+# that); 3 2 1 1 (mirrored after it); 1 2 3 1 (from the other end on).
 MODES = ("constant", "edge", "reflection", "symmetric", "wrap")
 
-# How many elements before and after those of a dimension.
+# Elements before and after a dimension.
 Border = tuple[int, int]
 
 
@@ -31,9 +31,9 @@ class PadPlan(Plan):
 
 @plan_dataclass
 class Pad:
-    """A tensor with a border, packed in its order; the constant is an argument of calls.
+    """A border around a tensor, packed in its order; calls also pass the value of a constant.
 
-    A dimension of size 0 can only have a constant border.
+    Dimensions of size 0 have no border, except of a constant.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Pad:
 
 @plan_dataclass
 class SliceGradPlan(DestinationPlan):
-    """A tensor written into a window of another, which is zero elsewhere; they share no memory.
+    """A tensor written into a strided window of another, which is zero elsewhere.
 
-    Steps of the window are not 0 and stay inside.
+    They share no memory. Steps of the window are not 0, and the window is inside the result.
     """
 
     kind = "slice_grad"
 
     source: TensorSpec
-    window: tuple[tuple[int, int], ...]  # by dimension: the place of its first element, the step
+    window: tuple[tuple[int, int], ...]  # for each dimension: its first index, its step

@@ -2,9 +2,9 @@
 
 `make_program` begins with the plan of a call, a single step, and rewrites it:
 
-1. A result that cannot be computed in its destination is computed first and then copied into it. 2.
-Operands in layouts that the backend does not accept (tiles, elements below a byte) are first copied
-to strided layouts of whole bytes, and results promised in such a layout are copied back.
+1. a result that cannot be made in its destination is made first and then copied into it;
+2. operands in layouts that the backend does not accept (tiles, elements below a byte) are copied to
+   strided layouts of whole bytes first, and a result in such a layout is copied back.
 
 This is pure and needs no data; `run` allocates and executes.
 """
@@ -32,13 +32,13 @@ CACHE_SIZE = 4096
 
 
 class Step(NamedTuple):
-    """One plan of a program, which a backend executes.
+    """One plan of a program, executed by a backend.
 
     Attributes:
-        plan: the plan of the step.
-        reads: numbers of its operands among the values of the program, destinations first.
-        events: events that traces are notified of before the step.
-        call: operation and key, for the step that is the call itself. This step also receives the
+        plan: the plan.
+        reads: numbers of its operands among the values of the program; destinations come first.
+        events: events to notify before the step.
+        call: for the step of the call itself, its operation and key. This step also gets the
             operands of the call that are not numbered.
 
     """
@@ -53,8 +53,8 @@ class Program:
     """Steps and the values that they read: `count` operands, then the result of each step.
 
     Attributes:
-        count: number of numbered operands; others may follow them in a call.
-        steps: the steps in the order in which they run.
+        count: number of operands that are values; others (scalars, offsets) follow in a call.
+        steps: the steps, in the order in which they run.
         result: number of the value that the program returns.
 
     """
@@ -71,13 +71,13 @@ class Program:
         events: tuple[Event, ...] = (),
         call: tuple[Operation, Key] | None = None,
     ) -> int:
-        """Append a step and make its value the program's result; return the value's number."""
+        """Append a step, make its value the program's result, and return its number."""
         self.steps.append(Step(plan, tuple(reads), events, call))
         self.result = self.count + len(self.steps) - 1
         return self.result
 
     def append_program(self, other: Program, operands: Sequence[int]) -> int:
-        """Append the steps of another program on these operand values, as `append_step`."""
+        """Append another program, whose operands are the values `operands`; see `append_step`."""
         numbers = [*operands]
         for step in other.steps:
             reads = [numbers[v] for v in step.reads]
@@ -109,14 +109,14 @@ into_destination: Callable[[Operation], IntoDestination] = _cached(IntoDestinati
 def plan_call(operation: Operation, key: Key) -> Plan:
     """Return the plan of a call.
 
-    The operands are strided copies if a tiled layout does not have the view, or if the result's
-    dtype does not fit the slot bits of an operand.
+    It is planned for strided copies of the operands if a tiled layout has no such view, or if the
+    result's dtype does not fit the slots of an operand.
     """
     return _plan_or_plan_strided(operation, key)[0]
 
 
 def _plan_or_plan_strided(operation: Operation, key: Key) -> tuple[Plan, bool]:
-    """Return the plan of a call, and whether its operands are strided copies."""
+    """Return the plan of a call, and whether it is planned for strided copies of operands."""
     try:
         return operation.plan(*key), False
     except NoViewError:
@@ -138,7 +138,7 @@ def make_program(operation: Operation, key: Key) -> Program:
         if not plan.can_write_into_destination:
             return _program_with_final_copy(operation.operation, key, plan, operands)
         plan = plan.with_destination(key[0])
-    # Backends write every result that alone is tiled, but not all below a byte.
+    # Backends can write a tiled result if all operands are strided, but not one below a byte.
     layouts = [plan.result.layout] if plan.result.layout.slot_bits is not None else []
     for spec in operands:
         if not isinstance(spec, type) and not spec.layout.is_strided:
@@ -156,7 +156,7 @@ def make_program(operation: Operation, key: Key) -> Program:
 def _program_with_final_copy(
     operation: Operation, key: Key, plan: Plan, operands: list[Any]
 ) -> Program:
-    """Return a program that computes a new result and copies it into the destination."""
+    """Return a program that computes the result, then copies it into the destination."""
     destination, name = key[0], operation.name
     program_steps = Program(len(operands))
     program_steps.append_program(make_program(operation, key[1:]), range(1, program_steps.count))
@@ -170,17 +170,17 @@ def _program_with_final_copy(
 
 # --- layouts that a backend does not accept ---
 
-# Memory that a later step writes.
+# Allocates memory for a later step to write.
 EMPTY = Create("empty", "nothing")
 
-# Plans that every backend carries out in any layout, packed below a byte too.
+# Kinds of plans that every backend executes in any layout, even packed below a byte.
 ANY_LAYOUT = frozenset(["assign", "copy", "transfer", "view", "row", "same", "reinterpret"])
 
 
 def _program_on_strided_copies(
     operation: Operation, key: Key, plan: Plan, operands: list[Any]
 ) -> Program:
-    """Return a program on strided copies, with results copied to their promised layouts."""
+    """Return a program that runs the call on strided copies, and copies results back."""
     name, numbers = operation.name, [*range(len(operands))]
     program_steps = Program(len(numbers))
     if all(isinstance(o, type) or o.layout.is_strided for o in operands):  # the result alone is not
@@ -219,14 +219,14 @@ def _program_on_strided_copies(
 def _add_copy(
     target_program: Program, name: str, value_number: int, source: TensorSpec, result: TensorSpec
 ) -> int:
-    """Append a copy of a value in another layout; return the copy's number."""
+    """Append a copy of a value in another layout; return its number."""
     return target_program.append_step(
         CopyPlan(source, result), (value_number,), (Event(name, source, result),)
     )
 
 
 def packed_strided_spec(spec: TensorSpec) -> TensorSpec:
-    """Return the spec of a packed strided copy, in the order of the original."""
+    """Return `spec` if it is strided, otherwise a packed one in the same order of dimensions."""
     layout = spec.layout
     if layout.is_strided:
         return spec
@@ -243,7 +243,7 @@ def _key_with_strided_specs(key: Key) -> Key:
 
 
 class Schedule(NamedTuple):
-    """Places of a program's values in one list: operands first, then results.
+    """Places of a program's values in a list: the operands first, then results.
 
     Attributes:
         operand_getters: for each step, a function that takes its operands from the list of values.
@@ -258,9 +258,10 @@ class Schedule(NamedTuple):
 
 
 def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
-    """Assign places to the results of steps, given what each step reads; `count` operands.
+    """Return places for the results of steps; `reads`: numbers of the values that each step reads.
 
-    The place of a value that no later step reads is reused, which frees its memory.
+    The next result takes the place of a value that no later step reads, which frees its memory.
+    The first `count` values are operands.
     """
     last_use = {v: i for i, operand_numbers in enumerate(reads) for v in operand_numbers}
     places = list(range(count))
@@ -276,8 +277,9 @@ def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
 
 
 def make_items_getter(numbers: tuple[int, ...]) -> Any:
-    """Return a function that takes the items at these positions from a list."""
+    """Return a function that returns the items with these numbers from a list, as a sequence."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
+    # An itemgetter of one number would return the item itself, so a slice is taken.
     first = numbers[0] if numbers else 0
     return itemgetter(slice(first, first + len(numbers)))

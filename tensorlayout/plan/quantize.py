@@ -1,4 +1,4 @@
-"""Plans of block quantization and dequantization, and the block formats."""
+"""Plans of quantization in blocks that share a scale, and of its inverse; block formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
-# How the largest magnitude of a block decides its power of two: see `BlockFormat.carries_from`.
+# Rounding of a block's largest magnitude to a power of two: see `BlockFormat.round_up_threshold`.
 Scaling = Literal["floor", "ceil", "even", "rceil"]
 SCALINGS = get_args(Scaling)
 
@@ -23,12 +23,12 @@ class BlockFormat:
     """Element and scale types of a block format.
 
     Attributes:
-        element: name of the dtype of elements.
-        scale: name of the dtype of scales: ``float8_e8m0fnu``, powers of two, or
-            ``float8_e4m3fn``, with an additional float32 scale for the whole tensor.
-        block: number of adjacent elements along a dimension that share a scale; the last block of a
-            line may be shorter.
-        unit: exponent of the power of two in which elements count, 0 except for integers.
+        element: name of the elements' dtype.
+        scale: name of the scales' dtype: ``float8_e8m0fnu`` for powers of two, or
+            ``float8_e4m3fn``, with one additional float32 scale for the whole tensor.
+        block: number of consecutive elements along a dimension that share a scale; the last block
+            of a line may have fewer.
+        unit: exponent of the power of two in which elements count; 0 except for integers.
 
     """
 
@@ -71,10 +71,10 @@ class BlockFormat:
     def round_up_threshold(self, scaling: Scaling) -> int:
         """Return the fraction, in 2**-23, from which a magnitude counts as the next power of two.
 
-        The scale is 2**(e - `max_exponent`), where e is the exponent of the block's largest
-        magnitude (``floor``) or the next one: for all but powers of two (``ceil``), if rounding to
-        an element's fraction reaches it, ties up (``even``), or if the magnitude exceeds the
-        largest element (``rceil``).
+        The scale is 2**(e - `max_exponent`), where e is the exponent of the largest magnitude, or
+        the next one. ``floor``: never the next one. ``ceil``: the next one, except for powers of
+        two. ``even``: the next one if rounding to the fraction of an element reaches it, ties up.
+        ``rceil``: the next one if the largest element would be less than the scaled magnitude.
         """
         if scaling == "floor":
             return 1 << 23
@@ -85,7 +85,7 @@ class BlockFormat:
         return int(math.ldexp(self.max_element, 23 - self.max_exponent)) - (1 << 23) + 1
 
 
-# Those of 32 elements: OCP Microscaling Formats (MX) 1.0, section 5.2; the other is NVIDIA's.
+# Blocks of 32: OCP Microscaling Formats (MX) 1.0, section 5.2. ``nvfp4`` is NVIDIA's.
 FORMATS = {
     "mxfp8_e4m3": BlockFormat("float8_e4m3fn"),
     "mxfp8_e5m2": BlockFormat("float8_e5m2"),
@@ -99,7 +99,7 @@ FORMATS = {
 
 @functools.cache
 def find_block_format(element: DType, scale: DType) -> BlockFormat | None:
-    """Return the block format of these element and scale dtypes; None if there is none."""
+    """Return the format with these dtypes of elements and scales; None if there is none."""
     format_names = element.name, scale.name
     return next(
         (form for form in FORMATS.values() if (form.element, form.scale) == format_names), None
@@ -107,7 +107,7 @@ def find_block_format(element: DType, scale: DType) -> BlockFormat | None:
 
 
 def block_scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...]:
-    """Return the shape of the scales: `shape` with the number of blocks along `dim`."""
+    """Return the shape of the scales: the number of blocks along `dim`."""
     return tuple([-(-n // block) if d == dim else n for d, n in enumerate(shape)])
 
 
@@ -115,16 +115,18 @@ def block_scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[in
 class QuantizePlan(DestinationPlan):
     """Quantization of a float tensor into two tensors, elements and scales; no memory is shared.
 
-    Operands of a call: both results, the tensor, and the tensor scale (float32, rank 0) if the
-    format has one. Magnitudes are computed in float32, to which float64 is rounded to odd.
+    Operands of a call: both results, the tensor, and if the format has one, the scale of the whole
+    tensor, float32 of rank 0. Magnitudes are those of float32, to which float64 is rounded to odd.
 
-    Power-of-two scales: the exponent is limited to -127 … 127; magnitudes below 2**-126 count as
-    2**-127, infinity as 2**128. Elements are divided by the scale, rounded to nearest even, and
-    saturated. If a block has a NaN, its scale is NaN and its elements are 0.
+    Scales that are powers of two: the exponent is from -127 to 127; magnitudes below 2**-126 count
+    as 2**-127, infinity as 2**128. Elements are divided by the scale and rounded to nearest, ties
+    to even; larger ones become the largest element of their sign. If a block has a NaN, its scale
+    is NaN and its elements are 0.
 
-    Float scales: the scale is the largest magnitude, divided by the largest element, divided by the
-    tensor scale, and rounded to its dtype. Elements are multiplied by 1 / tensor scale / scale;
-    each step is rounded to float32. If a scale is 0, elements are multiplied by 0.
+    Other scales: the largest magnitude divided by the largest element, then by the whole tensor's
+    scale, rounded to the scales' dtype. Elements are multiplied by 1 divided by the whole tensor's
+    scale, divided by the scale; each step is in float32. If a scale is 0, elements are multiplied
+    by 0.
     """
 
     kind = "quantize"
@@ -140,10 +142,10 @@ class QuantizePlan(DestinationPlan):
 
 @plan_dataclass
 class DequantizePlan(DestinationPlan):
-    """Dequantization: the numbers that elements and scales represent.
+    """The numbers that elements and scales represent.
 
-    Operands of a call: the result, elements, scales, and the tensor scale, if any. They are
-    multiplied in this order in float32 and rounded to the result's dtype.
+    Operands of a call: the result, elements, scales, and the whole tensor's scale if there is one.
+    They are multiplied in this order in float32, and rounded to the result's dtype.
     """
 
     kind = "dequantize"

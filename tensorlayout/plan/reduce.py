@@ -14,7 +14,7 @@ from tensorlayout.plan.rules import (
 )
 from tensorlayout.tensor import TensorSpec
 
-# alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
+# alpha and beta of the continuous methods of quantiles, except "linear": Hyndman and Fan, "Sample
 # quantiles in statistical packages" (1996).
 CONTINUOUS = {
     "hazen": (0.5, 0.5),
@@ -36,7 +36,7 @@ QuantileMethod = Literal[
     "nearest",
 ]
 QUANTILE_METHODS = get_args(QuantileMethod)
-DISCRETE = ("higher", "lower", "nearest")  # methods that give elements as they are
+DISCRETE = ("higher", "lower", "nearest")  # methods that return elements, not averages
 
 
 @plan_dataclass
@@ -55,11 +55,14 @@ class ReducePlan(Plan):
 
 @plan_dataclass
 class Reduce:
-    """One line of the table of reductions.
+    """One row of the table of reductions.
 
-    `result`: a rule of `result_dtype`, which the `dtype` of a call overrides.
-    `function_name`: a key of the backends' tables. `identity`: whether an empty set of elements has
-    a value. `single`: only one dimension, or all of them.
+    Attributes:
+        function: key in the backends' tables.
+        result: rule of `result_dtype`, which the `dtype` of a call overrides.
+        identity: True if a reduction of no elements has a value.
+        single: True if only one dimension, or all of them, can be reduced.
+
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Common rules of plans: device, broadcast shape, dtype and layout of the result."""
+"""Rules that plans share: one device, broadcast shapes, dtypes, the layout of the result."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from tensorlayout.tensor import TensorSpec, check_slot_bits
 
 
 def check_byte_range(spec: TensorSpec) -> TensorSpec:
-    """Return `spec`; ValueError if the **bytes** of its elements, repeated or not, exceed int64."""
+    """Return `spec`; raise ValueError if its elements, each stored, take more than int64 bytes."""
     octets = spec.dtype.itemsize
+    # Sizes of 0 count as 1: NumPy refuses such shapes, too, although they have no elements.
     for n in spec.layout.shape:
         octets *= max(n, 1)
     if octets > sys.maxsize:
@@ -46,7 +47,7 @@ def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
 
 
 def dtype_category_error(category: str, dtype: DType, description: str) -> TypeError:
-    """Return the error for `dtype`; it suggests astype if only a conversion to float is missing."""
+    """Return the error for `dtype`, with a hint to convert integers or narrow dtypes."""
     if is_narrow_dtype(dtype):
         fix = f"; astype(x, tl.{widened_dtype(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")
@@ -59,9 +60,9 @@ def dtype_category_error(category: str, dtype: DType, description: str) -> TypeE
 
 
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
-    """Return the result's dtype by a rule, or the rule itself if it is a dtype.
+    """Return the dtype of a result: `rule` itself, if it is a dtype.
 
-    Rules: ``same``; ``sum``, which widens small integers to the default one of their sign.
+    ``same``: `dtype`. ``sum``: the default integer of its sign for small integers, else `dtype`.
     """
     if not isinstance(rule, str):
         return rule
@@ -69,7 +70,7 @@ def result_dtype(rule: str | DType, dtype: DType) -> DType:
 
 
 def check_same_device(specs: Sequence[TensorSpec]) -> Device:
-    """Return the common device of all operands; ValueError if they differ."""
+    """Return the device of all operands. Raises ValueError if they differ."""
     device = specs[0].device
     for spec in specs:
         if spec.device is not device and spec.device != device:
@@ -79,7 +80,7 @@ def check_same_device(specs: Sequence[TensorSpec]) -> Device:
 
 
 def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the shape to which all broadcast; ValueError if there is none."""
+    """Return the shape to which all shapes broadcast. Raises ValueError if there is none."""
     shape_list = list(shapes)
     rank = max(map(len, shape_list), default=0)
     result = [1] * rank
@@ -97,10 +98,10 @@ def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def vote_result_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
-    """Return the layout of an elementwise result from the layouts of operands of its shape.
+    """Return the layout of an elementwise result from the operands of its shape, the voters.
 
-    If all have the same form, the result has it, with the first one's padding value. If forms
-    differ, it is packed in the first one's order; without voters it is row-major.
+    If all voters have one form, it is that form, with the first voter's padding value. If forms
+    differ, it is packed in the order of the first voter. Without voters it is row-major.
     """
     if not voters:
         return Layout.row_major(shape)
@@ -119,7 +120,7 @@ def _have_same_form(a: Layout, b: Layout) -> bool:
 
 
 def adapt_layout_to_dtype(layout: Layout, dtype: DType) -> Layout:
-    """Return `layout` for elements of `dtype`, without impossible padding values or slot bits."""
+    """Return `layout` without a padding value or slot width that does not fit `dtype`."""
     if layout.slot_bits is not None and layout.slot_bits != value_bits(dtype):
         layout = layout.with_slot_bits(None)
     value = layout.padding_value
@@ -130,12 +131,12 @@ def adapt_layout_to_dtype(layout: Layout, dtype: DType) -> Layout:
     return layout
 
 
-# What `arguments.layout` makes of a layout asked for.
+# A normalised ``layout=`` argument, from `functions.arguments.as_layout_key`.
 LayoutSpec = Layout | str | tuple[int, ...]
 
 
 def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
-    """Return the requested layout: None is row-major, others as for `to_layout`."""
+    """Return the layout for a ``layout=`` argument; None is row-major."""
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
@@ -158,7 +159,7 @@ def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
 
 
 def check_padding_for_dtype(layout: Layout, dtype: DType) -> Layout:
-    """Return `layout`; ValueError for a padding value or slot bits that `dtype` cannot have."""
+    """Return `layout`; raise ValueError if its padding value or slot width does not fit `dtype`."""
     value, plain = layout.padding_value, layout
     if layout.slot_bits is not None:
         check_slot_bits(layout, dtype)
@@ -170,7 +171,7 @@ def check_padding_for_dtype(layout: Layout, dtype: DType) -> Layout:
 
 
 def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
-    """Return the bytes of one padding element, or None if its value is unspecified."""
+    """Return the content of one element of padding; None if it may hold anything."""
     if isinstance(value, BitPattern):
         return value.bits.to_bytes(dtype.itemsize, "little")
     if value is PaddingValue.UNSPECIFIED:
@@ -193,7 +194,7 @@ def check_no_complex_to_real(destination: TensorSpec, value: TensorSpec | type) 
 
 
 def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
-    """Return a packed layout in the input's order, with `dims` removed or of size 1."""
+    """Return a layout packed in the input's order, without `dims` or with sizes of 1 there."""
     order = layout.minor_to_major
     if keepdims:
         shape = tuple([1 if d in dims else n for d, n in enumerate(layout.shape)])
@@ -206,7 +207,7 @@ def packed_reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -
 def normalize_dims(
     axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
 ) -> tuple[int, ...]:
-    """Return dimensions counted from the front; raise an error if out of bounds or repeated."""
+    """Return non-negative dimensions. Raises AxisError if out of bounds, ValueError for repeats."""
     if axis is None:
         return tuple(range(ndim))
     axis_text = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -222,4 +223,4 @@ def normalize_dims(
 
 
 class AxisError(ValueError, IndexError):
-    """An axis out of bounds: a ValueError and an IndexError, as in NumPy."""
+    """An axis out of bounds: a ValueError, and an IndexError too, as NumPy's AxisError."""

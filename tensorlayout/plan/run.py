@@ -31,7 +31,7 @@ class _CompileCached(Protocol):
 
 
 def compile_call_uncached(operation: Operation, *key: Any) -> Run:
-    """Compile a call without the cache."""
+    """Compile a call to a function of its operands, without the cache."""
     return compile_program(make_program(operation, key))
 
 
@@ -63,7 +63,7 @@ def compile_program(program: Program) -> Run:
             if watched:  # before the step, so that `no_copies` refuses it in time
                 for event in step.events:
                     notify_listeners(event)
-            # Numbers behind the tensors belong to the step of the call itself, not to its copies.
+            # Scalars after the tensors belong to the step of the call itself, not to copies.
             extra_operands = operands[count:] if step.call else ()
             values[place] = run_step(*take(values), *extra_operands)
         return values[end]
@@ -120,9 +120,9 @@ def compile_traced_tensor_copy(name: str, source: TensorSpec, result: TensorSpec
 
 
 def _compile_copying_overlaps(step: Step) -> Run:
-    """Compile a step that first copies each operand that its write would change.
+    """Compile a step that first copies every operand which its write would change.
 
-    Masks, positions, values and summands may be views of the written tensor, even of another dtype.
+    Masks, positions, values and summands may be views of the destination, even with another dtype.
     Such an operand is replaced by a packed copy in its order.
     """
     run, call = compile_plan(step.plan), step.call
@@ -162,12 +162,12 @@ def _compile_copying_overlaps(step: Step) -> Run:
         notify_listeners(Event(operation.name, spec, packed_spec, advice))
         return compile_call(copying, spec, None, None)(x)
 
-    # Assignments of one tensor are frequent, and the loop over operands would cost as much as they.
+    # Assignments of one tensor are frequent, and a loop over operands would double their overhead.
     return copy_overlapping_operand if len(key) == tensors == 2 else copy_overlapping_operands
 
 
 def cache_info() -> Any:
-    """Return hits, misses, maximum and current size of the cache of compiled calls."""
+    """Return hits, misses, the size limit and the current size of the cache of plans."""
     return compile_call.cache_info()
 
 

@@ -11,7 +11,7 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class ScanPlan(Plan):
-    """Cumulative totals of each line along `dim`."""
+    """A new tensor with the running total at each element of a line along `dim`."""
 
     kind = "scan"
 
@@ -19,16 +19,16 @@ class ScanPlan(Plan):
     source: TensorSpec
     result: TensorSpec
     dim: int
-    initial: bool  # lines of the result begin with the total of no elements
+    initial: bool  # lines of the result begin with the total of no elements, 0 or 1
     destinations: int = 0
 
 
 @plan_dataclass
 class Scan:
-    """One line of the table of scans; the result is packed in the input's order.
+    """One row of the table of scans, packed in the input's order.
 
-    `function_name`: ``sum`` or ``prod``. `result`: a rule of `result_dtype`. A call with an initial
-    total drops the last total, unless it `extends_axis`.
+    `function`: ``sum`` or ``prod``. `result`: a rule of `result_dtype`. With `longer`, the result
+    has one more element per line, for the initial total; without it, the last total is left out.
     """
 
     name: str

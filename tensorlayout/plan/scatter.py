@@ -1,4 +1,4 @@
-"""Plans of writes at positions, and of combining values with the elements there."""
+"""Plans of writes at integer positions, and of values combined with the elements there."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from tensorlayout.plan.gather import IndexMap, Shape, positions_broadcast_shape
 from tensorlayout.plan.rules import check_no_complex_to_real, check_same_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Of so many values of one position or more, each so many are combined first, of these results each
-# so many again, and so on; then, one after the other, the results, those of most values first, and
-# the values that are left. So no thread combines them all. The kernels have the same number.
+# Values for one position are combined in runs of this length, then each run of results again, and
+# so on. The results, those of most values first, and the remaining values are combined one after
+# the other. This fixes the order of float sums on every device, and no GPU thread has to combine
+# all values. The kernels have the same number.
 RUN = 256
 
-# Values that are written one after the other: at 5 ns each, so many take a day.
+# Limit of values that are written one after the other: at 5 ns each, they would take a day.
 _MAX_RUN_POSITIONS = 2**44
 
 
@@ -41,9 +42,9 @@ class ScatterPlan(Plan):
 
 @plan_dataclass
 class Scatter:
-    """Writes by integer tensors in index order: the last of several equal positions wins.
+    """Writes at integer positions, in index order: of equal positions the last one wins.
 
-    The value is broadcast to the result that `Gather` has for the same key.
+    The value is broadcast to the shape that `Gather` returns for the same key.
     """
 
     name: str = "__setitem__"
@@ -77,9 +78,8 @@ def _plan_scatter(
     index_map = IndexMap.for_positions(destination.layout, dims, positions_first, group)
     shape = index_map.result_shape(destination.layout, positions_shape)
     check_value_broadcasts(value, shape)
-    if (
-        prod(shape) > _MAX_RUN_POSITIONS
-    ):  # positions and values that are broadcast need no memory for each
+    # Broadcast positions and values need no memory, so such a shape is easily written.
+    if prod(shape) > _MAX_RUN_POSITIONS:
         raise ValueError(
             f"{prod(shape)} values are more than {_MAX_RUN_POSITIONS}, which would take days"
         )
@@ -90,7 +90,7 @@ def _plan_scatter(
 class CopyScatterPlan(Plan):
     """A copy of a tensor with values written at positions.
 
-    `key`: the key of `Scatter` after the destination.
+    `key`: key of the `Scatter`, without the destination.
     """
 
     kind = "copy_scatter"
@@ -111,7 +111,7 @@ class CopyScatterPlan(Plan):
 
 @plan_dataclass
 class CopyScatter:
-    """A copy in the source's order with values scattered into it; otherwise `Scatter`'s key."""
+    """A copy of the source in its order, followed by a scatter with the rest of the key."""
 
     name: str
 
@@ -124,7 +124,7 @@ class CopyScatter:
 class ScatterReducePlan(Plan):
     """A copy of the source, with each value combined with the element at its position.
 
-    `function`: the name of the combining ufunc in NumPy and of the functor in kernels.
+    `function`: name of the combination in NumPy and in the kernels.
     """
 
     kind = "scatter_reduce"
@@ -158,10 +158,11 @@ def compile_copy_then_write(plan: CopyScatterPlan | ScatterReducePlan, write: Wr
 
 @plan_dataclass
 class ScatterReduce:
-    """A copy with values combined in index order and in runs, so that all devices agree on sums.
+    """Values combined in index order and runs, so that float sums are equal on every device.
 
-    `function`: "add", "minimum" or "maximum". The result has the source's order and dtype. A call
-    with `along` has positions for every line along `dim` (sizes of 1 broadcast), else common ones.
+    The result has the order and dtype of the source. `function`: "add", "minimum" or "maximum".
+    With `along`, each line along `dim` has its own positions, and sizes of 1 broadcast; otherwise
+    all lines have the same.
     """
 
     name: str
@@ -193,7 +194,7 @@ class ScatterReduce:
 
 
 def check_value_broadcasts(value_spec: TensorSpec | type, shape: Shape) -> None:
-    """Raise ValueError unless a value broadcasts to `shape`, surplus leading 1s ignored."""
+    """Raise ValueError if a value does not broadcast to `shape`; extra leading 1s are allowed."""
     if not isinstance(value_spec, TensorSpec):
         return
     value = value_spec.layout.shape
@@ -208,7 +209,7 @@ def check_value_broadcasts(value_spec: TensorSpec | type, shape: Shape) -> None:
 def check_write_operands(
     destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
-    """Raise an error for operands of several devices, or complex ones for a real tensor."""
+    """Raise an error for operands on several devices, or complex values for a real tensor."""
     values = [value] if isinstance(value, TensorSpec) else []
     check_same_device([destination, *values, *others])
     check_no_complex_to_real(destination, value)

@@ -1,4 +1,4 @@
-"""Plans of sort, argsort and top-k along a dimension."""
+"""Plans of sorting: sorted elements, the positions that sort them, and top-k."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SortOutput = Literal["values", "positions"]
 
 @plan_dataclass
 class SortPlan(Plan):
-    """Lines along `dim` sorted; `gives`: the elements, or the positions that sort them.
+    """Sorted lines along `dim`: their elements, or the positions that sort them (`output`).
 
-    `stable`: True if equal elements keep their order. For `values` it is always kept, because
-    equal elements can differ in bits.
+    `stable`: equal elements keep their order. Equal values with different bits, such as 0.0 and
+    -0.0, always keep it.
     """
 
     kind = "sort"
@@ -45,6 +45,7 @@ class Sort:
         check_category("real numeric", source.dtype)
         (dim,) = normalize_dims(axis, layout.ndim)
         result_layout = Layout._packed(layout.shape, layout.minor_to_major)
+        # The standard: argsort returns the default index type.
         dtype = source.dtype if self.output == "values" else dtypes.int64
         result = TensorSpec(dtype, result_layout, source.device)
         return SortPlan(self.name, self.output, source, result, dim, descending, stable)
@@ -52,10 +53,11 @@ class Sort:
 
 @plan_dataclass
 class TopKPlan(DestinationPlan):
-    """The first elements of each sorted line and their positions; the sort is stable.
+    """The leading elements of each sorted line, and their positions; equal ones keep their order.
 
-    Operands of a call: two results of one shape, whose size along `dim` is the number of elements,
-    and the tensor, of a real numeric dtype. They share no memory. `down`: descending order.
+    Operands of a call: two results of one shape, whose size along `dim` is the number of leading
+    elements, and the tensor, of a real numeric dtype. They share no memory. `descending`: the
+    greatest elements lead.
     """
 
     kind = "top_k"

@@ -27,10 +27,10 @@ from tensorlayout.tensor import TensorSpec
 
 @plan_dataclass
 class ViewPlan(Plan):
-    """A tensor over the same storage: no element moves.
+    """A tensor over the same storage; no element moves.
 
-    Calls may pass the slot of the element at index (0, …, 0), counted from the source's lowest
-    slot, instead of `shift`.
+    Calls may pass the slot of the element at index (0, …, 0), counted from the lowest slot of the
+    source, in place of `shift`: so all slices of one shape share a plan.
     """
 
     kind = "view"
@@ -42,14 +42,14 @@ class ViewPlan(Plan):
 
 
 class NoViewError(ValueError):
-    """The layout has no such view, but a packed copy has."""
+    """The layout has no such view; a packed copy has one."""
 
 
 @plan_dataclass
 class View:
     """A view whose layout is a function of the source's layout and static parameters.
 
-    NoViewError if there is no such view but a copy may have it.
+    Raises NoViewError if the layout has no such view, but a copy may have.
     """
 
     name: str
@@ -59,7 +59,7 @@ class View:
         try:
             layout = self.relayout(source.layout, *static)
         except ValueError as error:
-            if source.layout.is_tiled:  # of a packed copy, it is the same error or a view
+            if source.layout.is_tiled:  # a packed copy has the view, or raises the same error
                 raise NoViewError(str(error)) from None
             raise
         if layout is None:
@@ -72,7 +72,7 @@ class View:
 
 @plan_dataclass
 class PartPlan(Plan):
-    """The real or imaginary parts of complex numbers in their memory."""
+    """A view of the real or the imaginary parts of complex numbers."""
 
     kind = "part"
     result_kind = "view"
@@ -84,7 +84,7 @@ class PartPlan(Plan):
 
 @plan_dataclass
 class Part:
-    """The real parts (`which` 0) or the imaginary ones (1) of complex numbers: a view."""
+    """A view of the real parts (`which` 0) or the imaginary parts (1) of complex numbers."""
 
     name: str
     which: int
@@ -108,7 +108,7 @@ class ReinterpretPlan(Plan):
 
 @plan_dataclass
 class Reinterpret:
-    """The same bytes as elements of another dtype: a view."""
+    """A view of the same bytes as elements of another dtype."""
 
     name: str = "view"
 
@@ -124,9 +124,10 @@ class Reinterpret:
 
 
 def slot_byte_offset(layout: Layout, slot: int) -> int:
-    """Return the number of bytes before a slot of a layout packed below a byte.
+    """Return the bytes before a slot of a layout packed below a byte.
 
-    ValueError if the slot begins inside a byte, because views must begin at a byte.
+    Raises ValueError for a slot that begins inside a byte. Only the call can check that: a plan
+    does not know where its tensors begin.
     """
     bits = layout.slot_bits
     assert bits is not None
@@ -138,7 +139,7 @@ def slot_byte_offset(layout: Layout, slot: int) -> int:
 
 
 def byte_item_offset(begin: int, itemsize: int) -> int:
-    """Return the number of items before a byte; ValueError as in `slot_byte_offset`."""
+    """Return the items before byte `begin`; raise ValueError if it is inside an item."""
     if begin % itemsize:
         problem = f"it begins {begin % itemsize} bytes behind one"
         msg = f"the tensor must begin at a multiple of {itemsize} bytes, {problem}; copy() it first"
@@ -147,7 +148,7 @@ def byte_item_offset(begin: int, itemsize: int) -> int:
 
 
 def _padding_in_dtype(source: TensorSpec, dtype: DType) -> Padding:
-    """Return the padding value of `source` as a value of `dtype`."""
+    """Return the padding value of `source` for its bytes read as elements of `dtype`."""
     value = source.layout.padding_value
     if dtype == source.dtype or value in (PaddingValue.ZERO, PaddingValue.UNSPECIFIED):
         return value
@@ -158,7 +159,7 @@ def _padding_in_dtype(source: TensorSpec, dtype: DType) -> Padding:
 
 
 def _layout_in_item_units(source: TensorSpec, target_itemsize: int) -> Layout:
-    """Return the layout in slots of `target_itemsize` bytes, with another last dimension."""
+    """Return the layout in slots of `target_itemsize` bytes; the last dimension is rescaled."""
     layout, source_itemsize = source.layout, source.dtype.itemsize
     if not layout.shape or layout.is_tiled:
         problem = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"
@@ -208,7 +209,7 @@ def _layout_in_item_units(source: TensorSpec, target_itemsize: int) -> Layout:
 
 
 def _order_with_last_dim_fastest(layout: Layout) -> tuple[int, ...]:
-    """Return the order with the last dimension fastest; unchanged if memory has it so."""
+    """Return the order of dimensions, with the last one moved to be the fastest if necessary."""
     order, end = layout.minor_to_major, layout.ndim - 1
     faster = order[: order.index(end)]
     if layout.shape[end] > 1 and all(layout.shape[d] == 1 or not layout.strides[d] for d in faster):
@@ -218,7 +219,7 @@ def _order_with_last_dim_fastest(layout: Layout) -> tuple[int, ...]:
 
 @plan_dataclass
 class SamePlan(Plan):
-    """Nothing to do: the operand is the result."""
+    """A call that returns its operand."""
 
     kind = "same"
     result_kind = "view"
@@ -228,9 +229,9 @@ class SamePlan(Plan):
 
 @plan_dataclass
 class Relayout:
-    """The same elements in a requested layout: the operand itself, a view, or a copy.
+    """The same elements in a given layout: the operand itself, a view, or a copy.
 
-    `copy`: True to always copy, None to copy if needed.
+    `copy`: True always copies, None copies if necessary, False raises ValueError instead.
     """
 
     name: str = "to_layout"
@@ -250,7 +251,7 @@ class Relayout:
 
 @plan_dataclass
 class Reshape:
-    """A view of another shape if there is one, else a row-major copy; `copy` as in `Relayout`."""
+    """A view of another shape if there is one, otherwise a row-major copy; `copy` as `Relayout`."""
 
     name: str = "reshape"
 
@@ -286,8 +287,8 @@ def infer_reshape_size(shape: int | tuple[int, ...], size: int) -> tuple[int, ..
     return sizes
 
 
-# One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
-# indices with a step, or a new dimension.
+# One entry of a basic index, without its start: "int", (count, step) for a slice, or "new" for a
+# new dimension.
 Cut = tuple[int, int] | str
 
 
@@ -295,7 +296,7 @@ Cut = tuple[int, int] | str
 class Index:
     """Basic indexing by integers, slices, Ellipsis and None.
 
-    The first slot is an argument of calls, so that a thousand slices share one plan.
+    Calls pass the place of the first element, so that a thousand slices of one shape have one plan.
     """
 
     name: str = "__getitem__"
@@ -321,13 +322,14 @@ class RowPlan(Plan):
 
 @plan_dataclass
 class Row:
-    """Indexing by one integer, the most common index; its key is only the source."""
+    """Indexing by one integer, the most frequent index; its key is the source alone."""
 
     name: str = "__getitem__"
 
     def plan(self, source: TensorSpec, _: None) -> RowPlan:
         if not source.layout.shape:
             raise too_many_indices_error(1, ())
+        # Planned without an index: all rows share this plan, and the call checks its index.
         if source.layout.shape[0] == 0:
             raise IndexError(f"no index is inside dimension 0 of shape {source.layout.shape}")
         remaining_dims = [(n, 1) for n in source.layout.shape[1:]]
@@ -336,11 +338,11 @@ class Row:
 
 
 def compile_row_view(plan: RowPlan, make_view: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``row(x, index)``, based on the backend's function for the view of any slice."""
+    """Compile ``row(x, index)`` from ``make_view(x, first_slot)``, the view for one slice."""
     layout = plan.view.source.layout
     shape, parts, offset = layout.shape, layout.parts[0], layout.offset
     size, stride = shape[0], parts[0][1]
-    tiled = len(parts) > 1  # such a dimension has no stride, but a slot for each index
+    tiled = len(parts) > 1  # a tiled dimension has no stride; each index is located by its digits
 
     def view_row(tensor: Any, index: int) -> Any:
         if 0 <= index < size and not tiled:

@@ -1,8 +1,7 @@
-"""Copies into another layout, dtype or device, and assignments.
+"""Copies into another layout or dtype on CUDA: copies, reshapes, assignments, device transfers.
 
-The kernel for copying between two layouts is chosen once, by its estimated cost: the 32-byte
-sectors that the accesses of warps touch, divided by the bytes requested. The least cost is 1.0 for
-each of the two memories.
+The kernel for a pair of layouts is chosen once, by cost. The cost of each of the two memories is
+the bytes of all 32-byte sectors that warps touch over the bytes requested: 1.0 at best.
 """
 
 from __future__ import annotations
@@ -62,13 +61,14 @@ FILE, BOUNDED_FILE = "copy/copy.cu", "copy/tiled.cu"
 
 
 def compile_copy(plan: CopyPlan) -> Write:
-    """Compile a copy from a source to a result; padding is written in the same launch."""
+    """Compile a copy; padding of the result is written in the same launch."""
     source, spec = plan.source, plan.result
-    if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
+    if spec.layout.shape != source.layout.shape:  # a reshape: row-major order of the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
         return compile_move(source, old, saturate=plan.saturate)
     padding = padding_element_bytes(spec)
-    # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
+    # Equal layouts need no kernel. Spare bits of the source's last byte may belong to other
+    # elements, so they must not be copied.
     is_same_form = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
     if is_same_form and not spec.layout.spare_bits:
         return copy_bytes
@@ -101,7 +101,7 @@ def compile_move(
 
 
 def compile_assign(plan: AssignPlan) -> Write:
-    """Compile a write of a number, or of a tensor disjoint from the result or identical to it."""
+    """Compile a write of a number, or of a tensor that is apart from the destination or equal."""
     spec, source, name = plan.result, plan.source, plan.name
     if isinstance(source, type):
         fill = packed.plan_packed_fill if packed.has_sub_byte_slots(spec) else plan_fill
@@ -113,7 +113,7 @@ def compile_assign(plan: AssignPlan) -> Write:
 
 
 def compile_transfer(plan: TransferPlan) -> Write:
-    """Compile a copy of a tensor's bytes from another device, directly or through the host."""
+    """Compile a copy from another device: directly between GPUs, otherwise through the host."""
     device = plan.source.device
     if device.kind != plan.result.device.kind:
         read = backend_of(device).read_bytes
@@ -138,10 +138,10 @@ def plan_move(
     saturate: bool = False,
     owns_all_bytes: bool = False,
 ) -> Launches:
-    """Plan a copy of all elements into a tensor of any layout and dtype.
+    """Plan a move of elements into a tensor of any layout and dtype.
 
-    `padding` as in `plan_copy`, `saturate` as in `plan_conversion`. `owns_all_bytes`: True if the
-    bytes of a packed result contain nothing else, so that unspecified padding may be overwritten.
+    `padding` as in `plan_copy`, `saturate` as in `plan_conversion`. `owns_all_bytes`: the bytes of
+    the result hold nothing else, so that undefined padding below a byte may be overwritten.
     """
     to, from_ = alignments
     if packed.has_sub_byte_slots(source, result):
@@ -149,7 +149,7 @@ def plan_move(
     plan_next_move = partial(plan_move, saturate=saturate)
     intermediate = intermediate_spec(source, result, padding)
     if intermediate is not None:
-        # New memory begins at a multiple of the widest access.
+        # New memory is aligned for the widest access.
         first = plan_next_move(source, intermediate, (SECTOR, from_))
         second = plan_next_move(intermediate, result, (to, SECTOR), padding)
         return packed.chain_through_scratch(
@@ -168,7 +168,7 @@ def _plan_packed_move(
     saturate: bool,
     owns_all_bytes: bool,
 ) -> Launches:
-    """Plan a move between layouts of which one or both are packed below a byte."""
+    """Plan a move, as `plan_move`, with at least one side packed below a byte."""
     plan_next_move = partial(plan_move, saturate=saturate)
     source_layout, result_layout, (to, from_) = source.layout, result.layout, alignments
     if not result_layout.size and (padding is None or not result_layout.required_size):
@@ -199,7 +199,8 @@ def _plan_packed_move(
     )
     if launches is not None:
         return launches
-    # Conversions, tails of the source alone, and orders in which reads take a sector an element.
+    # Left for two steps: conversions, sources with tails that the result lacks, and orders in
+    # which each element would read a sector.
     first = plan_next_move(source, packed.unpacked_spec(result), (SECTOR, from_), padding)
     return packed.chain_through_scratch(
         first,
@@ -217,15 +218,13 @@ def plan_copy(
 ) -> Launches:
     """Plan the cheapest copy of all elements between two layouts of one shape.
 
-    Both have their lowest slot at 0. No two elements of the destination share a slot, and the
-    memories do not overlap. Tiles of the two must divide each other; see `intermediate_spec`.
-
-    - `alignments`: powers of two that divide the addresses of the lowest slots.
-    - `padding`: bytes of one element of the destination's own padding, written in the same launch;
-      None leaves padding unchanged.
-
-    If the layouts differ in fastest dimension, direction or sector boundaries, boxes are staged in
-    shared memory: of three dimensions, or of up to twelve if no long runs exist on both sides.
+    Both have their lowest slots at 0, no two elements of the destination share a slot, and the
+    memories do not overlap. Tiles of the two divide each other (see `intermediate_spec`).
+    `alignments` are powers of two that divide the addresses of the lowest slots. `padding` is the
+    content of one element of the destination's own padding, which is written in the same launch;
+    None leaves it alone. If the sides differ in their fastest dimension, direction or the start of
+    sectors, boxes go through shared memory: of three dimensions or, without long runs on both
+    sides, of up to twelve.
     """
     if destination.size == 0:
         return replace(plan_padding(destination, itemsize, alignments[0], padding), case="empty")
@@ -241,7 +240,7 @@ def plan_copy(
     if loop is not None and (not loop.bounds or fits_bounded_walk(loop)):
         case, launch = _cheapest_launch(loop, itemsize, padding_write)
         return Launches((*padding_launches, launch), case)
-    # More tails than a launch can take.
+    # More tails than the struct of a launch holds: one copy for each piece without tails.
     block = (destination, itemsize, alignments[0])
     launches = [] if padding is None else plan_block_fill(*block, padding)
     for pieces in split_off_tails((destination, source)):
@@ -256,10 +255,10 @@ def plan_copy(
 def intermediate_spec(
     source: TensorSpec, result: TensorSpec, padding: bytes | None
 ) -> TensorSpec | None:
-    """Return the intermediate tensor if no single launch copies `source` to `result`, else None.
+    """Return the intermediate of a copy in two launches; None if one launch can do it.
 
-    It is needed if tiles do not divide each other, and for conversions in which tails prevent a
-    kernel from reading the source in memory order.
+    Two are needed for tiles that do not divide each other, and for conversions in which tails keep
+    a kernel from reading the source along its memory.
     """
     layouts = (result.layout, source.layout)
     if not is_tiled(*layouts):
@@ -271,7 +270,7 @@ def intermediate_spec(
     if source.dtype == result.dtype:
         return None
     digits = make_tiled_loop(*loop_arguments, sizes_to_write(result.layout, padding))
-    if digits is None:  # there are copies, and no conversions
+    if digits is None:  # copies of separate pieces exist, but no such conversions
         return plain
     if digits.bounds and not fits_bounded_walk(digits):
         dtype = source.dtype if source.layout.is_tiled else result.dtype
@@ -298,11 +297,11 @@ def _cheapest_launch(
     else:
         memories = [sector_overfetch(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
         cost = 2 * narrow_access_cost(loop.width * pack) + sum(memories)
-    # Nothing is to be won by tiles where both sides are as good as contiguous.
+    # Tiles cannot help if both sides are nearly contiguous, or the copy is small.
     large = loop.count * loop.width >= shared_tiles.SMALL_BYTES
     if repeated is None and large and cost > 2 + tile_cost:
         box = choose_tile_of_copy(loop)
-        # With tails both ways work out indices, so that the one through shared memory costs less.
+        # With tails both ways compute indices, so that shared memory adds less.
         if (
             box is not None
             and box.cost_per_byte() + (tile_cost / 2 if loop.bounds else tile_cost) < cost
@@ -321,9 +320,9 @@ def _cheapest_launch(
 
 
 def _loop_over_repeated_values(loop: TiledLoop) -> TiledLoop | None:
-    """Return the loop that writes 16 bytes at a time, each filled with one element of the source.
+    """Return the loop with 16-byte packs of the destination, each a repeated source element.
 
-    None if the source does not have stride 0 along the destination's run.
+    None if the source's stride along the destination's run is not 0.
     """
     *slower, last = loop.axes
     times = WIDEST // loop.width

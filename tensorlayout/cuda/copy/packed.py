@@ -1,8 +1,8 @@
-"""Copies from and to layouts packed below a byte: one launch if no bytes are shared.
+"""Copies from and to layouts packed below a byte on CUDA.
 
-If bytes also contain other elements, or padding that must be kept, they are unpacked to one byte
-per slot, written, and packed again. The same applies to conversions and to layouts that no walk can
-hold.
+One launch suffices if no byte is shared with other elements or with padding that must survive.
+Otherwise slots are unpacked to scratch memory (one byte each), written there, and packed again.
+Layouts that a walk cannot hold, and conversions, go the same way.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ from tensorlayout.layout.digits import TiledLoop, make_tiled_loop, sizes_to_writ
 from tensorlayout.tensor import TensorSpec
 
 FILE = "copy/packed.cu"
-RUN = WIDEST  # elements that a thread of flat kernels moves, a byte each
+# Elements that a thread of the flat and run kernels moves: a byte each when unpacked, so that they
+# are one 16-byte access.
+RUN = WIDEST
 
 
 def has_sub_byte_slots(*specs: TensorSpec) -> bool:
@@ -46,7 +48,8 @@ def has_sub_byte_slots(*specs: TensorSpec) -> bool:
 
 
 def chain_through_scratch(first: Launches, second: Launches, intermediate_bytes: int) -> Launches:
-    """Chain launches that write to scratch memory and launches that read from it."""
+    """Chain two moves through scratch memory of `intermediate_bytes`."""
+    # Memory 2, the first scratch, is the intermediate; the scratch of both moves comes after it.
     behind = 3 + len(first.scratch)
     launches = (
         *[launch.with_memories((2, 1, *range(3, behind))) for launch in first.launches],
@@ -62,12 +65,13 @@ def plan_pack(
     padding: bytes | None,
     owns_all_bytes: bool,
 ) -> Launches | None:
-    """Plan one launch that packs slots below a byte, with padding; None if none can.
+    """Plan one launch that writes all slots of a packed layout that covers its block.
 
-    None also if no walk over the slots can compute the source's offsets.
+    None if no walk over the slots finds the elements of the source.
     """
     bits, count = destination.slot_bits, destination.required_size
     assert bits is not None
+    # Mask of the bits in the last byte that belong to other elements of the storage.
     kept_bits = 0 if owns_all_bytes or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
     filler = padding[0] if padding else 0
     if _are_same_dense_block(destination, source, *alignments):
@@ -92,12 +96,13 @@ def plan_pack(
         runs = Launch.with_members(chosen, grid, (0, 0), along=along, padding=padded, **walk)
         return Launches((runs,), "packed runs")
     word = 4 if alignments[0] >= 4 else 1
-    per = 8 * word * (3 if bits == 6 else 1) // bits  # elements that a thread packs
+    # Elements that a thread packs into whole words; 6-bit elements fill no fewer than three words.
+    per = 8 * word * (3 if bits == 6 else 1) // bits
     wide = 1  # of the source, read at once
     if word == 4 and source.slot_bits is None and loop.is_contiguous:
         most = gcd(per, loop.max_pack_size(WIDEST))
         wide = most if most in (4, 8) else 1
-    # Of bytes that threads read one by one, those of a warp are `per` apart.
+    # Neighbouring threads of a warp read bytes that are `per` elements apart.
     if _is_intermediate_cheaper(loop, per // wide if source.slot_bits is None else 1):
         return None
     chosen = kernel_with_macros(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
@@ -113,7 +118,7 @@ def plan_pack(
 
 
 def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
-    """Return whether any 16 slots are elements of one run, its end and padding, or only padding."""
+    """Return whether each 16 slots are one run, padding, or the end of a run and padding."""
     last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
     along = [weight for weight in weights if weight]
     aligned = loop.alignments[WRITE] % _run_alignment(bits) == 0 == loop.alignments[READ] % RUN
@@ -121,7 +126,7 @@ def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
 
 
 def _index_type_spans_source(loop: TiledLoop, source: Layout) -> bool:
-    """Return whether the loop's index type can number all bytes of the source with padding."""
+    """Return whether the index type can also count the bytes of the source with its padding."""
     return loop.index_type == "int64_t" or source.required_size < 2**31
 
 
@@ -130,22 +135,22 @@ def _run_alignment(bits: int) -> int:
     return 4 if bits == 6 else 2 * bits
 
 
-# Sectors for each element, over those of a copy that has them in order. What is in between is read
-# once more, and written.
+# Sectors read per element, relative to a copy in order, above which scratch memory is cheaper: it
+# costs one more write and read of all elements.
 _APART = 4.0
 
 
 def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
-    """Return whether going through scratch memory costs less.
+    """Return whether a copy through scratch memory costs less.
 
-    `thread_spacing`: distance of neighbouring threads, in elements.
+    `thread_spacing`: elements between the reads of neighbouring threads.
     """
     large = loop.count >= SMALL_BYTES
     return large and sector_overfetch(loop, READ) * thread_spacing > _APART
 
 
 def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
-    """Return whether a walk counts the destination's slots in order.
+    """Return whether the n-th step of a walk is at slot n of the destination.
 
     False if the source has tails for which the destination has no slots.
     """
@@ -158,7 +163,7 @@ def _walks_slots_in_order(loop: TiledLoop, count: int) -> bool:
 
 
 def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any]:
-    """Return the struct members of a walk over packs; sources start at their lowest slot."""
+    """Return the struct members of a walk over packs; `first` is the source's first slot."""
     return {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
         "first": loop.firsts[READ],
@@ -168,7 +173,10 @@ def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any
 def plan_unpack(
     destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
 ) -> Launches | None:
-    """Plan one launch that unpacks, and writes padding; None without a common walk."""
+    """Plan one launch into a layout of whole bytes, and its padding; None without a common walk.
+
+    The inverse of `plan_pack`.
+    """
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
     if _are_same_dense_block(source, destination, *reversed(alignments)):
@@ -199,7 +207,7 @@ def plan_unpack(
 
 
 def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
-    """Plan one launch that unpacks into a dense block; None for other layouts and short runs."""
+    """Plan one launch into a whole block of slots; None for other layouts and short runs."""
     bits, split = source.slot_bits, _digit_steps_within_block(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]
@@ -212,7 +220,7 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
     ):
         return None
     (row, steps), run = split, last.size
-    # Of runs of 8 the elements of a thread are in three at most.
+    # The kernel handles up to three runs per thread: 16 elements touch no more of length 8.
     if min(run, row or run) < 8 or len(steps) > MOST_DIGITS:
         return None
     chosen = kernel_with_macros(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
@@ -241,10 +249,10 @@ _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 def _digit_steps_within_block(
     loop: TiledLoop, count: int
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
-    """Return how a slot number in a dense block splits into digits; None if it does not.
+    """Return how to split the number of a slot, in a block without padding, into an offset.
 
-    The first item is the fastest dimension's size if it has a tail, else 0; then follow the kinds,
-    sizes and strides of the digits. None if the walk is not over such a block.
+    Returns the size of the fastest dimension if it has a tail (else 0), and for each further step
+    its kind, size and stride. None if the walk is not over such a block.
     """
     if any(bound.first for bound in loop.bounds) or loop.firsts[WRITE]:
         return None
@@ -265,7 +273,7 @@ def _digit_steps_within_block(
         size = loop.bounds[bounds[0]].size if bounds else digits[0].size
         if bounds:
             dim_steps[-1] = (_LAST_DIGIT, *dim_steps[-1][1:])
-            if begin or fastest:  # all else is the index of the slowest
+            if begin or fastest:  # for the slowest dimension the remaining number is the index
                 dim_steps = [(_TO_INDEX, size, 0), *dim_steps]
         if bounds and fastest:
             row, dim_steps = size, dim_steps[2:] or [(_LAST_DIGIT, 1, 0)]
@@ -280,7 +288,10 @@ def _digit_steps_within_block(
 
 
 def _are_same_dense_block(packed: Layout, other: Layout, *alignments: int) -> bool:
-    """Return whether both are the same dense block, aligned for runs of 16 slots."""
+    """Return whether both layouts are one dense block in the same order, and aligned enough.
+
+    `alignments`: of the packed layout, then of the other.
+    """
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
     is_same_block = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
@@ -299,7 +310,10 @@ def _flat_launches(case: str, chosen: Kernel, count: int, kept_bits: int) -> Lau
 def plan_read_modify_write(
     layout: Layout, alignment: int, slot_launches: Launches, memories: Sequence[int]
 ) -> Launches:
-    """Plan to unpack slots, run `slot_launches` on them, and repack them; other bits are kept."""
+    """Plan to unpack slots, run `slot_launches` on them, and pack them again; other bits stay.
+
+    `memories`: numbers of the tensor and of the operands of `slot_launches`.
+    """
     unpack, pack = (
         plan_unpack_block(layout, alignment),
         plan_pack_block(layout, alignment, owns_all_bytes=False),
@@ -315,7 +329,7 @@ def plan_read_modify_write(
 def plan_packed_fill(
     layout: Layout, itemsize: int, alignment: int, padding: bytes | None
 ) -> Launches:
-    """Plan a fill of all elements with one value, as `plan_fill`; padding is kept."""
+    """Plan a fill of all elements with one value, like `plan_fill`; padding stays."""
     if not layout.size:
         return Launches(())
     return plan_read_modify_write(
@@ -343,5 +357,5 @@ def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Lau
 
 
 def unpacked_spec(spec: TensorSpec) -> TensorSpec:
-    """Return the spec with one byte per slot."""
+    """Return the spec with a byte for each slot."""
     return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)

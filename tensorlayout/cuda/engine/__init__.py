@@ -1,4 +1,4 @@
-"""Common parts of all CUDA kernels: driver, memory, launches."""
+"""Parts that all CUDA families share: driver, memory, kernels, launches."""
 
 from tensorlayout.cuda.engine.kernel_shapes import (
     c_type,

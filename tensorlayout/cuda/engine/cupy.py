@@ -1,19 +1,19 @@
 """The driver of real GPUs: CuPy's memory pool, streams and module loader; kernels from NVRTC.
 
-The driver uses CuPy's current device, stream and allocator: ``with cupy.cuda.Stream():`` chooses
-the stream. Freed memory is reused in the order of the stream that it was allocated on. If one
-stream uses results of another, the user must order them (``stream.wait_event``), as in CuPy and
-PyTorch.
+The driver uses CuPy's current device, stream and allocator: ``with cupy.cuda.Stream():`` chooses a
+stream. A freed buffer is reused in the order of the stream on which it was allocated. As in CuPy
+and PyTorch, users must synchronise two streams if one uses results of the other
+(``stream.wait_event``).
 
 Calls that have run once before can be captured in a CUDA graph if they only launch our kernels and
-copy within the device. Calls that wait for the device, copy from the host or use CuPy's libraries
-are refused, because CuPy's cuBLAS and cuSOLVER do not accept a capturing stream. Memory comes from
-the pool or from ``cudaMalloc``, which CuPy's relaxed capture mode allows. The graph writes to the
-same addresses at every launch. Therefore everything allocated during a capture lives as long as
-any result of the capture and any tensor that the graph writes to; users must keep those as long as
-the graph. The end of a capture is noticed at the next allocation on any stream.
+copy within the device. Calls that wait for the device, copy from the host, or use CuPy's libraries
+raise CaptureError: CuPy's cuBLAS and cuSOLVER do not accept a capturing stream. Memory comes from
+the pool, or from ``cudaMalloc``, which CuPy's relaxed capture mode allows. Each launch of the graph
+writes to these addresses again. So all memory allocated during a capture lives as long as any
+result of the capture, and as any tensor that it writes to; users must keep those as long as the
+graph. An ended capture is noticed at the next allocation on any stream.
 
-A process that was forked after CUDA was used cannot use CUDA: calls in the child raise an error.
+A process forked after CUDA was used cannot use CUDA: calls in the child raise RuntimeError.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ from tensorlayout.cuda.engine.ranges import fork_safe_lock
 from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import CaptureError
 
-# Bytes of a copy to the host from which on it is staged, unless the memory is pinned already.
+# Copies to the host are staged from this many bytes on, unless the memory is pinned already.
 STAGED = 1 << 20
 
-# Addresses of the legacy default stream, which captures nothing. Asked whether it does, CUDA fails
-# while another stream captures.
+# Addresses of the legacy default stream, which cannot capture. Asking CUDA whether it does is an
+# error while another stream captures.
 _UNCAPTURED = (0, LEGACY_STREAM)
 
-# Bytes that no device has. CuPy, which rounds sizes up, would take some of them for few.
+# More bytes than any device has. CuPy rounds sizes up, which would make some of them small numbers.
 _TOO_MANY = 1 << 62
 
 THREADS = constant_value("include/platform.cuh", "THREADS")  # of a block
 
-# What CUDA takes of parameters on every architecture.
+# CUDA's limit of kernel parameters on every architecture.
 _PARAMETER_BYTES = 4096
 
-# Of CUDADriverError.status.
+# CUDA_ERROR_INVALID_CONTEXT, in CUDADriverError.status.
 _INVALID_CONTEXT = 201
 # CUDA_ERROR_NOT_FOUND: the module has no kernel of this name.
 _NOT_FOUND = 500
@@ -74,25 +74,25 @@ _NOT_FOUND = 500
 
 
 class _CaptureMemory:
-    """Memory allocated on a stream while it captured; its buffers and what is written keep it."""
+    """Memory allocated during a capture; its buffers and its writes' destinations keep it alive."""
 
     __slots__ = ("memory", "stream")
 
     def __init__(self, stream: Any) -> None:
         self.memory: list[Any] = []
-        self.stream = stream  # alive, until it has been seen not to capture
+        self.stream = stream  # kept alive until the capture has ended
 
 
-# ---- Copies between a device and pageable memory of the host, by way of pinned buffers
+# ---- Copies between a device and pageable memory of the host, through pinned buffers
 #
-# While one buffer is on its way to or from the device, the processor empties or fills another.
+# While one buffer is copied to or from the device, the CPU empties or fills another one.
 
-HALF = 4 << 20  # bytes; from here on, a copy outweighs what it costs to start one
+HALF = 4 << 20  # bytes of a large buffer: a copy of this size outweighs the cost of starting it
 SLOT = 64 << 10  # bytes of a buffer for small copies
 
 
 class _PinnedBuffer:
-    """Pinned memory and the event after which it may be reused."""
+    """Pinned memory, and the event after which it can be reused."""
 
     def __init__(self, cupy: Any, nbytes: int) -> None:
         self._owner = cupy.cuda.alloc_pinned_memory(nbytes)
@@ -102,10 +102,10 @@ class _PinnedBuffer:
 
 
 class _PinnedBufferQueue:
-    """Queue of buffers of one size, the least recently used one first.
+    """Buffers of one size, in the order of their last use.
 
-    Taking and returning a buffer is one C call each. So no other thread and no finalizer that runs
-    during a copy has to wait for a lock: each gets a buffer of its own.
+    Buffers are taken and put back by one C call each, without a lock. So neither another thread nor
+    a finalizer during a copy has to wait: each gets its own buffer.
     """
 
     def __init__(self, cupy: Any, nbytes: int, enough: int) -> None:
@@ -115,7 +115,7 @@ class _PinnedBufferQueue:
         self.put = self._waiting.append
 
     def take_free_buffer(self) -> _PinnedBuffer:
-        """Take a buffer whose last copy is complete; wait for one if the maximum number exists."""
+        """Return a buffer whose copy has finished; wait only if there are enough buffers."""
         try:
             oldest = self._waiting.popleft()
         except IndexError:
@@ -134,19 +134,19 @@ class _PinnedBufferQueue:
 
 
 class PinnedStaging:
-    """Pinned staging buffers of one device; events belong to a device, too.
+    """Buffers for one device, to which their events belong.
 
-    Buffers are kept, because a transfer from them may continue long after the copy call returned.
+    Buffers are never freed, because a copy to the device may still read one after it has returned.
     """
 
     def __init__(self, cupy: Any) -> None:
         self._runtime = cupy.cuda.runtime
         self._halves = _PinnedBufferQueue(cupy, HALF, 2)
-        # Many, so that copies can wait in a busy stream.
+        # Enough that many small copies can wait in a busy stream.
         self._slots = _PinnedBufferQueue(cupy, SLOT, 16)
 
     def to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
-        """Copy to the device; on return `source` has been read, but transfers may go on."""
+        """Copy to the device; on return, `source` has been read, but copies may be unfinished."""
         kind = self._runtime.memcpyHostToDevice
         queue = self._slots if source.size <= SLOT else self._halves
         for first in range(0, source.size, HALF):
@@ -161,7 +161,7 @@ class PinnedStaging:
                 queue.put(buffer)
 
     def to_host(self, destination: Bytes, pointer: int, stream: Any) -> None:
-        """Copy to the host; on return `destination` is complete."""
+        """Copy to the host; on return, all of `destination` has been written."""
         kind = self._runtime.memcpyDeviceToHost
         arriving: deque[tuple[Bytes, _PinnedBuffer]] = deque()
 
@@ -183,7 +183,7 @@ class PinnedStaging:
                 buffer.event.record(stream)
             while arriving:
                 copy_oldest_to_host()
-        finally:  # an error or an interrupt may have left some on their way
+        finally:  # an error or an interrupt may leave unfinished copies
             for _, buffer in arriving:
                 buffer.event.record(stream)
                 self._halves.put(buffer)
@@ -193,7 +193,7 @@ class PinnedStaging:
 
 
 class _ParameterBlock(threading.local):
-    """Per-thread memory for launch parameters, which the driver reads during the call."""
+    """Memory of each thread for the parameters of a launch; CUDA reads them during the call."""
 
     def __init__(self) -> None:
         memory = (ctypes.c_char * _PARAMETER_BYTES)()
@@ -208,14 +208,14 @@ _loading = fork_safe_lock()
 
 
 class CupyLauncher:
-    """A kernel that is loaded on each device at its first launch there.
+    """A kernel, loaded on each device at its first launch there.
 
-    A call is CuPy's binding of ``cuLaunchKernel``, inlined in one function: each further Python
-    call would cost as much as packing the arguments.
+    A call is CuPy's binding of ``cuLaunchKernel``. It is one function without helpers, because each
+    further Python call would cost as much as packing the arguments.
     """
 
     def __init__(self, driver: CupyDriver, kernel: Kernel) -> None:
-        self.kernel = kernel  # which a log names
+        self.kernel = kernel  # for logs
         self._block = driver.block
         self._counters = driver.counters
         self._cuda = driver.cuda
@@ -239,7 +239,7 @@ class CupyLauncher:
         except self._cuda.driver.CUDADriverError as error:
             if error.status != _INVALID_CONTEXT:
                 raise
-            # CUDA has not been used in this thread yet, and only the runtime makes up for that.
+            # CUDA has not been used in this thread yet; a call of the runtime creates the context.
             runtime = self._cuda.runtime
             runtime.setDevice(runtime.getDevice())
             launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
@@ -267,7 +267,7 @@ class CupyLauncher:
 
 # ---- The driver
 
-# CUDA works in the process that began to use it, and in no child of it.
+# CUDA works only in the process that initialised it, not in forked children.
 _FORKED = (
     "cuda: this process was forked from one that had used CUDA, and cannot use it; start such"
     " processes by multiprocessing.get_context('spawn')"
@@ -323,7 +323,7 @@ class CupyDriver(Driver):
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
     def completion_test(self, stream: Stream) -> Callable[[], bool]:
-        # Each thread has a per-thread stream of its own, under one number: so an event is asked.
+        # All per-thread streams have the same number, so only an event identifies this one.
         if stream.number == PER_THREAD_STREAM:
             event = self.cuda.Event(disable_timing=True)
             event.record(stream.owner)
@@ -333,7 +333,7 @@ class CupyDriver(Driver):
             capturing = stream.number not in _UNCAPTURED and self._is_stream_capturing(
                 stream.number
             )
-            # While it captures, nobody can say.
+            # A capturing stream cannot be queried.
             return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
         return is_done
@@ -343,7 +343,7 @@ class CupyDriver(Driver):
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
     def capture_memory(self, device: int) -> object | None:
-        """As in `Driver`; also forget captures that have ended."""
+        """Return the memory of the current capture; also forget captures that have ended."""
         for number, capture in tuple(self.captures.items()):
             if not self._is_stream_capturing(number):
                 self.captures.pop(number, None)
@@ -360,7 +360,7 @@ class CupyDriver(Driver):
             self.runtime.streamWaitEvent(then.number, event.ptr)
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Allocate from CuPy's current allocator, by default its pool; 0 bytes have address 0."""
+        """Allocate by CuPy's current allocator, by default its pool; 0 bytes have address 0."""
         self.counters.allocations += 1
         memory = None
         try:
@@ -371,7 +371,7 @@ class CupyDriver(Driver):
                     with self.using_device(device):
                         memory = self.cuda.alloc(nbytes)
         except MemoryError:
-            pass  # outside of the handler, nothing refers to the failed call
+            pass  # retry outside the handler, where no traceback keeps tensors of the failed call
         if memory is None:
             with self.using_device(device):
                 memory = self._allocate_after_freeing_pools(nbytes, device)
@@ -392,7 +392,7 @@ class CupyDriver(Driver):
     def copy_to_device(self, pointer: int, source: Bytes) -> None:
         self._check_not_capturing("it copies from the host")
         stream = self.cuda.get_current_stream()
-        if not self._is_pinned(source):  # when CUDA has read all of it, depends on CUDA
+        if not self._is_pinned(source):  # CUDA would not say when it has read pageable memory
             self._staging_of_current_device().to_device(pointer, source, stream)
             return
         kind = self.runtime.memcpyHostToDevice
@@ -423,8 +423,8 @@ class CupyDriver(Driver):
         self.cuda.get_current_stream().synchronize()
 
     def array_module(self, purpose: str) -> Any:
-        # Its cuBLAS and cuSOLVER refuse a stream that captures. What its other functions allocate
-        # would not live as long as a graph.
+        # CuPy's cuBLAS and cuSOLVER refuse a capturing stream. Memory that its other functions
+        # allocate would not live as long as the graph.
         self._check_not_capturing("it calls CuPy's libraries")
         self.counters.library_calls += 1
         return self._cupy
@@ -440,7 +440,7 @@ class CupyDriver(Driver):
         return self._cupy.ndarray(description.shape, description.dtype, first, description.steps)
 
     def _allocate_after_freeing_pools(self, nbytes: int, device: int) -> Any:
-        """Return unused pool memory to the device, then allocate."""
+        """Allocate after garbage collection and after freeing all unused blocks of the pools."""
         pool = self._cupy.get_default_memory_pool()
         if nbytes < _TOO_MANY:
             gc.collect()
@@ -454,17 +454,17 @@ class CupyDriver(Driver):
         raise out_of_memory_error(nbytes, free, device)
 
     def _is_stream_capturing(self, number: int) -> bool:
-        """Return whether a stream is capturing; a capture that failed has ended."""
+        """Return whether a stream captures; False after an error that has ended the capture."""
         try:
             return bool(self.runtime.streamIsCapturing(number))
         except RuntimeError:
             return False
 
     def _check_not_capturing(self, reason: str) -> None:
-        """Raise a `CaptureError` for an operation that a graph cannot contain."""
+        """Raise CaptureError, for `reason`, if the current stream captures a graph."""
         number = self.cuda.get_current_stream().ptr
         if number not in _UNCAPTURED and self.runtime.streamIsCapturing(number):
-            # What the same call has enqueued is in the graph, and its memory is never given back.
+            # Earlier launches of this call are in the graph, so their memory must never be freed.
             self._refused += filter(None, [self.captures.get(number)])
             msg = f"cannot be captured in a CUDA graph, for {reason}; call it before or after"
             raise CaptureError(msg)
@@ -480,7 +480,7 @@ class CupyDriver(Driver):
 
 
 def open_driver() -> CupyDriver:
-    """Return a driver for the GPUs of this machine; RuntimeError without CuPy or a GPU."""
+    """Return a driver for the GPUs of this machine. Raises RuntimeError without CuPy or a GPU."""
     cupy = import_cupy_module("cupy")
     runtime = cupy.cuda.runtime
     try:

@@ -1,12 +1,12 @@
-"""On-disk cache of compiled kernels; the key is a hash of everything that determines the result.
+"""Cache of compiled kernels on disk, by a hash of all inputs of the compiler.
 
-An entry is one file, ``<key><suffix>``: the compiler's output followed by a checksum, which loaders
-ignore. It appears by an atomic rename, so readers see a complete file or none. An entry whose
-checksum does not match is compiled again. A changed header leaves unused entries behind, which are
-removed later.
+An entry is one file, ``<key><suffix>``: the compiler's output, then a checksum, which loaders
+ignore. It is created by an atomic rename, so readers see all of it or nothing. An entry whose
+checksum does not match is compiled again. Changed sources leave old entries behind, which are
+removed after `MAX_AGE`.
 
-Cached code is executed. Therefore folders and entries are used only if they belong to the user and
-nobody else can write to them; otherwise a private folder for temporary files is used.
+Entries are loaded and executed. So folders and entries are used only if they belong to this user
+and nobody else can write to them; otherwise a folder for temporary files takes their place.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from typing import Any
 from tensorlayout.cuda.engine.driver import Counters
 
 MAX_AGE = 60 * 24 * 3600  # seconds since the last use
-PATIENCE = 300  # seconds that a process waits for another one that makes the same entry
-_ROOM = 2**22  # free bytes that a compiler needs at least
+PATIENCE = 300  # seconds to wait for another process that compiles the same entry
+_ROOM = 2**22  # free bytes below which an error of the compiler means a full disk
 
-# Names of entries, and of folders in which one is being made. Nothing else is ever removed: the
-# folder may be one that the user also has other files in.
+# Names of entries, and of folders in which one is compiled. Nothing else is ever removed, because
+# the user may have other files in the folder.
 _OURS = re.compile(r".*[0-9a-f]{32}((\.[0-9a-f]{16})?\.\w+|-\w+)")
 
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
@@ -42,10 +42,11 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
 def read_with_includes(path: Path, folder: Path) -> dict[str, bytes]:
-    """Read a file and everything that it includes by ``#include "…"``, in order of first mention.
+    """Return the text of a file and of all files that it includes by ``#include "…"``, recursively.
 
-    The keys are the names in the includes. Headers are searched in the folder of the including
-    file, then in `folder`; a missing one is left to the compiler's message. ``#if`` is ignored.
+    Keys are the names in the includes, in order of first mention. Headers are looked up in the
+    folder of the including file, then in `folder`; a missing one is left to the compiler's message.
+    All branches of ``#if`` count.
     """
     texts: dict[str, bytes] = {}
 
@@ -63,7 +64,7 @@ def read_with_includes(path: Path, folder: Path) -> dict[str, bytes]:
 
 
 def cache_key(*parts: str | bytes) -> str:
-    """Return 32 hexadecimal digits that identify the sequence of `parts`."""
+    """Return a hash of all `parts` in order, 32 hexadecimal digits."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -72,16 +73,16 @@ def cache_key(*parts: str | bytes) -> str:
 
 
 def cached_file(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
-    """Return the cached file of `key`; without one, have ``make(path)`` write it and add it.
+    """Return the entry of `key`; a missing one is written by ``make(path)``, to a temporary path.
 
-    RuntimeError if no folder is usable.
+    Raises RuntimeError if no folder can hold it, or from the compiler.
     """
     place = cache_folder()
     try:
         return _cached_in_folder(place, key + suffix, make, counters)
     except (OSError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and _has_free_space(place):
-            raise  # the compiler's own
+            raise  # an error in the source, not a full disk
         reason = error
     try:
         return _cached_in_folder(temporary_folder(), key + suffix, make, counters)
@@ -95,7 +96,7 @@ def cached_file(key: str, suffix: str, make: Callable[[Path], None], counters: C
 
 
 def read_entry(entry: Path) -> bytes:
-    """Read the content of an entry that `cached_file` returned, without the checksum."""
+    """Return the compiler's output in an entry from `cached_file`, without the checksum."""
     return entry.read_bytes()[:-_CHECKSUM_BYTES]
 
 
@@ -114,7 +115,7 @@ def _cached_in_folder(
 
 
 def _is_complete_entry(entry: Path) -> bool:
-    """Return whether an entry exists, is intact and ours; update its time of use."""
+    """Return whether an entry exists, is intact and is ours; also update its time of last use."""
     try:
         with _open_private_file(entry) as file:
             whole = file.read()
@@ -133,7 +134,7 @@ def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
     ) as own:
         new_file = Path(own) / f"made{entry.suffix}"
         make(new_file)
-        new_file.chmod(0o700)  # whatever the mask of new files lets others do
+        new_file.chmod(0o700)  # the umask may have allowed others to write
         checksum = hashlib.sha256(new_file.read_bytes()).digest()
         with new_file.open("ab") as file:
             file.write(checksum)
@@ -143,11 +144,11 @@ def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
 
 @contextlib.contextmanager
 def _entry_lock(folder: Path, name: str) -> Iterator[None]:
-    """Serialise processes that need the same entry: the first one compiles, the others wait.
+    """Lock an entry, so that the first of several processes compiles it and the others find it.
 
-    Each name locks one byte of a common lock file until the process releases it or ends. If files
-    cannot be locked, or the other process takes too long (it may be suspended), each process
-    compiles the entry itself, which is correct but slower.
+    The lock is on one byte of a file, chosen by `name`; the system releases it when the process
+    ends. If files cannot be locked, or the other process takes too long (it may be stopped), each
+    process compiles the entry, which is slower and just as correct.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
@@ -163,8 +164,8 @@ def _entry_lock(folder: Path, name: str) -> Iterator[None]:
 
 
 def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
-    """Open a regular file that is ours and that nobody else can write to; OSError for others."""
-    # Without O_NONBLOCK, a named pipe would make it wait.
+    """Open a regular file of ours that nobody else can write to. Raises OSError for others."""
+    # Without O_NONBLOCK, opening a named pipe would block.
     number = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:
         status = os.fstat(number)
@@ -177,22 +178,22 @@ def _open_private_file(path: Path, flags: int = os.O_RDONLY) -> Any:
 
 
 def _is_writable_by_us_only(status: os.stat_result) -> bool:
-    """Return whether a file is ours and nobody else can write to it."""
+    """Return whether a file belongs to us, and nobody else can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 @functools.cache
 def _remove_unused_entries(folder: Path) -> None:
-    """Remove entries that have not been used for long; done once per process."""
+    """Remove entries not used for `MAX_AGE`; once per process and folder."""
     for path in folder.iterdir():
-        with contextlib.suppress(OSError):  # another process may be doing the same
+        with contextlib.suppress(OSError):  # another process may remove the same entry
             unused = time.time() - path.lstat().st_mtime > MAX_AGE
             if unused and _OURS.fullmatch(path.name):
                 _remove_if_possible(path)
 
 
 def _remove_if_possible(path: Path) -> None:
-    """Remove a file or folder, if possible; killed processes leave folders behind."""
+    """Remove a file, or the folder of a process that was killed; ignore errors."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(path.lstat().st_mode):
             shutil.rmtree(path)
@@ -201,7 +202,7 @@ def _remove_if_possible(path: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """Return ``$TENSORLAYOUT_CACHE_DIR``, else ``tensorlayout`` in the user's cache, if usable."""
+    """Return ``$TENSORLAYOUT_CACHE_DIR``, or a folder in the user's cache, or a temporary one."""
     asked = os.environ.get("TENSORLAYOUT_CACHE_DIR")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return (
@@ -211,15 +212,15 @@ def cache_folder() -> Path:
 
 
 def _usable_cache_folder(folder: Path) -> Path | None:
-    """Return `folder` if we can create and run files there and nobody else can; else None."""
+    """Return the resolved folder if only we can write to it, and files in it can be executed."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder = folder.resolve(strict=True)  # a link may be led elsewhere later
+        folder = folder.resolve(strict=True)  # a symbolic link could be changed after the checks
         if not _is_writable_by_us_only(folder.stat()) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
             return None
         with tempfile.TemporaryFile(dir=folder):
             return folder
-    except (OSError, ValueError, RuntimeError):  # also of names that are none, and circles of links
+    except (OSError, ValueError, RuntimeError):  # also invalid names, and loops of links
         return None
 
 
@@ -232,7 +233,7 @@ def _has_free_space(folder: Path) -> bool:
 
 @functools.cache
 def temporary_folder() -> Path:
-    """Return the user's own folder for temporary files; create another if it is not usable."""
+    """Return the user's folder among temporary files, or a new one if that is not usable."""
     place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.geteuid()}"
     if not place.is_symlink() and (usable := _usable_cache_folder(place)):
         return usable

@@ -1,4 +1,4 @@
-"""`Driver`, the only interface to the hardware: memory, copies, launches, and their counters."""
+"""`Driver`, the interface to the hardware: memory, copies, launches, and their counters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tensorlayout.support.interning import memoize
 
 Bytes = NDArray[np.uint8]
 
-# Modules that define `open_driver()`, imported when first asked for: CuPy is an optional library.
+# Modules with `open_driver()`, imported at first use because CuPy is an optional library.
 _DRIVERS = {
     "simulator": "tensorlayout.cuda.engine.simulator",
     "cupy": "tensorlayout.cuda.engine.cupy",
@@ -28,12 +28,12 @@ _DRIVERS = {
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Description of a kernel to compile and launch: pure data, which plans create.
+    """A kernel to compile and launch: pure data, created by plans.
 
-    `types` and `shape` are macros, as (name, value) pairs. For a GPU, one kernel is compiled for
-    each set of them; the simulator compiles one file for each `types`, which contains every `shape`
-    as ``name_value_value``. `operation`: the functor, or "". `file`: relative to the folder of
-    kernels.
+    - `file`: path in the folder of kernels, or an absolute path.
+    - `types`, `shape`: macros, as (name, value). A GPU compiles one kernel for each set of them.
+      The simulator compiles a file for each `types`, with every `shape` as ``name_value_value``.
+    - `operation`: name of the functor, or "".
     """
 
     file: str
@@ -44,17 +44,17 @@ class Kernel:
 
     @property
     def symbol(self) -> str:
-        """The name of this kernel among all shapes of it."""
+        """Name of this shape of the kernel in the simulator."""
         return "_".join((self.name, *(value for _, value in self.shape)))
 
 
-# Numbers of default streams: the legacy one of each device, and that of each thread.
+# Numbers of the default streams: the legacy one of each device, and the per-thread one.
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream of one device, numbered as in the standard's ``__dlpack__``."""
+    """A stream of one device, with its number in the array API standard."""
 
     device: int
     number: int  # 1: the legacy default stream; 2: that of the thread; else the address
@@ -84,7 +84,7 @@ class StridedMemory(NamedTuple):
 
     @property
     def lowest_address_and_nbytes(self) -> tuple[int, int]:
-        """The lowest address, and the **bytes** from there to the end of the highest element."""
+        """Address of the lowest byte, and the number of bytes from there to the end."""
         if 0 in self.shape:
             return self.address, 0
         reach = [(n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)]
@@ -110,26 +110,27 @@ class Buffer:
             self._kept = (*self._kept, owner)
 
 
-# ``launcher(grid, parameters)`` launches blocks on the current stream; `parameters` is then free.
+# ``launcher(grid, parameters)`` launches blocks on the current stream; afterwards the caller may
+# change `parameters`.
 Launcher = Callable[[int | tuple[int, int, int], bytearray], None]
 
-# For the device that is current already: to set it again would cost 0.5 us.
+# Context for a device that is current already: setting it again would cost 0.5 us.
 _HERE = nullcontext()
 
 
 class Driver(Protocol):
     """Devices, their memory, and launches on them.
 
-    The methods implemented here are those of a driver on which all work is synchronous and no
-    stream captures a graph: the simulator's.
+    Default implementations are for drivers whose work is finished when it is enqueued, and which
+    cannot capture graphs.
     """
 
     name: str  # "simulator" or "cupy"
     counters: Counters
-    captures: Mapping[int, object] = MappingProxyType({})  # what each has allocated, by streams
+    captures: Mapping[int, object] = MappingProxyType({})  # memory of captures, by stream number
     _has: str = "there are"
     _device_count: int
-    only: int | None  # device, which then is always current
+    only: int | None  # the only device, which is always current; None with several
     _launchers: dict[Kernel, Launcher]
 
     def __init__(self, device_count: int) -> None:
@@ -141,7 +142,7 @@ class Driver(Protocol):
         return self._device_count
 
     def check_device(self, device: int) -> None:
-        """Raise ValueError if there is no device with this number."""
+        """Raise ValueError for the number of a device that does not exist."""
         if not 0 <= device < self._device_count:
             msg = f"cuda: there is no device {device}; {self._has} {self.device_count()}"
             raise ValueError(msg)
@@ -157,20 +158,20 @@ class Driver(Protocol):
         return _HERE if device == self.current_device() else self._device_context(device)
 
     def device_of(self, pointer: int) -> int | None:
-        """Return the device whose memory contains this address; None if there is none."""
+        """Return the device whose memory contains an address; None if it is no device memory."""
 
     def current_stream(self, device: int) -> Stream:
         """Return the stream of this thread's launches and copies on `device`."""
 
     def completion_test(self, stream: Stream) -> Callable[[], bool]:
-        """Return a test, for any thread, of whether the work now on `stream` is complete.
+        """Return a test, for any thread, whether all work on the current stream has finished.
 
-        `stream` must be the current one. The function may also wait for later work to complete.
+        `stream`: the current stream. The test may include work that is enqueued later.
         """
         return lambda: True
 
     def is_capturing(self, device: int) -> bool:
-        """Return whether the current stream captures a graph; then waiting is a `CaptureError`."""
+        """Return whether the current stream captures a graph; waiting raises CaptureError then."""
         return False
 
     def capture_memory(self, device: int) -> object | None:
@@ -178,33 +179,34 @@ class Driver(Protocol):
         return None
 
     def make_stream_wait(self, first: Stream, then: Stream) -> None:
-        """Make future work on `then` wait for the work now on `first`; the host does not wait."""
-        return  # what is over needs no waiting; without a body, the method would be abstract
+        """Make later work on `then` wait for all work on `first`; the host does not wait."""
+        return  # finished work needs no waiting; without a body, the method would be abstract
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Allocate memory aligned to 256 bytes; MemoryError states requested and free bytes.
+        """Allocate memory at a multiple of 256 bytes.
 
-        Memory allocated during the capture of a graph lives until all of it is unused.
+        All memory allocated during the capture of a graph lives as long as any part of it. Raises
+        MemoryError with the requested and the free bytes.
         """
 
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
-        """Return a buffer over memory of `owner`, which the buffer keeps alive."""
+        """Return a buffer over the memory of `owner`, which the buffer keeps alive."""
 
     def copy_to_device(self, pointer: int, source: Bytes) -> None:
-        """Copy contiguous host bytes to device memory; on return `source` has been read."""
+        """Copy contiguous bytes of the host to device memory; wait until `source` has been read."""
 
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous host bytes; waits for the current stream."""
 
     def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
-        """Copy between disjoint device memory, also of two devices, on the current stream."""
+        """Copy between disjoint device memory, even of two devices, on the current stream."""
 
-    # What each driver has of its own.
+    # Implemented by each driver.
     def _new_launcher(self, kernel: Kernel) -> Launcher: ...
     def _device_context(self, device: int) -> AbstractContextManager[Any]: ...
 
     def launcher(self, kernel: Kernel) -> Launcher:
-        """Return a kernel's launcher, compiled or cached; RuntimeError if it does not compile."""
+        """Return a kernel's launcher, compiled or cached. Raises RuntimeError if it is invalid."""
         cached = self._launchers.get(kernel)
         if cached is None:
             cached = self._launchers[kernel] = self._new_launcher(kernel)
@@ -214,28 +216,28 @@ class Driver(Protocol):
         """Wait for the current stream."""
 
     def array_module(self, purpose: str) -> Any:
-        """Return CuPy, or NumPy on the simulator; `purpose` names the caller in errors."""
+        """Return CuPy or NumPy for a library call on the current stream; `purpose`: its name."""
 
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
-        """Return the library's array over memory to read or, if `written`, to write.
+        """Return the library's array over memory; it keeps `owner` alive.
 
-        The array keeps `owner` alive.
+        `written`: the library writes the memory; otherwise it reads it.
         """
 
 
 def out_of_memory_error(nbytes: int, free: int, device: int) -> MemoryError:
-    """Return the error of a failed allocation."""
+    """Return the error for an allocation that fails."""
     return MemoryError(f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free")
 
 
 def import_cupy_module(name: str) -> Any:
-    """Import a module of CuPy; RuntimeError that names the extra to install if it is missing."""
+    """Import a module of CuPy. Raises RuntimeError, with the extra to install, if that fails."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        # Its own libraries may be what is missing: the reason is told, on the same line.
+        # CuPy may be installed and a library that it needs missing, so the message has the reason.
         reason = str(error).strip().partition("\n")[0]
         raise RuntimeError(
             missing_requirement_message(f"CuPy cannot be imported ({reason})")
@@ -243,7 +245,7 @@ def import_cupy_module(name: str) -> Any:
 
 
 def missing_requirement_message(requirement: str) -> str:
-    """Return an error message with the missing requirement and what to install."""
+    """Return the error message for a missing requirement, with the command to install it."""
     return (
         f"cuda: {requirement}; a GPU needs pip install 'tensorlayout[cuda12]' (or "
         "'tensorlayout[cuda13]')"

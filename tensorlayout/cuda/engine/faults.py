@@ -1,10 +1,10 @@
-"""Out-of-bounds positions found by kernels; the next call that waits raises the IndexError.
+"""Positions out of bounds in kernels: the IndexError is raised at the next call that waits.
 
-A launch is asynchronous. So for such a position a kernel writes a record to device memory
-(``faults.cuh``), reads 0 and writes nothing. `raise_pending_errors` checks the records wherever the
-host waits anyway, when a tensor goes to another library or device, and with `strict_indexing` after
-each launch. Each stream has its own record, which is checked when its launches are complete;
-launches in graphs have one, too.
+A launch does not wait, so a kernel leaves a record in device memory (``faults.cuh``), and reads 0
+or writes nothing at such a position. `raise_pending_errors` checks the records wherever the host
+waits anyway, and when a tensor is passed to another library or device; with `strict_indexing`,
+after each launch. Each stream has its own record, which is checked when its launches have finished;
+all graphs share one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tensorlayout.support.context_blocks import Scope, ScopeContext
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
-# Tensors of positions that a launch takes.
+# Most tensors of positions of a launch.
 MAX_POSITIONS = constant_value("include/faults.cuh", "MAX_POSITIONS")
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -53,8 +53,8 @@ _strict_process: bool | None = None
 def set_strict_indexing(strict: bool | None) -> None:
     """Set whether reads and writes at positions on CUDA wait and raise immediately, in all threads.
 
-    None: use ``TENSORLAYOUT_STRICT_INDEXING`` (1 or 0, by default 0). A `strict_indexing` block
-    takes precedence.
+    `strict`: None restores the setting of ``TENSORLAYOUT_STRICT_INDEXING`` (0 or 1; default 0).
+    `strict_indexing` blocks keep their own setting.
     """
     global _strict_process
     _strict_process = strict
@@ -83,22 +83,22 @@ _serials = itertools.count(1)
 
 
 class FaultRecord:
-    """The record of the launches on one stream, or of all launches in graphs."""
+    """Record of launches on one stream, or of launches in graphs, which run on any stream."""
 
     def __init__(self, gpu: Driver, device: int, key: int | None) -> None:
         self._buffer: Buffer = gpu.allocate(_NOTHING.size, device)
         self.pointer = self._buffer.pointer
         self._device = device
-        self.key = key  # of the stream; None of graphs
-        # What says whether launches are over after which nobody has looked; a list for each launch.
+        self.key = key  # key of the stream; None for graphs
+        # A test whether the launches since the last check have finished; a new list per launch.
         self.unseen: list[Callable[[], bool]] = []
         with gpu.using_device(device):
             gpu.copy_to_device(self.pointer, _NOTHING)
 
     def take_error(self, gpu: Driver) -> IndexError | None:
-        """Return and clear the pending error; None without one.
+        """Return the error recorded since the last check, and clear the record; None without one.
 
-        The record of another stream that still has work is left for later.
+        Unfinished launches on another stream than the current one are left for a later check.
         """
         unseen, key = self.unseen, self.key
         is_over = next(iter(unseen), None)
@@ -113,13 +113,13 @@ class FaultRecord:
             record = _Record.from_buffer_copy(content.tobytes())
             outside = _position_out_of_bounds(record)
             if key is not None:
-                unseen.clear()  # and none that came since
-            elif outside is None:  # a graph may be in the midst of it
+                unseen.clear()  # not `self.unseen`, which a later launch may have replaced
+            elif outside is None:  # a running graph may not have written the whole record yet
                 return None
             if not record.owner:
                 return None
             gpu.copy_to_device(self.pointer, _NOTHING)
-            gpu.synchronize()  # before any stream goes on
+            gpu.synchronize()  # the record must be clear before a kernel on another stream uses it
         name = _names[record.owner & (1 << _BITS) - 1]
         assert outside is not None, f"the record of {name} is empty"
         position, size = outside
@@ -129,7 +129,7 @@ class FaultRecord:
 
 
 class _ThreadNumber(threading.local):
-    """A number for the current thread that is never reused."""
+    """A number that no other thread ever has."""
 
     def __init__(self) -> None:
         self.number = next(_serials)
@@ -139,20 +139,20 @@ _thread = _ThreadNumber()
 
 
 def _stream_key(stream: Stream) -> int:
-    """Return a number that identifies a stream of a device, also a per-thread default stream."""
+    """Return a key of a stream on its device, also for per-thread default streams."""
     number = stream.number
     return -_thread.number if number == PER_THREAD_STREAM else number
 
 
 class DeviceFaultRecords:
-    """The records of one device by stream key; graphs share the record of key None."""
+    """Records of one device by the keys of streams; the key of graphs is None."""
 
     def __init__(self, gpu: Driver, number: int) -> None:
         self._number = number
-        # While a graph is captured, it could not be made.
+        # Created now, because memory for it cannot be initialised while a graph is captured.
         self.by_stream: dict[int | None, FaultRecord] = {None: FaultRecord(gpu, number, None)}
         with gpu.using_device(number):
-            gpu.synchronize()  # for all streams
+            gpu.synchronize()  # its initial content must be visible to all streams
 
     def record_of_current_stream(self, gpu: Driver) -> tuple[FaultRecord, Stream]:
         """Return the record for kernels on the current stream, and the stream."""
@@ -169,7 +169,7 @@ _devices: WeakKeyDictionary[Driver, dict[int, DeviceFaultRecords]] = WeakKeyDict
 
 
 def fault_records(device: int) -> DeviceFaultRecords:
-    """Return the records of a device, kept as long as its driver."""
+    """Return the records of a device; they live as long as its driver."""
     gpu = driver()
     devices = _devices.setdefault(gpu, {})
     records = devices.get(device)
@@ -179,7 +179,7 @@ def fault_records(device: int) -> DeviceFaultRecords:
 
 
 def note_launches(report: FaultRecord, stream: Stream) -> None:
-    """Note that launches on a stream may write to its record, so that it is checked later."""
+    """Mark a record for the next check after launches that use it; check it now if strict."""
     report.unseen = [bool] if report.key is None else [driver().completion_test(stream)]
     strict = _strict.innermost_value()
     if strict is None:
@@ -189,11 +189,11 @@ def note_launches(report: FaultRecord, stream: Stream) -> None:
 
 
 def raise_pending_errors() -> None:
-    """Raise and clear the pending IndexError of kernels, if there is one.
+    """Raise IndexError for a position out of bounds since the last check, and clear the record.
 
-    Call this where the host has waited, or may wait, for the current stream. The record of another
-    stream is checked once its work is complete, that of graphs every time. Without launches since
-    the last check, it costs nothing.
+    Call this after the host has waited for the current stream, or where it may wait. Records of
+    other streams are checked when their launches have finished, those of graphs each time. Without
+    launches, the check costs nothing.
     """
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
@@ -204,18 +204,18 @@ def raise_pending_errors() -> None:
 
 
 _names: list[str] = []
-_BITS = 16  # of the place of a name; above, the serial number of a launch's plan
+_BITS = 16  # low bits of a launch number, with the index of a name; a serial number is above
 
 
 def new_launch_number(name: str) -> int:
-    """Return a new number that identifies one launch of the operation `name`."""
+    """Return a new number for a planned launch, from which `take_error` finds `name`."""
     if name not in _names:
         _names.append(name)
     return next(_serials) << _BITS | _names.index(name)
 
 
 def _position_out_of_bounds(record: Any) -> tuple[int, int] | None:
-    """Return an out-of-bounds position and its dimension's size; None if there is no report."""
+    """Return a position out of bounds, and the size of its dimension; None if none is recorded."""
     for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
         if lowest <= highest:
             return (lowest if lowest < -size else highest), size

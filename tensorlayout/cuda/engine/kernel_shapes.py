@@ -1,16 +1,16 @@
 """The kernels of a file, their shapes (sets of macro values), and C++ element types.
 
-Shapes are declared in the kernel file. ``SHAPES(…)`` lines precede the kernels to which they apply;
-several lines add up::
+Shapes are declared at the end of each file of kernels. ``SHAPES(…)`` precedes the kernels that have
+these shapes; several such lines add up::
 
     SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH,
            WHERE PACK > 1)
     KERNEL(band_strided, StridedBand<RANK, INDEX>) { strided<RANK, INDEX, WIDTH, PACK>(p); }
 
-Each macro takes the values after its ``=``: words, values of earlier macros or of type macros, and
-quotients (a quotient of 0 is dropped). ``WHERE`` filters shapes by one comparison with a number;
+Each macro takes the values after its ``=``: words, earlier macros, macros for types, and quotients
+(a quotient of 0 is left out). ``WHERE`` keeps shapes that satisfy a comparison with a number;
 ``WITH`` and ``WITHOUT`` require that the types define a macro, or do not. For a GPU, the file is
-compiled with the macros of one shape; the simulator compiles all shapes of one index type at once.
+compiled with the macros of one shape; for the simulator, with all shapes of one index type.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _KERNEL = re.compile(
 _SHAPES = re.compile(r"SHAPES\(([^)]*)\)")
 
 
-# A kernel: the macro that defines it, its parameters' type and its text, and its shapes.
+# A kernel: the macro that defines it, the type of its parameters, its text, and its shapes.
 _Declared = tuple[str, str, str, list[str]]
 
 
 def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
-    """Return all kernels of a file in all shapes; `types` and `operation` as in `Kernel`."""
+    """Return all kernels of a file in all their shapes; `types` and `operation` as in `Kernel`."""
     return tuple(
         Kernel(file, name, types, shape, operation)
         for name in _declared_kernels(file)
@@ -56,9 +56,10 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
 def kernel_with_macros(
     file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any
 ) -> Kernel:
-    """Return the kernel with these macro values; ValueError if the file does not declare it.
+    """Return one kernel; `shape`: values of its macros.
 
-    A RANK that is not declared selects the kernel for any rank, RANK 0.
+    A RANK without a kernel of its own gets the kernel for any rank, 0. Raises ValueError for a
+    kernel or shape that is not declared.
 
     >>> kernel_with_macros("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
     'join_parts_0_int32_t_4'
@@ -75,13 +76,13 @@ def kernel_with_macros(
 
 
 def parameter_struct(kernel: Kernel, **constants: int) -> Any:
-    """Return the ctypes structure of a kernel's parameters; `constants` as in `struct_type`."""
+    """Return the ctypes structure that a kernel takes; `constants` as in `struct_type`."""
     _, text, *_ = _declared_kernels(kernel.file)[kernel.name]
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
 def make_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
-    """Return the parameter structure with these members; a ``Walk`` is passed as its axes."""
+    """Return the structure with these members; a ``Walk`` is filled from axes, or by a function."""
     structure = parameter_struct(kernel)()
     for name, value in members.items():
         if isinstance(value, Sequence) and hasattr(member := getattr(structure, name), "stride"):
@@ -94,15 +95,15 @@ def make_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
 
 
 def index_type_of_kernel(kernel: Kernel) -> str:
-    """Return the index type of a kernel; an arbitrary one if it has no INDEX macro."""
+    """Return the index type of a kernel; "int32_t" if it has no macro for it."""
     return dict(kernel.shape).get("INDEX", "int32_t")
 
 
 def simulator_source(file: str, types: Types, index: str) -> str:
-    """Return the source that the simulator compiles: a file with all shapes of one index type.
+    """Return the source for the simulator: the file, and its kernels' shapes of one index type.
 
-    The index types are separate, because few calls need 64-bit indices, whose kernels are nearly
-    half of a file's.
+    Few calls need 64-bit indices, whose kernels are nearly half of a file's: so each index type is
+    compiled separately.
     """
     lines = [f'#include "{file}"']
     for name, (macro, parameters, text, _) in _declared_kernels(file).items():
@@ -118,7 +119,7 @@ def simulator_source(file: str, types: Types, index: str) -> str:
 
 @functools.cache
 def _declared_kernels(file: str) -> dict[str, _Declared]:
-    """Return the declared kernels of a file by name; none if it declares no shapes."""
+    """Return the kernels by name; empty if the file declares no shapes."""
     kernels: dict[str, _Declared] = {}
     shapes: list[str] = []
     for lines, macro, name, parameters, text in _KERNEL.findall(read_without_comments(file)):
@@ -132,7 +133,7 @@ def _declared_kernels(file: str) -> dict[str, _Declared]:
 def _shapes_of_kernel(
     file: str, name: str, types: Types
 ) -> dict[frozenset[tuple[str, str]], Shape]:
-    """Return the shapes of a kernel in file order, by their sets of macro values."""
+    """Return the shapes of a kernel in the order of the file, by the set of their macros."""
     declared = _declared_kernels(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")
@@ -183,7 +184,7 @@ _TYPES = {
 
 @functools.cache  # NumPy works out names of dtypes in Python
 def c_type(dtype: DType, saturate: bool = False) -> str:
-    """Return the C++ type of an element; with `saturate`, the type whose conversions saturate.
+    """Return the C++ type of an element; with `saturate`, a type whose conversions saturate.
 
     >>> import numpy as np
     >>> c_type(np.dtype("uint16")), c_type(np.dtype("float16"))

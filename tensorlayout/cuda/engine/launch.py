@@ -32,16 +32,16 @@ from tensorlayout.tensor import Tensor
 
 THREADS = constant_value("include/platform.cuh", "THREADS")  # of a block
 
-# Elements (or packs of them) that a thread moves, as in kernels/copy/copy.cu and fill/fill.cu.
+# Elements, or packs, that a thread moves, as in kernels/copy/copy.cu and fill/fill.cu.
 PER_THREAD = 4
 BLOCK = PER_THREAD * THREADS  # elements that a block of a kernel without tiles moves
 
-WIDEST = 16  # bytes that a thread moves at once
-_ALIGNMENT = 256  # of memories in between
+WIDEST = 16  # bytes of the widest access of a thread
+_ALIGNMENT = 256  # bytes; each scratch memory begins at a multiple, as `Driver.allocate` gives them
 
 _address = attrgetter("memory.address")
 
-# Numbers of what no call gives: no memory, whose address is 0; and the record of faults.
+# Numbers of memories that are no operands: a null pointer, and the record of faults.
 NOTHING, FAULTS = -2, -1
 
 
@@ -50,12 +50,13 @@ class Launch:
     """One launch of `grid` blocks, complete except for addresses and scalars.
 
     Attributes:
-        parameters: the struct, which begins with the pointers; these and scalars are zeros.
-        firsts: for each pointer, the bytes from the memory's lowest slot to its first element.
-        memories: for each pointer, the number of its memory in the call, `NOTHING` or `FAULTS`;
-            empty: pointer k has memory k.
-        scalars_at: byte offset of the call's scalars in the struct; None: after the pointers.
-        takes: the range of bytes of the call's scalars that this launch uses; None: to the end.
+        parameters: bytes of the struct, which begins with the pointers; zeros in their place and in
+            that of scalars.
+        firsts: for each pointer, the bytes from the lowest slot of its memory to its target.
+        memories: for each pointer, the number of its memory in the call, `NOTHING` or `FAULTS`; if
+            empty, pointer k belongs to memory k.
+        scalars_at: byte of the struct at which scalars of the call go; None: after the pointers.
+        takes: range of bytes of the call's scalars that this launch takes; None: to the end.
 
     """
 
@@ -77,18 +78,18 @@ class Launch:
         /,
         **members: Any,
     ) -> Launch:
-        """Return a launch whose struct has these members; a walk is passed as its axes."""
+        """Return a launch with a struct of these members; the value of a walk is its axes."""
         return cls(kernel, grid, bytes(make_parameter_struct(kernel, **members)), firsts, memories)
 
     def with_memories(self, memories: Sequence[int], *shifts: int) -> Launch:
-        """Return the launch with ``memories[k]``, moved by ``shifts[k]`` bytes, as memory k."""
+        """Return the launch with memory k replaced by ``memories[k]``, ``shifts[k]`` bytes on."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
         return replace(self, firsts=firsts, memories=tuple([memories[m] for m in own]))
 
     def with_constant_scalars(self, content: bytes) -> Launch:
-        """Return the launch with `content` as scalars instead of those of a call."""
+        """Return the launch with `content` as its scalars, which ignores those of a call."""
         at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
         scalars = content[slice(*self.takes)]
         head, tail = self.parameters[:at], self.parameters[at + len(scalars) :]
@@ -97,12 +98,13 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Launches:
-    """A sequence of launches.
+    """Launches in sequence.
 
     Attributes:
-        case: the algorithm that the planning function chose, by name.
-        scratch: **bytes** of temporary memories, which are numbered after the call's memories.
-            They are parts of one allocation for each call, freed in stream order.
+        case: kind of work, for tests; the function that planned it defines the names.
+        scratch: **bytes** of each scratch memory. They are numbered after the memories of the call,
+            and are parts of one allocation per call. It can be freed before the launches have
+            finished, because the allocator reuses memory in the order of the stream.
 
     """
 
@@ -156,7 +158,7 @@ def _bind_launch(launch: Launch) -> Bound:
     takes = slice(*launch.takes)
 
     def launch_kernel(addresses: Sequence[int], scalars: bytes = b"") -> None:
-        parameters = bytearray(template)  # of this call alone: other threads may launch, too
+        parameters = bytearray(template)  # a copy for this call, because other threads may launch
         call_addresses = addresses
         if memories:
             call_addresses = (
@@ -179,15 +181,14 @@ def make_writer(
     alike: slice | None = None,
     aligned: int | None = None,
 ) -> Write:
-    """Return ``write(out, *operands)``, which runs the launches of ``plan(alignments)``.
+    """Return ``write(out, *operands)``, which runs ``plan(alignments)``.
 
-    Launches are planned and bound once for each combination of `alignments`, the powers of two that
-    divide the tensors' addresses.
+    A plan is made once per tuple of alignments: powers of two that divide the tensors' addresses.
 
-    - `tensors`: number of leading operands that are tensors; None: all.
-    - `content`: converts the other operands to bytes for the struct.
-    - `alike`: tensors that share their least alignment, to limit the number of combinations.
-    - `aligned`: number of leading alignments that the plan needs; None: all.
+    - `tensors`: number of leading operands that are tensors; None for all.
+    - `content`: function that encodes the other operands as bytes of the struct.
+    - `alike`: tensors whose least alignment counts for all of them, so that there are fewer plans.
+    - `aligned`: number of leading alignments that the plan needs; None for all.
     """
     at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
@@ -196,6 +197,7 @@ def make_writer(
         scalars = content(*operands[tensors:]) if content is not None else b""
         seen = addresses
         if alike is not None:
+            # The lowest bit of all addresses together is their least alignment.
             seen = addresses.copy()
             seen[alike] = [reduce(or_, addresses[alike])] * len(addresses[alike])
         alignments, gpu = tuple(map(alignment_of, map(low_bits, seen[:aligned]))), driver()
@@ -212,10 +214,10 @@ def make_writer_with_numbers(
     device: int,
     plan: Callable[[tuple[int, ...]], tuple[Launches, Callable[[Sequence[Any]], bytes]]],
 ) -> Write:
-    """Return ``write(out, *operands)`` for operands of which any may be Python scalars.
+    """Return ``write(out, *operands)`` for operands that are tensors or numbers, in any order.
 
-    ``plan(alignments)`` returns the launches and a function from all operands to the bytes of
-    scalars.
+    ``plan(alignments)`` returns the launches, and a function that encodes the numbers among all
+    operands. Numbers count as memories, too.
     """
 
     def bind_for_alignments(
@@ -227,7 +229,7 @@ def make_writer_with_numbers(
     at = CacheByAlignment(bind_for_alignments)
 
     def launch_with_numbers(*operands: Any) -> None:
-        # Numbers have no addresses, and are as well aligned as can be.
+        # A number has address 0, which counts as fully aligned.
         addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using_device(device):
             run, content = at[tuple(map(alignment_of, map(low_bits, addresses)))]
@@ -237,13 +239,13 @@ def make_writer_with_numbers(
 
 
 def blocks_for_elements(count: int) -> int:
-    """Return the number of blocks for moving `count` elements."""
+    """Return the number of blocks that move `count` elements."""
     return -(-count // BLOCK)
 
 
 def blocks_for_walk(count: int, rank: int, multi_element_ranks: tuple[int, ...]) -> int:
-    """Return the number of blocks for a walk.
+    """Return the blocks that walk `count` elements.
 
-    Kernels of `multi_element_ranks` take several elements per thread.
+    In `multi_element_ranks`, threads move PER_THREAD of them.
     """
     return blocks_for_elements(count if rank in multi_element_ranks else count * PER_THREAD)

@@ -1,9 +1,9 @@
-"""Logs of the kernels launched inside a block, with their cost. Other launches pay nothing.
+"""Logs of the kernels launched in a block, and of their cost.
 
-On the simulator the cost is memory accesses. On a GPU it is time, measured by events around each
-launch; the host waits for them only when the time is read. While a block is active, the launcher
-class has another ``__call__``, so other launches need not even test whether there is a log.
-Launches that are captured in a graph have no time: they run later, or never.
+On the simulator the cost is its counts. On a GPU it is the time between events around each launch;
+the host waits for them only when the time is read. The class of launchers gets another ``__call__``
+while a block is open, so that without a block, launches have no overhead. Launches captured in a
+graph have no time: they run later, or never.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ ORDERS = get_args(Order)
 class Tally(NamedTuple):
     """Memory accesses of one kind.
 
-    `accesses`: by warps; `lanes`: by threads; `bytes`: requested by threads; `units`: 32-byte
-    sectors (global memory) or wavefronts (shared memory) used; `ideal`: the fewest units for these
-    bytes.
+    - `accesses`: accesses of warps.
+    - `lanes`: accesses of threads.
+    - `bytes`: bytes requested by threads.
+    - `units`: 32-byte sectors (global memory) or wavefronts (shared memory) moved.
+    - `ideal`: least number of units for the same bytes.
     """
 
     accesses: int = 0
@@ -52,7 +54,7 @@ class Tally(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Memory accesses and GPU seconds of a kernel, summed over `launches`."""
+    """Accesses of a kernel in a number of `launches`, and the seconds on a GPU."""
 
     kernel: str
     launches: int = 0
@@ -64,29 +66,29 @@ class Counts(NamedTuple):
 
     @property
     def sector_efficiency_read(self) -> float:
-        """Fewest possible sectors divided by the sectors loaded: 1.0 is coalesced."""
+        """Least possible sectors over sectors loaded; 1.0 is coalesced."""
         return _ratio_or_one(self.loads.ideal, self.loads.units)
 
     @property
     def sector_efficiency_write(self) -> float:
-        """Fewest possible sectors divided by the sectors stored to: 1.0 is coalesced."""
+        """Least possible sectors over sectors stored to; 1.0 is coalesced."""
         return _ratio_or_one(self.stores.ideal, self.stores.units)
 
     @property
     def lane_activity(self) -> float:
-        """Fraction of a warp's lanes that are active in accesses to global memory."""
+        """Fraction of lanes that were active in accesses to global memory."""
         both = self.loads + self.stores
         return _ratio_or_one(both.lanes, 32 * both.accesses)
 
     @property
     def bytes_per_access(self) -> float:
-        """**Bytes** per thread and access to global memory."""
+        """Mean bytes per access of a thread to global memory."""
         both = self.loads + self.stores
         return _ratio_or_one(both.bytes, both.lanes)
 
     @property
     def bank_conflict_ratio(self) -> float:
-        """Shared-memory wavefronts divided by the fewest possible: 1.0 has no bank conflicts."""
+        """Wavefronts in shared memory over the least possible; 1.0 is free of conflicts."""
         both = self.shared_loads + self.shared_stores
         return _ratio_or_one(both.units, both.ideal)
 
@@ -99,9 +101,9 @@ def _ratio_or_one(part: int, whole: int) -> float:
 
 
 class KernelCounts(Mapping[Kernel, Counts]):
-    """Counts by kernel, in the order of their first launches.
+    """Counts by kernel, in the order of first launches.
 
-    `timed`: launches on a GPU with their events; their seconds are added when the counts are read.
+    `timed`: launches on a GPU with their event spans, whose seconds are added when counts are read.
     """
 
     def __init__(self) -> None:
@@ -110,23 +112,23 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
     @property
     def counts(self) -> dict[Kernel, Counts]:
-        """Counts of all kernels; waits for launches that are timed."""
+        """Counts of all kernels; waits for timed launches."""
         while self.timed:
             kernel, span = self.timed.pop()
             self.add(kernel, Counts(kernel.name, seconds=span.seconds))
         return self._counts
 
     def total_of_kernel(self, name: str) -> Counts:
-        """Return the sum over all kernels with this name."""
+        """Return the sum over all kernels called `name`."""
         those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
         return sum(those, start=Counts(name))
 
     def add(self, kernel: Kernel, counts: Counts) -> None:
-        """Add to the counts of a kernel."""
+        """Add `counts` to those of a kernel."""
         self._counts[kernel] = self._counts.get(kernel, Counts(kernel.name)) + counts
 
     def extend(self, other: KernelCounts) -> None:
-        """Add the counts of another log."""
+        """Add the counts of `other`."""
         for kernel, counts in other._counts.items():
             self.add(kernel, counts)
         self.timed += other.timed
@@ -143,7 +145,7 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
 @dataclass(frozen=True)
 class Mode:
-    """Checks and thread order of simulated launches."""
+    """Checks and order with which the simulator runs launches."""
 
     checks: tuple[str, ...]
     order: Order = "forward"
@@ -166,7 +168,7 @@ class Mode:
 
     @cached_property
     def flags(self) -> int:
-        """The checks as bits."""
+        """Checks as a bit mask."""
         return sum(CHECKS[check] for check in set(self.checks))
 
 
@@ -176,10 +178,12 @@ _active: Scope[Mode] = Scope("active")
 def checking(
     *checks: str, order: Order = "forward", seed: int = 0
 ) -> ScopeContext[Mode, KernelCounts]:
-    """Run launches inside the block with exactly these checks; `simulator` lists them.
+    """Run launches with exactly these checks inside the block; see `simulator` for their names.
 
-    `order`: the order in which blocks, and the threads of a block, run; `seed`: of random orders.
-    The block's value is the `KernelCounts` of the check "count".
+    `order`: order of blocks and of threads in a block; `seed`: for a random order. The block's
+    target is the `KernelCounts` of the check "count".
+
+    Raises ValueError for an unknown check or order.
     """
     mode = Mode(checks, order, seed)
     return _active.scope_with_target(mode, mode.record)
@@ -194,7 +198,7 @@ def _mode_from_environment() -> Mode:
 
 
 def current_mode() -> Mode:
-    """Return the mode of the innermost `checking` block, else of the environment variables."""
+    """Return the mode of the innermost `checking` block, or of the environment variables."""
     return _active.innermost_value() or _mode_from_environment()
 
 
@@ -202,7 +206,7 @@ def current_mode() -> Mode:
 
 
 class _EventSpan:
-    """Time between two events on the current stream; `record_end` records the second one."""
+    """Time between two events on the current stream; `record_end` records the second."""
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
@@ -214,7 +218,7 @@ class _EventSpan:
 
     @property
     def seconds(self) -> float:
-        """Seconds between the events; waits for the second one."""
+        """Seconds between the events; waits for the device."""
         self._stop.synchronize()
         return float(self._cuda.get_elapsed_time(self._start, self._stop)) / 1e3
 
@@ -224,11 +228,11 @@ class DeviceWork:
     """Work of a device for one call."""
 
     kernels: KernelCounts
-    span: _EventSpan | None = None  # around a call with a library or a copy of CUDA's
+    span: _EventSpan | None = None  # for calls with library calls or copies, which no launch times
 
     @property
     def seconds(self) -> float | None:
-        """Seconds of the device, for which it waits; None on the simulator and in captures."""
+        """Seconds on the device, for which this waits; None on the simulator and in captures."""
         if self.span is not None:
             return self.span.seconds
         return sum(counts.seconds for counts in self.kernels.values()) or None
@@ -243,8 +247,8 @@ _plain: dict[type, Callable[..., None]] = {}
 def launch_log() -> Iterator[KernelCounts]:
     """Log the launches of this thread inside the block; read the counts after it.
 
-    Counts that the driver cannot measure (accesses or seconds) are 0. Blocks nest: outer logs, and
-    the counts of an outer `checking` block, include the launches of inner ones.
+    A GPU has no counts of accesses, and the simulator no seconds: those are 0. Blocks nest, and
+    outer ones log, too. The checks of an outer `checking` block remain on, and its record grows.
     """
     opened: Any = driver()
     if opened.name == "simulator":
@@ -268,7 +272,7 @@ def launch_log() -> Iterator[KernelCounts]:
 
 @contextmanager
 def observe_device_work(device: int) -> Iterator[DeviceWork]:
-    """Observe the device work of this thread inside the block."""
+    """Observe the work that this thread gives a device inside the block."""
     opened: Any = driver()
     counters = opened.counters
     with launch_log() as kernels:
@@ -285,7 +289,7 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
 
 
 def _select_call_method(kind: type) -> None:
-    """Select the ``__call__`` of the launcher class `kind`: with logging if any block is active."""
+    """Set the ``__call__`` of launchers: the logging one while any block is open."""
     with _exchanging:
         plain = _plain.setdefault(kind, kind.__call__)
         kind.__call__ = _launch_and_log if _logs.open_entries else plain  # type: ignore[method-assign]
@@ -306,7 +310,7 @@ def _launch_and_log(launcher: Any, grid: Any, parameters: bytearray) -> None:
 
 
 def _begin_span() -> _EventSpan | None:
-    """Begin a span; None if the driver has no events or a graph is being captured."""
+    """Begin a span; None if the driver has no events, or while a graph is captured."""
     opened = driver()
     cuda: Any = getattr(opened, "cuda", None)
     if cuda is None or opened.is_capturing(opened.current_device()):

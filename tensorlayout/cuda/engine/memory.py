@@ -1,4 +1,4 @@
-"""Tensors in CUDA memory: allocation, reading, sharing with other libraries and their streams."""
+"""Tensors in CUDA memory: allocation, reads and writes, sharing with other libraries, streams."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Made = TypeVar("Made")
 
 
 class DeviceMemory(NamedTuple):
-    """`Tensor.memory` on CUDA. The element at index (0, …, 0) is `layout.offset` slots further."""
+    """`Tensor.memory` on CUDA; the element at index (0, …, 0) is `layout.offset` slots further."""
 
     address: int  # of the lowest slot
     readonly: bool
 
 
 def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
-    """Return a function that allocates tensors in uninitialised memory."""
+    """Return a function that creates tensors in new, uninitialised memory."""
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
-    new, new_place = object.__new__, tuple.__new__  # without a Python call for each
+    new, new_place = object.__new__, tuple.__new__  # C functions, faster than the constructors
 
     def allocate_tensor() -> Tensor:
         buffer = driver().allocate(nbytes, number)
@@ -54,19 +54,19 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
     return allocate_tensor
 
 
-# In bytes: memory moves in sectors, and no alignment beyond them matters.
+# Bytes: memory moves in sectors, and alignment beyond a sector does not matter.
 SECTOR = 32
 
-# The greatest power of two that divides an address, by its last bits. To look it up takes half the
-# time of working it out (2026-11, 2-core AMD EPYC (Zen 4)).
+# The greatest power of two that divides an address, by its last bits. The lookup takes half the
+# time of the computation (2026-11, 2-core AMD EPYC (Zen 4)).
 _ALIGNMENTS = tuple((bits | SECTOR) & -(bits | SECTOR) for bits in range(SECTOR))
 low_bits, alignment_of = (SECTOR - 1).__and__, _ALIGNMENTS.__getitem__
 
 
 class CacheByAlignment(dict[tuple[int, ...], Made]):
-    """Cached results of ``make(alignments)``.
+    """Cache of ``make(alignments)``.
 
-    The best kernel may depend on the alignment of addresses, which a plan's key does not contain.
+    Addresses are not part of a plan's key, but the best kernel may depend on their alignment.
     """
 
     def __init__(self, make: Callable[[tuple[int, ...]], Made]) -> None:
@@ -78,16 +78,13 @@ class CacheByAlignment(dict[tuple[int, ...], Made]):
 
 
 def padding_element_bytes(spec: TensorSpec) -> bytes | None:
-    """Return the bytes of one padding element.
-
-    None if there is none or its value is unspecified.
-    """
+    """Return one element of a tensor's own padding; None without padding, or if it is undefined."""
     layout = spec.layout
     return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
 
 
 def view_moved_by_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
-    """Return a view of `x` that begins `slots` slots further, in units of the result's dtype."""
+    """Return a view of `x` that begins `slots` slots further, counted in the result's dtype."""
     home, place = x.home, x.memory
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
@@ -109,7 +106,10 @@ def wrap_external(
     *,
     readonly: bool,
 ) -> Tensor | None:
-    """Return a tensor over memory of another library; None if strides are not whole elements."""
+    """Return a tensor over memory of another library; None if strides are no whole elements.
+
+    Raises BufferError if the memory is not aligned to elements.
+    """
     spec = spec_of_strides(dtype, shape, byte_steps, device)
     if spec is None:
         return None
@@ -121,20 +121,23 @@ def wrap_external(
 
 
 def wrap_external_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
-    """Return a tensor over another library's memory whose lowest slot begins at `address`."""
+    """Return a tensor over memory of another library; its lowest slot begins at `address`."""
     octets = spec.layout.nbytes(spec.dtype)
     buffer = driver().wrap_memory(address, octets, spec.device.number, owner)
     return Tensor._from_memory(DeviceMemory(address, readonly), spec, (buffer, 0))
 
 
 def device_of_address(address: int) -> Device | None:
-    """Return the device of an address; the current one for address 0, None for host memory."""
+    """Return the device whose memory contains an address; None if it is no device memory.
+
+    Address 0, which empty arrays have, belongs to the current device.
+    """
     number = driver().device_of(address) if address else driver().current_device()
     return None if number is None else Device("cuda", number)
 
 
 def export_info(x: Tensor) -> ExportInfo:
-    """Return the address of a tensor's elements, whether they are read-only, and their owner."""
+    """Return the address of a tensor's first element, whether it is read-only, and the owner."""
     assert x.home is not None
     layout = x.spec.layout
     address = x.memory.address + layout._slots_to_bytes(layout.offset, x.itemsize)
@@ -142,29 +145,30 @@ def export_info(x: Tensor) -> ExportInfo:
 
 
 def read_bytes(x: Tensor) -> Bytes:
-    """Copy the bytes that the layout of `x` occupies, from its lowest slot on, to the host."""
+    """Return a copy, on the host, of the bytes that the layout of `x` requires."""
     octets = np.empty(x.spec.layout.nbytes(x.dtype), np.uint8)
     if octets.size:
         with driver().using_device(x.device.number):
             driver().copy_to_host(octets, x.memory.address)
     faults.raise_pending_errors()
+    # Spare bits of the last byte may belong to other elements of the storage.
     if x.spec.layout.spare_bits:
         octets[-1:] &= 255 >> x.spec.layout.spare_bits
     return octets
 
 
 def write_bytes(x: Tensor, octets: Bytes) -> None:
-    """Copy host bytes into the slots of `x`, a tensor with memory of its own."""
+    """Write bytes of the host to the slots of `x`, a tensor in memory of its own."""
     if octets.size:
         with driver().using_device(x.device.number):
             driver().copy_to_device(x.memory.address, np.ascontiguousarray(octets))
 
 
 def copy_bytes(destination: Tensor, source: Tensor) -> None:
-    """Copy all slots of `source` to those of `destination`, which has as many bytes.
+    """Copy the slots of `source` to those of `destination`, which are as many.
 
-    The copy runs on the stream of the destination's device. It waits for the source's stream, which
-    then waits for the copy, so that later writes to the source come after it.
+    The copy runs on the stream of the destination's device, after earlier work on the source's
+    stream. That stream waits for the copy in turn, so that later writes cannot overtake it.
     """
     nbytes = source.spec.layout.nbytes(source.dtype)
     if not nbytes:
@@ -178,10 +182,9 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
 
 
 def keep_capture_memory(write: Write) -> Write:
-    """Make the destination of `write` keep the memory that a capture allocated.
+    """Make the destination of `write` keep the memory of a capture alive (see `Driver.allocate`).
 
-    A graph writes to all memory that it was captured with, including scratch memory, at each
-    launch.
+    Each launch of a graph writes to all memory of its capture, including scratch memory.
     """
     gpu = driver()
     captures = gpu.captures
@@ -196,14 +199,14 @@ def keep_capture_memory(write: Write) -> Write:
     return write_and_keep_memory
 
 
-# ---- Operands that a write would disturb, found by addresses
+# ---- Overlaps of operands with the destination, found by addresses
 #
-# Kernels read and write in any order, so that an operand is either where the write is not, or
-# element by element exactly where it is.
+# Kernels read and write elements in any order. So an operand must not overlap the destination, or
+# each of its elements must be exactly where the result's element is.
 
 
 def overlap_test(plan: Any) -> OverlapTest | None:
-    """Return a test of whether writing the result may overwrite an operand before it is read."""
+    """Return a test for operands that a write may change before they are read; None if none can."""
     if not (plan.partial or plan.in_place):
         return None
     meet = _byte_ranges_overlap if plan.partial else overlaps_at_other_elements
@@ -213,7 +216,7 @@ def overlap_test(plan: Any) -> OverlapTest | None:
 def _byte_ranges_overlap(
     first_spec: TensorSpec, first_address: int, second_spec: TensorSpec, second_address: int
 ) -> bool:
-    """Return whether the byte ranges of two specs at these addresses overlap, gaps included."""
+    """Return whether the bytes of two specs at these addresses overlap, including gaps."""
     lower, up = (
         (first_spec, second_address - first_address)
         if first_address < second_address
@@ -225,7 +228,7 @@ def _byte_ranges_overlap(
 def overlaps_at_other_elements(
     destination: TensorSpec, destination_address: int, operand: TensorSpec, operand_address: int
 ) -> bool:
-    """Return whether the tensors share bytes, except element for element at the same addresses."""
+    """Return whether elements may overlap, other than each with its counterpart."""
     same = destination_address == operand_address and destination is operand
     if same or not _byte_ranges_overlap(destination, destination_address, operand, operand_address):
         return False
@@ -238,7 +241,8 @@ def overlaps_at_other_elements(
         and operand.layout.same_placement(destination.layout)
     ):
         return False
-    # Runs that interleave: those of each start at multiples of `grain` away from each other.
+    # Interleaved runs, such as two columns of a matrix: all runs begin at multiples of `grain` from
+    # the first one, so they are disjoint if they are so within one `grain`.
     run, steps = _run_bytes_and_strides(destination)
     other_run, other_steps = _run_bytes_and_strides(operand)
     grain = gcd(*steps, *other_steps)
@@ -261,12 +265,11 @@ def _run_bytes_and_strides(spec: TensorSpec) -> tuple[int, list[int]]:
 
 # ---- Streams of other libraries, numbered as the array API standard numbers them
 #
-# The host does not wait: one stream is made to wait for another, by an event. But after a read or a
-# write at positions it does, once, so that a position outside is told to whom it concerns. Ours is
-# the current stream of the device, of this thread: an exchange puts it in order with the other
-# library's. CUDA refuses that while one of the two captures a graph of which the other is no part.
-# When memory is let go of, nobody waits: a consumer on another stream than ours has to have
-# finished by then.
+# Our stream is the current stream of the device in this thread. An exchange makes one stream wait
+# for another by an event; the host does not wait. The exception is an exchange after a read or
+# write at positions, where the host waits once to report positions out of bounds. CUDA refuses the
+# event while one of the streams captures a graph without the other. Freeing memory does not wait:
+# a consumer on another stream must have finished by then.
 
 NO_WAIT = -1  # "Producer must not perform any synchronization."
 
@@ -277,7 +280,7 @@ def current_stream(device: Device) -> int:
 
 
 def stream_for_consumer(x: Tensor) -> int:
-    """Return the number of the current stream for a consumer to wait for, and keep it with `x`."""
+    """Return the number of our stream, for a consumer to wait for; `x` keeps the stream alive."""
     faults.raise_pending_errors()
     stream = driver().current_stream(x.device.number)
     if stream.number > PER_THREAD_STREAM and x.home is not None:
@@ -286,10 +289,10 @@ def stream_for_consumer(x: Tensor) -> int:
 
 
 def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
-    """Make future work on `stream` wait for the work enqueued on our current stream of `device`.
+    """Make work on `stream` wait for all work on our stream of `device`.
 
-    `stream`: None or 1, the legacy default stream; 2, the per-thread default stream; above, the
-    address of a stream; -1, no synchronisation. `name`: of the caller, for errors.
+    `stream`: None or 1 is the legacy default stream, 2 the per-thread default stream, -1 none (the
+    caller synchronises), and larger numbers are addresses of streams. `name`: prefix of errors.
     """
     _check_stream_number(name, stream, "-1, 1, 2", NO_WAIT)
     faults.raise_pending_errors()
@@ -300,7 +303,7 @@ def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
 
 
 def wait_for_stream(name: str, stream: Any, device: Device) -> None:
-    """Make our current stream of `device` wait for another library's `stream`; None: do nothing."""
+    """Make our stream of `device` wait for another library's `stream`; None does nothing."""
     _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:
         driver().make_stream_wait(

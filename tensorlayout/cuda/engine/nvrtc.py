@@ -1,6 +1,6 @@
-"""Compilation by NVRTC through CuPy's binding, which needs neither GPU nor CUDA driver.
+"""Compilation of kernels by NVRTC, through CuPy's binding; this needs no GPU and no driver.
 
-CuPy's own compile function is not used, because it adds ``-ftz=true``, which flushes denormals.
+CuPy's own `compile` is not used: it appends ``-ftz=true``, which would flush denormals.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from tensorlayout.support.kernel_sources import header_directory, kernel_directo
 # rounded division and square roots.
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
-# Changes what is logged, and not a byte of the code (a test compares).
+# Adds information to the log, and changes no byte of the code (a test compares).
 _VERBOSE = "--ptxas-options=-v"
 
 
 def nvrtc_version() -> str:
-    """Return NVRTC's version, such as "12.9"; RuntimeError without CuPy."""
+    """Return NVRTC's version, such as "12.9". Raises RuntimeError without CuPy."""
     major, minor = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getVersion()
     return f"{major}.{minor}"
 
 
 def architecture_for(capability: int) -> int:
-    """Return the latest architecture that NVRTC knows and that devices of `capability` can run.
+    """Return the latest architecture of NVRTC whose code devices of `capability` can run.
 
-    A device runs code for its own major version up to its own minor version.
+    Devices run code of their own major version, up to their minor version. Raises RuntimeError if
+    NVRTC has no such architecture.
     """
     known = import_cupy_module("cupy_backends.cuda.libs.nvrtc").getSupportedArchs()
     fitting = [
@@ -48,9 +49,9 @@ def architecture_for(capability: int) -> int:
 
 
 def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
-    """Return the cubin of a kernel's file and macros from the cache, compiled if necessary.
+    """Return the compiled file of a kernel with its macros, from the cache or from the compiler.
 
-    Kernels of one file with the same macros share a cubin, whatever their names.
+    Kernels of one source file with the same macros share it; `kernel.name` does not matter.
     """
     options, names, texts = program = _program_sources(kernel, architecture)
     key = disk_cache.cache_key(nvrtc_version(), *options, *names, *texts)
@@ -65,20 +66,17 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
 
 
 def read_cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
-    """Return the checked bytes of `cubin_file`, so that the file may be removed afterwards."""
+    """Return the content of `cubin_file`, which stays valid if the file is removed later."""
     return disk_cache.read_entry(cubin_file(kernel, architecture, counters))
 
 
 def compile_cubin(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
-    """Compile a kernel's file for ``sm_architecture`` without the cache.
-
-    Returns the machine code and the compiler's log.
-    """
+    """Compile a kernel's file without the cache; return the machine code and the compiler's log."""
     return _compile_program(*_program_sources(kernel, architecture))
 
 
 def _program_sources(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
-    """Return compiler options, include names, and file contents, the kernel's own first."""
+    """Return options, names of files in includes, and their texts; the kernel's file is first."""
     sources = disk_cache.read_with_includes(kernel_directory() / kernel.file, header_directory())
     macros = (*kernel.types, *kernel.shape)
     if kernel.operation:
@@ -103,7 +101,7 @@ def _compile_program(
         msg = f"cuda: NVRTC could not compile {names[0]} with {option_text}:\n{said}"
         raise RuntimeError(msg) from None
     else:
-        # CuPy takes the last byte of machine code, a 0, for the end of a text.
+        # CuPy drops the last byte of machine code, which is a 0, as if it ended a string.
         return cubin + b"\0", nvrtc.getProgramLog(program)
     finally:
         nvrtc.destroyProgram(program)

@@ -1,4 +1,4 @@
-"""Live ranges of simulated device memory, against which every access is checked."""
+"""Ranges of simulated device memory, with which the simulator checks every access."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tensorlayout.cuda.engine.driver import Bytes
 
 
 def fork_safe_lock() -> AbstractContextManager[Any]:
-    """Return a lock that is free in a forked child.
+    """Return a reentrant lock that no other thread holds while the process forks.
 
-    A fork waits until no other thread holds it; neither finalizers nor signal handlers take it. A
-    thread that needs several takes the most recently created one first, as a fork does.
+    It is reentrant for finalizers and signal handlers in the thread that holds it. A thread that
+    needs several must take those created later first, because a fork does so, too.
     """
     lock = threading.RLock()
     os.register_at_fork(
@@ -34,7 +34,7 @@ _lock = fork_safe_lock()
 
 @contextmanager
 def garbage_collection_disabled() -> Iterator[None]:
-    """Disable garbage collection inside the block: a finalizer could run within an update."""
+    """Disable garbage collection in a block that finalizers must not interrupt."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -45,21 +45,22 @@ def garbage_collection_disabled() -> Iterator[None]:
 
 
 class LiveRanges:
-    """The live memory ranges of one device.
+    """Live ranges of one device.
 
-    Overlapping ranges (two wraps of one memory) are merged when a launch needs the table.
+    Overlapping ranges (memory that is wrapped twice) are merged when a launch needs the table.
     """
 
     def __init__(self) -> None:
-        # Buffers are collected at any moment, inside a method of this object too: hence later.
+        # Buffers may be finalised at any moment, even inside a method of this object, so removals
+        # are queued.
         self._removed: deque[tuple[int, int]] = deque()
-        # Sorted: of each the first byte, bytes, and the address of `written`, or 0.
+        # Sorted (first byte, number of bytes, address of `written` or 0).
         self._live: list[tuple[int, int, int]] = []
         self._written: dict[int, Bytes] = {}  # by address
         self._table: array[int] | None = None
 
     def add_range(self, begin: int, nbytes: int, written: Bytes | None = None) -> None:
-        """Add a live range; `written`: a flag byte for each byte, 1 if it was written."""
+        """Add a live range; `written`: a flag for each byte, 1 once it is written."""
         if not nbytes:
             return
         address = 0 if written is None else written.ctypes.data
@@ -76,7 +77,7 @@ class LiveRanges:
             self._removed.append((begin, nbytes))
 
     def sorted_table(self) -> tuple[array[int], int]:
-        """Return an immutable table of disjoint ranges sorted by address, and their number."""
+        """Return a table of disjoint ranges by address, which never changes, and their number."""
         with _lock, garbage_collection_disabled():
             self._remove_pending()
             if self._table is None:
@@ -84,7 +85,7 @@ class LiveRanges:
             return self._table, len(self._table) // 3
 
     def total_bytes(self) -> int:
-        """Return the **bytes** of all ranges."""
+        """Return the number of bytes in all ranges."""
         table, _ = self.sorted_table()
         return sum(table[1::3])
 
@@ -99,13 +100,13 @@ class LiveRanges:
         return None if followed is None else followed[pointer - begin :][:nbytes]
 
     def mark_written(self, pointer: int, nbytes: int, written: Bytes | None = None) -> None:
-        """Mark these bytes as written, or those of them that are 1 in `written`."""
+        """Mark bytes as written, or set their flags to `written`."""
         mine = self.written_flags(pointer, nbytes)
         if mine is not None:
             mine[...] = 1 if written is None else written
 
     def mark_all_written(self) -> None:
-        """Mark all live memory as written, because the following stores are not tracked."""
+        """Mark all live bytes as written, because the next launch does not track its stores."""
         if self._written:
             with _lock, garbage_collection_disabled():
                 self._written.clear()
@@ -113,7 +114,7 @@ class LiveRanges:
                 self._table = None
 
     def _range_containing(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
-        """Return the beginning of the range with these bytes, and the address of its flags."""
+        """Return the first byte of the range with these bytes, and the address of its flags."""
         table, _ = self.sorted_table()
         at = 3 * (bisect_right(table[::3], pointer) - 1)
         if at < 0 or pointer + nbytes > table[at] + table[at + 1]:
@@ -127,7 +128,7 @@ class LiveRanges:
             self._table = None
 
     def _merge_overlapping(self) -> list[tuple[int, int, int]]:
-        """Return the ranges with overlapping ones merged."""
+        """Return the ranges, with overlapping ones merged."""
         merged: list[tuple[int, int, int]] = []
         for begin, nbytes, written in self._live:
             first, size, before = merged[-1] if merged else (0, 0, 0)
@@ -136,6 +137,6 @@ class LiveRanges:
             elif (begin, nbytes) == (first, size):
                 merged[-1] = first, size, before or written
             elif begin + nbytes > first + size:
-                # The bytes of one are no longer all that there are: they are not followed.
+                # The flags of neither cover the merged range, so writes to it are not tracked.
                 merged[-1] = first, begin + nbytes - first, 0
         return merged

@@ -1,4 +1,4 @@
-"""Conversion of Python scalars to the bytes of elements, for launches that take numbers."""
+"""Conversion of Python scalars to the bytes of an element, for launches that take numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _FLOATS, _DOUBLES = struct.Struct("<2f"), struct.Struct("<2d")
 
 
 def _bfloat16_bytes(value: float) -> bytes:
-    """Return the bytes of a bfloat16, rounded once by rounding to odd float32 first."""
+    """Return a float rounded once to bfloat16, by way of float32.
+
+    Rounding to float32 is to odd (towards 0, and the last bit set if inexact), so that it is not a
+    second rounding.
+    """
     single = _FLOAT.pack(value)
     (bits,), (near,) = _WORD.unpack(single), _FLOAT.unpack(single)
     if near != value:
@@ -40,18 +44,18 @@ _PACKS: dict[DType, Callable[..., bytes]] = {
 
 @functools.cache
 def _number_packer(dtype: DType) -> Callable[..., bytes] | None:
-    """Return a function from a number to bytes; None for narrow types, which the host rounds."""
+    """Return a function that encodes a number; None for narrow dtypes, which the CPU converts."""
     return None if dtypes.is_narrow_dtype(dtype) else _PACKS.get(dtype, _bfloat16_bytes)
 
 
-# Python makes a double of an integer before it makes less of that: beyond this, two roundings.
+# `struct` converts an integer to double first, so larger integers would be rounded twice.
 _EXACT = 2**53
 
 
 def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
-    """Return the bytes of a Python scalar as one element of `dtype`, rounded once.
+    """Return a Python scalar as one element of `dtype`, rounded once.
 
-    OverflowError, with the operation's `name`, for integers that do not fit.
+    Raises OverflowError, with the operation's `name`, for integers that do not fit.
     """
     pack = _number_packer(dtype)
     if pack is not None and (
@@ -59,7 +63,7 @@ def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
     ):
         try:
             return pack(value)
-        except (struct.error, OverflowError):  # left to the host, with its infinities and errors
+        except (struct.error, OverflowError):  # the CPU's conversion gives infinity, or its error
             pass
     kind: type = type(value)
     return _make_host_converter(name, kind, dtype)(value)
@@ -68,9 +72,9 @@ def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
 def make_numbers_packer(
     name: str, numbers: Sequence[tuple[int, DType | None]]
 ) -> Callable[[Sequence[Any]], bytes]:
-    """Return a function that packs the scalars among a call's operands, 16 bytes each.
+    """Return a function that encodes the numbers among a call's operands, 16 bytes for each.
 
-    `numbers`: (operand number, dtype) pairs; the dtype None stands for a tensor, packed as zeros.
+    `numbers`: for each entry the operand's index and dtype; dtype None, for a tensor, gives zeros.
     """
 
     def pack_numbers(operands: Sequence[Any]) -> bytes:
@@ -83,13 +87,13 @@ def make_numbers_packer(
 
 
 def repeat_to_16_bytes(value: bytes) -> bytes:
-    """Repeat an element to 16 bytes, the scalar of fill kernels."""
+    """Return an element repeated to 16 bytes, the size of the scalars of a fill."""
     return value * (16 // max(1, len(value)))
 
 
 @functools.lru_cache(maxsize=256)
 def _make_host_converter(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
-    """Return a function that converts a number to an element's bytes by the CPU backend's rules."""
+    """Return a function that converts a number by the CPU backend's rules."""
     host, one = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
     new, write = host.tensor_allocator(one), host.compile_plan(AssignPlan(name, kind, one))
 

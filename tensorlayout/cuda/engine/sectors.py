@@ -1,4 +1,4 @@
-"""Memory cost of walking in the destination's order, counted for a sample of warps."""
+"""Estimated cost of a loop's accesses to one memory, counted for a sample of warps."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from tensorlayout.cuda.engine.memory import SECTOR
 from tensorlayout.layout import Loop
 from tensorlayout.layout.digits import TiledLoop
 
-# How many are looked at.
-_WARPS = 64
+_WARPS = 64  # size of the sample
 
 
 def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = False) -> float:
-    """Return the bytes of all sectors that warps touch, divided by the bytes that they request.
+    """Return the bytes of the sectors that warps touch in one memory, over the bytes requested.
 
-    Each thread accesses a pack of elements. Threads in masked tails access nothing unless padding
-    is `written`. If 4-byte elements are 8 elements apart, each needs a 32-byte sector of its own:
+    Each thread has a pack of elements. Threads in masked tails request nothing, unless padding is
+    `written`. A walk along 4-byte elements that are 8 elements apart touches a sector for each:
 
     >>> from tensorlayout.layout.loop import Axis
     >>> sector_overfetch(Loop((Axis(1000, (8,)),), (4,), (0,), (32,)), 0)
@@ -26,11 +25,12 @@ def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = 
     bounds, weights = (packs.bounds, packs.weights) if isinstance(packs, TiledLoop) else ((), ())
     count = packs.count
     warps = min(_WARPS, -(-count // 32))
-    # Places of the golden ratio: at equal distances, all might be where an inner axis begins.
+    # Multiples of the golden ratio (40503 / 65536): equally spaced samples might all begin where an
+    # inner axis begins.
     starts = sorted({(count - 1) * (k * 40503 % 65536) // 65536 // 32 * 32 for k in range(warps)})
     rest = np.asarray(starts)[:, None] + np.arange(32)
     inside = rest < count
-    # The least aligned address that the plan is made for.
+    # The least aligned address for which the plan is valid.
     base = loop.firsts[memory] + loop.alignments[memory] % SECTOR
     address = np.full(rest.shape, base, np.int64)
     indices = [np.full(rest.shape, bound.first, np.int64) for bound in bounds]

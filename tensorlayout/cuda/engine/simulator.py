@@ -1,18 +1,18 @@
 """The simulator: the kernels of ``kernels/``, compiled by the host's C++ compiler, on the CPU.
 
-``TENSORLAYOUT_CUDA_SIMULATOR=1`` selects it as the driver. Device memory is host memory, and a
-launch is complete when it returns. `checking`, or ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,races,…``
-for a whole process, chooses what each launch checks and counts:
+``TENSORLAYOUT_CUDA_SIMULATOR=1`` makes it the driver. Device memory is memory of the host, and a
+launch has finished when it returns. `checking` selects checks and counts for launches; for a whole
+process, ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,initialized,…`` does:
 
 bounds       every access is inside an allocation or shared array, and aligned to its size
 barriers     all threads of a block reach the same barriers
-initialized  no read of memory that was never written (if it was allocated with this check on)
-races        two threads access the same byte only if neither stores, both accesses are atomic, or
-             a barrier of their block lies between them
+initialized  no byte is read before it is written (for memory allocated while this is on)
+races        if two threads access a byte, none of them stores to it, or both are atomic, or a
+             barrier of their block is between them
 count        32-byte sectors, active lanes, shared-memory wavefronts; see `Counts`
 
-The first two cost almost nothing and are on by default. A failed check raises `KernelError`.
-Streams have no effect here; ``with driver().using_stream(7):`` chooses the current one.
+The first two cost almost nothing and are on by default. A violation raises `KernelError`. Streams
+have no effect here; ``with driver().using_stream(7):`` selects the current one.
 
 Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
 ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;
@@ -67,9 +67,9 @@ _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _MESSAGE_BYTES = 1024
 
 
-# ---- Kernels made into shared objects
+# ---- Kernels compiled to shared objects
 
-# No -march=native: cached files may meet another processor.
+# No -march=native: cached files may be used on another processor.
 FLAGS = (
     "-std=c++17",
     "-O1",  # -O2 takes twice as long, and most of what is simulated is small
@@ -79,13 +79,13 @@ FLAGS = (
     "-fno-strict-aliasing",  # kernels move elements of one type as packs of another
     "-fno-exceptions",
     "-fno-rtti",
-    "-fvisibility=hidden",  # nothing of one file may stand in for that of another
-    "-fno-asynchronous-unwind-tables",  # which only exceptions and debuggers read
-    "-U_FORTIFY_SOURCE",  # takes jumps between stacks for mistakes
+    "-fvisibility=hidden",  # symbols of one library must not replace those of another
+    "-fno-asynchronous-unwind-tables",  # only exceptions and debuggers need them
+    "-U_FORTIFY_SOURCE",  # its longjmp check rejects jumps between stacks
     "-DTENSORLAYOUT_SIMULATOR",
 )
 
-# Seconds that a compiler gets. The longest file takes 20; one that was stopped never ends.
+# Time limit of a compiler in seconds. The longest file takes 20; a stopped process never ends.
 PATIENCE = 300
 
 
@@ -99,7 +99,7 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
         stderr=pipe,
         text=True,
         errors="replace",
-        start_new_session=True,  # a compiler starts others: all of them are ended
+        start_new_session=True,  # so that the compiler's child processes can be killed, too
     ) as started:
         try:
             written, said = started.communicate(timeout=PATIENCE)
@@ -132,9 +132,9 @@ def find_compiler() -> tuple[tuple[str, ...], str]:
 def compile_shared_object(
     file: str, types: kernel_shapes.Types, counters: Counters, index: str = "int32_t"
 ) -> Path:
-    """Return a kernel file compiled in all shapes for the macros `types`, cached or new.
+    """Compile a file of kernels in all shapes for the macros `types`, or find it in the cache.
 
-    `index`: the value of the macro INDEX, for kernels that have it.
+    `index`: value of the macro INDEX of kernels that have it.
     """
     more = shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))
     flags = (*FLAGS, *more, *(f"-D{name}={value}" for name, value in types))
@@ -160,19 +160,19 @@ def compile_shared_object(
 
 
 def _compilation_key(texts: dict[str, bytes], *parts: str) -> str:
-    """Return the cache key of compiling these files with the options `parts`."""
+    """Return the cache key for these texts, options `parts`, and the compiler's version."""
     command, version = find_compiler()
     return disk_cache.cache_key(*command, version, *parts, *texts, *texts.values())
 
 
-# ---- Errors, and what is current
+# ---- Errors, current device and streams
 
 
 class KernelError(RuntimeError):
     """An error in a kernel; the launch was aborted."""
 
 
-# The current device; and the number of the current stream of each, where it is not the default.
+# The current device, and for each device the number of its current stream unless it is the default.
 _device: Scope[int] = Scope("device")
 _streams: Scope[dict[int, int]] = Scope("streams")
 
@@ -188,7 +188,7 @@ class SimulatedBuffer(Buffer):
         self, pointer: int, nbytes: int, device: int, owner: object, ranges: LiveRanges
     ) -> None:
         super().__init__(pointer, nbytes, device, owner)
-        self._ranges = ranges  # last: an interrupt may come before
+        self._ranges = ranges  # last, so that __del__ runs only on complete objects
 
     def __del__(self) -> None:
         if hasattr(self, "_ranges"):
@@ -202,7 +202,7 @@ _Launch = struct_type(_HEADER, "Launch")
 
 _launching = fork_safe_lock()  # one launch at a time
 
-# Of the launch that holds the lock.
+# Memory for the launch that holds the lock.
 _tallies = (struct_type(_HEADER, "Tally") * constant_value(_HEADER, "SHARED_STORE + 1"))()
 _message = ctypes.create_string_buffer(_MESSAGE_BYTES)
 _launch = _Launch(
@@ -215,7 +215,7 @@ _launch = _Launch(
 def _load_library(path: Path) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(path))
-    except OSError as error:  # such as where nothing may be run
+    except OSError as error:  # for instance a file system mounted with noexec
         msg = (
             f"cuda: compiled kernels cannot be loaded: {error}; set TENSORLAYOUT_CACHE_DIR to a"
             " folder of yours whose files may be run"
@@ -251,7 +251,7 @@ class SimulatedLauncher:
         self._operation = operations.index(kernel.operation) if kernel.operation else 0
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """Run all blocks; KernelError if a check fails."""
+        """Run all blocks. Raises KernelError for a violation of the checks."""
         blocks = (grid, 1, 1) if isinstance(grid, int) else grid
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
@@ -300,7 +300,7 @@ class SimulatorDriver(Driver):
     _has = "the simulator has"
 
     def __init__(self) -> None:
-        find_compiler()  # so that a missing one is told first
+        find_compiler()  # raises its error first, if there is no compiler
         count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
         if not count.isdigit() or not int(count):
             variable = "TENSORLAYOUT_SIMULATOR_DEVICES"
@@ -331,7 +331,7 @@ class SimulatorDriver(Driver):
     def using_stream(
         self, number: int, device: int | None = None
     ) -> ScopeContext[dict[int, int], Stream]:
-        """Make a stream the current one of a device inside the block, for this thread."""
+        """Make a stream the current one of a device in a ``with`` block of this thread."""
         where = self.current_device() if device is None else device
         self.check_device(where)
         return _streams.scope_with_target(
@@ -339,12 +339,12 @@ class SimulatorDriver(Driver):
         )
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Allocate memory followed by at least 256 bytes that nobody owns, to detect overruns."""
+        """Allocate memory followed by at least 256 bytes that belong to no allocation."""
         self.check_device(device)
         ranges = self.ranges[device]
         memory = self._allocate_host_memory(nbytes, ranges)
         if memory is None:
-            gc.collect()  # what only cycles refer to
+            gc.collect()  # frees buffers in reference cycles
             memory = self._allocate_host_memory(nbytes, ranges)
         if memory is None:
             raise out_of_memory_error(nbytes, self._free_bytes(ranges), device)
@@ -400,10 +400,7 @@ class SimulatorDriver(Driver):
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
-        """As in `Driver`.
-
-        Also raise KernelError for memory outside live ranges, or never written.
-        """
+        """Return a NumPy array. Raises KernelError for memory not allocated, or not yet written."""
         low, nbytes = description.lowest_address_and_nbytes
         if not nbytes:
             return np.empty(description.shape, description.dtype)
@@ -429,12 +426,12 @@ class SimulatorDriver(Driver):
         )
 
     def _allocate_host_memory(self, nbytes: int, ranges: LiveRanges) -> Bytes | None:
-        """Allocate host memory; None if there is not enough."""
+        """Return memory of the host; None if there is not enough."""
         if self._limit is not None and nbytes > self._free_bytes(ranges):
             return None
         try:
             return np.empty(nbytes + 512, np.uint8)
-        except (MemoryError, ValueError):  # the latter of sizes beyond the address space
+        except (MemoryError, ValueError):  # ValueError for sizes beyond the address space
             return None
 
     def _free_bytes(self, ranges: LiveRanges) -> int:
@@ -443,7 +440,7 @@ class SimulatorDriver(Driver):
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
     def _check_live_range(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
-        """Return the ranges of the device that contains these bytes; KernelError without one."""
+        """Return the ranges of the device that contains these bytes. Raises ValueError if none."""
         for ranges in self.ranges:
             if ranges.contains(pointer, nbytes):
                 return ranges

@@ -1,10 +1,10 @@
-"""Parameter structs and constants of the kernels, read from ``kernels/``, and common structs.
+"""Structs and constants of kernels, read from the sources in ``kernels/``; common structs.
 
-A plan fills a struct once; a launch rewrites the pointers and scalars at its beginning.
+A plan packs a struct once; a launch rewrites its pointers and scalars.
 
-Structs and constants are declared once, in the kernel sources, in the subset of C++ that
-``kernels/README.md`` describes. ``tests/cuda/test_kernel_contract.py`` compares the result of this
-parser with a compiler's.
+Structs and constants are declared once, next to the kernels that use them, in the few forms of C++
+that ``kernels/README.md`` lists. ``tests/cuda/test_kernel_contract.py`` compares the results of
+this file with those of a compiler.
 
 >>> struct_type("include/indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
 613566757
@@ -49,7 +49,7 @@ _SCALARS: dict[str, Any] = {
     "float": ctypes.c_float,
     "double": ctypes.c_double,
 }  # fmt: skip
-# Of constant expressions.
+# Operators that may occur in constant expressions.
 OPERATORS: dict[str, Callable[[int, int], int]] = {
     "<=": operator.le,
     ">": operator.gt,
@@ -68,7 +68,7 @@ def read_without_comments(file: str) -> str:
 
 
 def substitute_words(text: str, values: Mapping[str, object]) -> str:
-    """Replace words by their values."""
+    """Return the text with words replaced by values."""
     return "".join([str(values.get(word, word)) for word in _WORDS.split(text)])
 
 
@@ -77,7 +77,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
     """Return the definitions of a file and its headers: {name: (file, template parameters, text)}.
 
     The text is the members of a struct, the type of an enum, or the value of a constant. The name
-    of a specialisation includes the special arguments, as in "Walk<0>".
+    of a template specialisation includes its special arguments, as in "Walk<0>".
     """
     text, definitions = read_without_comments(file), dict[str, tuple[str, list[str], str]]()
 
@@ -106,7 +106,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
 
 
 def _resolve_definition(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
-    """Return the defining file of a name, the name, and its text, both with values substituted."""
+    """Return the file that defines a name, and the name and text with constants substituted."""
     definitions, (base, special, inside) = (
         _definitions_in_file(file),
         name.rstrip(">").partition("<"),
@@ -130,10 +130,11 @@ def _resolve_definition(file: str, name: str, constants: dict[str, int]) -> tupl
 
 @functools.cache
 def struct_type(file: str, name: str, **constants: int) -> Any:
-    """Return the ctypes type of a struct, or other type, that is declared in a kernel file.
+    """Return the ctypes type for the name of a struct, or of a scalar type, in a file of kernels.
 
-    Members have their C++ names; a ``_`` is appended to Python keywords. Pointers are 64-bit
-    integers. `constants`: values that the file decides by ``#if``. ValueError for an unknown name.
+    Members have their C++ names; Python keywords get a ``_`` at the end. Pointers are 64-bit
+    integers. `constants`: values of macros that the plan defines. Raises ValueError for an unknown
+    name.
     """
     if name in _SCALARS:
         return _SCALARS[name]
@@ -156,7 +157,7 @@ def _make_structure_class(name: str, fields: tuple[tuple[str, Any], ...]) -> Any
 
 @functools.cache
 def constant_value(file: str, name: str, **constants: int) -> int:
-    """Return the value of a constant, also of "MOST<3, int32_t>" or "A * B"."""
+    """Return the value of a constant, such as "MOST<3, int32_t>", or of an expression "A * B"."""
     return _evaluate_constant(file, name, constants)
 
 
@@ -183,7 +184,7 @@ def _evaluate_constant(file: str, text: str, constants: dict[str, int]) -> int:
 
 # ---- Divisions and walks
 
-# Most kernels of these ranks have loops of known length.
+# Ranks for which most kernels have loops of known length.
 RANKS = (1, 2, 3, 4)
 
 _Divisor32 = struct_type("include/indexing.cuh", "Divisor<int32_t>")
@@ -208,7 +209,7 @@ def divisor_struct(index: str, number: int) -> Any:
 
 
 def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
-    """Fill a ``Walk`` with axes, slowest first; a larger fixed rank gets leading axes of size 1."""
+    """Fill a ``Walk`` with axes, slowest first; a fixed rank gets leading axes of size 1."""
     index = "int32_t" if walk.size._type_ is _Divisor32 else "int64_t"
     least = 1 if hasattr(walk, "rank") else len(walk.size)
     all_axes = [*[Axis(1, (0,) * len(walk.stride))] * (least - len(axes)), *axes]
@@ -225,7 +226,7 @@ def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
 MOST_DIGITS = constant_value("include/bounded.cuh", "MOST_DIGITS")
 _MOST_BOUNDS = constant_value("include/bounded.cuh", "MOST_BOUNDS")
 
-# Indices along a dimension with a tail have 32 bits.
+# Kernels have 32 bits for indices along a dimension with a tail.
 _FEWER_THAN = 2**31
 
 
@@ -236,7 +237,10 @@ def fits_bounded_walk(loop: TiledLoop) -> bool:
 
 
 def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack: int) -> Any:
-    """Return ``BoundedWalk`` over packs; strides of `memories_in_packs` count packs."""
+    """Return a ``BoundedWalk`` over packs.
+
+    `memories_in_packs`: memories whose strides count packs.
+    """
     rank, packs = len(loop.axes), loop.loop_over_packs(pack, memories_in_packs)
     walk = struct_type(
         "include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>"
@@ -249,6 +253,6 @@ def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack:
 
 
 def bounds_struct(bounds: Sequence[Bound]) -> Any:
-    """Return ``Bounds``; unused ones contain all indices."""
+    """Return ``Bounds``, filled up with bounds that contain all indices."""
     missing = [Bound(0, 1, 1)] * (_MOST_BOUNDS - len(bounds))
     return struct_type("include/bounded.cuh", "Bounds")(*zip(*bounds, *missing, strict=True))

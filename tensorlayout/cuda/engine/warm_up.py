@@ -20,7 +20,7 @@ from tensorlayout.tensor import TensorSpec
 
 T = TypeVar("T")
 
-# Files whose kernels need no types.
+# Files whose kernels have no type macros.
 _FILES = (
     *("copy/copy.cu", "copy/packed.cu", "copy/tiled.cu", "fill/diagonals.cu", "fill/fill.cu"),
     "fill/patterns.cu",
@@ -30,10 +30,11 @@ _FILES = (
 
 
 def kernels_of_any_dtype() -> Iterator[Kernel]:
-    """Yield the kernels that depend on no operation and on few types, in every shape."""
+    """Yield the kernels, in every shape, that depend on no operation and hardly on dtypes."""
     for file in _FILES:
         yield from kernels_in_file(file)
-    for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):  # of places, to combine
+    # Scatters with a reduction sort keys of these types.
+    for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):
         wanted = {("RANK", "1"), ("INDEX", index), ("GIVES", "positions")}
         for file in ("sort/sort.cu", "sort/radix.cu"):
             for kernel in kernels_in_file(file, (("ELEMENT", key),)):
@@ -41,7 +42,7 @@ def kernels_of_any_dtype() -> Iterator[Kernel]:
                     yield kernel
 
 
-# Elementwise functions and reductions that most programs call.
+# Elementwise functions and reductions that most programs use.
 _OF_TWO = ("add", "divide", "maximum", "minimum", "multiply", "subtract")
 _OF_ONE = ("abs", "negative", "square")
 _OF_FLOATS = ("exp", "log", "sqrt", "tanh")
@@ -49,7 +50,7 @@ _COMPARING = ("equal", "greater", "greater_equal", "less", "less_equal", "not_eq
 _REDUCING = ("first_greatest", "first_least", "greatest", "least", "nonzero", "sum")
 _REDUCING_FLOATS = ("variance", "wide_sum")
 
-# Operands of them: all in one run; a row, or a column, for each row.
+# Shapes of operands: equal ones; a matrix with a row, or with a column.
 _RUN = ((4096,), (4096,))
 _ROWS = (((64, 64), (64,)), ((64, 64), (64, 1)))
 
@@ -57,8 +58,8 @@ _ROWS = (((64, 64), (64,)), ((64, 64), (64, 1)))
 def common_kernels(dtype: Any) -> Iterator[Kernel]:
     """Yield the kernels of one dtype that most programs need, with 32-bit indices.
 
-    These are elementwise functions, reductions, scans, sorts, searches and quantiles. There are
-    many more; pass others that you use to `warmup`.
+    They are for elementwise functions, reductions, scans, sorts, searches and quantiles. There are
+    many more kernels: pass others that you use to `warmup`.
     """
     kind = as_dtype(dtype, "warmup: dtype")
     kernels = [*_kernels_of_elements(kind)]
@@ -91,7 +92,7 @@ def _kernels_of_elements(dtype: DType) -> Iterator[Kernel]:
 
 
 def reduction_kernels(dtype: DType, functor: str) -> tuple[Kernel, ...]:
-    """Return the reduction kernels of one dtype and functor."""
+    """Return the kernels for reductions of one dtype by one functor."""
     longest = str(16 // dtype.itemsize)
     return kernels_in_file(
         "reduce/reduce.cu", (("ELEMENT", c_type(dtype)), ("LONGEST", longest)), functor
@@ -107,7 +108,7 @@ def _elementwise_kernel(name: str, dtype: DType, shapes: tuple[Any, ...], result
 
 
 def sorting_kernels(dtype: DType) -> Iterator[Kernel]:
-    """Yield the kernels that sort elements of one dtype or search sorted lines."""
+    """Yield the kernels that sort elements of one dtype, and that search in sorted lines."""
     name, floats = c_type(dtype), kinds.is_in_category(dtype, "real floating")
     yield from kernels_in_file("sort/sort.cu", (("ELEMENT", name),))
     yield from kernels_in_file("sort/radix.cu", (("ELEMENT", name),))
@@ -124,14 +125,14 @@ def warmup(
     dtypes: Iterable[Any] = ("float32",),
     architecture: int | None = None,
 ) -> int:
-    """Compile kernels ahead of time; return the number that no cache had.
+    """Compile kernels ahead; return the number of kernels that were not in a cache.
 
-    - `kernels`: by default `kernels_of_any_dtype()` and the `common_kernels` of `dtypes`.
-    - `architecture`: 90 for compute capability 9.0. Kernels are then only stored on disk, which
-      needs CuPy but no GPU, for example to build a container image. By default they are also loaded
-      on the current device.
+    - `kernels`: by default `kernels_of_any_dtype`, and the `common_kernels` of each of `dtypes`.
+    - `architecture`: 90 for compute capability 9.0. Kernels are only stored on disk then, which
+      needs CuPy but no GPU, for instance to build a container image. By default, each kernel is
+      stored on disk and loaded on the current device.
 
-    A progress bar appears on standard error. RuntimeError if a kernel does not compile.
+    Standard error shows the progress. Raises RuntimeError if a kernel does not compile.
     """
     # One after the other: NVRTC 12.9 compiles in one thread at a time (two threads use 0.99 of a
     # processor; 2026-11, 2-core AMD EPYC (Zen 4)).
@@ -152,7 +153,7 @@ def warmup(
 
 
 def show_progress(items: Sequence[T], title: str) -> Iterator[T]:
-    """Yield items, and show the progress on standard error."""
+    """Yield items, and show on standard error how many have been processed."""
     total = len(items)
     for done, item in enumerate(items):
         print(f"\r{title}: {done} of {total}", end="", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
-"""Fills of a layout and its padding with one value each.
+"""Fills of a layout with one value, and writes of its padding, on CUDA.
 
-The value is an argument of the launch, so one plan serves all values; the value of padding belongs
-to the plan.
+The value is an argument of the call, so a plan serves every value of its size. The content of
+padding is part of the plan.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def plan_fill(
 ) -> Launches:
     """Plan a fill of all elements with one value, and of the layout's own padding with `padding`.
 
-    The lowest slot of `layout` is 0, and no two elements share a slot. `alignment`: a power of two
-    that divides the address of that slot. `padding`: bytes of one element; None leaves padding
-    unchanged, unless its value is unspecified.
+    `layout` has its lowest slot at 0 and no two elements in one slot. `alignment` is a power of two
+    that divides the address of that slot. `padding` is the content of one element; None leaves
+    padding alone, except padding that may hold anything, which may be overwritten.
     """
     if not layout.is_tiled:
         if layout.size == 0:
@@ -63,7 +63,7 @@ def plan_fill(
         return Launches((_loop_fill_launch(loop, (None, b"")),))
     if loop is not None and fits_bounded_walk(loop):
         return Launches((_bounded_fill_launch(loop, padding or b"", writes_elements=True),))
-    # More tails than a launch can take.
+    # More tails than the struct of a launch holds: one fill for each piece without tails.
     launches = [] if padding is None else plan_block_fill(layout, itemsize, alignment, padding)
     for (piece,) in split_off_tails((layout,)):
         shift = piece.lowest * itemsize
@@ -73,13 +73,13 @@ def plan_fill(
 
 
 def plan_block_fill(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> list[Launch]:
-    """Plan a fill of a whole padded block, before elements are written."""
+    """Plan a fill of a whole block, padding and elements, to run before elements are written."""
     block = plan_fill(Layout((layout.required_size,)), itemsize, alignment)
     return [*bind_fill_value(block, padding).launches]
 
 
 def bind_fill_value(fill: Launches, value: bytes) -> Launches:
-    """Return a fill with a constant value instead of a call's scalar."""
+    """Return a fill of a constant, which needs no scalar from the call."""
     return replace(
         fill,
         launches=tuple([e.with_constant_scalars(repeat_to_16_bytes(value)) for e in fill.launches]),
@@ -93,22 +93,22 @@ def plan_padding_write(
     padding: bytes | None,
     loop: TiledLoop | None = None,
 ) -> tuple[PaddingWrite, tuple[Launch, ...]]:
-    """Plan padding writes that can join a launch, and launches for the others.
+    """Return padding that another launch can write, and the launches for all other padding.
 
-    The first item has the bytes of padding and its regions: None without padding, or for tails of
-    tiles. `loop`: the loop over digits, if any.
+    The regions are None if there is no padding to write, or if it is in the tails of tiles, which
+    kernels over `loop` (over digits of the tiles) write with the elements.
     """
     regions = padding_regions(layout) if padding is not None and not layout.is_tiled else None
-    # Kernels count regions from where digits begin, which may be below a flipped layout.
+    # Kernels count regions from the first digit, which may be below slot 0 in a flipped layout.
     if regions is None or (regions.fits_launch and (loop is None or not loop.firsts[0])):
         return (regions, padding or b""), ()
     return (None, b""), plan_padding(layout, itemsize, alignment, padding).launches
 
 
 def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
-    """Plan writes of `padding` to the padding that a layout owns; arguments as for `plan_fill`.
+    """Plan writes of `padding` to the padding that a layout owns; arguments as in `plan_fill`.
 
-    NotImplementedError for tiles with tails in more dimensions than a launch can take.
+    Raises NotImplementedError for tiles with tails in more dimensions than a launch can take.
     """
     if padding is None:
         return Launches(())
@@ -143,7 +143,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
 
 
 def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
-    """Return the launch that fills a loop's elements; memory is aligned to elements."""
+    """Plan a fill of a loop's elements; memory is aligned to elements."""
     loop = loop.with_widest_elements(WIDEST)
     if not (loop.is_contiguous and len(loop.axes) == 1):
         return _strided_fill_launch(loop, loop.count, padding_write)
@@ -163,7 +163,7 @@ def _strided_fill_launch(loop: Loop, count: int, padding_write: PaddingWrite) ->
 
 
 def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bool) -> Launch:
-    """Return the launch over tiles with tails that writes padding and, if asked, elements."""
+    """Plan a fill over digits: of elements if `writes_elements`, and of padding in tails."""
     pack = loop.max_pack_size(WIDEST)
     count = loop.count // pack
     chosen = kernel_with_macros(
@@ -185,10 +185,7 @@ def compile_fill(
     padding: bytes | None = None,
     plan_launches: Callable[..., Launches] = plan_fill,
 ) -> Write:
-    """Compile a fill with a value, which `encode_value` converts to one element.
-
-    See `plan_fill`.
-    """
+    """Compile a fill; `encode_value` converts the value to one element. See `plan_fill`."""
     return make_writer(
         spec.device.number,
         lambda alignments: plan_launches(spec.layout, spec.dtype.itemsize, alignments[0], padding),
@@ -197,26 +194,26 @@ def compile_fill(
     )
 
 
-# ---- Where padding is, and the struct by which kernels write it
+# ---- Regions of padding, and the struct by which kernels write them
 
 REGIONS = constant_value("include/padding.cuh", "PADDING_REGIONS")
-# Elements that a block writes.
+# Elements of padding that a block writes.
 BLOCK = constant_value("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
 # Lengths are 32-bit integers in the kernels, and an index may run a few blocks past the end.
 _FEWER_THAN = 2**31 - 2**12
 
 
 class PaddingRegion(NamedTuple):
-    """Padding at the end of one dimension: a run of slots per index of the outer dimensions."""
+    """Padding at the end of one dimension: a run of slots for each index of slower dimensions."""
 
     start: int
     run: int
-    depth: int  # how many of the dimensions of `Regions` are before it
-    rows: int  # indices of these
+    depth: int  # number of slower dimensions, which are the first of `PaddingRegions.dims`
+    rows: int  # product of their sizes
 
 
 class PaddingRegions(NamedTuple):
-    """Regions that contain each slot of padding once."""
+    """Regions that contain every slot of padding exactly once."""
 
     dims: tuple[tuple[int, int], ...]  # (size, stride), slowest first
     regions: tuple[PaddingRegion, ...]
@@ -233,15 +230,16 @@ class PaddingRegions(NamedTuple):
         return len(self.regions) <= REGIONS >= self.max_depth and longest < _FEWER_THAN
 
 
-# Padding that a launch writes beside its elements: where, and the content of one element.
+# Padding that a launch writes in addition to elements: its regions, and the content of an element.
 PaddingWrite = tuple[PaddingRegions | None, bytes]
 
 
 def padding_regions(layout: Layout) -> PaddingRegions:
-    """Return the padding of a layout whose lowest slot is 0 and whose strides are positive.
+    """Return the padding that a layout owns; its lowest slot is 0.
 
-    In memory order, the dimensions form a packed block of padded sizes. After the last element
-    along a dimension, everything up to the next index of the next slower dimension is one run.
+    A padded layout is a packed block of padded sizes. After the elements of a dimension, all slots
+    up to the next index of the next slower dimension are one run. Example: rows of 3 of 5 slots
+    have the run of 2 slots from 3 on, once for each row.
     """
     axes: list[Axis] = []
     regions: list[PaddingRegion] = []
@@ -259,7 +257,7 @@ def padding_regions(layout: Layout) -> PaddingRegions:
 
 
 def pattern_bits(value: bytes) -> tuple[int, int]:
-    """Return an element repeated to 16 bytes as two 64-bit numbers; zeros for no bytes."""
+    """Return an element repeated to 16 bytes, as two 64-bit numbers; zeros for an empty one."""
     repeated = repeat_to_16_bytes(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
@@ -267,15 +265,15 @@ def pattern_bits(value: bytes) -> tuple[int, int]:
 def padding_struct_and_blocks(
     padding_write: PaddingWrite, first_block: int, alignment: int
 ) -> tuple[Any, int]:
-    """Return the struct for padding, and the number of blocks from `first_block` on.
+    """Return the struct, and the number of blocks that write padding, after `first_block`.
 
-    `alignment`: a power of two that divides the address of the first slot. It limits, as the ends
-    of runs do, how many elements are written at a time.
+    `alignment`: the power of two that divides the address of the first slot. Accesses are as wide
+    as it, and the ends of runs, allow.
     """
     regions, value = padding_write
     params = struct_type("include/padding.cuh", "Padding")()
     if regions is None or not regions.regions:
-        params.first_block = 2**32 - 1  # all blocks do the kernel's own work
+        params.first_block = 2**32 - 1  # no block writes padding
         return params, 0
     dims, itemsize = regions.dims[: regions.max_depth], len(value)
     places = [n for region in regions.regions for n in (region.start, region.run)]
@@ -298,6 +296,6 @@ def padding_struct_and_blocks(
 def launch_with_padding(
     chosen: Kernel, loop: Loop, blocks: int, padding_write: PaddingWrite, **members: Any
 ) -> Launch:
-    """Return one launch for a loop's elements, with further blocks for the padding."""
+    """Return the launch of a kernel over a loop, with more blocks that write the padding."""
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     return Launch.with_members(chosen, blocks + more, loop.firsts, padding=padded, **members)

@@ -1,7 +1,7 @@
-"""Creation of tensors whose values depend on a call's scalars and the elements' positions.
+"""New tensors whose values follow from the arguments of the call and the positions of elements.
 
-Sequences (arange, linspace, frequencies) in contiguous memory have kernels of their own, which
-evaluate NumPy's formulas with the same roundings.
+Sequences (arange, linspace, frequencies) in one run of memory have kernels of their own, which
+repeat NumPy's formulas with every rounding. All values are scalars of the call.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def compile_create(plan: CreatePlan) -> Write:
         return compile_fill(spec, partial(_encode_scalar, plan.operation.name, spec.dtype), padding)
     if values == "eye":
         return compile_eye(spec, padding)
-    # Of row-major results of rank 1, in memory of their own; arange of any layout.
+    # Results of linspace and frequencies are row-major, of rank 1; arange accepts any layout.
     sequences = {
         "arange": compile_arange,
         "frequencies": compile_frequencies,
@@ -58,14 +58,14 @@ def compile_create(plan: CreatePlan) -> Write:
 
 
 def accepts_tiles(plan: CreatePlan) -> bool:
-    """Return whether tiles are accepted: only if neither elements nor padding are written."""
+    """Return whether nothing has to be written: elements and padding may hold anything."""
     if plan.operation.values != "nothing":
         return False
     return plan.destinations > 0 or padding_element_bytes(plan.result) is None
 
 
 def _encode_scalar(operation_name: str, dtype: DType, value: Any) -> bytes:
-    """Return the bytes of a Python scalar, or of a rank-0 array of the dtype."""
+    """Return the bytes of a number, or of an array of rank 0, as an element of `dtype`."""
     if type(value) in SCALARS:
         return scalar_bytes(operation_name, value, dtype)
     return np.asarray(value, dtype).tobytes()
@@ -93,7 +93,7 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
 
 
 def compile_arange(spec: TensorSpec) -> Write:
-    """Compile a sequence from a start and a step, in index order, for any layout."""
+    """Compile a sequence from a first value and a step, in row-major index order of any layout."""
     count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
 
     def pack_integers(start: int, step: int) -> bytes:
@@ -105,7 +105,8 @@ def compile_arange(spec: TensorSpec) -> Write:
     def plan_arange(alignments: tuple[int, ...]) -> Launch | None:
         if spec.layout.is_row_major and alignments[0] >= WIDEST:
             return plan_sequence(spec.dtype, count, kind)
-        launch = plan_arange_in_index_order(spec)  # start and step are the first of the scalars
+        launch = plan_arange_in_index_order(spec)
+        # Of the scalars, this kernel takes start and step, the first 16 bytes.
         return launch and replace(launch, takes=(0, 16))
 
     return make_writer(
@@ -114,7 +115,7 @@ def compile_arange(spec: TensorSpec) -> Write:
 
 
 def compile_linspace(spec: TensorSpec) -> Write:
-    """Compile a sequence between two ends with NumPy's values; the last end is optional."""
+    """Compile a sequence between two ends, the last one optional, with NumPy's values."""
     count = spec.layout.size
 
     def pack_reals(start: float, stop: float, endpoint: bool) -> bytes:
@@ -144,15 +145,13 @@ def compile_linspace(spec: TensorSpec) -> Write:
 
 
 def compile_frequencies(spec: TensorSpec) -> Write:
-    """Compile FFT frequencies, integers divided by ``size * spacing``.
-
-    The last ones may be negative.
-    """
+    """Compile sample frequencies ``k / (size * spacing)``; `negative`: k < 0 in the last half."""
     count = spec.layout.size
 
     def pack_scalars(size: int, spacing: float, negative: bool) -> bytes:
         turn = (size + 1) // 2 if negative else count
-        # Times 1, and -0.0 added, which a zero's sign survives: the quotient to the bit.
+        # The kernel computes ``k * step + start``, too: a factor of 1 and -0.0 added change no
+        # bit of the quotient, not even the sign of a zero.
         return _pack_real_scalars(
             count, -0.0, 1.0, divisor=size * spacing, back=float(size), turn=turn
         )
@@ -161,13 +160,13 @@ def compile_frequencies(spec: TensorSpec) -> Write:
 
 
 def _sequence_writer(spec: TensorSpec, kind: str, pack_scalars: Callable[..., bytes]) -> Write:
-    """Return ``write(out, *values)`` for a row-major sequence in memory of its own."""
+    """Return a function that writes a sequence; `spec` is row-major, of rank 1, in new memory."""
     launch = plan_sequence(spec.dtype, spec.layout.size, kind)
     return make_writer(spec.device.number, lambda alignments: launch, 1, pack_scalars)
 
 
 def _step_and_divisor(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
-    """Return the factor and the divisor that also compute sequences with very small steps."""
+    """Return the step and divisor of NumPy's linspace, which divides last if steps underflow."""
     steps = count - 1 if endpoint else count
     if steps <= 0:
         return delta, 1.0
@@ -181,18 +180,18 @@ def _pack_real_scalars(count: int, start: float, step: float, **others: float) -
 
 
 def _pack_struct_scalars(struct_name: str, **members: Any) -> bytes:
-    """Return the bytes of the scalars of a struct in kernels/fill/sequence.cu."""
+    """Return the members after the address in a struct of kernels/fill/sequence.cu, as bytes."""
     return bytes(struct_type(SEQUENCE_FILE, struct_name)(**members))[8:]
 
 
 # ---- Values by coordinates, in any layout
 
-# What signed and unsigned indices of 32 and 64 bits are to the kernel.
+# Codes of index dtypes in the kernel.
 _KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
 
 
 def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
-    """Return the launch of a non-empty one-hot result; memories: result, indices, cold, hot."""
+    """Plan the launch; memories: a non-empty result, indices, cold value, hot value."""
     layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
     places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
     tables = (plan.indices.layout.broadcast_to(layout.shape), places)
@@ -207,7 +206,7 @@ def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
 
 
 def plan_arange_in_index_order(result: TensorSpec) -> Launch | None:
-    """Return the launch that fills a result in index order from a start and a step."""
+    """Plan the launch; memory: the result; scalars: 64 bits each of start and step."""
     layout, dtype = result.layout, result.dtype
     if not layout.size:
         return None

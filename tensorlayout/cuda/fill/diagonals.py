@@ -1,7 +1,7 @@
 """Matrices with a band of diagonals: eye, tril, triu, filled diagonals.
 
-The distance of an element is its column minus its row. The band and its value are scalars of a
-call.
+An element's *distance* is its column minus its row. The bounds of the band and the values are
+arguments of the call, so all diagonals share a plan.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/diagonals.cu"
 
-# Rows of fewer packs are not worth the access that their last elements take.
+# Least packs in a row of which the last elements are moved one by one: in shorter rows these extra
+# accesses outweigh what packs save.
 _FULL_PACKS = 8
 
-# Where the scalars of a call go: bounds, relative to the distance of the first element; the value
-# of what is kept where nothing is read; that of the rest; whether the outside is what is kept.
+# Scalars of a call, and their place in the struct: bounds relative to the distance of the first
+# element; the value inside the band if there is no source; the value of the rest; whether the
+# outside of the band is kept instead of the inside.
 _SCALARS_AT = 16
 _SCALARS = struct.Struct("<2q16s16sq")
 BandScalars = tuple[int, int, bytes, bytes, bool]
@@ -58,10 +60,10 @@ def plan_diagonal_band(
 ) -> Launches:
     """Plan a write of `source`, or one value, inside a diagonal band, and another value outside.
 
-    The layouts have one shape of rank 2 or more and their lowest slot at 0; no two elements of the
-    result share a slot. `alignments`: powers of two, at least the item size, that divide the
-    addresses of those slots. `padding`: bytes of one element of the result's own padding; None
-    leaves it unchanged. ValueError for tiled layouts.
+    Layouts have one shape, of at least two dimensions, and their lowest slots at 0; no two elements
+    of the result share a slot. `alignments`: powers of two, at least an element, that divide the
+    addresses of those slots. `padding`: content of one element of the result's own padding; None
+    leaves it alone. Raises ValueError for tiled layouts.
     """
     if result.size == 0:
         return plan_padding(result, itemsize, alignments[0], padding)
@@ -86,7 +88,7 @@ def plan_diagonal_band(
 def _loop_with_distances(
     layouts: tuple[Layout, ...], itemsize: int, alignments: tuple[int, ...]
 ) -> Loop:
-    """Return the loop over memories and over a table of column - row + rows - 1."""
+    """Return the loop over memories and a table of distances, shifted to be non-negative."""
     shape = layouts[0].shape
     strides = (*[0] * (len(shape) - 2), -1, 1)
     distances = Layout(shape, strides, offset=max(shape[-2] - 1, 0))
@@ -102,12 +104,12 @@ def _has_aligned_rows(loop: Loop) -> bool:
 
 
 def block_count_of_packs(threads: int, pack: int) -> int:
-    """Return the number of blocks for `threads`, as ``PACKS`` in kernels/fill/diagonals.cu."""
+    """Return the blocks for `threads` packs; ``PACKS`` in diagonals.cu is the same number."""
     return -(-threads // (THREADS * max(4 // pack, 1)))
 
 
 def _flat_band_launch(loop: Loop, diagonal_distances: Loop, padding_write: PaddingWrite) -> Launch:
-    """Plan a diagonal band over contiguous memory, one run."""
+    """Plan a diagonal band in a contiguous loop; `diagonal_distances`: the loop with the table."""
     count, pack, sizes = loop.count, WIDEST // loop.width, diagonal_distances.sizes
     blocks = block_count_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
@@ -126,7 +128,7 @@ def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> 
     walk = [Axis(n, (to, *(from_ or [0]), on)) for n, (to, *from_, on), _ in (*slower, last)]
     threads = prod([axis.size for axis in walk])
     blocks = block_count_of_packs(threads, pack)
-    # The walk may go this far past the last element.
+    # The walk may pass the last element by this much.
     index = narrowest_index_type(threads, loop.max_offset + pack * pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     shape = {"RANK": len(walk), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
@@ -147,7 +149,7 @@ def _band_launch(
 
 
 def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
-    """Compile ``write(out, k)``: ones on diagonal `k`; `padding` as in `plan_diagonal_band`."""
+    """Compile `eye`: ones on diagonal k, zeros elsewhere; `padding` as in `plan_diagonal_band`."""
     layout, (rows, columns) = spec.layout, spec.layout.shape
     if layout.is_tiled:
         plain = TensorSpec(spec.dtype, Layout.row_major(layout.shape), spec.device)
@@ -164,7 +166,7 @@ def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
 
 
 def compile_triangle(plan: TrianglePlan) -> Write:
-    """Compile ``write(out, x, k)`` for tril or triu."""
+    """Compile ``write(out, x, k)`` for `tril` or `triu` with diagonal k."""
 
     def band_scalars(k: int) -> BandScalars:
         far = 2**62  # a bound that no distance reaches
@@ -177,7 +179,7 @@ def compile_triangle(plan: TrianglePlan) -> Write:
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
-    """Compile the write of a diagonal band, from a value and another tensor if there is one."""
+    """Compile ``write(out, others, value)``, or ``write(out, value)`` without others."""
     source = None if plan.others is None else plan.others.layout
 
     def band_scalars(value: Any) -> BandScalars:
@@ -194,7 +196,7 @@ def _make_band_writer(
     band_scalars: Callable[[Any], BandScalars],
     padding: bytes | None = None,
 ) -> Write:
-    """Return ``write(out, source, value)``, the source only if there is one."""
+    """Return a writer of bands; `band_scalars` turns the call's last argument into scalars."""
     first = 0  # the distance of the element that a kernel begins with
     if spec.layout.size:
         first = _loop_with_distances((spec.layout,), 1, (1,)).firsts[1] - (

@@ -1,4 +1,8 @@
-"""Reductions on CUDA: the kernel, the threads per result, and the number of chunks."""
+"""Reductions on CUDA: choice of kernel, of threads per result, and of chunks.
+
+A block reads a box of threads (see `box`). If there are too few blocks to keep a GPU busy, the rows
+of each result are cut into chunks, whose partial results a second launch joins.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +52,15 @@ from tensorlayout.tensor import TensorSpec
 
 FILE = "reduce/reduce.cu"
 
-# As many blocks keep the largest GPU busy (132 multiprocessors of up to 8 blocks). Fewer are cut
-# into chunks, of at least so many turns of a thread that the second launch is worth it.
+# This many blocks keep the largest GPU busy (132 multiprocessors with up to 8 blocks each). With
+# fewer, rows are cut into chunks; each has enough turns per thread to be worth the second launch.
 _BLOCKS = 1024
 _LEAST_TURNS = 4
 
-# And at most so many, which bounds the rounding error of what a thread adds up.
+# Most turns of a thread, which bounds the rounding error of its sum.
 _MOST_TURNS = 128
 
-# What results are stored as, and what is made of a state, of kernels/include/reductions.cuh.
+# Storage of results, and functions of a state, in kernels/include/reductions.cuh.
 _STORED = {
     "float16": "AS_HALF",
     "bfloat16": "AS_BFLOAT16",
@@ -66,7 +70,7 @@ _STORED = {
 _STORED_BYTES = {1: "AS_1_BYTE", 2: "AS_2_BYTES", 4: "AS_4_BYTES", 8: "AS_8_BYTES"}
 _ANSWERS = {"std": "ROOT", "any": "WHETHER_ANY", "all": "WHETHER_ALL"}
 
-# The functions of `Reduce`, and the functors of kernels/include/reductions.cuh.
+# Functors in kernels/include/reductions.cuh for the functions of `Reduce`.
 FUNCTORS = {
     "all": "nonzero",
     "any": "nonzero",
@@ -84,12 +88,12 @@ FUNCTORS = {
     "var": "variance",
 }
 
-# Of no elements.
+# Results of reductions of no elements; 0 for others.
 _EMPTY_RESULTS = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan, "std": nan}
 
 
 def compile_reduce(plan: ReducePlan) -> Write:
-    """Compile a reduction to one or two launches, after a conversion of dtype if needed."""
+    """Compile one launch or two; elements are first converted if their kind of number changes."""
     function, spec = plan.operation.function_name, plan.result
     if plan.source.layout.size == 0:
         value = _EMPTY_RESULTS.get(function, 0)
@@ -107,13 +111,13 @@ def compile_reduce(plan: ReducePlan) -> Write:
 
 
 def _needs_conversion(plan: ReducePlan) -> bool:
-    """Return whether elements must first be converted to another kind of number."""
+    """Return whether elements must be converted before the reduction."""
     alike = all(
         dtypes.is_in_category(plan.source.dtype, kind)
         == dtypes.is_in_category(plan.result.dtype, kind)
         for kind in ("real floating", "complex floating")
     )
-    # Of the other functions the dtype follows from what they are.
+    # Other functions have a result dtype of their own (bool, positions) or that of the elements.
     return plan.operation.function_name in ("sum", "mean", "prod") and not alike
 
 
@@ -136,7 +140,7 @@ def _is_float32_or_smaller(dtype: DType) -> bool:
 
 
 def words_per_state(functor: str, dtype: DType) -> int:
-    """Return the number of 8-byte words in a reduction's state."""
+    """Return the size of a reduction state in words of 8 bytes."""
     if functor == "variance":
         return 3
     if functor.startswith("first_"):
@@ -150,14 +154,14 @@ def words_per_state(functor: str, dtype: DType) -> int:
 class FusedSource(NamedTuple):
     """A source whose elements are computed from several operands as they are read."""
 
-    type_macros: tuple[tuple[str, str], ...] = ()  # macros that say so
-    firsts: tuple[int, ...] = (0,)  # of each operand **bytes** from its lowest slot to its first
-    scalar_count: int = 1  # how many scalars it is given
-    place_axes: tuple[Axis, ...] = ()  # of at most four axes of what is made, the operands' strides
+    type_macros: tuple[tuple[str, str], ...] = ()  # macros that define the computation
+    firsts: tuple[int, ...] = (0,)  # **bytes** from each operand's lowest slot to its first element
+    scalar_count: int = 1
+    place_axes: tuple[Axis, ...] = ()  # at most four axes of the source, with operands' strides
 
 
 def is_done_by_plan_reduce(plan: ReducePlan) -> bool:
-    """Return whether `plan_reduce` alone does a plan, with no sort or conversion before it."""
+    """Return whether `plan_reduce` alone runs a plan, without a conversion, sort or fill."""
     is_sorted = plan.operation.function_name == "quantile"
     return plan.source.layout.size > 0 and not is_sorted and not _needs_conversion(plan)
 
@@ -165,16 +169,16 @@ def is_done_by_plan_reduce(plan: ReducePlan) -> bool:
 def plan_reduce(
     plan: ReducePlan, alignment: int, fused_source: FusedSource | None = None
 ) -> Launches:
-    """Plan the launches of a non-empty reduction; `alignment`: of the lowest slot's address.
+    """Plan a reduction of a non-empty source; `alignment`: of its lowest slot's address, in bytes.
 
-    `fused_source`: computes the elements if the source is not in memory. If several blocks share a
-    result, a second launch combines their partial results from scratch memory.
+    `fused_source`: computation of the source, which then is in no memory. If several blocks share a
+    result, a second launch joins their partial results, which are in scratch memory.
     """
     itemsize, functor = plan.source.dtype.itemsize, _functor_name(plan)
     words = words_per_state(functor, plan.source.dtype)
     reduction_axes = merge_reduction_axes(plan, functor.startswith("first_"))
     first = reduction_axes.source_offset * itemsize
-    # Positions and exponents take more than a register of 8 bytes for each word.
+    # States with positions or exponents take more registers than their words.
     wide = words == 2 and not dtypes.is_in_category(plan.source.dtype, "complex floating")
     box = choose_thread_box(reduction_axes, itemsize, gcd(alignment, first), 4 if wide else words)
     per_block, chunks = _split_rows_into_chunks(box)
@@ -212,7 +216,7 @@ def plan_reduce(
 
 
 def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
-    """Return the number of rows per chunk, and of chunks."""
+    """Return the rows of a chunk, and the number of chunks."""
     count, batch = box.row_count, box.size_y * ROWS
     if box.name == "reduce_tiles":
         return count, 1
@@ -299,7 +303,7 @@ QUANTILE_FILE = "reduce/quantile.cu"
 
 
 def _compile_quantiles(plan: ReducePlan) -> Write:
-    """Compile quantiles; the first dimension of the planned source repeats it for each fraction."""
+    """Compile quantiles; the first dimension of the source repeats it for each fraction."""
     first, spec = plan.source.layout.slice((0,)), plan.result
     assert first is not None, "a dimension that repeats the others has no tiles"
     source = TensorSpec(plan.source.dtype, first, plan.source.device)
@@ -315,9 +319,9 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
 def _compile_line_copy(
     operation_name: str, source: TensorSpec, dims: tuple[int, ...]
 ) -> tuple[Run, TensorSpec]:
-    """Return a copy function that merges `dims` into a last dimension, and the result's spec.
+    """Compile a copy whose last dimension holds all elements along `dims`; also return its spec.
 
-    The other dimensions are in memory order of the source.
+    The other dimensions are in the order of the source, slowest first.
     """
     layout = source.layout
     slowest_first = layout.minor_to_major[::-1]
@@ -328,6 +332,7 @@ def _compile_line_copy(
     before, after = (
         [d for d in dim_order if layout.shape[d] > 1] for dim_order in (slowest_first, order)
     )
+    # No copy is needed if the dimensions are in this order already, and merge.
     line_layout = permuted.reshape(shape) if before == after and not layout.is_tiled else None
     if line_layout is not None:
         return lambda x: x, TensorSpec(source.dtype, line_layout, source.device)
@@ -344,7 +349,7 @@ def plan_quantiles(
     method: str,
     skip_nan: bool,
 ) -> Launches:
-    """Plan the read of quantiles from non-empty sorted lines along the last dimension.
+    """Plan a read of quantiles from sorted, non-empty lines along the last dimension.
 
     The result has all lines for the first fraction, then for the next. `skip_nan`: ignore NaN.
     """

@@ -1,6 +1,6 @@
-"""Axes of a reduction, and the choice of the box of threads that reads them.
+"""Axes of a reduction, and the box of threads that reads them.
 
-``kernels/reduce/reduce.cu`` explains boxes of threads and the kernels.
+``kernels/reduce/reduce.cu`` describes boxes of threads and the kernels.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from tensorlayout.cuda.engine import SECTOR, THREADS, WIDEST
 from tensorlayout.layout import Axis, merge_axes, reverse_axes
 from tensorlayout.plan import ReducePlan
 
-# Packs that a thread reads at a time; results that it has, if they are of few elements.
+# Packs that a thread reads at a time; results per thread, if they have few elements each.
 ROWS = 4
 TURNS = 4
 
-# Up to this many packs a result is short: each has a thread, and a thread several results. Of
-# single elements, as many as a block has threads.
+# Most packs of a *short* result: each pack has a thread, and a thread has several results. With
+# single elements, the limit is the threads of a block.
 _SHORT = 16
 
-# Where threads of a row are fewer, each row is at least this many bytes.
+# Rows of a box have at least this many bytes, as far as the source allows.
 _SEGMENT = 128
 
-# Rows of fewer elements are read by single ones, if they do not begin at whole packs.
+# Rows that do not begin at whole packs are read in packs from this many elements on.
 _LONG = 256
 
-# Elements and rows of a block of reduce_tiles. The threads are shifted by less than a sector, for
-# which there is room; of fewer elements than the least, threads of other kernels are less idle.
+# Most elements and rows of a block of reduce_tiles, which leave room to shift threads by less than
+# a sector. Below the least number of elements, other kernels leave fewer threads idle.
 _TILE = 8 * THREADS
 _TILE_ROWS = 32
 _TILE_LEAST = 512
 
-# Rows that are read as one and are wider than a block: so many bytes of a column are worth the 8 or
-# more that they leave to be joined.
+# Folded rows that are wider than a block leave 8 or more partial results to join; that pays from
+# this many bytes in a column on.
 _SPREAD_LEAST = 96
 
 # Registers of 8 bytes that a thread has for states of columns.
@@ -43,13 +43,13 @@ _REGISTERS = 16
 # ---- Axes
 
 
-# The strides of merged dimensions, all reduced or none, which is their tag: in the source, in
-# elements and not negative; and in the result, or of reduced ones, of positions.
+# Strides of an axis: in the source (not negative), and in the result, or for a reduced axis, in
+# positions. The tag of an axis is True if it is reduced.
 SOURCE, OTHER = 0, 1
 
 
 class ReductionAxes(NamedTuple):
-    """Axes of a reduction, slowest in the source first, and the first element of each memory."""
+    """Axes from the slowest in the source's memory to the fastest, and the first offsets."""
 
     axes: tuple[Axis, ...]
     source_offset: int
@@ -58,10 +58,7 @@ class ReductionAxes(NamedTuple):
 
 
 def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxes:
-    """Return the axes of a reduction, merged where they are contiguous.
-
-    `with_positions`: whether reduced axes also have strides of positions.
-    """
+    """Return the merged axes; `with_positions`: reduced axes have strides of positions."""
     layout, result = plan.source.layout, plan.result.layout
     kept_dims = [d for d in range(layout.ndim) if d not in plan.dims]
     result_dims = kept_dims if plan.keepdims else range(len(kept_dims))
@@ -91,21 +88,21 @@ class ThreadBox(NamedTuple):
 
     name: str  # of the kernel
     length: int  # elements of a pack
-    groups: tuple[Axis, ...]  # walked along z
-    rows: tuple[Axis, ...]  # walked along y, in packs
-    x: Axis = Axis(1, (0, 0), False)  # of results along x, in packs; none
-    w: Axis = Axis(1, (0, 0), True)  # of elements along w; none
+    groups: tuple[Axis, ...]  # axes of results, walked along z
+    rows: tuple[Axis, ...]  # reduced axes, walked along y, in packs
+    x: Axis = Axis(1, (0, 0), False)  # axis of results along x, in packs
+    w: Axis = Axis(1, (0, 0), True)  # reduced axis along w
     size_x: int = 1  # threads
     size_y: int = 1
     size_z: int = 1
-    run: int = 0  # elements of a row whose aligned packs are looked for in the kernel
+    run: int = 0  # elements of a row whose aligned packs the kernel finds; 0 if all are aligned
     fold: int = 1  # rows that are read as one
-    rest: int = 0  # elements behind those
-    position_step: int = 0  # from an element of a row to the next, or from one folded row
+    rest: int = 0  # elements after the last folded row
+    position_step: int = 0  # positions from one element, or folded row, to the next
 
     @property
     def row_count(self) -> int:
-        """Number of rows, along y, per result."""
+        """Number of rows of one result, along y."""
         return prod([axis.size for axis in self.rows])
 
     @property
@@ -125,7 +122,7 @@ class ThreadBox(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        """Number of blocks per chunk."""
+        """Number of blocks of a chunk."""
         turns = TURNS if self.name == "reduce_short" else 1
         return -(-self.group_count // (self.size_z * turns)) * self.column_tiles
 
@@ -133,7 +130,7 @@ class ThreadBox(NamedTuple):
 def _even_part_size(count: int, max_size: int, item_bytes: int) -> int:
     """Return a size up to `max_size` that divides `count` into few equal parts of whole sectors."""
     parts = -(-count // max_size)
-    grain = SECTOR // gcd(SECTOR, item_bytes)  # `nbytes`: of one
+    grain = SECTOR // gcd(SECTOR, item_bytes)  # items in whole sectors
     size = -(-count // parts)
     return size if parts == 1 else min(max_size, -(-size // grain) * grain)
 
@@ -147,8 +144,8 @@ def choose_thread_box(
 ) -> ThreadBox:
     """Choose the box of threads for these axes.
 
-    `alignment`: of the first element, in **bytes**; `state_registers`: number of 8-byte words in
-    the state of a column.
+    `alignment`: of the first element, in **bytes**. `state_registers`: registers of 8 bytes for the
+    state of a column.
     """
     axes, box = reduction_axes.axes, None
     groups = tuple([axis for axis in axes if not axis.tag])
@@ -157,6 +154,7 @@ def choose_thread_box(
         box = _row_thread_box(groups, rows, axes, itemsize, alignment)
     elif axes[-1].strides[SOURCE] == 1:
         length = WIDEST // itemsize
+        # A thread has a state for each column of its pack.
         while length * state_registers > _REGISTERS:
             length //= 2
         box = _column_thread_box(groups, rows, length, itemsize, alignment) if length > 1 else None
@@ -194,7 +192,7 @@ def _row_thread_box(
         else:
             length = 1
     box = ThreadBox("reduce_rows", length, groups, rows, position_step=step)
-    # Short runs of one result, side by side with those of others: all of them, for each slower row.
+    # Short runs next to those of other results: a row of threads reads the runs of several results.
     if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
         run, beside = rows[-1], groups[-1]
         nbytes = run.size * length * itemsize
@@ -207,8 +205,8 @@ def _row_thread_box(
 def _tile_thread_box(
     groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int
 ) -> ThreadBox | None:
-    """Return the box that reads consecutive short rows as one run; None if there are too few."""
-    # Fewer elements of rows that begin anywhere are read in whole sectors as they are.
+    """Return the box for consecutive rows read as one run; None if there are too few."""
+    # Rows of up to 32 elements are read in whole sectors without tiles, wherever they begin.
     if len(rows) > 1 or not groups or rows[0].size not in range(33, _TILE):
         return None
     (row,), (*slower, x) = rows, groups
@@ -219,7 +217,7 @@ def _tile_thread_box(
     if most * x.strides[SOURCE] < _TILE_LEAST:
         return None
     least = -(-2 * _TILE_LEAST // x.strides[SOURCE])
-    # As many blocks as multiprocessors keep a GPU busy with small reductions.
+    # For small reductions, one block for each of an H100's 132 multiprocessors keeps it busy.
     size_x = min(most, max(least, prod([axis.size for axis in groups]) // 132))
     lanes = 32
     while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
@@ -243,7 +241,7 @@ def _column_thread_box(
     itemsize: int,
     alignment: int,
 ) -> ThreadBox | None:
-    """Return the box for neighbours that belong to different results; None if packs do not fit."""
+    """Return the box if neighbouring elements belong to different results; None without packs."""
     *slower, x = groups
     if alignment % (length * itemsize) or not _has_pack_strides(slower, length):
         return None
@@ -252,7 +250,7 @@ def _column_thread_box(
         room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
         size_x = _even_part_size(packs.size, room, length * itemsize)
         return ThreadBox("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
-    # Rows of few columns, one behind the other in memory: several of them make whole packs.
+    # Consecutive rows of few columns: several of them, folded, make whole packs.
     if not rows or rows[-1].strides[SOURCE] != x.size:
         return None
     fold = 1
@@ -287,7 +285,7 @@ def _column_thread_box(
 
 
 def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
-    """Return the box with the threads per result along y and the groups per block along z."""
+    """Return the box with the threads that share a result (y), and the groups of a block (z)."""
     beside = box.size_x * box.w.size
     room = THREADS // beside
     count, groups = box.row_count, box.group_count
@@ -299,18 +297,18 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
             return box._replace(name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
         return box._replace(size_y=room)
-    # Of smaller elements a row has few packs: it would have too few threads side by side.
+    # Rows of small elements have few packs: with more turns, too few threads would share a row.
     turns = ROWS if itemsize < 4 else 2 * ROWS
     least = min(room, max(-(-count // turns), -(-_SEGMENT // segment)))
     grain = max(1, SECTOR // segment)
-    # Whole sectors, from the least on; the number of rows itself, too.
+    # Candidates: whole sectors from the least size on, and the number of rows itself.
     most = min(room, 2 * least + grain, count)
     sizes = [*range(-(-least // grain) * grain, most + 1, grain), min(room, count)]
     if count <= room:
         sizes.insert(0, count)
 
     def idle_cost(size: int) -> tuple[float, int]:
-        """Cost to minimise: idle threads and turns, partial sectors, then missing turns."""
+        """Return the cost to minimise: idle threads, turns and sectors; then missing turns."""
         turns = -(-count // size)
         used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
         used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
@@ -322,7 +320,7 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
 
 
 def _round_to_sectors(count: int, item_bytes: int) -> int:
-    """Return a number near `count` of items that fill whole sectors; else `count`."""
+    """Return `count` rounded down to whole sectors of items, if at most an eighth is lost."""
     grain = SECTOR // gcd(SECTOR, item_bytes)
     whole = count // grain * grain
     return whole if whole * 8 >= count * 7 else count

@@ -11,48 +11,48 @@ from typing import Any, NamedTuple
 from tensorlayout.layout import slots
 from tensorlayout.layout.placement import Placement
 
-MOST_DIMS = 6  # that panels show; of those before them, index 0
-MOST_CELLS = 240  # of all panels
-MOST_ROWS, MOST_PANELS = 10, 6  # of one panel; of one dimension
-FIRST_SLOTS, LAST_SLOTS = 40, 8  # of the strip, where it is cut
+MOST_DIMS = 6  # dimensions that panels show; of slower ones only index 0
+MOST_CELLS = 240  # in all panels
+MOST_ROWS, MOST_PANELS = 10, 6  # rows of a panel; panels along a dimension
+FIRST_SLOTS, LAST_SLOTS = 40, 8  # slots shown at both ends of a truncated strip
 
 ELEMENT, PADDING, GAP = "element", "padding", "gap"
 
-Axis = tuple[int | None, ...]  # the indices of a dimension that are shown; None: some are left out
+Axis = tuple[int | None, ...]  # indices of a dimension to show; None where some are left out
 Index = tuple[int, ...]
 
 
 class Cell(NamedTuple):
-    """A cell of the grid or of the memory strip."""
+    """A cell of the grid or of the strip."""
 
     kind: str  # ELEMENT, PADDING or GAP
     slot: int
-    at: Index | None  # the index; None for what the strip finds to be no element
+    at: Index | None  # the index; None for slots of the strip without an element
     row: int = 0  # the row-major number of the index without its last entry
-    shared: bool = False  # whether other elements stand in the slot too
+    shared: bool = False  # True if several elements share the slot
 
 
 class Panel(NamedTuple):
-    """A matrix of the grid: the last two dimensions at one index of the others."""
+    """A matrix of the grid: the last two dimensions at one index of the slower ones."""
 
     before: Index
     cells: list[list[Cell | None]]  # None where rows or columns are left out
 
 
 class Content:
-    """Everything that a picture shows; the work does not grow with the layout's size."""
+    """Content of a picture of a layout; the work does not grow with the layout's size."""
 
     rows: Axis
     columns: Axis
     groups: list[list[Panel | None]]  # panels that differ in one dimension; None: some left out
     strip: list[Cell | None]
-    complete = True  # whether all that share a slot were found
+    complete = True  # False after a search for the elements in a slot was given up
 
     def __init__(self, layout: Placement, most_columns: int) -> None:
         self.layout = layout
         self.found: dict[int, list[Index]] = {}
         fixed = (0,) * max(0, layout.ndim - MOST_DIMS)
-        # With the padding that stands at the high end of its dimension.
+        # Show padding along dimensions of positive strides alone: there it is at the high end.
         every = [
             p if layout.is_padded and all(s > 0 for _, s in parts) else n
             for n, p, parts in zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
@@ -103,7 +103,7 @@ class Content:
         return number
 
     def _strip_cells(self) -> Iterator[Cell | None]:
-        """Yield the slots from the lowest on."""
+        """Yield the slots from the lowest on; None where some are left out."""
         low, end = self.layout.lowest, self.layout.required_size
         for relative_slot in _indices_to_show(end - low, FIRST_SLOTS, LAST_SLOTS):
             if relative_slot is None:
@@ -121,7 +121,7 @@ class Content:
                 yield Cell(PADDING if self.layout.is_padded else GAP, low + relative_slot, None)
 
     def _elements_in_slot(self, slot: int) -> list[Index]:
-        """Return up to two elements in a slot; none if searching has taken too long."""
+        """Return at most two elements in a slot; none after a search has taken too long."""
         if slot not in self.found:
             some = 2 if self.layout.size and self.complete else 0
             self.found[slot] = self._run_limited_search(
@@ -133,7 +133,7 @@ class Content:
         """Return the results of a search; none if it takes too long."""
         try:
             return [*search]
-        except ValueError:  # strides that no chain of views makes
+        except ValueError:  # strides that no sequence of views makes
             self.complete = False
             return []
 
@@ -146,7 +146,7 @@ def _indices_to_show(size: int, first: int, last: int) -> Axis:
 
 
 def _shown_counts(sizes: Sequence[int], max_counts: Sequence[int]) -> list[int]:
-    """Return the number of indices to show along each dimension, limiting the number of cells."""
+    """Return the number of indices to show of each dimension, within `MOST_CELLS`."""
     counts = [min(n, m) for n, m in zip(sizes, max_counts, strict=True)]
     while math.prod(counts) > MOST_CELLS and max(counts) > 2:
         counts[counts.index(max(counts))] -= 1
@@ -166,7 +166,7 @@ def _first_index_in_slot(layout: Any, slot: int) -> Index:
     return (i, *_first_index_in_slot(cut([i]), slot))
 
 
-# --- in words: kinds, axes, what marks mean ---
+# --- descriptions: properties, axes, padding ---
 
 _FLAGS = (
     ("row-major", "is_row_major"),
@@ -181,7 +181,7 @@ _FLAGS = (
 
 
 def layout_properties_text(layout: Placement) -> str:
-    """Return the properties of a layout in words, with its bits per slot if it has them."""
+    """Return a layout's properties as text, such as "row-major, packed, covers a block"."""
     words = ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
     if layout.slot_bits is None:
         return words
@@ -194,7 +194,7 @@ def format_count(number: int, unit: str) -> str:
 
 
 def describe_axes(layout: Placement) -> Iterator[str]:
-    """Describe the dimensions along columns, rows and panels, with their strides."""
+    """Yield a line for each dimension shown: columns, rows or panels, and its strides."""
     rank = layout.ndim
     for d in range(max(0, rank - MOST_DIMS), rank):
         name = ("columns", "rows")[rank - 1 - d] if rank - d <= 2 else "panels"
@@ -215,7 +215,7 @@ def _format_dim_strides(layout: Placement, dim: int) -> str:
 
 
 def describe_padding(layout: Placement) -> str:
-    """Describe the slots without elements: padding, gaps, or another tensor's."""
+    """Return the number of slots without an element as text, and whether the layout owns them."""
     if layout.is_padded:
         holds = getattr(layout.padding_value, "name", str(layout.padding_value))
         count = format_count(layout.padding_size, "slot")
@@ -230,7 +230,7 @@ def describe_padding(layout: Placement) -> str:
 
 
 def format_slot_grid(layout: Placement, width: int) -> list[str]:
-    """Return a table of the slot at each index, below a title, in lines of at most `width`."""
+    """Return lines of up to `width` letters: a heading, and the slot at each index of a matrix."""
     room = len(str(max(layout.required_size - 1, 0))) + layout.is_overlapping + 1
     head = len(str(layout.padded_shape[0])) + 1
     content = Content(layout, max(2, (width - head - 2) // room))

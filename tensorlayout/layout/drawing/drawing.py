@@ -1,7 +1,7 @@
-"""`Drawing`: a picture of a layout as SVG or PNG; HTML summaries for notebooks.
+"""`Drawing`: a picture of a layout as SVG or PNG; summaries for notebooks.
 
-Rows have the colours of Paul Tol's *light* scheme, which colour-blind readers can distinguish. The
-contrast of all text to its background is at least 4.5.
+Rows have the colours of Paul Tol's *light* scheme, which is made for dark letters and suits
+colour-blind readers. The contrast of every letter to its background is at least 4.5.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Point, Tex
 from tensorlayout.layout.placement import Placement
 
 ROWS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
-ON_ROWS = "#111111"  # letters and marks on those
+ON_ROWS = "#111111"  # letters and marks on coloured rows
 
 
 class Scheme(NamedTuple):
-    """The colours that differ between light and dark mode."""
+    """Colours that differ between light and dark mode."""
 
     paper: str
     ink: str
-    faint: str  # letters that say less
-    gap: str  # the ground of what is no element
+    faint: str  # secondary text
+    gap: str  # background of slots without an element
     hatch: str
-    edge: str  # round boxes
+    edge: str  # outlines of boxes
 
 
 LIGHT = Scheme("#ffffff", "#1b1b1f", "#575861", "#e6e7eb", "#b4b7c0", "#5b5d66")
@@ -50,7 +50,7 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The text of an SVG file, which follows the reader's light or dark mode.
+        """Text of an SVG file, which follows the reader's light or dark mode.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (1, 2)).draw().svg.count('class="grid"')
@@ -59,17 +59,18 @@ class Drawing:
         return "\n".join([*_svg_lines(self._picture), ""])
 
     def png(self, scale: float = 2) -> bytes:
-        """Return the bytes of a PNG file in light colours, with `scale` pixels per unit.
+        """Return the bytes of a PNG file in light colours.
 
-        Raises ModuleNotFoundError without Pillow, which ``pip install 'tensorlayout[demo]'``
-        installs.
+        `scale`: pixels per unit.
+
+        Raises ModuleNotFoundError without Pillow; ``pip install 'tensorlayout[demo]'`` installs it.
         """
         return _render_png(self._picture, scale)
 
     def save(self, path: str | Path) -> None:
-        """Write a file: PNG if its name ends with ``.png``, SVG with ``.svg`` or no extension.
+        """Write a file: PNG if its name ends with ``.png``, SVG for ``.svg`` or no extension.
 
-        Raises ValueError for another extension; OSError if writing fails.
+        Raises ValueError for another extension, OSError if the file cannot be written.
         """
         file = Path(path)
         ending = file.suffix.lower()
@@ -84,10 +85,11 @@ class Drawing:
         return f"<Drawing: {self._picture.title}>"
 
 
-# --- SVG: one element a box, colours by CSS, light or dark as the reader's system is ---
+# --- SVG: one element per box, colours by CSS for light and dark mode ---
 
 _FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-_SCOPE = "tensorlayout"  # the class of what the rules apply to; styles in SVG are the whole page's
+# Class to which all CSS rules are limited: styles of an inline SVG apply to the whole page.
+_SCOPE = "tensorlayout"
 
 
 def _scheme_css(scheme: Scheme) -> str:
@@ -172,11 +174,11 @@ def _text_svg(text: Text, kind: str) -> str:
 
 
 def _format_number(number: float) -> str:
-    """Return a coordinate rounded to a tenth."""
+    """Return a coordinate rounded to a tenth, as text."""
     return f"{number:.1f}".removesuffix(".0")
 
 
-# --- PNG, by Pillow, which is imported by name: it is optional ---
+# --- PNG, drawn by Pillow, which is optional and so imported by name at first use ---
 
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
@@ -220,7 +222,7 @@ def _render_png(picture: Picture, scale: float) -> bytes:
     return file.getvalue()
 
 
-# --- summaries: facts, the picture and first values, as HTML that needs nothing else ---
+# --- summaries: facts and the picture, as self-contained HTML ---
 
 _CLASS = f"{_SCOPE}-summary"
 
@@ -255,7 +257,7 @@ def summary_html(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
 
 
 def layout_facts(layout: Placement) -> list[tuple[str, str]]:
-    """Return the facts of a layout as (name, value) pairs."""
+    """Return (name, text) pairs that describe a layout."""
     return [
         ("layout", truncate(layout)),
         ("in words", content.layout_properties_text(layout)),
@@ -264,7 +266,7 @@ def layout_facts(layout: Placement) -> list[tuple[str, str]]:
 
 
 def describe_bytes(layout: Placement, itemsize: int) -> str:
-    """Describe the **bytes** of the elements, and those of padding or gaps."""
+    """Return text with the **bytes** of elements, and of padding or gaps."""
     room = layout._slots_to_bytes(layout.required_size - layout.lowest, itemsize)
     elements = layout._slots_to_bytes(layout.size, itemsize)
     own = f"{elements} of elements"
@@ -279,7 +281,7 @@ def describe_bytes(layout: Placement, itemsize: int) -> str:
 
 
 def layout_summary_html(layout: Placement) -> str:
-    """Return the HTML summary of a layout."""
+    """Return the HTML summary of a layout without a tensor."""
     size = content.format_count(layout.size, "element")
     slots = f"{content.format_count(layout.required_size, 'slot')} from slot 0 on"
     if layout.slot_bits is not None:

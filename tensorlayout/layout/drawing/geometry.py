@@ -1,4 +1,4 @@
-"""Positions of all boxes, texts and lines of a picture, in pixels at 100 %."""
+"""Positions of the boxes, texts and lines of a picture, in units that are pixels at 100 %."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tensorlayout.layout.drawing.content import GAP, MOST_DIMS, PADDING, Axis, C
 from tensorlayout.layout.placement import Placement
 from tensorlayout.layout.slots import part_units
 
-WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
+WIDTH, MARGIN = 420, 12  # letters stay legible if a phone scales the picture to a width of 360
 ROOM = WIDTH - 2 * MARGIN
-LETTER = 0.61  # the width of a monospaced letter, for a size of 1
-TITLE, NOTE, SLOT, SMALL = 13, 11.5, 12, 11  # sizes of letters
+LETTER = 0.61  # width of a monospaced letter, relative to the font size
+TITLE, NOTE, SLOT, SMALL = 13, 11.5, 12, 11  # font sizes
 HEIGHT, STRIP_HEIGHT, LINE, ELLIPSIS = 26, 36, 16, 22
-MARK, HATCH = 9, 7  # the corner of shared slots; from one line of a hatching to the next
+MARK, HATCH = 9, 7  # size of the corner of shared slots; distance between lines of a hatching
 
 Point = tuple[float, float]
 
 
 class Text(NamedTuple):
-    """Text on a baseline at (x, y), which is its start, middle or end by `anchor`."""
+    """Text on a base line; `anchor`: the end of the text that is at (x, y), or "middle"."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Text(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A box for a cell of the grid or of the memory strip, with its texts."""
+    """A cell of the grid or of the memory strip, and its texts."""
 
     place: str  # grid, memory
     x: float
@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
     @property
     def hatch_lines(self) -> list[tuple[Point, Point]]:
-        """Lines across a box of padding."""
+        """Lines across a box of padding; none for other boxes."""
         x, y, w, h = self.x, self.y, self.width, self.height
         steps = range(HATCH, int(w + h), HATCH) if self.cell.kind == PADDING else ()
         return [
@@ -56,7 +56,7 @@ class Box(NamedTuple):
 
     @property
     def shared_slot_mark(self) -> tuple[Point, Point, Point] | None:
-        """Triangle in the corner of a slot that several elements share; None otherwise."""
+        """Corner that marks a slot shared by several elements; None for other slots."""
         right = self.x + self.width
         corner = (right - MARK, self.y), (right, self.y), (right, self.y + MARK)
         return corner if self.cell.shared else None
@@ -67,7 +67,7 @@ def _text_width(words: str, size: float) -> float:
 
 
 class Picture:
-    """A drawn layout, composed from top to bottom."""
+    """A drawn layout; its parts are added from top to bottom, with `y` as the end so far."""
 
     def __init__(self, layout: Placement) -> None:
         self.layout, self.y = layout, float(MARGIN)
@@ -102,13 +102,13 @@ class Picture:
         self.height = self.y + MARGIN
 
     def add_text(self, words: str, size: float = NOTE, kind: str = "faint") -> None:
-        """Add lines of text below the present content."""
+        """Add wrapped lines of text below the previous parts."""
         for line in textwrap.wrap(words, int(ROOM / (size * LETTER))):
             self.y += LINE
             self.texts.append(Text(MARGIN, self.y - 4, line, size, kind))
 
     def legend_texts(self) -> Iterator[str]:
-        """Yield the texts of the legend: facts that the boxes do not show."""
+        """Yield the lines of the legend."""
         kinds = {box.cell.kind for box in self.boxes}
         if PADDING in kinds:
             yield f"hatched: padding, {content.describe_padding(self.layout)}"
@@ -125,7 +125,7 @@ class Picture:
     # --- the logical grid -----------------------------------------------------------------------
 
     def add_panels(self) -> None:
-        """Add the panels side by side, in as many rows as needed."""
+        """Add the panels, side by side while they fit."""
         columns, rows = self.content.columns, self.content.rows
         if not columns or not rows:
             self.add_text("no elements")
@@ -154,7 +154,7 @@ class Picture:
         """Return a panel's index, if any, with an ellipsis for dimensions not shown."""
         hidden = max(0, self.layout.ndim - MOST_DIMS)
         words = ["…"] * (hidden > 0) + [str(i) for i in panel.before[hidden:]]
-        # It has room in a line: all sizes multiply to less than 2**63.
+        # This fits a line, because all sizes multiply to less than 2**63.
         return f"[{', '.join(words)}]" if words else ""
 
     def add_panel(self, panel: Panel, x: float, y: float) -> None:
@@ -184,7 +184,7 @@ class Picture:
         self.add_tile_borders(xs, ys)
 
     def add_tile_borders(self, xs: Sequence[float], ys: Sequence[float]) -> None:
-        """Add lines where tiles begin and end, heavier for outer tiles."""
+        """Add lines where tiles begin and end; those of outer tiles are heavier."""
         *_, rows, columns = (), (), *self.layout.parts
         if len(rows) < 2 and len(columns) < 2:
             return
@@ -196,7 +196,7 @@ class Picture:
     # --- memory ---------------------------------------------------------------------------------
 
     def draw_memory_strip(self) -> None:
-        """Draw the slots of memory in lines, each above the index of its element."""
+        """Add the slots in lines, each above the index of its element."""
         shown = self.content.strip
         if not shown:
             return
@@ -229,7 +229,7 @@ class Picture:
 
 
 def _index_text(cell: Cell) -> str:
-    """Return the index of a cell's element as text, of 40 letters at most."""
+    """Return the index of an element without brackets."""
     if cell.at is None:
         return ""
     name = ",".join(map(str, cell.at)) or "()"
@@ -243,7 +243,7 @@ def _cell_edge_positions(start: float, axis: Axis, step: float) -> list[float]:
 def _tile_border_positions(
     axis: Axis, edges: Sequence[float], parts: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[float, int]]:
-    """Yield the borders of tiles along an axis, and how many levels of tiles meet there."""
+    """Yield the places where tiles begin or end along an axis, and for how many levels of tiles."""
     spans = part_units(tuple(parts))[:-1]
     yield edges[0], max(len(spans), 1)
     for (before, at, after), (x, end) in zip(
@@ -252,7 +252,7 @@ def _tile_border_positions(
         if at is not None:
             level = sum(at % span == 0 for span in spans)
         elif before is not None and after is not None:
-            # Those that begin among the indices left out stand in the middle of the ellipsis.
+            # Borders of tiles among the left-out indices are drawn in the middle of the ellipsis.
             level, x = sum((after - 1) // s > before // s for s in spans), (x + end) / 2
         if level:
             yield x, level
@@ -262,7 +262,7 @@ def _tile_border_positions(
 def _split_strip_lines(
     shown: list[Cell | None], layout: Placement, room: int
 ) -> Iterator[list[Cell | None]]:
-    """Split the strip into lines of slots; matrix rows begin lines if there is room."""
+    """Yield lines of slots; lines begin with matrix rows if these fit."""
     steps = [abs(s) for parts in layout.parts for e, s in parts if e > 1 and abs(s) > 1]
     pitch = max((s for s in steps if s <= room), default=room)
     room = room // pitch * pitch

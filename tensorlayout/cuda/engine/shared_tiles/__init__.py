@@ -1,16 +1,18 @@
 """Boxes of a loop that are staged in shared memory: their extents, and how each memory walks them.
 
-A box has up to three axes, or is *deep*. In each memory, the axes along which the box is contiguous
-form its *run*; the next axis counts its *rows*, and further axes its *planes*. Memory moves in
-sectors of 32 bytes, so threads are shifted to make the accesses of a warp begin at a sector:
+A box has up to three axes; otherwise it is *deep*. In each memory, its *run* is the axes that are
+contiguous inside the box, its *rows* are along the next axis, and its *planes* along the others.
+Memory moves in sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where
+a sector begins:
 
-- each row by itself, which leaves threads idle at both ends; or
-- all rows of a plane together: the number of threads per row has the same remainder, in sectors, as
-  the distance of two rows in memory. No thread is idle, but a warp may have parts of two rows,
-  which fall into the same banks of shared memory.
+- each row separately, which leaves threads idle at the ends of rows; or
+- all rows of a plane *together*: the threads of a row have the same remainder, divided by a sector,
+  as the distance of two rows. No thread has to be idle then, but a warp may have parts of two rows,
+  which can fall into the same banks of shared memory.
 
-The second way is for accesses below 4 bytes in boxes of one plane, where threads are scarce. Rows
-that begin inside a sector cost part of another one either way, so long runs are best.
+The second way is for accesses of less than 4 bytes in boxes of one plane, where threads are the
+bottleneck. Either way, a row that begins inside a sector costs part of one more, so long runs are
+best.
 """
 
 from __future__ import annotations
@@ -23,41 +25,41 @@ from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.layout import Axis, Loop
 from tensorlayout.layout.digits import Bound, TiledLoop
 
-# Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
-# multiprocessor of 228 KB; the second is all that a block gets without asking.
+# Bytes of shared memory for a box: with the first size, eight blocks of 256 threads share a
+# multiprocessor with 228 KB; the second is the limit of a block without opting in to more.
 ROOMS = (24 * 1024, 48 * 1024)
 
 WRITE, READ = 0, 1
-# Axes of a box; and of a deep one.
+# Most axes of a usual box, and of a deep one.
 USUAL = 3
 
 DEEPEST = constant_value("include/tiles.cuh", "MOST_AXES")
-NARROWEST = 4  # bytes of an access, where rows allow it
+NARROWEST = 4  # least bytes of an access, if rows allow it
 
-# Below so many bytes no tiles: a launch takes longer than the bytes, in whatever order.
+# No tiles below this many bytes: the launch itself takes longer than moving them in any order.
 SMALL_BYTES = 32 * 1024
-# What the way through shared memory costs, where each memory costs at least 1; and what an operand
-# costs in the result's order from which on it is staged.
+# Cost of shared memory, relative to the least cost of each memory, 1; and the cost of reads in the
+# result's order from which on an operand is staged.
 THROUGH_TILE, STAGED_FROM = 0.1, 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class TileProblem:
-    """Axes to divide into boxes, and the memories that are walked along them; the first is written.
+    """Axes to split into boxes, and the memories along them; the first memory is written.
 
     Attributes:
         axes: from the slowest in the destination to the fastest; its strides are positive.
-        widths: for each memory, bytes of an element.
+        widths: bytes of an element of each memory.
         alignments: for each memory the power of two, at most `SECTOR`, that divides the address of
             its lowest slot.
-        staged: numbers of the memories that are staged in shared memory.
-        unstaged: numbers of the memories that are read directly, in the destination's order.
-        pack: number of elements per access to the destination.
-        bounds: of dimensions whose axes extend beyond their last index.
-        weights: for each bound and each axis, how many indices of the dimension a step moves.
+        staged: numbers of the memories that go through shared memory.
+        beside: numbers of memories that are read directly where the destination is written.
+        pack: most elements of an access to the destination.
+        bounds: bounds of dimensions whose axes reach beyond the last index.
+        weights: for each bound and axis, the indices of one step.
         followers: numbers of memories with tables of their own along the destination.
-        across: 0, or the distance of the rows of a *square*, in source elements of less than
-            4 bytes: each word of the destination has one element of each row.
+        across: 0, or for *squares* of elements of less than 4 bytes, the distance of their rows in
+            elements of the source: a word of the destination has one element of each row.
 
     """
 
@@ -81,7 +83,7 @@ class TileProblem:
         pack: int,
         followers: tuple[int, ...] = (),
     ) -> TileProblem:
-        """Return the problem for all axes of a loop."""
+        """Return the problem with all axes of a loop."""
         alignments = []
         for first, alignment, width, strides in zip(
             loop.firsts, loop.alignments, loop.widths, loop.strides, strict=True
@@ -93,39 +95,39 @@ class TileProblem:
         return cls(*memories, pack, *tails, followers)
 
     def access_bytes(self, memory: int) -> int:
-        """Return the **bytes** of an access if all rows are aligned to it."""
+        """Return the bytes of an access to a memory, if its rows allow it."""
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)
 
     def tile_element_bytes(self, memory: int) -> int:
-        """Return the **bytes** of an element in the memory's tile."""
+        """Return the bytes of an element in a memory's tile."""
         return self.widths[WRITE if self.across else memory]
 
     @property
     def staged_bytes_per_element(self) -> int:
-        """**Bytes** of shared memory per element, in all tiles together."""
+        """Bytes of shared memory that an element takes, in all tiles together."""
         return sum([self.tile_element_bytes(memory) for memory in self.staged])
 
 
 def round_up_to_multiple(number: int, step: int) -> int:
-    """Return the least multiple of `step` that is at least `number`."""
+    """Return `number` rounded up to a multiple of `step`."""
     return -(-number // step) * step
 
 
 @dataclass(frozen=True)
 class TileAccess:
-    """Access pattern of one memory inside boxes of given extents.
+    """Access pattern of one memory inside boxes.
 
     Attributes:
-        order: the box's axes (numbers into `SharedTile.axes`), the fastest in this memory first.
-        run: how many of them form the run.
+        order: the box's axes (indices into `SharedTile.axes`), the fastest in this memory first.
+        run: number of contiguous axes.
         unit: bytes of an access.
-        grain: alignment of all rows in bytes, at most a sector.
-        sector: accesses per sector, or 1 if threads are not shifted to sectors.
-        together: whether all rows are shifted equally; otherwise each by itself.
-        remainder: of the threads per row, divided by `sector`.
-        slack: the largest shift, in threads.
-        lengths: elements of a run, and of a run that is cut off at the end of its last axis.
+        grain: common divisor of the addresses of rows, in bytes; at most a sector.
+        sector: accesses per sector, or 1 if threads are not shifted to the start of sectors.
+        together: True if all rows are shifted by the same amount; otherwise each row separately.
+        remainder: remainder of the threads of a row, divided by `sector`.
+        slack: largest shift of threads.
+        lengths: elements of a run, and of a run that ends early, at the end of its last axis.
 
     """
 
@@ -140,6 +142,6 @@ class TileAccess:
     slack: int = 0
 
     def threads_per_row(self, accesses: int) -> int:
-        """Return the number of threads for a row of so many accesses."""
+        """Return the threads for a row with this many accesses."""
         needed = max(2, accesses + (0 if self.together else self.slack))
         return needed + (self.remainder - needed) % self.sector

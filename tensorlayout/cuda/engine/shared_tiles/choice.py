@@ -1,9 +1,9 @@
-"""Choice of the extents of a box by the strides, widths and alignments of axes.
+"""Choice of a box's extents from the strides, widths and alignments of axes.
 
 In each memory a run is at least as long as one access of a warp. If rows begin at sectors, longer
-runs only reduce the number of blocks: the runs of sources grow until a box has the preferred number
-of bytes. If rows begin inside sectors, each row costs part of another sector: runs grow as far as
-shared memory allows, in whole warps minus the threads that shifts leave idle.
+runs only reduce the number of blocks: runs of sources grow until a box has the preferred number of
+bytes. If rows begin inside sectors, each costs part of one more: then runs grow as far as there is
+room, in whole warps minus the threads that shifts leave idle.
 
 ``tests/copy/test_tile_choice.py`` compares the boxes of this rule with sixty others that fit.
 """
@@ -27,15 +27,15 @@ from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.layout import Loop
 from tensorlayout.layout.digits import TiledLoop
 
-# Nothing is gained without squares where these cost no more than this above the best.
+# Squares are kept without trying others if they cost at most this much more than the ideal, 2.
 _GOOD = 0.2
 
 
 def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
-    """Choose the box of a loop over a destination and a source; squares if everything is aligned.
+    """Return the box for a copy, of squares if everything is aligned.
 
-    None if no box fits, if it leaves more axes outside than kernels can walk, or if the source has
-    stride 0 along the run.
+    None if no box fits, if more axes remain outside than kernels walk, or if all strides of the
+    source are 0.
     """
     if not any(axis.strides[READ] for axis in loop.axes):
         return None
@@ -44,7 +44,7 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
     best = choose_tile(squares) if squares is not None else None
     if (
         best is not None and best.access_by_memory[READ].unit != NARROWEST
-    ):  # rows of squares are words
+    ):  # squares need rows of words
         best = None
     if best is None or best.cost_per_byte() > 2 + _GOOD:
         plain = choose_tile(TileProblem.from_loop(loop, (READ,), (), pack))
@@ -54,7 +54,7 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
 
 
 def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
-    """Return the problem in units of words of the destination."""
+    """Return the problem over words of the destination, for squares; None if not aligned."""
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]
@@ -71,7 +71,7 @@ def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
 
 
 def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | None:
-    """Choose a box of up to `deepest` axes, with shorter runs if long ones do not fit, or None."""
+    """Return the box with up to `deepest` axes, with shorter runs if necessary, or None."""
     runs = _TileRuns(problem, deepest)
     for eighths in range(8, 0, -1):
         box = runs.make_tile(eighths)
@@ -80,32 +80,32 @@ def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | No
     return None
 
 
-# Places inside a box have 32 bits, in bytes.
+# Offsets inside a box have 32 bits, in bytes.
 _FAR = 2**31
 
 # Threads of a warp, on every NVIDIA GPU so far.
 _WARP = 32
 
-# Bytes of a box whose runs are as long as can be, beside its tables; and the longest run.
+# Most bytes of a box with runs as long as possible, which leaves room for tables; longest run.
 _ROOM, _LONGEST = 47 * 1024, 2048
 
-# Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
-# instructions for each thread before the first load, then 36 for each 4 bytes; but where blocks are
-# few, most of the time is waited for memory. So boxes grow with the root of the tensor's bytes: of
-# 4 MiB there are 256 with 16 KiB each, of 256 KiB there are 64 with 4.
+# Preferred bytes of a box. The maximum has enough loads in flight. A block issues some 350
+# instructions per thread before the first load, then 36 for each 4 bytes; but with few blocks, most
+# of the time is spent waiting for memory. So boxes grow with the square root of the tensor's bytes:
+# 4 MiB are 256 boxes of 16 KiB, 256 KiB are 64 boxes of 4 KiB.
 _LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
 
 
 class _TileRuns:
-    """The runs of a box, and the extents that they need.
+    """Runs of a box in each memory, and the extents that they need.
 
     Attributes:
-        deepest: the most axes of a box whose runs are one warp's access.
-        axes: the most axes of a box with longer runs.
-        orders: for each memory the axes along which it moves, its fastest first.
-        wholes: for each memory and axis, the factor of extents for which boxes begin at sectors
-            and have whole warps.
-        longest: for each axis the longest extent for which offsets fit 32 bits.
+        deepest: most axes of a box for runs of one warp.
+        axes: most axes of a box for longer runs.
+        orders: for each memory the axes along which it moves, fastest first.
+        wholes: for each memory and axis, the step of extents with which boxes begin at sectors and
+            have whole warps.
+        longest: for each axis the largest extent for 32-bit offsets.
 
     """
 
@@ -132,7 +132,7 @@ class _TileRuns:
         self.longest = [max(1, _FAR // (2 * other_step)) for other_step in furthest]
 
     def make_tile(self, eighths: int) -> SharedTile:
-        """Return the box with `eighths` eighths of the usual number of bytes."""
+        """Return the box with runs of `eighths` eighths of the usual length."""
         problem, widths = self.problem, self.problem.widths
         lines = {
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
@@ -147,12 +147,12 @@ class _TileRuns:
         liked = min(_LIKED_BYTES, isqrt(_LIKED_ROOT * total)) * eighths // 8
         most = _ROOM * eighths // 8 if uneven else liked * 3 // 2
         growing = set(uneven or problem.staged)
-        # Rows that share warps need no whole ones: boxes of one size begin the fewest sectors.
+        # Rows that share warps need no whole warps; equal boxes touch the fewest partial sectors.
         even = any(sides[m].unit < NARROWEST for m in uneven)
         self.axes = self.deepest if uneven else USUAL
         box = self._make_box(runs, lines, even)
         while growing:
-            # The one that begins the most sectors; a source before the destination.
+            # Grow the memory that touches most partial sectors; a source before the destination.
             m = max(growing, key=lambda m: (uneven.get(m, 1) / (runs[m] * widths[m]), m))
             step = warps[m] if uneven else runs[m]
             if uneven and problem.axes[self.orders[m][0]].size < runs[m]:  # a run of several axes
@@ -169,7 +169,7 @@ class _TileRuns:
     def _make_box(
         self, runs: dict[int, int], lines: dict[int, int], even: bool = False
     ) -> SharedTile:
-        """Return the box with these runs, lines first, as far as its axes suffice."""
+        """Return the box for these runs, within the limits of axes; runs of a warp come first."""
         extents: dict[int, int] = {}
         for m in runs:
             self._lengthen_run(extents, m, min(runs[m], lines[m]), self.deepest, 1)
@@ -187,7 +187,7 @@ class _TileRuns:
     def _lengthen_run(
         self, extents: dict[int, int], memory: int, run: int, most: int, first: int | None = None
     ) -> None:
-        """Lengthen the run of a memory to about `run` elements, along its fastest axes."""
+        """Lengthen a memory's run to about `run` elements, along its fastest axes."""
         done = 1
         for k in self.orders[memory][:first]:
             if k not in extents and len(extents) >= most:
@@ -197,14 +197,14 @@ class _TileRuns:
                 whole = min(self._extent_multiple(extents, k), 1 << extent.bit_length() - 1)
                 extent = round_up_to_multiple(extent, whole)
             if 0 < size - extent < extent // 8:
-                extent = size  # rather than boxes of little
+                extent = size  # avoids a last box of less than an eighth
             extents[k] = max(extents.get(k, 1), min(size, self.longest[k], extent))
             done *= extents[k]
             if extents[k] < size or done >= run:
                 return
 
     def _extent_multiple(self, extents: dict[int, int], axis: int) -> int:
-        """Return the factor of axis k's extent that all memories with a longer run need."""
+        """Return the step of an axis's extent, for all memories whose run includes the axis."""
         multiple = 1
         for memory, order in self.orders.items():
             for other in order:

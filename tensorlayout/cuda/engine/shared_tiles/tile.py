@@ -1,4 +1,4 @@
-"""A tile in shared memory: how memories walk it, what it costs, and its offsets."""
+"""A tile in shared memory: access patterns of memories, cost, and offsets of tiles and tables."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from tensorlayout.cuda.engine.structs import divisor32_struct, struct_type
 from tensorlayout.layout import Axis
 from tensorlayout.support.interning import cached_property
 
-# Threads are not shifted if that would leave fewer than this busy, as in rows of a few elements.
+# Threads are not shifted if less than this fraction would be busy, as in rows of a few elements.
 _LEAST_BUSY = 0.7
 
-# What a deep box costs more: its runs have several axes, and its tables take longer. And a box with
-# an access of 4 bytes for half of the threads of its block.
+# Additional cost of a deep box, whose runs have several axes and whose tables take longer. A box
+# with a 4-byte access for only half of its threads costs as much more.
 _DEEP = 0.1
 
-_SHARED_BANKS = 128  # bytes that one wavefront brings
+_SHARED_BANKS = 128  # bytes of all banks of shared memory, which one wavefront accesses
 
 
 class SharedMemoryOffsets(NamedTuple):
     """Offsets in shared memory, in bytes, by memory number.
 
     Attributes:
-        tiles: of the tiles of staged memories.
-        tables: of the tables of rows and of offsets along the run, also of the destination.
-        followers: of the tables of `TileProblem.followers`.
-        end: the total bytes.
+        tiles: tiles of the staged memories.
+        tables: tables of rows and of places along the run, also for the destination.
+        followers: the same tables for `TileProblem.followers`.
+        end: bytes of everything together.
 
     """
 
@@ -59,8 +59,8 @@ class SharedTile:
     """A tile of a problem in shared memory.
 
     Attributes:
-        problem: the axes and memories.
-        axes: numbers of the problem's axes in the tile, the destination's fastest first.
+        problem: axes and memories.
+        axes: numbers of the problem's axes in the tile, the fastest of the destination first.
         extents: extents of the tile along these axes.
 
     """
@@ -71,17 +71,17 @@ class SharedTile:
 
     @property
     def element_count(self) -> int:
-        """Number of elements of a full box."""
+        """Number of elements of a whole box."""
         return prod(self.extents)
 
     @property
     def staged_bytes(self) -> int:
-        """**Bytes** of the elements in all tiles."""
+        """Bytes of a box's elements in all tiles."""
         return self.element_count * self.problem.staged_bytes_per_element
 
     @property
     def max_byte_distance(self) -> int:
-        """The largest distance of two elements of the box in a memory, in **bytes**."""
+        """Largest distance in bytes between elements of a box, in any memory."""
         pairs = list(zip(self._tiled_axes, self.extents, strict=True))
         return max(
             width * sum([abs(axis.strides[m]) * (n - 1) for axis, n in pairs])
@@ -94,7 +94,7 @@ class SharedTile:
 
     @property
     def bank_rotations(self) -> tuple[int, ...]:
-        """First column of a square for each quarter of a warp, so that they use different banks.
+        """First column of a square for each quarter of a warp, so that their banks differ.
 
         Columns are one bank apart, and so are the rows of a warp that covers several.
         """
@@ -103,16 +103,16 @@ class SharedTile:
         return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
     def spare_table_rows(self, memory: int) -> int:
-        """Return the number of table rows beyond the box that the last threads may read."""
+        """Return the rows to add to a table because the last turn of threads may pass its end."""
         return 2 + BLOCK // self._threads_of_shortest_row(memory)
 
     def _threads_of_shortest_row(self, memory: int) -> int:
-        """Return the threads of the shortest row, in a box that is cut off."""
+        """Return the threads of a row in a box that ends early."""
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         return side.threads_per_row(min(side.lengths) * width // side.unit)
 
     def run_pattern_period(self, memory: int) -> int:
-        """Return after how many elements of a run, in whole accesses, tile offsets repeat."""
+        """Return the elements of a run, in whole accesses, after which places in a tile repeat."""
         side = self.access_by_memory[memory]
         inner = self.inner_run_elements(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
@@ -179,8 +179,8 @@ class SharedTile:
     def _run_lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
         """Return the elements of a run, and of a run in the last box along its last axis.
 
-        A run ends at a dimension's bound if it contains all axes of the dimension, ends with it,
-        and runs forwards.
+        The run ends where a bounded dimension does if all axes of the dimension are in the run, as
+        its slowest ones, and run forwards.
         """
         last = order[run - 1]
         axis, extent = self._tiled_axes[last], self.extents[last]
@@ -206,7 +206,7 @@ class SharedTile:
         return inner * extent if self.box_counts[last] > 1 else early, early
 
     def _has_whole_packs(self, order: Sequence[int], pack: int) -> bool:
-        """Return whether each pack is completely inside or outside the bounds."""
+        """Return whether each pack is entirely inside or outside bounds."""
         if not self.problem.bounds:
             return True
         for k in order:
@@ -220,7 +220,7 @@ class SharedTile:
         return pack == 1
 
     def _can_read_in_packs(self, memory: int, order: Sequence[int], run: int) -> bool:
-        """Return whether an unstaged memory can be read in the destination's packs."""
+        """Return whether a memory that is not staged can be read in the destination's packs."""
         steps = [self._tiled_axes[k].strides for k in order[: run + 1]]
         if not any(step[memory] for step in steps[:run]):
             return True  # one value for the whole run
@@ -234,7 +234,7 @@ class SharedTile:
         )
 
     def inner_run_elements(self, order: Sequence[int], run: int) -> int:
-        """Return the elements of a run along all its axes except the last."""
+        """Return the elements of a run along all its axes but the last."""
         return prod([self.extents[k] for k in order[: run - 1]])
 
     def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
@@ -246,7 +246,7 @@ class SharedTile:
             step, extent, size = members[k].strides[memory], self.extents[k], members[k].size
             if extent < size:
                 steps.append(extent * step)
-                if step < 0:  # the first box, from the low end on, is the one that ends early
+                if step < 0:  # from the low end, the first box is the one that ends early
                     steps.append(size % extent * step)
         width = problem.widths[memory]
         return gcd(problem.alignments[memory], SECTOR, *[s * width for s in steps])
@@ -255,12 +255,12 @@ class SharedTile:
 
     @property
     def min_shared_bytes(self) -> int:
-        """Least **bytes** of shared memory, with hardly any padding in tiles."""
+        """Least bytes of shared memory, with an allowance for padding in tiles."""
         return self._table_offsets.end + self.staged_bytes + self.staged_bytes // 128
 
     @cached_property
     def _table_offsets(self) -> SharedMemoryOffsets:
-        """Return the offsets of tables, in **bytes** after the tiles; `end`: their total bytes."""
+        """Offsets of tables after the tiles, and their total bytes as `end`."""
         tables, followers, end = {}, {}, 0
         elements = {
             m: self.element_count // prod([self.extents[k] for k in side.order[: side.run]])
@@ -278,7 +278,7 @@ class SharedTile:
         return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
     def cost_per_byte(self) -> float:
-        """Estimated cost per byte of the box, summed over all memories."""
+        """Return the cost: bytes that threads could move, per byte, added over all memories."""
         memories = (WRITE, *self.problem.staged)
         widths = [self.problem.tile_element_bytes(memory) for memory in memories]
         costs = [self.cost_of_memory(m) * width for m, width in zip(memories, widths, strict=True)]
@@ -286,7 +286,7 @@ class SharedTile:
         return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
 
     def cost_of_memory(self, memory: int) -> float:
-        """Return a memory's cost per byte: bytes that its threads could move, and row sectors."""
+        """Return the cost in one memory: bytes of threads and of partial sectors, per byte."""
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         step = abs(self._tiled_axes[side.order[0]].strides[memory])
         if step != 1:
@@ -313,9 +313,9 @@ class SharedTile:
         }
 
     def _conflict_free_strides(self, memory: int, times: float) -> tuple[int, ...]:
-        """Return the first strides of a tile for which the first warps have no bank conflicts.
+        """Return the strides of a tile with the fewest bank conflicts in the first warps.
 
-        Padding follows the fastest axes of either the writing or the reading side.
+        Elements are left free after the fastest axes of one of the two sides.
         """
         width = self.problem.tile_element_bytes(memory)
         best, least = tuple[int, ...](), inf
@@ -348,7 +348,7 @@ class SharedTile:
     def _padded_strides(
         self, order: Sequence[int], padded_axis_count: int, padding_elements: int
     ) -> tuple[int, ...]:
-        """Return the strides of axes in this order, with padding after some of them."""
+        """Return strides in this order, with padding after the first `padded_axis_count` axes."""
         pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
             if place == padded_axis_count:
@@ -358,19 +358,19 @@ class SharedTile:
         return tuple(pitches)
 
     def _tile_extent(self, pitches: Sequence[int]) -> int:
-        """Return the number of elements of a tile, padding included."""
+        """Return the number of elements of a tile, including those left free."""
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
     def _indices_by_wavefront(self, side: int, memory: int) -> Iterator[list[list[int]]]:
-        """Yield the box indices that lanes access together, for the first two warps of a side."""
-        # A wavefront serves as many lanes as have elements in one row of banks.
+        """Yield the box indices that lanes access at once, in the first two warps of a side."""
+        # A wavefront serves the lanes whose elements fit one row of banks.
         access, lanes = (
             self.access_by_memory[side],
             min(32, _SHARED_BANKS // self.problem.tile_element_bytes(memory)),
         )
         per = access.unit // self.problem.widths[side]
         turns = self.bank_rotations if self.problem.across and side == READ else (0,) * 4
-        # Of an access, two elements are enough to look at.
+        # Two elements of an access are a sufficient sample.
         for begin, j in product(range(0, 64, lanes), range(min(per, 2))):
             touched = []
             for lane in range(begin, begin + lanes):
@@ -383,7 +383,7 @@ class SharedTile:
 
     @property
     def shared_bytes(self) -> int:
-        """**Bytes** of shared memory per block, one of `ROOMS`."""
+        """Bytes of shared memory of a block, one of `ROOMS`."""
         return next(room for room in ROOMS if room >= self.memory_offsets.end)
 
     @cached_property
@@ -404,10 +404,10 @@ class SharedTile:
     # ---- Structs of ``kernels/include/tiles.cuh``
 
     def fill_boxes_struct(self, boxes: Any) -> None:
-        """Fill ``Boxes``, from which a block computes its box.
+        """Fill a struct ``Boxes``, from which each block finds its box.
 
         Indices of bounded dimensions are treated as further memories. The last box along an axis of
-        such a dimension counts as cut off, because its rows may be.
+        such a dimension counts as one that ends early, because its rows may.
         """
         problem = self.problem
         boxes.rank = len(self.axes)
@@ -435,7 +435,7 @@ class SharedTile:
                 boxes.outer[memory][d] = stride
 
     def side_struct(self, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
-        """Return the struct of the walk over a memory and over a tile with these pitches."""
+        """Return the struct ``Side`` of one memory; `pitches`: strides of the tile."""
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
@@ -467,9 +467,9 @@ def small_divisor_struct(number: int) -> Any:
 
 
 def _padding_candidates(size: int, width: int) -> list[int]:
-    """Return candidates for the number of padding elements after `size`, the smallest first.
+    """Return numbers of elements to leave free after `size` elements, the smallest first.
 
-    Rows then begin one bank apart, or as many banks apart as the lanes of one row need.
+    Rows then begin an odd multiple of 1, 2, 4, 8 or 16 accesses apart.
     """
     per = (1, max(1, NARROWEST // width))  # elements of a lane, whose accesses are wide or narrow
     spares = {(apart * n - size) % (2 * apart * n) for apart in (1, 2, 4, 8, 16) for n in per}
@@ -477,7 +477,7 @@ def _padding_candidates(size: int, width: int) -> list[int]:
 
 
 def _count_bank_conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
-    """Count the wavefronts beyond the first; in each, a bank delivers one word."""
+    """Return the additional wavefronts of an access; each accesses one word of a bank."""
     words = {sum(map(mul, index, pitches)) * width // max(width, NARROWEST) for index in indices}
     banks = [word % len(indices) for word in words]
     return max(map(banks.count, banks)) - 1

@@ -128,7 +128,7 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
                 return shape
         except ValueError:  # tiles that no layout says
             continue
-    return raise_named_error("shape_of", f"XLA's tiles cannot say {truncate(layout)}")
+    return raise_named_error("shape_of", f"XLA's tiles cannot express {truncate(layout)}")
 
 
 def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:

@@ -1,6 +1,6 @@
 """Command line: ``tensorlayout demo``, ``show`` and ``info``, also as ``python -m tensorlayout``.
 
-Only ``__main__`` imports it.
+Nothing but ``__main__`` imports it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Member(NamedTuple):
     optional: bool
 
     def normalize_value(self, value: Any) -> Any:
-        """Return what the descriptor holds for `value`: hashable, enumerations as such."""
+        """Return the hashable value that the descriptor stores, with members of enumerations."""
         if value is None and self.optional:
             return None
         return KINDS[self.kind].normalize(self.spelling, value)

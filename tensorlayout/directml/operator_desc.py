@@ -130,7 +130,7 @@ class OperatorDesc:
         return self._reference_tensor().sizes
 
     def _execute(self, *args: Any, **kwargs: Any) -> Any:
-        """Write the output, or a tuple of several, which comes first, from the inputs."""
+        """Compute the output (or a tuple of outputs), the first argument, from the inputs."""
         raise NotImplementedError
 
     @classmethod

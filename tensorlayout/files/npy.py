@@ -1,4 +1,4 @@
-"""NumPy's file of one array: a header, and the elements row-major or column-major."""
+"""NumPy's ``.npy`` files: a header, then the elements, row-major or column-major."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _HEADER_READERS: dict[tuple[int, int], Any] = {
 
 
 class Elements(NamedTuple):
-    """Elements that are to be written, and whether by columns."""
+    """Elements to be written, and whether they are column-major."""
 
     array: Array
     is_column_major: bool
 
 
 def prepare_contents(x: Tensor) -> Elements:
-    """Return what to write. ValueError for a form or dtype that NumPy's header cannot say."""
+    """Return what to write; ValueError if NumPy's header cannot express form or dtype."""
     is_column_major = bool(form_text(x))
     check_numpy_dtype("NumPy's files have", x)
     if is_column_major and x.layout.form != Layout.column_major(x.shape):
@@ -42,7 +42,7 @@ def prepare_contents(x: Tensor) -> Elements:
 
 
 def write_stream(file: IO[bytes], elements: Elements) -> None:
-    """Write header and elements, some at a time."""
+    """Write the header and the elements in chunks."""
     array, is_column_major = elements
     descr = np.lib.format.dtype_to_descr(array.dtype)
     header = {"descr": descr, "fortran_order": is_column_major, "shape": array.shape}
@@ -58,7 +58,7 @@ def write_stream(file: IO[bytes], elements: Elements) -> None:
 
 
 def read_file(file: str | IO[bytes]) -> Tensor:
-    """Return the tensor, in memory of its own."""
+    """Return the tensor in newly allocated memory."""
     if isinstance(file, str):
         with open(file, "rb") as stream:
             return read_file(stream)
@@ -83,7 +83,7 @@ def read_stream(file: IO[bytes], size: int) -> Tensor:
 
 
 def map_file(path: str, mode: Any) -> Tensor:
-    """Return a tensor over the file."""
+    """Return a tensor over the mapped file."""
     with open(path, "r+b" if mode == "r+" else "rb") as file:  # another may take its place
         layout, dtype = _read_header(file, os.fstat(file.fileno()).st_size)
         if not layout.size:
@@ -93,7 +93,7 @@ def map_file(path: str, mode: Any) -> Tensor:
 
 
 def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
-    """Return layout and dtype. ValueError for objects, arrays as elements, and too few bytes."""
+    """Return layout and dtype; ValueError for objects, subarrays, and truncated files."""
     start = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in _HEADER_READERS:

@@ -5,7 +5,7 @@ library's notation describes, and ``write(layout)`` returns the notation, or rai
 the library cannot express the layout. No library is imported: the notations are texts, integers and
 tuples of them, in the form in which the library's own functions take them.
 
-May import `directml` and `xla`; only the package imports it, at first use.
+Above `directml` and `xla`; only the package imports it, at first use.
 """
 
 from __future__ import annotations

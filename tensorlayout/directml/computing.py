@@ -200,17 +200,19 @@ class _CumulativeOperator(OneToOne):
         if out is None:
             assert self.output is not None
             out = allocate_output(self.output, x)
+        # Flipped views copy nothing and turn a decreasing scan into an increasing one.
         self._scan_forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
         return out
 
     def _scan_forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
-        exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
+        # The last member: has_exclusive_sum or has_exclusive_product.
+        exclusive = getattr(self, self._members[-1].name)
         key = (x.spec, self.axis, exclusive, False)
         if out is None or not (
             has_overlapping_bytes(out, x) and (exclusive or out.layout is not x.layout)
         ):
             return dispatch.call_into(out, self._plan, key, (x,))
-        # What is written would be read again, as an element after it.
+        # Writing in place would overwrite elements that the scan has yet to read.
         out[...] = dispatch.call(self._plan, key, (x,))
         return out
 

@@ -503,6 +503,7 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     @cached_property
     def _attribute_elements(self) -> dict[str, int | float]:
         """Padding value as an element; 0 if the mode uses none."""
+        # Other modes ignore the value, so it need not fit the data type.
         takes_value = self.padding_mode == PaddingMode.CONSTANT
         return super()._attribute_elements if takes_value else {"padding_value": 0}
 

@@ -236,7 +236,8 @@ def _check_bound_tensor(x: Tensor, slot: _TensorSlot) -> None:
         received = f"got {x.strides}; describe the tensor by TensorDesc.of()"
         raise ValueError(f"{member} is described with strides {desc.layout.strides}, {received}")
     available_bytes = x.spec.layout.required_size * x.itemsize
-    if x.home is not None:  # the bytes of the storage from the lowest element on
+    # A view may use the bytes of its storage from its lowest element on.
+    if x.home is not None:
         available_bytes = int(x.home[0].nbytes) - x.home[1] * x.itemsize
     if available_bytes < desc.declared:
         raise ValueError(

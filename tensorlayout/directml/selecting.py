@@ -181,6 +181,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         coordinate_arrays, (count, table) = nonzero(x), outs
         rows, columns = coordinate_arrays[0].shape[0], table.shape[-1]
         count[...] = rows
+        # DirectML leaves these rows undefined.
         table[..., slice(rows, None), :] = 0
         for column, coordinates in enumerate(coordinate_arrays[x.ndim - columns :]):
             table[..., slice(0, rows), column] = coordinates

@@ -93,8 +93,8 @@ class _DLManagedTensor(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     )
-    # It has no flags. JAX and TensorFlow export immutable memory, so assume that it is read-only.
-    flags = READ_ONLY
+    # JAX and TensorFlow export immutable memory in legacy capsules.
+    flags = READ_ONLY  # it has none
 
 
 class _DLManagedTensorVersioned(ctypes.Structure):

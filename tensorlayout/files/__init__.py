@@ -211,8 +211,10 @@ def _detect_format(file: str | IO[bytes]) -> str:
             first_bytes = stream.read(10)
     if first_bytes.startswith(b"\x93NUMPY"):
         return "npy"
+    # An archive without members consists of its end record, PK 5 6.
     if first_bytes.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "npz"
+    # safetensors: 8 bytes with the length of the header, then the header in JSON.
     if first_bytes[8:9] == b"{" and isinstance(file, str):
         return "safetensors"
     pickle_note = (
@@ -228,6 +230,7 @@ def _replace_when_complete(path: str) -> Iterator[str]:
     folder, name = os.path.split(path)
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")
+    # In the same folder, so that the replacement is a rename within one file system.
     temporary_directory = import_lazily("tempfile").TemporaryDirectory
     with temporary_directory(
         dir=folder, prefix=".", ignore_cleanup_errors=True
@@ -242,6 +245,7 @@ def _replace_when_complete(path: str) -> Iterator[str]:
             else:
                 os.replace(temporary_path, path)
         except BaseException:
+            # Interrupted between the two renames: restore the old folder.
             if os.path.isdir(replaced_path) and not os.path.exists(path):
                 os.rename(replaced_path, path)
             raise

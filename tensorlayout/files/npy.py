@@ -47,6 +47,7 @@ def write_stream(file: IO[bytes], elements: Elements) -> None:
     descr = np.lib.format.dtype_to_descr(array.dtype)
     header = {"descr": descr, "fortran_order": is_column_major, "shape": array.shape}
     np.lib.format.write_array_header_1_0(file, header)
+    # Buffered, so that strided elements need no contiguous copy of all of them.
     chunks: Any = np.nditer(
         array.T if is_column_major else array,
         flags=["external_loop", "buffered", "zerosize_ok"],
@@ -73,11 +74,13 @@ def read_stream(file: IO[bytes], size: int) -> Tensor:
     layout, dtype = _read_header(file, size)
     storage = np.empty(layout.size * dtype.itemsize, np.uint8)
     unread = storage.data
+    # readinto may return fewer bytes than requested.
     while unread and (count := file.readinto(unread[:_CHUNK_BYTES])):  # type: ignore[attr-defined]
         unread = unread[count:]
     if unread:
         raise ValueError("it ends before its elements do")
     array = storage.view(dtype)
+    # Files may have either byte order, tensors have the machine's.
     native = array.astype(dtype.newbyteorder("="), copy=False)
     return from_storage(native, layout, dtype=native.dtype)
 
@@ -87,6 +90,7 @@ def map_file(path: str, mode: Any) -> Tensor:
     with open(path, "r+b" if mode == "r+" else "rb") as file:  # another may take its place
         layout, dtype = _read_header(file, os.fstat(file.fileno()).st_size)
         if not layout.size:
+            # A range of no bytes cannot be mapped.
             return read_file(path)
         elements = np.memmap(file, dtype, mode, file.tell(), layout.size)
     return from_storage(elements, layout, dtype=elements.dtype)

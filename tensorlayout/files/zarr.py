@@ -75,7 +75,8 @@ def _chunk_and_shard_sizes(layout: Layout, itemsize: int) -> tuple[Any, Any]:
     """Return the sizes of a chunk (a tile), and of a file, which holds as many chunks as fit."""
     if not layout.is_tiled or 0 in layout.shape:
         return "auto", None
-    # What is not cut lies inside of a tile, or steps from one to another.
+    # A dimension without splits is inside a tile if its stride is below the smallest step between
+    # tiles, else it counts tiles.
     smallest_tile_step = min(parts[0][1] for parts in layout.parts if len(parts) > 1)
     tile = [
         math.prod(

@@ -64,6 +64,7 @@ def explain_call(
         blocks.explain_scope.scope_with_value((calls, trace)),
     ):
         function(*args, **options)
+    # The records of a call begin at its `first` and end where the next call begins.
     ends = [*[first for *_, first in calls], len(trace)][1:]
     explanations = []
     for (operation, key, steps, first), end in zip(calls, ends, strict=True):

@@ -69,6 +69,7 @@ def calling_lines() -> tuple[Line, ...]:
             if not _is_library_file(code.co_filename):
                 return tuple(lines)
         frame = frame.f_back  # type: ignore[assignment]
+    # All callers are libraries: one line is enough.
     return tuple(lines[:1])
 
 

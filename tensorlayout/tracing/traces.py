@@ -323,6 +323,7 @@ def _trace_table_row(r: Record) -> list[str]:
 
 
 def _perfetto_event(r: Record, start_time: float) -> dict[str, Any]:
+    # Copies on the way have no time of their own: instant events, in the scope of their thread.
     duration_fields = {"ph": "X", "dur": r.seconds * 1e6} if r.seconds else {"ph": "i", "s": "t"}
     args: dict[str, Any] = {
         "line": r.where,

@@ -313,9 +313,12 @@ class Shape:
         for size in self.dimensions:
             if size != UNBOUNDED:
                 count *= size
-            # Test in the loop: an overflow before a size of 0 is an error in XLA, too.
-        if count >= 2**63:
-            raise_named_error(f"shape {truncate(self.to_string())}", "has 2**63 elements or more")
+            # Test in the loop: as in XLA, a size of 0 further on does not excuse an overflow. This
+            # also limits the product of very many sizes.
+            if count >= 2**63:
+                raise_named_error(
+                    f"shape {truncate(self.to_string())}", "has 2**63 elements or more"
+                )
         if count * (self.element_type.byte_width or 0) >= 2**63:
             raise_named_error(f"shape {truncate(self.to_string())}", "has 2**63 bytes or more")
 

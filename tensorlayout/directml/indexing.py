@@ -88,6 +88,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
 
     def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
+        # Without index dimensions there is one position; it is kept as a list of one.
         index_sizes = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
         positions = view_reshaped(indices, index_sizes)
         destination = None if out is None else view_reshaped(out, self._unpadded_sizes(index_sizes))

@@ -1,4 +1,4 @@
-"""How XLA's functions are defined: one-line definitions, argument checks, rules.
+"""Definition of XLA's functions: one-line definitions, argument checks, rules.
 
 Many of XLA's utilities are one expression on `Shape` or `XlaLayout`. They are declared by a
 signature without a body under ``@define_by("expression")``, which also writes the docstring.
@@ -65,6 +65,7 @@ def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: An
         bound_arguments = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:  # too many or too few arguments
         return ""
+    # Objects with __index__, such as NumPy's integers, are accepted as int.
     classes = get_type_hints(function) | {"int": SupportsIndex}
     for name, annotation in function.__annotations__.items():
         expected = classes["int" if annotation == "int" else name]

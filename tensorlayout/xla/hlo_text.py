@@ -45,18 +45,20 @@ _TABLE = token_pattern(
     r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)"
 )
 _QUOTED = token_pattern(_STRING)
-_SHAPE = re.compile(  # an array, or how all others begin
+# An array, or the beginning of a tuple or buffer. A brace after an array begins a layout only if a
+# number or a colon follows; otherwise it may begin the body of a computation.
+_SHAPE = re.compile(
     rf"b?\(|[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
     re.ASCII,
 )
 
-# What stands between two brackets, and in a value that is in none.
+# Text between two brackets, and values outside of brackets.
 _BETWEEN_BRACKETS = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{COMMENT}|/(?![/*]))*+')
 _MESH_AXES = re.compile(r" +\{")
 _UNBRACKETED_VALUE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
-# The attributes whose values are names of computations.
+# Attributes whose values are names of computations.
 _CALL_ATTRIBUTES = frozenset(
     {
         "body",

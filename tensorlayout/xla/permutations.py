@@ -143,6 +143,7 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     rest_product = math.prod(first[equal_count:])
     if rest_product != math.prod(second[equal_count:]):
         return [(0, 0), ends]
+    # With a 0, products do not tell where groups end.
     if rest_product == 0:
         return [*starts, (equal_count, equal_count), ends]
     return starts + [

@@ -208,6 +208,7 @@ def array_data_size(shape: Shape) -> int:
     (12, 0)
     """
     sizes, tiles = shape.physical()
+    # C++ division matters for arrays without elements: their last index is -1.
     first = tiling.only_first_tile(tiles, len(sizes))
     last = tiling.slot_of_index([n - 1 for n in sizes], sizes, first, _divide_towards_zero)
     return shape.bytes_of(last + 1)

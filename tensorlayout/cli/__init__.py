@@ -25,7 +25,7 @@ _DEMO = """a pipeline on photographs: NHWC memory; NumPy code called with tensor
 the line that copied; copies refused; functions fused; DirectML's operators, XLA's tiles and
 statistics on the same memory, which NumPy and PyTorch then share. Each step is compared with NumPy
 and timed beside it. The pictures go to the folder OUT, all of them or, after an error, none."""
-_JSON = """write what was found, times in seconds, to FILE, which ends with .json; without FILE, or
+_JSON = """write the results, times in seconds, to FILE, which ends with .json; without FILE, or
 with -, to the standard output, and nothing else there"""
 _REPORT = """write one page of HTML to the folder DIR: the table, the pictures, the layouts drawn,
 and what each step called"""
@@ -193,7 +193,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno != errno.ENOSPC:
             raise
         _discard_output()
-        return _print_error(1, f"cannot write what was found: {error.strerror}")
+        return _print_error(1, f"cannot write the results: {error.strerror}")
     return 0
 
 

@@ -51,7 +51,7 @@ def _split_fields(text: str) -> dict[str, str]:
         if name not in _FIELD_NAMES:
             raise_show_error(f"a DirectML descriptor has {', '.join(_FIELD_NAMES)}, got {received}")
         if name in fields:
-            raise_show_error(f"{name} is there twice, at last in {received}")
+            raise_show_error(f"{name} occurs twice, last in {received}")
         fields[name] = value.strip(", ")
     return fields
 

@@ -42,8 +42,8 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
     of the narrow types only float8_e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0fnu and, with an even last
     dimension, float4_e2m1fn.
 
-    Raises ValueError if the format cannot express the form or the dtype, before anything is
-    written, TypeError for an object that is not a tensor, and ImportError if the library is
+    Raises `ValueError` if the format cannot express the form or the dtype, before anything is
+    written; `TypeError` for an object that is not a tensor; `ImportError` if the library is
     missing.
 
     >>> import os, tempfile
@@ -119,13 +119,13 @@ def load(
     - `out`: a tensor, or a dict of tensors, that receives the elements and is returned. It needs
       the shape and dtype in the file, and keeps its layout and device.
 
-    Returns tensors of any dtype, kept. Layout: the stored one; files of other programs give
+    Returns tensors of any dtype, as stored. Layout: the stored one; files of other programs give
     row-major tensors, or column-major ones if ``.npy`` says so. With `out`, Zarr and ``.npy`` need
     no other memory of that size.
 
-    Raises ValueError for an `out` that does not match, with nothing written, and for a file that is
-    truncated, damaged, of another format, or whose padding would be far larger than its elements;
-    OSError if it cannot be read; ImportError if the library is missing. Nothing in a file is
+    Raises `ValueError` for an `out` that does not match, with nothing written, and for a file
+    that is truncated, damaged, of another format, or has far more padding than elements;
+    `OSError` if it cannot be read; `ImportError` if the library is missing. Nothing in a file is
     executed.
 
     >>> import os, tempfile

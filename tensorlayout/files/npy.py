@@ -105,7 +105,7 @@ def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
     try:
         shape, is_column_major, dtype = _HEADER_READERS[version](file)
     except MemoryError:  # what Python's parser says of a text that is nested too deeply
-        raise ValueError("its header makes no sense") from None
+        raise ValueError("its header is invalid") from None
     if dtype.hasobject:
         raise ValueError("it holds Python objects, and to read those can run any code")
     if dtype.subdtype is not None:  # NumPy writes no such file, and maps only a part of one

@@ -69,7 +69,7 @@ def _cpu_memory(x: Tensor) -> Any:
 
 
 # Functions whose result is not an array, and the array that each gets for a tensor: the elements,
-# the memory as it is, or an empty array with the dtype.
+# the memory as it is, or one arbitrary element of the dtype.
 ON_ARRAYS: dict[Function, Callable[[Tensor], Any]] = {
     **dict.fromkeys((np.array2string, np.array_repr, np.array_str), interchange.to_numpy),
     **dict.fromkeys((np.save, np.savetxt, np.savez, np.savez_compressed), interchange.to_numpy),

@@ -424,6 +424,7 @@ def _cast_for_fold(method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> T
     """Cast `x` to the dtype in which NumPy folds it; raise if NumPy would."""
     kind = dtype if method.__self__ in _OF_TRUTHS else accumulation_dtype(x, out, dtype)
     x = x if kind is None else xp.astype(x, kind, copy=False)
+    # One element suffices to let NumPy determine the dtype, and raise its errors.
     probe = np.ones((1,) * x.ndim, x.dtype)
     return xp.astype(
         x, _call_with_plain_errors(method, probe, axis=axis, dtype=kind).dtype, copy=False
@@ -461,7 +462,7 @@ def _accumulate_ufunc(
 
 
 def _outer_ufunc(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
-    # numbers count as arrays here, whose dtypes are not weak
+    # NumPy's outer converts numbers to arrays, so their dtypes are not weak.
     x, y = (np.asarray(z)[()] if type(z) in dtypes.SCALARS else z for z in (x, y))
     if isinstance(x, Tensor):
         y_rank = getattr(y, "ndim", 0)
@@ -482,7 +483,7 @@ def _scatter_ufunc(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> No
     if ufunc not in _SCATTERING:
         supported_names = ", ".join(item.__name__ for item in _SCATTERING)
         advice = "where no position is named twice, write x[indices] = ..."
-        raise TypeError(f"of tensors there are those of {supported_names}; {advice}")
+        raise TypeError(f"tensors support at() of {supported_names} only; {advice}")
     x = arguments.check_writable(arguments.as_tensor(x))
     places = xp.reshape(xp.arange(x.size, device=x.device), x.shape)[indices]
     value = as_tensor_on_device_of(values, x)
@@ -490,6 +491,7 @@ def _scatter_ufunc(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> No
     if not arguments.can_cast(kind, x.dtype, "same_kind"):
         raise TypeError(f"{kind} cannot be put into {x.dtype}; use astype() first")
     value = xp.broadcast_to(xp.astype(value, x.dtype, copy=False), places.shape)
+    # There is no scatter_subtract: add the negated values.
     value = xp.negative(value) if ufunc is np.subtract else value
     lines = [xp.reshape(item, (-1,)) for item in (x, places, value)]
     x[...] = xp.reshape(_SCATTERING[ufunc](*lines), x.shape)

@@ -62,7 +62,7 @@ def run_demo(options: argparse.Namespace) -> None:
             "pictures": lines,
             "steps": [step.json_facts for step in table.steps],
         }
-        with as_command_errors("cannot write what was found"):
+        with as_command_errors("cannot write the results"):
             for target, temporary_file in temporary_files.items():
                 if target.name in images:
                     images[target.name].save(temporary_file, compress_level=4)

@@ -77,7 +77,7 @@ def _read_picture(path: Path, count: int, lines: list[str]) -> Array:
     with as_command_errors(f"cannot read {path}"):
         # Opening a pipe would block, and a device may be endless.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a regular file")
         with Image.open(path) as source_image:
             size = source_image.width * source_image.height
             if not 1 <= size <= MAX_DECODED_PIXELS:

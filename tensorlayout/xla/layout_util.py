@@ -56,7 +56,7 @@ def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
 def set_to_default_layout(shape: Shape) -> Shape:
     """Return the shape with each array in row-major order; tiles and other fields are kept.
 
-    To remove these as well, pass the result to `shape_util.device_shape_to_host_shape`.
+    To remove all but split configs, pass the result to `shape_util.device_shape_to_host_shape`.
     """
 
     def with_row_major_order(array: Shape) -> Shape:

@@ -134,7 +134,7 @@ def _elementwise(name: str, nbytes: int) -> Iterator[Case]:
     expression = EXPRESSIONS.get(name, partial(_call, name))
     make = partial(_values, name, count)
     for dtype in accepted:
-        repaired = dtype in elementwise_function(operation.function).fixes
+        repaired = dtype in elementwise_function(operation.function_name).fixes
         limit = REPAIRED if repaired else PLAIN
         for layout in (ROW_MAJOR, *LAYOUTS) if dtype == accepted[0] else (ROW_MAJOR,):
             calls = partial(_calls, expression, make, dtype, layout, nbytes)

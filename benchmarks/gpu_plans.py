@@ -115,7 +115,7 @@ class NoDriver(SimulatorDriver):
         """Zeros."""
         destination.fill(0)
 
-    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         """Nothing is copied."""
 
     def launcher(self, kernel: Kernel) -> Launcher:

@@ -173,7 +173,7 @@ def value_bits(dtype: DType) -> int:
     return NARROW[dtype.name].bits if is_narrow_dtype(dtype) else 8 * dtype.itemsize
 
 
-def dtype_kind(dtype: DType) -> str:
+def standard_kind(dtype: DType) -> str:
     """Return the kind of a dtype in the standard's words. TypeError for one that we do not have."""
     return _KINDS[_kind_letter(dtype)]
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.elementwise.writing import is_one_ufunc
+from tensorlayout.cpu.elementwise.writing import is_one_ufunc_call
 from tensorlayout.cpu.engine.borrowed import wrap_external as wrap_external
 from tensorlayout.cpu.engine.borrowed import wrap_external_slots as wrap_external_slots
 from tensorlayout.cpu.engine.memory import current_stream as current_stream
 from tensorlayout.cpu.engine.memory import export_info as export_info
-from tensorlayout.cpu.engine.memory import make_stream_wait as make_stream_wait
+from tensorlayout.cpu.engine.memory import make_external_stream_wait as make_external_stream_wait
 from tensorlayout.cpu.engine.memory import read_bytes as read_bytes
 from tensorlayout.cpu.engine.memory import tensor_allocator as tensor_allocator
 from tensorlayout.plan import ANY_LAYOUT, CreatePlan, ElementwisePlan, OverlapTest, Plan, Run
@@ -100,11 +100,11 @@ def _import_compiler(compiler_path: str) -> Any:
     return getattr(import_lazily(f"tensorlayout.cpu.{module}"), function)
 
 
-def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
+def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
     """Return whether the CPU can run a plan in its layouts, some of which have no strides."""
     if plan.kind in ANY_LAYOUT:
         return True
-    if below_a_byte:
+    if has_sub_byte_layouts:
         return isinstance(plan, CreatePlan) and plan.operation.values in ("nothing", "value")
     if isinstance(plan, (ElementwisePlan, FusePlan)):
         return plan.is_contiguous_loop
@@ -113,7 +113,7 @@ def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
 
 def overlap_test(plan: Any) -> OverlapTest | None:
     """Return a test of whether writing the result may overwrite an operand before it is read."""
-    if plan.kind == "elementwise" and is_one_ufunc(plan):
+    if plan.kind == "elementwise" and is_one_ufunc_call(plan):
         return None  # ufuncs buffer operands that overlap the result
     if plan.partial:
         return lambda x, y: np.may_share_memory(x.memory, y.memory)

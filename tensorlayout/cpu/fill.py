@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.copy.copy import compile_box_move
-from tensorlayout.cpu.copy.packed import make_number_writer
+from tensorlayout.cpu.copy.packed import make_packed_filler
 from tensorlayout.cpu.engine.casting import convert_array, round_before_bfloat16, scalar_as_array
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
@@ -51,7 +51,7 @@ def compile_allocating(plan: CreatePlan) -> Run | None:
     new, zeros = object.__new__, plan.operation.name in ("zeros", "zeros_like")
     allocate = make_array_allocator(spec, layout.shape, zeros=zeros)
 
-    def create(value: Any) -> Tensor:
+    def create_filled(value: Any) -> Tensor:
         tensor = new(Tensor)
         memory = allocate()
         if not zeros:
@@ -59,7 +59,7 @@ def compile_allocating(plan: CreatePlan) -> Run | None:
         tensor.memory, tensor.spec, tensor.home = memory, spec, None
         return tensor
 
-    return create
+    return create_filled
 
 
 def compile_create(plan: CreatePlan) -> Write:
@@ -70,9 +70,9 @@ def compile_create(plan: CreatePlan) -> Write:
         if values == "nothing":
             return lambda out: None
         read = functools.partial(scalar_as_array, name, spec.dtype)
-        return make_number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
+        return make_packed_filler(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
     if is_narrow_dtype(spec.dtype) and values == "value":
-        fill = functools.partial(_fill_narrow, name)
+        fill = functools.partial(_fill_with_narrow_value, name)
     if not spec.layout.is_tiled:
         return lambda out, *arguments: call_quietly(fill, out.memory, *arguments)
     if values in ("nothing", "value") and not plan.destinations:
@@ -85,12 +85,12 @@ def compile_create(plan: CreatePlan) -> Write:
     strided = TensorSpec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
     copy = compile_box_move(strided, spec)
 
-    def write(out: Tensor, *arguments: Any) -> None:
+    def fill_with_sequence(out: Tensor, *arguments: Any) -> None:
         row_major = tensor_allocator(strided)()
         call_quietly(fill, row_major.memory, *arguments)
         copy(out, row_major)
 
-    return write
+    return fill_with_sequence
 
 
 def _compile_small_arange(plan: CreatePlan) -> Run:
@@ -112,7 +112,7 @@ def _compile_small_arange(plan: CreatePlan) -> Run:
     return arange
 
 
-def _fill_narrow(name: str, out: Array, value: Any) -> None:
+def _fill_with_narrow_value(name: str, out: Array, value: Any) -> None:
     """Fill `out`, of a narrow type, with a Python scalar or an element."""
     element = (
         scalar_as_array(name, out.dtype, value) if type(value) in SCALARS else np.asarray(value)
@@ -193,7 +193,7 @@ def compile_triangle(plan: TrianglePlan) -> Write:
     """Compile a copy, then zeros line by line: 2048 x 2048 float32 2.8 ms, with a mask 6.7."""
     lower = plan.name == "tril"
 
-    def triangle(out: Tensor, x: Tensor, k: int) -> None:
+    def copy_triangle(out: Tensor, x: Tensor, k: int) -> None:
         memory = out.memory
         np.copyto(memory, x.memory)
         if lower:
@@ -201,7 +201,7 @@ def compile_triangle(plan: TrianglePlan) -> Write:
         else:  # the upper triangle is the lower triangle of the transposes
             _zero_above_diagonal(memory.swapaxes(-1, -2), -k)
 
-    return triangle
+    return copy_triangle
 
 
 def _zero_above_diagonal(out: Array, k: int) -> None:
@@ -228,14 +228,14 @@ def compile_one_hot(plan: OneHotPlan) -> Write:
     line = [size if d == plan.dim else 1 for d in range(len(shape))]
     place = np.arange(size).astype(dtype).reshape(line)
 
-    def write(out: Tensor, indices: Tensor, cold: Tensor, hot: Tensor) -> None:
+    def write_one_hot(out: Tensor, indices: Tensor, cold: Tensor, hot: Tensor) -> None:
         is_hot = place == indices.memory
         if dtype.kind == "i":
             is_hot |= place - dtype.type(size) == indices.memory
         out.memory[...] = cold.memory
         np.copyto(out.memory, hot.memory, where=is_hot)
 
-    return write
+    return write_one_hot
 
 
 def compile_diagonals(plan: DiagonalsPlan) -> Write:
@@ -244,9 +244,9 @@ def compile_diagonals(plan: DiagonalsPlan) -> Write:
     number = np.arange(width) - np.arange(height)[:, None]
     filled = ((plan.begin <= number) & (number < plan.end)) == plan.inside
 
-    def write(out: Tensor, *operands: Any) -> None:
+    def write_diagonals(out: Tensor, *operands: Any) -> None:
         *others, value = operands
         out.memory[...] = others[0].memory if others else np.zeros((), out.dtype)
         np.copyto(out.memory, np.asarray(value, out.dtype), where=filled)
 
-    return write
+    return write_diagonals

@@ -27,7 +27,7 @@ from tensorlayout.cpu.engine.memory import (
     take_buffer,
     unbuffered,
 )
-from tensorlayout.cpu.engine.sharing import axis_slices_of_several
+from tensorlayout.cpu.engine.sharing import axis_slices_without_singles
 from tensorlayout.cpu.engine.threads import available_threads, run_in_threads
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, merge_axes
@@ -103,26 +103,26 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
     )
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
-    def run(*operands: Any) -> Tensor:
+    def call_ufunc_chain(*operands: Any) -> Tensor:
         values = [x.memory if type(x) is Tensor else x for x in operands]
         values += empty
         try:
             for i in integers:
                 if not -WHOLE <= values[i] <= WHOLE:
                     return one_by_one(*operands)
-            memory = copy().run(compute, values)
+            memory = copy().run(call_each_ufunc, values)
         except OverflowError:  # step by step, so that the error names the step
             return one_by_one(*operands)
         result = new(Tensor)
         result.memory, result.spec, result.home = memory, spec, None
         return result
 
-    def compute(values: list[Any]) -> Any:
+    def call_each_ufunc(values: list[Any]) -> Any:
         for function, take, place in step_rows:
             values[place] = function(*take(values))
         return values[places[-1]]
 
-    return run
+    return call_ufunc_chain
 
 
 def compile_fuse(plan: FusePlan) -> Write:
@@ -183,11 +183,11 @@ def _should_run_in_blocks(plan: FusePlan) -> bool:
     return (
         len(full) > 1 < plan.result.layout.size
         and intermediate_bytes >= LEAST
-        and all(_is_position_independent(step, plan.result.layout) for step in full)
+        and all(_is_bitwise_equal_in_blocks(step, plan.result.layout) for step in full)
     )
 
 
-def _is_position_independent(step: Plan, result: Layout) -> bool:
+def _is_bitwise_equal_in_blocks(step: Plan, result: Layout) -> bool:
     """Return whether a step gives the same bits in blocks of `result` as on whole arrays."""
     if _has_exact_result(step):
         return True
@@ -343,7 +343,7 @@ class _BlockLoop:
         room = max(1, BLOCK // width, layout.size // _MOST)
         extents = _box_extents(sizes, [self.strides[i] for i in self.reordered_values], room)
         # The first box is one of the largest.
-        self.boxes = list(product(*map(axis_slices_of_several, sizes, extents)))
+        self.boxes = list(product(*map(axis_slices_without_singles, sizes, extents)))
         extents = _box_shape(self.boxes[0])
         split = [k for k, size in enumerate(sizes) if extents[k] != size]
         long = [
@@ -403,7 +403,7 @@ class _BlockLoop:
                 self.buffer_count += not fits
                 free = [b for b in (*free, *[b for b, _ in dying]) if b != buffer]
                 live_buffers[value] = _BlockBuffer(buffer, dtype)
-                place = self._slot_number(live_buffers[value])
+                place = self._register_slot(live_buffers[value])
             self.slots[value] = place
             self.step_calls.append((call, reads[-1], take, place))
         if place != out:
@@ -416,10 +416,10 @@ class _BlockLoop:
         if value in self.slots:
             return self.slots[value]
         if isinstance(plan.all_value_specs[value], type):
-            return self._slot_number(_ConstantSlot(value, step.inputs[n], step.operation.name))
-        return self._slot_number(_ConstantSlot(value))
+            return self._register_slot(_ConstantSlot(value, step.inputs[n], step.operation.name))
+        return self._register_slot(_ConstantSlot(value))
 
-    def _slot_number(self, slot: _BlockBuffer | _ConstantSlot) -> int:
+    def _register_slot(self, slot: _BlockBuffer | _ConstantSlot) -> int:
         if slot not in self.extra_slots:
             self.extra_slots.append(slot)
         return len(self.moving_values) + 1 + self.extra_slots.index(slot)
@@ -494,10 +494,10 @@ class _BlockLoop:
 def _make_copy_call(copy: Callable[[Array, Array], object]) -> BlockCall:
     """Return a copy as the call of a step on blocks."""
 
-    def call(source: Array, out: Array) -> None:
+    def copy_into_out(source: Array, out: Array) -> None:
         copy(out, source)
 
-    return BlockCall(call, call, None, False)
+    return BlockCall(copy_into_out, copy_into_out, None, False)
 
 
 def _make_conversion_call(plan: Any) -> BlockCall:

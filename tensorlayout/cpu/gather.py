@@ -99,7 +99,7 @@ def compile_take(plan: GatherPlan) -> Run | None:
     # NumPy reads the largest uint64 as -1, and does not check positions if the source is empty.
     must_check = plan.positions[0].dtype == np.uint64 or plan.source.layout.size == 0
 
-    def run(x: Tensor, positions: Tensor) -> Tensor:
+    def take_elements(x: Tensor, positions: Tensor) -> Tensor:
         source, index = x.memory.transpose(order), positions.memory.transpose(group)
         try:
             elements = source.take(
@@ -111,7 +111,7 @@ def compile_take(plan: GatherPlan) -> Run | None:
             elements = np.asarray(elements)
         return Tensor._from_memory(elements.transpose(result_order), spec)
 
-    return run
+    return take_elements
 
 
 # --- positions ---
@@ -287,13 +287,13 @@ class IndexRuns:
             )
         (index,), (weight,) = map(self.as_runs, positions), self._weights
 
-        def slots(cut: Cut) -> Array:
+        def slots_of_cut(cut: Cut) -> Array:
             # There are as many positions as elements, so they are weighted one block at a time.
             element_slots: Array = index[cut] * weight
             element_slots += _broadcast_part(outer, cut) + _broadcast_part(inner, cut)
             return element_slots
 
-        return slots
+        return slots_of_cut
 
     def cache_sized_cuts(self, shape: tuple[int, ...], row_length: int = 1) -> Iterator[list[Cut]]:
         """Yield groups of cuts that fit the cache; different groups are disjoint in memory."""
@@ -309,19 +309,21 @@ class IndexRuns:
     def make_line_mover(self, name: str, make_mover_for: Callable[[Array], MoveLines]) -> Move:
         """Return a move by unchecked positions of every line, a few lines at a time."""
 
-        def move_all(memory: Array, positions: Positions, other: Array) -> None:
+        def move_all_lines(memory: Array, positions: Positions, other: Array) -> None:
             index, others = (self.as_runs(operand)[..., 0] for operand in (positions[0], other))
             move = make_mover_for(memory)
 
-            def move_some(lines: Lines) -> None:
+            def move_line_group(lines: Lines) -> None:
                 move(lines, index[lines[0]], others[lines[0]])
 
             try:
-                share_parts(self._line_groups(index.shape[1]), move_some, other.size)
+                move_parts_in_threads(
+                    self._line_groups(index.shape[1]), move_line_group, other.size
+                )
             except IndexError:
                 raise position_error(name, index, self.element_count(self.indexed)) from None
 
-        return move_all
+        return move_all_lines
 
     def _line_groups(self, length: int) -> Iterator[Lines]:
         """Yield all lines, as many at a time as have positions that fit the cache."""
@@ -363,7 +365,9 @@ def _broadcast_part(array: Array, cut: Cut) -> Array:
     return array[tuple([c if n > 1 else slice(None) for c, n in pairs])]
 
 
-def share_parts(parts: Iterable[Any], move: Callable[[Any], object], elements: int) -> None:
+def move_parts_in_threads(
+    parts: Iterable[Any], move: Callable[[Any], object], elements: int
+) -> None:
     """Move each part, in several threads if there are many elements."""
     share_pieces(parts, move, None if elements >= MANY else 1)
 
@@ -403,13 +407,13 @@ def _make_packed_reader(runs: IndexRuns) -> Move:
         index = runs.merged_positions(positions)
         source, target = memory.transpose(runs.order).reshape(shape), runs.as_runs(out)
 
-        def move(cut: Key) -> None:
+        def take_block(cut: Key) -> None:
             lines, part = cut
             np.take(source[lines], index[part], axis=1, out=target[cut], mode="wrap")
 
         # Parts are contiguous in what is written.
         room = max(1, 8 * BLOCK // max(target.shape[2], 1))
-        share_parts(block_boxes(target.shape[:2], room), move, out.size)
+        move_parts_in_threads(block_boxes(target.shape[:2], room), take_block, out.size)
 
     return read
 
@@ -428,12 +432,12 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
         source = memory.transpose(runs.order)
         target = runs.as_runs(out).reshape(*outer, index.size, inner, copy=False)
 
-        def move(key: Key) -> None:
+        def gather_block(key: Key) -> None:
             block_target, lines = target[key], as_contiguous(source[key])
             lines = lines.reshape(*block_target.shape[:-2], length, inner)
             np.take(lines, index, axis=len(outer), out=block_target, mode="wrap")
 
-        share_parts(keys, move, out.size)
+        move_parts_in_threads(keys, gather_block, out.size)
 
     return read
 
@@ -449,7 +453,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
         source, flat = runs.line_view(memory), runs.overlapping_rows(memory)
         begins = runs.slot_offsets(runs.outer)[:, None] + runs.layout.offset
 
-        def move(lines: Lines, index: Array, target: Array) -> None:
+        def gather_lines(lines: Lines, index: Array, target: Array) -> None:
             rows, places = lines
             inside = normalize_dim_positions(name, index, size)
             if len(places) == 1:  # a long line needs no sums
@@ -457,7 +461,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
             else:
                 flat.take(inside + begins[rows], out=target, mode="wrap")
 
-        return move
+        return gather_lines
 
     return runs.make_line_mover(name, make_mover_for)
 
@@ -484,14 +488,16 @@ def _make_row_reader(runs: IndexRuns) -> Move:
         together = inner * memory.itemsize < _LONG and 4 * index.size >= size
         row_elements = view_as_rows(as_contiguous(rows) if together else rows, inner)[:, 0]
 
-        def move(cut: slice) -> None:
+        def gather_rows(cut: slice) -> None:
             places = index[cut]
             selected_rows = (
                 row_elements.take(places, mode="wrap") if together else row_elements[places]
             )
             target[cut] = selected_rows.view(memory.dtype).reshape(-1, inner)
 
-        share_parts(axis_slices(index.size, max(1, 4 * BLOCK // inner)), move, out.size)
+        move_parts_in_threads(
+            axis_slices(index.size, max(1, 4 * BLOCK // inner)), gather_rows, out.size
+        )
 
     return read
 
@@ -506,12 +512,12 @@ def _make_slot_reader(runs: IndexRuns) -> Move:
         target_rows = target.view(row_dtype(target, row)) if row > 1 else target
         rows, slots = runs.overlapping_rows(memory, row), runs.slot_function(positions, row)
 
-        def move(cut: Cut) -> None:
+        def gather_slots(cut: Cut) -> None:
             target_rows[cut] = rows[slots(cut)] if row > 1 else rows.take(slots(cut), mode="wrap")
 
-        share_parts(
+        move_parts_in_threads(
             itertools.chain.from_iterable(runs.cache_sized_cuts(target_rows.shape, row)),
-            move,
+            gather_slots,
             out.size,
         )
 

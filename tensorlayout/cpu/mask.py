@@ -11,7 +11,13 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import convert_array, normalize_bools
 from tensorlayout.cpu.engine.memory import Array, call_quietly, tensor_allocator
-from tensorlayout.cpu.gather import IndexRuns, Positions, as_contiguous, choose_reader, share_parts
+from tensorlayout.cpu.gather import (
+    IndexRuns,
+    Positions,
+    as_contiguous,
+    choose_reader,
+    move_parts_in_threads,
+)
 from tensorlayout.cpu.scatter import broadcast_value, choose_writer, value_as_array
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import int64
@@ -74,7 +80,7 @@ def compile_masked(plan: MaskedPlan) -> Write:
     alone = layout.ndim == 1
     everything = len(index_map.dims) == layout.ndim > 1
 
-    def masked(x: Tensor, value: Any, mask: Tensor) -> None:
+    def assign_masked(x: Tensor, value: Any, mask: Tensor) -> None:
         source, chosen = value_as_array(plan.name, x, value), normalize_bools(mask.memory)
         count = int(np.count_nonzero(chosen))
         shape = index_map.result_shape(layout, (count,))
@@ -90,7 +96,7 @@ def compile_masked(plan: MaskedPlan) -> Write:
             memory = x.memory.reshape(layout.shape)
             write(memory, _true_positions(chosen, index_map), broadcast_value(source, shape))
 
-    return masked
+    return assign_masked
 
 
 def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
@@ -119,7 +125,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
             coordinates[0][begin:end] = places
 
         if flat.size:
-            _share_mask_blocks(flat, _BLOCK, write_positions)
+            _move_mask_blocks_in_threads(flat, _BLOCK, write_positions)
         return tuple(tensors)
 
     return nonzero
@@ -156,19 +162,21 @@ def _read_masked_blocks(memory: Array, mask: Array, out: Array) -> None:
     Half of a column-major 2048 x 2048 float32 takes 28 ms, by slots 54.
     """
 
-    def copy_chosen(begin: int, end: int, rows: slice) -> None:
+    def copy_true_elements(begin: int, end: int, rows: slice) -> None:
         block = as_contiguous(memory[rows]).reshape(-1)
         np.take(block, np.flatnonzero(mask[rows]), out=out[begin:end], mode="wrap")
 
-    _share_mask_blocks(mask, max(1, _BLOCK * memory.shape[0] // memory.nbytes), copy_chosen)
+    _move_mask_blocks_in_threads(
+        mask, max(1, _BLOCK * memory.shape[0] // memory.nbytes), copy_true_elements
+    )
 
 
-def _share_mask_blocks(
+def _move_mask_blocks_in_threads(
     mask: Array, rows_per_block: int, move_block: Callable[[int, int, slice], None]
 ) -> None:
     """Call ``move_block(begin, end, rows)`` per block; `begin` and `end` count true elements."""
     blocks = [slice(k, k + rows_per_block) for k in range(0, mask.shape[0], rows_per_block)]
     ends = [0, *accumulate([int(np.count_nonzero(mask[block])) for block in blocks])]
-    share_parts(
+    move_parts_in_threads(
         zip(ends, ends[1:], blocks, strict=False), lambda piece: move_block(*piece), mask.size
     )

@@ -19,7 +19,7 @@ def compile_matmul(plan: MatmulPlan) -> Write:
         copy = quiet.copy
         return lambda out, x, y: copy().run(np.matmul, x.memory, y.memory, out.memory)
 
-    def write(out: Tensor, x: Tensor, y: Tensor) -> None:
+    def multiply_into_out(out: Tensor, x: Tensor, y: Tensor) -> None:
         product = out.memory if work == dtype else np.empty(out.shape, work)
         call_quietly(
             multiply_matrices,
@@ -30,7 +30,7 @@ def compile_matmul(plan: MatmulPlan) -> Write:
         if work != dtype:
             call_quietly(np.copyto, out.memory, product, "unsafe")
 
-    return write
+    return multiply_into_out
 
 
 def multiply_matrices(a: Array, b: Array, out: Array) -> None:

@@ -32,14 +32,14 @@ def compile_pad(plan: PadPlan) -> Write:
             parts.append(((*head, target, *tail), (*head, origin, *tail)))
     name, constant = plan.name, plan.mode == "constant"
 
-    def write(out: Tensor, x: Tensor, value: Any) -> None:
+    def write_padded(out: Tensor, x: Tensor, value: Any) -> None:
         memory = out.memory
         number = scalar_as_array(name, out.dtype, value) if constant else None
         move(memory[(..., *inside)], x.memory)  # the ellipsis gives an array also for rank 0
         for target, origin in parts:
             memory[target] = number if constant else memory[origin]
 
-    return write
+    return write_padded
 
 
 def compile_slice_grad(plan: SliceGradPlan) -> Write:
@@ -51,11 +51,11 @@ def compile_slice_grad(plan: SliceGradPlan) -> Write:
     part = slice_layout(plan.result.layout, key)
     move = choose_converting_copy(source.layout, source.dtype, part, plan.result.dtype).run
 
-    def write(out: Tensor, x: Tensor) -> None:
+    def write_slice_gradient(out: Tensor, x: Tensor) -> None:
         out.memory[...] = np.zeros((), out.dtype)
         move(out.memory[(..., *key)], x.memory)
 
-    return write
+    return write_slice_gradient
 
 
 def _border_copies(mode: str, n: int, pad_before: int, pad_after: int) -> list[Part]:

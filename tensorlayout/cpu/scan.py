@@ -34,7 +34,7 @@ _ROW = 4096
 def compile_scan(plan: ScanPlan) -> Write:
     """Compile a scan of each line; floats are accumulated in float64 and rounded once."""
     layout, initial = plan.source.layout, plan.initial
-    ufunc, start = _FUNCTIONS[plan.operation.function]
+    ufunc, start = _FUNCTIONS[plan.operation.function_name]
     minor = layout.minor_to_major
     side_by_side = math.prod(layout.shape[d] for d in minor[: minor.index(plan.dim)])
     rows = side_by_side >= _SIDE_BY_SIDE and layout.size >= _ROWS * layout.shape[plan.dim]
@@ -50,11 +50,11 @@ def compile_scan(plan: ScanPlan) -> Write:
         if out.size:
             scan(ufunc, x, out, wide)
 
-    def write(out: Tensor, x: Tensor) -> None:
+    def scan_into_out(out: Tensor, x: Tensor) -> None:
         if out.size:
             call_quietly(scan_arrays, out.memory.transpose(order), x.memory.transpose(order))
 
-    return write
+    return scan_into_out
 
 
 def compile_allocating(plan: ScanPlan) -> Run | None:
@@ -65,17 +65,17 @@ def compile_allocating(plan: ScanPlan) -> Run | None:
     plain = layout.is_row_major and not plan.initial
     if not (few and plain) or is_half_float(plan.source.dtype) or is_half_float(dtype):
         return None
-    accumulate = _FUNCTIONS[plan.operation.function][0].accumulate
+    accumulate = _FUNCTIONS[plan.operation.function_name][0].accumulate
 
     def scan(x: Array) -> Any:
         return accumulate(x, dim, wide).astype(dtype, copy=False)
 
-    def run(x: Tensor) -> Tensor:
+    def allocate_and_scan(x: Tensor) -> Tensor:
         tensor = new(Tensor)
         tensor.memory, tensor.spec, tensor.home = copy().run(scan, x.memory), spec, None
         return tensor
 
-    return run
+    return allocate_and_scan
 
 
 # The ufunc that combines a total and an element, and the initial total.

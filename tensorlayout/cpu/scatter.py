@@ -18,10 +18,10 @@ from tensorlayout.cpu.gather import (
     Move,
     MoveLines,
     Positions,
+    move_parts_in_threads,
     normalize_positions,
     positions_as_signed,
     row_dtype,
-    share_parts,
     view_as_rows,
 )
 from tensorlayout.plan import (
@@ -80,7 +80,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
     # Sums of floats depend on the order of additions, so all devices add in the same runs.
     order_matters = plan.function == "add" and spec.dtype.kind not in "iu"
 
-    def reduce(out: Tensor, value: Tensor, *positions: Tensor) -> None:
+    def combine_at_positions(out: Tensor, value: Tensor, *positions: Tensor) -> None:
         places = normalize_positions(name, [p.memory for p in positions], sizes)
         if 0 in shape:
             return
@@ -95,7 +95,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
         else:
             _combine_values_in_runs(ufunc, flat, slots, values)
 
-    return compile_copy_then_write(plan, reduce)
+    return compile_copy_then_write(plan, combine_at_positions)
 
 
 def value_as_array(name: str, x: Tensor, value: Any) -> Array:
@@ -132,14 +132,14 @@ def _make_row_writer(runs: IndexRuns) -> Move:
     inner = runs.element_count(runs.inner)
     shape = (runs.element_count(runs.indexed), inner)
 
-    def write(memory: Array, positions: Positions, value: Array) -> None:
+    def write_rows(memory: Array, positions: Positions, value: Array) -> None:
         index = runs.merged_positions(positions)
         target, values = memory.transpose(runs.order).reshape(shape), runs.as_runs(value)[0]
         # This must be a view: writes to a copy would be lost.
         rows = target.view(row_dtype(target, inner))[:, 0]
         rows[index] = _rows_as_elements(values, inner)
 
-    return write
+    return write_rows
 
 
 def _make_line_writer(name: str, runs: IndexRuns) -> Move:
@@ -148,13 +148,13 @@ def _make_line_writer(name: str, runs: IndexRuns) -> Move:
     def make_mover_for(memory: Array) -> MoveLines:
         target = runs.line_view(memory)
 
-        def move(lines: Lines, index: Array, values: Array) -> None:
+        def scatter_lines(lines: Lines, index: Array, values: Array) -> None:
             for place, line, line_values in zip(
                 lines[1], positions_as_signed(index), values, strict=True
             ):
                 target[place][line] = line_values
 
-        return move
+        return scatter_lines
 
     return runs.make_line_mover(name, make_mover_for)
 
@@ -163,7 +163,7 @@ def _make_slice_writer(runs: IndexRuns) -> Move:
     """Return a writer of slices of a tensor with gaps, by NumPy's own indexing."""
     head = [slice(None)] * len(runs.outer)
 
-    def write(memory: Array, positions: Positions, value: Array) -> None:
+    def write_slices(memory: Array, positions: Positions, value: Array) -> None:
         target = memory.transpose(runs.order)
         # NumPy may walk a non-contiguous index backwards, but the last of equal positions must win.
         index = np.ascontiguousarray(runs.merged_positions(positions))
@@ -172,19 +172,19 @@ def _make_slice_writer(runs: IndexRuns) -> Move:
         new_values = value.transpose(runs.major).reshape(shape)
         target[key] = new_values[(0,) * new_values.ndim] if _is_single_value(value) else new_values
 
-    return write
+    return write_slices
 
 
 def _make_slot_writer(runs: IndexRuns) -> Move:
     """Return a writer for any layout: by the slot of every element or row."""
     row = runs.row_length
 
-    def write(memory: Array, positions: Positions, value: Array) -> None:
+    def write_slots(memory: Array, positions: Positions, value: Array) -> None:
         rows, values = runs.overlapping_rows(memory, row), runs.as_runs(value)
         single_row = _rows_as_elements(values[0], row) if _is_single_value(values) else None
         slots = runs.slot_function(positions, row)
 
-        def move(group: Iterable[Cut]) -> None:
+        def scatter_rows_of_group(group: Iterable[Cut]) -> None:
             for cut in group:
                 *lines, last = cut
                 part = (*lines, slice(last.start * row, last.stop * row))
@@ -195,9 +195,9 @@ def _make_slot_writer(runs: IndexRuns) -> Move:
 
         # Threads share lines, which are disjoint in memory.
         shape = (*values.shape[:2], values.shape[2] // row)
-        share_parts(runs.cache_sized_cuts(shape, row), move, value.size)
+        move_parts_in_threads(runs.cache_sized_cuts(shape, row), scatter_rows_of_group, value.size)
 
-    return write
+    return write_slots
 
 
 def _is_single_value(values: Array) -> bool:

@@ -33,7 +33,7 @@ def compile_sort(plan: SortPlan) -> Write:
     if layout.size <= _FEW and layout.ndim <= _MOST_DIMS and plan.source.dtype.kind != "V":
         return _compile_small_sort(plan)
     order, sort_lines = (
-        _order_with_lines_last(plan.source.layout, plan.dim),
+        _storage_order_with_dim_last(plan.source.layout, plan.dim),
         _LINE_SORTERS[plan.output],
     )
 
@@ -67,7 +67,7 @@ def _compile_small_sort(plan: SortPlan) -> Write:
 def compile_top_k(plan: TopKPlan) -> Write:
     """Compile top-k: the first positions that sort each line, and their elements."""
     order, count = (
-        _order_with_lines_last(plan.source.layout, plan.dim),
+        _storage_order_with_dim_last(plan.source.layout, plan.dim),
         plan.result.layout.shape[plan.dim],
     )
 
@@ -86,7 +86,7 @@ def compile_top_k(plan: TopKPlan) -> Write:
     return top_k
 
 
-def _order_with_lines_last(layout: Layout, dim: int) -> tuple[int, ...]:
+def _storage_order_with_dim_last(layout: Layout, dim: int) -> tuple[int, ...]:
     """Return the dimensions in storage order, except that `dim` comes last."""
     return (*[d for d in reversed(layout.minor_to_major) if d != dim], dim)
 

@@ -58,12 +58,12 @@ def compile_part(plan: PartPlan) -> Run:
             spec, storage_and_slot(x)[0], 2 * storage_and_slot(x)[1], which
         )
 
-    def part(x: Tensor) -> Tensor:
+    def view_part(x: Tensor) -> Tensor:
         storage, slot = storage_and_slot(x)
         memory = x.memory.imag if which else x.memory.real
         return Tensor._from_memory(memory, spec, (storage, 2 * slot + which))
 
-    return part
+    return view_part
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
@@ -90,7 +90,7 @@ def compile_row(plan: RowPlan) -> Run:
     shape, size, stride = layout.shape, layout.shape[0], layout.strides[0]
     slot_shift, new = layout.offset - spec.layout.offset, object.__new__
 
-    def row(x: Tensor, index: int) -> Tensor:
+    def view_row(x: Tensor, index: int) -> Tensor:
         if not -size <= index < size:
             raise index_out_of_bounds_error(index, 0, shape)
         storage, slot = x.home or storage_and_slot(x)
@@ -99,4 +99,4 @@ def compile_row(plan: RowPlan) -> Run:
         tensor.home = (storage, slot + index % size * stride + slot_shift)
         return tensor
 
-    return row
+    return view_row

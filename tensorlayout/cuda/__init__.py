@@ -18,7 +18,7 @@ from tensorlayout.cuda.engine import (
     device_of_address,
     export_info,
     keep_capture_memory,
-    make_stream_wait,
+    make_external_stream_wait,
     make_writer,
     overlap_test,
     read_bytes,
@@ -46,7 +46,7 @@ __all__ = [
     "export_info",
     "tensor_allocator",
     "read_bytes",
-    "make_stream_wait",
+    "make_external_stream_wait",
     "set_strict_indexing",
     "strict_indexing",
     "wait_for_stream",
@@ -116,14 +116,14 @@ def compile_allocating(plan: Plan) -> Run | None:
     return None
 
 
-def accepts_layouts(plan: Plan, below_a_byte: bool) -> bool:
+def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
     """Return whether a plan is carried out in its layouts, of which some have no strides."""
     if plan.kind in ANY_LAYOUT:
         return True
-    if plan.kind in (_SOME_BELOW_A_BYTE if below_a_byte else _SOME_TILED):
+    if plan.kind in (_SOME_BELOW_A_BYTE if has_sub_byte_layouts else _SOME_TILED):
         module = PLAN_COMPILERS[plan.kind].rpartition(".")[0]
         return bool(_import_compiler(f"{module}.accepts_tiles")(plan))
-    return not below_a_byte and plan.kind in ("create", "join", "part")
+    return not has_sub_byte_layouts and plan.kind in ("create", "join", "part")
 
 
 @functools.cache

@@ -29,7 +29,7 @@ from tensorlayout.cuda.engine import (
     divisor_struct,
     fill_walk,
     fits_bounded_walk,
-    kernel_with_shape,
+    kernel_with_macros,
     make_numbers_packer,
     make_writer,
     make_writer_with_numbers,
@@ -89,7 +89,7 @@ def plan_elementwise(
     """
     pairs = zip(plan.operands, plan.inputs, strict=True)
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
-    function, compute = plan.operation.function, compute_type(plan)
+    function, compute = plan.operation.function_name, compute_type(plan)
     dtypes = [_operand_dtype(item) for item in (plan.result, *operands)]
     if function == "where" and is_narrow_dtype(plan.result.dtype):  # bits are moved
         compute, dtypes = (
@@ -118,7 +118,7 @@ def compute_type(plan: ElementwisePlan) -> str:
     if plan.operation.result == "bool" and len(set(plan.inputs)) > 1:
         return "AnyInteger"
     # The factors of `scale_bias` may be wider than what it scales.
-    return c_type(plan.inputs[0 if plan.operation.function == "scale_bias" else -1])
+    return c_type(plan.inputs[0 if plan.operation.function_name == "scale_bias" else -1])
 
 
 Operand = TensorSpec | DType  # a tensor, or a scalar
@@ -298,7 +298,7 @@ class KernelOperands:
         """A kernel, its struct, and how many blocks it takes; `steps`: of operands along a pack."""
         kernels, types, functor, _ = self.computation
         types = (*types, ("WIDEST", str(self.widest_itemsize)))
-        selected_kernel = kernel_with_shape(
+        selected_kernel = kernel_with_macros(
             f"{kernels}.cu", f"{kernels}_{kernel_name}", types, functor, **shape
         )
         params = parameter_struct(selected_kernel, **self.struct_counts)()
@@ -404,19 +404,21 @@ def choose_staging_tile(
     # The same rule as `tiles_in` in kernels/include/elementwise.cuh.
     pack_in_box = max(1, 4 // kernel_operands.widest_itemsize)
     followers = tuple(sorted((*staged, *unstaged)))
-    problem = TileProblem.for_loop(loop, staged, unstaged, pack_in_box, followers)
+    problem = TileProblem.from_loop(loop, staged, unstaged, pack_in_box, followers)
     box = choose_tile(problem, _AXES)
     if box is None or len(loop.axes) > kernel_operands.kernel_constant("MOST_OUTER") + len(
         box.axes
     ):
         return None
     before = sum([widths[m] * (sectors[m] + narrow_access_cost(widths[m] * pack)) for m in tensors])
-    unit = box.accesses[WRITE].unit // widths[WRITE]
+    unit = box.access_by_memory[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * shared_tiles.THROUGH_TILE for m in staged])
     for m in tensors:
-        is_unstaged = m not in box.accesses
+        is_unstaged = m not in box.access_by_memory
         cost = (
-            sectors[m] + narrow_access_cost(widths[m] * unit) if is_unstaged else box.side_cost(m)
+            sectors[m] + narrow_access_cost(widths[m] * unit)
+            if is_unstaged
+            else box.cost_of_memory(m)
         )
         after += widths[m] * cost
     return box if after < before else None
@@ -435,7 +437,7 @@ def _is_worth_staging(loop: Loop, memory: int, sector_cost: float) -> bool:
 
 def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedTile) -> Launch:
     """Return one block for each box."""
-    side = box.accesses[WRITE]
+    side = box.access_by_memory[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
@@ -445,7 +447,7 @@ def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedT
     )
     box.fill_boxes_struct(params.boxes)
     params.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
-    begins, period = box.memory_offsets.tiles, box.pattern_period(WRITE)
+    begins, period = box.memory_offsets.tiles, box.run_pattern_period(WRITE)
     last = side.order[side.run - 1]
     periods = max(1, period // box.inner_run_elements(side.order, side.run))
     for n in range(kernel_operands.operand_count):
@@ -455,7 +457,7 @@ def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedT
         if memory in begins:
             strides = box.tile_strides[memory]
             params.read[n] = box.side_struct(memory, strides, _AXES)
-            params.narrow[n] = box.accesses[memory].unit < 4
+            params.narrow[n] = box.access_by_memory[memory].unit < 4
         if memory in box.memory_offsets.followers:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]
             follower.step = strides[last] * periods

@@ -129,7 +129,9 @@ class FusedChain:
                 c_type(step.result.dtype),
             )
             if isinstance(step, ElementwisePlan):
-                text = f"call<functions::{step.operation.function}, {compute_type(step)}>({text})"
+                text = (
+                    f"call<functions::{step.operation.function_name}, {compute_type(step)}>({text})"
+                )
             elif step.source.dtype != step.result.dtype:  # a copy in the same dtype keeps the bits
                 text = f"convert<{c_type(step.result.dtype, step.saturate)}>({text})"
             define_variable(len(self.plan.operands) + k, kind, text)
@@ -158,7 +160,9 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
         write_result(out, compute_values(*operands))
 
     chain, *others = split_into_chains(values, MOST_TENSORS[0])
-    reads = None if others or not reduce.is_reduced_directly(reduction) else _operand_reads(chain)
+    reads = (
+        None if others or not reduce.is_done_by_plan_reduce(reduction) else _operand_reads(chain)
+    )
     if reads is None:
         return write_in_two_steps
     planned = (
@@ -175,11 +179,11 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
         if how in ("SAME_SLOT", "WHOLE_PACKS")
     ]
 
-    def write(out: Tensor, *operands: Any) -> None:
+    def launch_fused_reduction(out: Tensor, *operands: Any) -> None:
         is_aligned = not any(operands[value].memory.address % n for value, n in aligned)
         (write_in_one_launch if is_aligned else write_in_two_steps)(out, *operands)
 
-    return write
+    return launch_fused_reduction
 
 
 def _make_scalar_packer(plan: FusePlan, numbers: Sequence[TypedScalar]) -> ScalarPacker:

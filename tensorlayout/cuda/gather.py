@@ -20,11 +20,11 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     constant_value,
     divisor_struct,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
@@ -85,7 +85,7 @@ def plan_gather_launch(
     full_loop = make_index_loop(index_map, layout.shape, strides, positions, itemsize, firsts)
     index_loop = widen_index_loop(full_loop, alignments)
     rank, width = len(index_loop.loop.axes), index_loop.loop.width
-    chosen = kernel_with_shape(
+    chosen = kernel_with_macros(
         "gather.cu", "gather_elements", RANK=rank, INDEX=index_loop.index_c_type, WIDTH=width
     )
     memories = list(enumerate(index_loop.loop.firsts[:2]))
@@ -124,7 +124,7 @@ class IndexLoop:
         return prod([axis.size for axis in behind])
 
     @property
-    def max_distance(self) -> int:
+    def max_offset(self) -> int:
         """The largest distance that any memory or tensor of positions has, in its own units."""
         tables = (0,) * len(self.positions)
         moves = [Axis(max(p.extent, 1), (*p.steps, *tables)) for p in self.positions]
@@ -135,7 +135,7 @@ class IndexLoop:
     @property
     def index_c_type(self) -> str:
         """The narrowest type of indices."""
-        return narrowest_index_type(self.loop.count, self.max_distance)
+        return narrowest_index_type(self.loop.count, self.max_offset)
 
 
 def make_position_tensor(
@@ -270,7 +270,7 @@ def make_index_launch(
     else it takes no scalars.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
-    params, rank = fill_parameter_struct(chosen, **members), len(loop.axes)
+    params, rank = make_parameter_struct(chosen, **members), len(loop.axes)
     reach, index = params.reach, shape["INDEX"]
     reach.owner = new_launch_number(operation_name) if positions else 0
     reach.count, reach.rank, reach.clamps = loop.count, rank, clamps
@@ -287,7 +287,9 @@ def make_index_launch(
     pointers.append((FAULTS if positions else NOTHING, 0))
     numbers, firsts = zip(*pointers, strict=True)
     if grid is None:
-        grid = blocks_for(loop.count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD))
+        grid = blocks_for_elements(
+            loop.count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD)
+        )
     scalar_offset, takes = (type(params).bits.offset, None) if fills else (None, 0)
     return Launch(chosen, grid, bytes(params), firsts, numbers, scalar_offset, (0, takes))
 
@@ -363,7 +365,7 @@ def _merge_positions(
         replace(p, steps=(0, step)) for p, step in zip(position_group, own, strict=True)
     ]
     loop = make_positions_loop(spread, [packed.strides, [0] * len(spread)], scaled_positions)
-    chosen = kernel_with_shape(
+    chosen = kernel_with_macros(
         "gather.cu", "place_positions", RANK=len(loop.loop.axes), INDEX=loop.index_c_type
     )
     p = next((p for p in position_group if p.steps[main]), None)

@@ -16,8 +16,8 @@ from tensorlayout.cuda.engine import (
     c_type,
     c_type_of_bits,
     divisor_struct,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
 )
 from tensorlayout.layout import Layout, Loop, narrowest_index_type
 from tensorlayout.plan import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
@@ -41,14 +41,14 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
     index = narrowest_index_type(
         result.size, max(furthest, spread, taps, reach + max(result.shape))
     )
-    chosen = kernel_with_shape(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
+    chosen = kernel_with_macros(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
     # For each dimension of the image the strides of windows' elements and of windows.
     batch, column, block = source.strides[-3:]
     strides = [(0, batch), (0, column * taps)]
     for d in range(1, len(plan.windows) + 1):
         after = plan.windows[d:]
         strides.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
-    params = fill_parameter_struct(chosen, count=result.size, taps=taps)
+    params = make_parameter_struct(chosen, count=result.size, taps=taps)
     order = list(result.minor_to_major)
     for d in range(rank):
         dim, exists = params.dims[d], d < result.ndim
@@ -78,8 +78,8 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
         loop.count, max(loop.max_offset, sum(source_reach), 4 * max(shape))
     )
     rank, kind = len(loop.sizes), c_type(plan.result.dtype)
-    chosen = kernel_with_shape(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
-    params = fill_parameter_struct(chosen, count=loop.count, walk=loop.axes)
+    chosen = kernel_with_macros(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
+    params = make_parameter_struct(chosen, count=loop.count, walk=loop.axes)
     for k, scale in enumerate(plan.scales):
         dim = params.dims[k]
         dim.first, dim.size = loop.firsts[2 + k], source.shape[k - 2]
@@ -101,7 +101,7 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
         (result, source), tables, itemsize, alignments[:2]
     ).with_wider_elements(WIDEST)
     index, rank = narrowest_index_type(loop.count, max(loop.max_offset, 2 * size)), len(loop.sizes)
-    chosen = kernel_with_shape(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
+    chosen = kernel_with_macros(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
     step = source.strides[plan.dim] * itemsize // loop.width
     to, from_, lengths, first = loop.firsts
     octets, grid = plan.lengths.dtype.itemsize, blocks_for_walk(loop.count, rank, RANKS)

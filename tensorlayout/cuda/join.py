@@ -17,8 +17,8 @@ from tensorlayout.cuda.engine import (
     blocks_for_walk,
     constant_value,
     divisor_struct,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
 )
 from tensorlayout.layout import (
@@ -206,8 +206,8 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
     # The kernel of rows only joins; it does not split.
     threads = [] if splits else _row_thread_counts(axes, whole_tensor, inputs, width)
     shape = {"INDEX": index, "WIDTH": width} | ({} if threads else {"RANK": rank})
-    chosen = kernel_with_shape(FILE, "join_rows" if threads else "join_parts", **shape)
-    params = fill_parameter_struct(chosen)
+    chosen = kernel_with_macros(FILE, "join_rows" if threads else "join_parts", **shape)
+    params = make_parameter_struct(chosen)
     shared, end, count = params.shared, 0, 1 + len(inputs)
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, splits
     loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
@@ -258,12 +258,12 @@ def compile_join(plan: JoinPlan) -> Write:
     if not movers:
         return join
 
-    def write(out: Tensor, *operands: Tensor) -> None:
+    def join_into_out(out: Tensor, *operands: Tensor) -> None:
         join(out, *[x for k, x in enumerate(operands) if k not in movers])
         for k, move in movers.items():
             move(out, operands[k])
 
-    return write
+    return join_into_out
 
 
 def compile_split(plan: SplitPlan) -> Write:

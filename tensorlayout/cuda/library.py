@@ -79,7 +79,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     number = plan.result.device.number
     waits = (name in WAITING_CALLS) + plan.operation.finite
 
-    def run(*inputs: Tensor) -> Any:
+    def call_library_function(*inputs: Tensor) -> Any:
         with driver().using_device(number):
             tensors = [convert(x) for convert, x in zip(operands, inputs, strict=True)]
             driver().counters.synchronisations += waits
@@ -92,7 +92,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
             )
         return results if isinstance(outputs, tuple) else results[0]
 
-    return run
+    return call_library_function
 
 
 def _result_specs(
@@ -147,11 +147,11 @@ def _compile_on_host(plan: LibraryPlan) -> Call:
     fetch = [make_transfer(spec, CPU) for spec in plan.operands]
     call = compile_plan(plan.operation.plan(len(operands), *operands, *plan.options))
 
-    def run(*tensors: Tensor) -> Any:
+    def compute_on_host(*tensors: Tensor) -> Any:
         results = call(*[move(x) for move, x in zip(fetch, tensors, strict=True)])
         return _map_results(lambda x: make_transfer(x.spec, plan.result.device)(x), results)
 
-    return run
+    return compute_on_host
 
 
 # ---- Between tensors and the arrays of a library, without a copy
@@ -210,8 +210,8 @@ def make_dtype_converter(
     whole = TensorSpec(dtype, result.layout.broadcast_to(layout.shape), spec.device)
     copy = compile_traced_tensor_copy(operation_name, source, result)
 
-    def convert(x: Tensor) -> Tensor:
+    def convert_tensor(x: Tensor) -> Tensor:
         copied = copy(x)
         return Tensor._from_memory(copied.memory, whole, copied.home)
 
-    return convert
+    return convert_tensor

@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine import (
     Launches,
     constant_value,
     faults,
-    kernel_with_shape,
+    kernel_with_macros,
     make_writer,
     repeat_to_16_bytes,
     scalar_bytes,
@@ -70,7 +70,7 @@ def compile_select(plan: SelectPlan) -> Run:
     selection = _MaskSelection(plan.result, index_map, plan.mask.layout)
 
     @lru_cache(_CACHED_COUNTS)
-    def compile_read(count: int) -> Write:
+    def compile_gather_for_count(count: int) -> Write:
         spec = selected_spec(seen, index_map, count)
         gather_plan = GatherPlan(plan.name, seen, (), spec, index_map)
         index_positions = (selection.selected_positions(2, count, (0, 1)),)
@@ -89,7 +89,9 @@ def compile_select(plan: SelectPlan) -> Run:
             if selection.write_elements is not None:
                 selection.write_elements(mask, counts, result, x)
             else:
-                compile_read(count)(result, x, selection.write_positions(mask, count, counts))
+                compile_gather_for_count(count)(
+                    result, x, selection.write_positions(mask, count, counts)
+                )
         return result
 
     return select
@@ -208,7 +210,7 @@ def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch |
         loop_over_axes(axes, 3, (), itemsize, firsts), (*alignments, WIDEST)[:2]
     )
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel_with_shape(
+    chosen = kernel_with_macros(
         FILE, "store_masked", RANK=rank, INDEX=loop.index_c_type, STORE=width
     )
     memories = [
@@ -291,7 +293,7 @@ def _make_mask_counter(
     chunks = -(-mask.layout.size // CHUNK)
     if not chunks:
         return lambda mask_tensor: (0, None)
-    chosen = kernel_with_shape(FILE, "scan_counts")
+    chosen = kernel_with_macros(FILE, "scan_counts")
     scan = Launch.with_members(chosen, 1, (0,), (COUNTS,), blocks=chunks)
     count = _make_mask_writer(
         mask, "count_true", steps, memories=(NOTHING, MASK, COUNTS), following_launches=(scan,)
@@ -330,7 +332,7 @@ def _make_mask_writer(
         dims = zip(layout.shape, layout.strides, steps, strict=True)
         axes = merge_axes(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
         index = narrowest_index_type(layout.size + CHUNK, max_offset_of_axes(axes))
-        chosen = kernel_with_shape(FILE, kernel_name, RANK=len(axes), INDEX=index, **shape)
+        chosen = kernel_with_macros(FILE, kernel_name, RANK=len(axes), INDEX=index, **shape)
         packed = layout.is_row_major and alignments[0] >= WIDEST
         firsts, chunks = (
             (0, layout.offset, 0, source_byte_offset)[: len(memories)],

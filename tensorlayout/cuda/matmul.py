@@ -20,8 +20,8 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine import (
     Launch,
     constant_value,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
 )
 from tensorlayout.cuda.engine.driver import Driver, StridedMemory, driver, import_cupy_module
@@ -305,13 +305,13 @@ def compile_gemm(gemm: GemmCalls, first_elements: tuple[int, int], result: Tenso
     starts = [[n * itemsize for n in offsets] for offsets in gemm.start_elements]
     call = (_make_numpy_call if gpu.name == "simulator" else _make_cublas_call)(gpu, gemm, result)
 
-    def write(out: Tensor, x: Tensor, y: Tensor) -> None:
+    def multiply_into_out(out: Tensor, x: Tensor, y: Tensor) -> None:
         operands = [t.memory.address + skip for t, skip in zip((x, y, out), skips, strict=True)]
         with gpu.using_device(number):
             for start in starts:
                 call(*map(add, operands, start))
 
-    return write
+    return multiply_into_out
 
 
 # What makes the products of one call, of addresses of the operands and the result. Matrices are
@@ -335,7 +335,7 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
     leading = gemm.second.leading_dimension, gemm.first.leading_dimension
     count, (far_x, far_y, far_out) = gemm.batch_axis.size, gemm.batch_axis.strides
 
-    def call(x: int, y: int, out: int) -> None:
+    def call_cublas(x: int, y: int, out: int) -> None:
         driver.array_module("gemm")
         handle = handle_of()
         common_arguments = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
@@ -353,8 +353,8 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
             if short:
                 cublas.setMathMode(handle, mode)
 
-    call.scalars = one, zero  # type: ignore[attr-defined]  # which live as long as their addresses
-    return call
+    call_cublas.scalars = one, zero  # type: ignore[attr-defined]  # which live as long as their addresses
+    return call_cublas
 
 
 def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> GemmCall:
@@ -381,7 +381,7 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         )
         return values.swapaxes(-1, -2) if matrix.transposed else values
 
-    def call(x: int, y: int, out: int) -> None:
+    def multiply_with_numpy(x: int, y: int, out: int) -> None:
         numpy = driver.array_module("gemm")
         a = as_operand(gemm.second, y, gemm.n, gemm.k, far_y)
         b = as_operand(gemm.first, x, gemm.k, gemm.m, far_x)
@@ -389,7 +389,7 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         with numpy.errstate(all="ignore"):
             c[...] = numpy.matmul(a, b.conj() if gemm.conjugate else b)
 
-    return call
+    return multiply_with_numpy
 
 
 # ---- Integers
@@ -403,9 +403,9 @@ _MOST_BLOCKS = 2**31 - 1
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     """Plan the product of two non-empty stacks; memories: result, operands."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
-    chosen = kernel_with_shape(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
+    chosen = kernel_with_macros(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
     stack = batch_axes(first, second)
-    params = fill_parameter_struct(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
+    params = make_parameter_struct(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
     params.first_down, params.first_right = first.strides[-2:]
     params.second_down, params.second_right = second.strides[-2:]
     params.first_runs_right, params.second_runs_right = (

@@ -12,8 +12,8 @@ from tensorlayout.cuda.engine import (
     blocks_for_walk,
     constant_value,
     divisor_struct,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
     repeat_to_16_bytes,
     scalar_bytes,
@@ -53,11 +53,11 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     rows, singles = prod(slower), row - packs * times
     count, index = rows * (packs + singles), narrowest_index_type(rows * row, max(reach))
     width = WIDEST if packs else loop.width
-    chosen = kernel_with_shape(
+    chosen = kernel_with_macros(
         FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width
     )
     walk = [*axes[:-1], Axis(max(singles, 1), axes[-1].strides)]
-    params = fill_parameter_struct(chosen, walk=walk, count=count, packed=rows * packs, head=head)
+    params = make_parameter_struct(chosen, walk=walk, count=count, packed=rows * packs, head=head)
     params.packs_end, params.packs = head + packs * times, divisor_struct(index, max(packs, 1))
     border = params.border
     border.mode = constant_value(FILE, _MODES.get(plan.mode, "REPEATED"))
@@ -135,8 +135,8 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
         loop = loop.with_wider_elements(WIDEST)
     count, rank = loop.count, len(loop.axes)
     index = narrowest_index_type(count, max(loop.max_offset, *loop.sizes))
-    chosen = kernel_with_shape(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
-    params = fill_parameter_struct(chosen, count=count, rank=rank)
+    chosen = kernel_with_macros(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
+    params = make_parameter_struct(chosen, count=count, rank=rank)
     for memory, strides in enumerate(loop.strides):
         params.stride[memory][:rank] = strides
     for d, axis in enumerate(loop.axes):

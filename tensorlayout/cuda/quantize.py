@@ -19,9 +19,9 @@ from tensorlayout.cuda.engine import (
     blocks_for_walk,
     c_type,
     constant_value,
-    fill_parameter_struct,
     fill_walk,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.layout import (
@@ -91,8 +91,8 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     types = (("SOURCE", c_type(source.dtype)), *_kernel_type_macros(data, plan.scales, max_pack))
     shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack} if rows else {})
     name = "quantize_rows" if rows else "quantize_columns"
-    chosen = kernel_with_shape(FILE, name, types, "", **shape)
-    params = fill_parameter_struct(
+    chosen = kernel_with_macros(FILE, name, types, "", **shape)
+    params = make_parameter_struct(
         chosen, walk=axes, count=count, size=size, largest_element=form.max_element
     )
     params.data_step, params.step = steps
@@ -118,8 +118,8 @@ def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch
     ends = (max_offset_of_axes(axes) + first, size + form.block, plan.scales.layout.required_size)
     index = narrowest_index_type(count + BLOCK, max(ends))
     types = (("RESULT", c_type(result.dtype)), *_kernel_type_macros(data, plan.scales, max_pack))
-    chosen = kernel_with_shape(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
-    params = fill_parameter_struct(chosen, walk=axes, count=count, size=size, first=first)
+    chosen = kernel_with_macros(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
+    params = make_parameter_struct(chosen, walk=axes, count=count, size=size, first=first)
     blocks = blocks_for_walk(count, rank, _RANKS)
     return _block_scale_launch(
         plan, (result, data, plan.scales), result.layout, chosen, blocks, params

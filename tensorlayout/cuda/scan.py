@@ -13,7 +13,7 @@ from tensorlayout.cuda.engine import (
     Launches,
     c_type,
     divisor32_struct,
-    kernel_with_shape,
+    kernel_with_macros,
 )
 from tensorlayout.layout import Axis, merge_axes, narrowest_index_type
 from tensorlayout.plan import ScanPlan
@@ -83,7 +83,10 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     source, result = plan.source, plan.result
     if result.layout.size == 0:
         return None
-    lines, functor = _scan_lines(plan), {"prod": "multiply", "sum": "add"}[plan.operation.function]
+    lines, functor = (
+        _scan_lines(plan),
+        {"prod": "multiply", "sum": "add"}[plan.operation.function_name],
+    )
     scaled = functor == "multiply" and dtypes.is_in_category(result.dtype, "floating-point")
     kinds = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
     types = (*kinds, ("SCALED", "1")) if scaled else kinds
@@ -110,7 +113,7 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     launches = []
     for task in ("totals", "results") if has_chunks else ("results",):
         shape[case.upper()] = task
-        chosen = kernel_with_shape(FILE, f"scan_{case}", types, functor, **shape)
+        chosen = kernel_with_macros(FILE, f"scan_{case}", types, functor, **shape)
         launches.append(Launch.with_members(chosen, groups * chunks, tuple(firsts), **members))
     totals = lines.outer_count * lines.inner_count * chunks * total_bytes
     return Launches(tuple(launches), scratch=(totals,) if has_chunks else ())

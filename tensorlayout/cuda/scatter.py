@@ -24,10 +24,10 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     c_type,
     divisor_struct,
-    kernel_with_shape,
+    kernel_with_macros,
     make_writer,
     repeat_to_16_bytes,
     scalar_bytes,
@@ -154,7 +154,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     itemsize = 4 if index == "int32_t" else 8
     number = first + len(plan.positions) + len(linear_positions.launches.scratch)
     winners = number, (table.first_entry + linear_positions.memory_shifts[WINNERS]) * itemsize
-    mark = kernel_with_shape(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
+    mark = kernel_with_macros(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
     mark_launches = [
         make_index_launch(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)
     ]
@@ -192,7 +192,7 @@ def plan_scatter_launch(
     loop = widen_index_loop(full_loop, (*alignments, WIDEST)[:2])
     index, nothing, begins = max(index, loop.index_c_type), (NOTHING, 0), loop.loop.firsts
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel_with_shape(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel_with_macros(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
     value = nothing if values is None else (VALUES, begins[VALUES])
     return make_index_launch(
         chosen,
@@ -269,7 +269,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
         make_position_tensor(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
         for k, (spec, d) in enumerate(zip(specs, index_map.dims, strict=True))
     ]
-    paces = _position_strides(plan, values, positions)
+    paces = _even_strides_between_positions(plan, values, positions)
     if paces is None:
         return None
     # What goes through the values is kept with the first tensor of positions: widths change both.
@@ -293,19 +293,19 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     firsts = tuple(operand_layout.offset * itemsize for operand_layout in (layout, source, values))
     loop = widen_index_loop(loop_over_axes(axes, 4, positions, itemsize, firsts), alignments)
     elements, across = loop.loop.count, paces[1:]
-    furthest = loop.max_distance + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
+    furthest = loop.max_offset + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
     index = narrowest_index_type(elements, furthest)
     rank, width = len(loop.loop.axes), loop.loop.width
     file = "scatter/copy_scatter.cu"
-    chosen = kernel_with_shape(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel_with_macros(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
-    grid = blocks_for(elements * PER_THREAD)
+    grid = blocks_for_elements(elements * PER_THREAD)
     return make_index_launch(
         chosen, loop, memories, scatter.name, grid=grid, pace=across, count=count
     )
 
 
-def _position_strides(
+def _even_strides_between_positions(
     plan: CopyScatterPlan, values: Layout, positions: list[PositionTensor]
 ) -> tuple[int, ...] | None:
     """Return the strides of positions in the values and in each tensor; None if they are uneven."""
@@ -385,7 +385,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     )
     count, size = prod(index_map.positions_shape(plan.shape)), table.entry_count
     if combination.value_step == 0 and plan.result.dtype.kind in "iu":
-        chosen = kernel_with_shape(
+        chosen = kernel_with_macros(
             COMBINE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index_c_type
         )
         tally = make_index_launch(
@@ -393,7 +393,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         )
         combined = combination.combine_launch(0, 0, combination.loop.index_c_type)
         return linear_positions.append_launches(
-            combination.clear_launch(size, 8), tally, combined, scratch=(8 * size,)
+            combination.clear_segments_launch(size, 8), tally, combined, scratch=(8 * size,)
         )
     levels = (count.bit_length() - 1) // _RUN_BITS
     elements = [combination.run_element_loop(count, k) for k in range(1, levels + 1)]
@@ -403,7 +403,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         *[index_loop.index_c_type for index_loop in loops],
     )
     octets = 4 if index == "int32_t" else 8
-    chosen = kernel_with_shape(COMBINE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
+    chosen = kernel_with_macros(COMBINE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
     listing = make_index_launch(
         chosen, marks, [(scratch_memories.keys, 0)], plan.name, first=first, places=size
     )
@@ -418,7 +418,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         pairs,
         scratch_memories.runs + 1,
     )
-    find = kernel_with_shape(COMBINE, "find_segments", INDEX=index)
+    find = kernel_with_macros(COMBINE, "find_segments", INDEX=index)
     memories = (scratch_memories.segments, scratch_memories.ordered)
     finding = Launch.with_members(
         find, -(-count // THREADS), (0, 0), memories, count=count, places=size
@@ -428,7 +428,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         folds.append(combination.fold_runs_launch(loop, index, count, level, byte_offset))
         byte_offset += loop.loop.count * loop.loop.width
     every = (
-        *(listing, *sort.launches, combination.clear_launch(size, 2 * octets)),
+        *(listing, *sort.launches, combination.clear_segments_launch(size, 2 * octets)),
         *(finding, *folds, combination.combine_launch(count, levels, index)),
     )
     own = (2 * octets * size, *[octets * count] * 3, byte_offset)
@@ -467,9 +467,9 @@ class _CombineLaunches:
         # The dimensions of the values that are those of one position, slowest first.
         self.whole_dims = [at for at in reversed(index_map.order) if at in kept_dims]
         self.packed_layout = Layout.row_major(tuple(plan.shape[at] for at in self.whole_dims))
-        self.loop = self._place_loop()
+        self.loop = self._loop_over_places()
 
-    def _place_loop(self) -> IndexLoop:
+    def _loop_over_places(self) -> IndexLoop:
         """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
@@ -504,7 +504,7 @@ class _CombineLaunches:
             axes.append(Axis(shape[at], (stride, self.values.strides[at], 0)))
         return loop_over_axes(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
 
-    def clear_launch(self, count: int, segment_bytes: int) -> Launch:
+    def clear_segments_launch(self, count: int, segment_bytes: int) -> Launch:
         """Return zeros in so many segments."""
         fill = bind_fill_value(
             plan_fill(Layout.row_major((count,)), segment_bytes), bytes(segment_bytes)
@@ -520,7 +520,7 @@ class _CombineLaunches:
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value
         memories = self.scratch.segments, self.scratch.ordered, self.scratch.numbers
         return make_index_launch(
-            kernel_with_shape(COMBINE, "fold_runs", *self.kernel_types, INDEX=index),
+            kernel_with_macros(COMBINE, "fold_runs", *self.kernel_types, INDEX=index),
             loop,
             [(self.scratch.runs, byte_offset), source, *((m, 0) for m in memories)],
             step=self.value_step,
@@ -536,7 +536,7 @@ class _CombineLaunches:
         runs = self.scratch.runs if levels else NOTHING
         memories = self.scratch.segments, self.scratch.numbers if count else NOTHING, runs
         return make_index_launch(
-            kernel_with_shape(
+            kernel_with_macros(
                 COMBINE, "combine_elements", *self.kernel_types, RANK=rank, INDEX=index
             ),
             loop,

@@ -16,8 +16,8 @@ from tensorlayout.cuda.engine import (
     c_type,
     constant_value,
     divisor32_struct,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
 )
 from tensorlayout.cuda.engine.driver import Kernel
@@ -85,7 +85,7 @@ class SortLines:
     def sort_kernel(self, file: str, name: str, **shape: Any) -> Kernel:
         """Return a kernel for these elements and indices."""
         gives = "positions" if self.sorts_positions else "values"
-        return kernel_with_shape(
+        return kernel_with_macros(
             file, name, self.type_macros, INDEX=self.index, GIVES=gives, **shape
         )
 
@@ -289,7 +289,7 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
         if chunks == 1:
             return tuple(ends)
         shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
-        scan = kernel_with_shape(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
+        scan = kernel_with_macros(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
         sums = Launch.with_members(scan, count << shift, (), chunks=chunks, shift=shift)
         return ends[0], sums, ends[1]
 
@@ -324,8 +324,8 @@ def plan_top_k(plan: TopKPlan) -> Launch:
     reach = max_offset_of_axes((*walked, Axis(length, steps)))
     index = narrowest_index_type(lines + BEYOND, reach + BEYOND)
     types = (("ELEMENT", c_type(source.dtype)),)
-    chosen = kernel_with_shape(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
-    params = fill_parameter_struct(
+    chosen = kernel_with_macros(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
+    params = make_parameter_struct(
         chosen, walk=walked, lines=lines, step=steps, together=lines_per_tile, leading=count
     )
     params.line, params.descending = divisor32_struct(length), plan.descending
@@ -389,10 +389,10 @@ def plan_sorted_search(
         ("LINE", "VALUES", "COMPARE"), (sorted_line.dtype, values.dtype, dtype), strict=True
     )
     types = tuple((name, c_type(kind)) for name, kind in kinds)
-    chosen = kernel_with_shape(
+    chosen = kernel_with_macros(
         "sort/search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives
     )
-    params = fill_parameter_struct(chosen, walk=walked, count=count, length=length, step=step)
+    params = make_parameter_struct(chosen, walk=walked, count=count, length=length, step=step)
     params.right, params.invert = right, invert
     firsts = (0, *[spec.layout.offset * spec.dtype.itemsize for spec in (sorted_line, values)])
     return Launch(chosen, -(-count // THREADS), bytes(params), firsts)

@@ -28,13 +28,13 @@ def compile_part(plan: PartPlan) -> Run:
     """View one half of every complex number: there are twice as many slots of that size."""
     spec, which = plan.result, plan.which
 
-    def half_view(x: Tensor) -> Tensor:
+    def view_half_of_complex(x: Tensor) -> Tensor:
         result = view_moved_by_slots(x, spec, which)
         assert x.home is not None
         result.home = (x.home[0], 2 * x.home[1] + which)
         return result
 
-    return half_view
+    return view_half_of_complex
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:

@@ -43,7 +43,7 @@ class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"
     value: members.Scalar
 
     def _execute(self, out: Tensor) -> None:
-        out[...] = self._attribute_elements["value"]
+        out[...] = self._element_valued_attributes["value"]
 
 
 def fill_value_constant(
@@ -91,8 +91,8 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
 
     def _execute(self, out: Tensor) -> None:
         start, delta = (
-            self._attribute_elements["value_start"],
-            self._attribute_elements["value_delta"],
+            self._element_valued_attributes["value_start"],
+            self._element_valued_attributes["value_delta"],
         )
         if not self.output.data_type.is_float:
             start, delta = int(start) % 2**64, int(delta) % 2**64
@@ -147,7 +147,7 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
 
     def _execute(self, out: Tensor) -> None:
         key = (out.spec, None, self.offset, self.offset + 1, True)
-        dispatch.call(self._plan, key, (out, self._attribute_elements["value"]))
+        dispatch.call(self._plan, key, (out, self._element_valued_attributes["value"]))
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
@@ -172,7 +172,7 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         begin, end = self.diagonal_fill_begin, self.diagonal_fill_end
         spec = background[0].spec if background else None
         key = (out.spec, spec, min(begin, end), max(begin, end), begin <= end)
-        dispatch.call(self._plan, key, (out, *background, self._attribute_elements["value"]))
+        dispatch.call(self._plan, key, (out, *background, self._element_valued_attributes["value"]))
 
 
 def diagonal_matrix(

@@ -364,7 +364,7 @@ class _SlidingWindowOperator(OperatorDesc):
     start_padding: members.Naturals
     end_padding: members.Naturals
 
-    def _array_length(self) -> int:
+    def _array_member_length(self) -> int:
         return self._reference_tensor().rank - 2
 
     def _column_sizes(self, column_desc: TensorDesc | None) -> tuple[int, ...]:

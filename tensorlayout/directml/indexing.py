@@ -73,7 +73,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         rank, count = self.input.rank, self.index_dimensions
         check_tensor("IndicesTensor", self.indices, (None,) * rank)
         check_range("IndexDimensions", count, 0, rank)
-        unpadded_sizes = self._unpadded_sizes(
+        unpadded_sizes = self._sizes_before_rank_padding(
             last_sizes("IndicesTensor", self.indices.sizes, count, "IndexDimensions")
         )
         input_rank = rank_without_leading_ones(self.input)
@@ -81,7 +81,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         check_range(member, input_rank + count, 0, rank + 1, ", DimensionCount + 1")
         return _pad_rank(last_sizes("OutputTensor", unpadded_sizes, rank, "DimensionCount"), rank)
 
-    def _unpadded_sizes(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _sizes_before_rank_padding(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Return the sizes of the result before its rank is adjusted."""
         sizes, axis = self.input.sizes, self.axis
         return sizes[:axis] + index_sizes + sizes[axis + 1 :]
@@ -91,7 +91,11 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         # Without index dimensions there is one position; it is kept as a list of one.
         index_sizes = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
         positions = view_reshaped(indices, index_sizes)
-        destination = None if out is None else view_reshaped(out, self._unpadded_sizes(index_sizes))
+        destination = (
+            None
+            if out is None
+            else view_reshaped(out, self._sizes_before_rank_padding(index_sizes))
+        )
         key = (x.spec, (self.axis,), False, positions.spec)
         gathered = dispatch.call_into(destination, self._plan, key, (x, positions))
         return view_reshaped(gathered, self.output.sizes) if out is None else out

@@ -501,18 +501,18 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
         return [n + before + after for n, before, after in rows]
 
     @cached_property
-    def _attribute_elements(self) -> dict[str, int | float]:
+    def _element_valued_attributes(self) -> dict[str, int | float]:
         """Padding value as an element; 0 if the mode uses none."""
         # Other modes ignore the value, so it need not fit the data type.
         takes_value = self.padding_mode == PaddingMode.CONSTANT
-        return super()._attribute_elements if takes_value else {"padding_value": 0}
+        return super()._element_valued_attributes if takes_value else {"padding_value": 0}
 
     def _execute(self, out: Tensor | None, x: Tensor) -> Tensor:
         mode = cast(PaddingMode, self.padding_mode)
         borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
         key = (x.spec, borders, mode.name.lower())
         return dispatch.call_into(
-            out, self._plan, key, (x, self._attribute_elements["padding_value"])
+            out, self._plan, key, (x, self._element_valued_attributes["padding_value"])
         )
 
 

@@ -91,12 +91,12 @@ class OperatorDesc:
             raise prefix_operator_name(self.operator, error) from None
 
     @property
-    def inputs_of(self) -> tuple[TensorDesc | None, ...]:
+    def input_descs(self) -> tuple[TensorDesc | None, ...]:
         """Descriptors of all inputs in the order of the members; None for omitted ones."""
         return tuple(desc for name, desc in self._named_tensors if not name.startswith("Output"))
 
     @property
-    def outputs_of(self) -> tuple[TensorDesc | None, ...]:
+    def output_descs(self) -> tuple[TensorDesc | None, ...]:
         """Descriptors of all outputs in the order of the members; None for omitted ones."""
         return tuple(desc for name, desc in self._named_tensors if name.startswith("Output"))
 
@@ -164,9 +164,9 @@ class OperatorDesc:
         """Return the descriptor with the requested outputs, which tensors of ``out`` must match."""
         requested = cls._requested_outputs(members_so_far, **requests)
         complete, expected = cls(**requested | members_so_far), cls(**members_so_far | requested)
-        if len(complete.outputs_of) != len(expected.outputs_of):
-            count = len(complete.outputs_of)
-            raise ValueError(f"out must be {len(expected.outputs_of)} tensors, got {count}")
+        if len(complete.output_descs) != len(expected.output_descs):
+            count = len(complete.output_descs)
+            raise ValueError(f"out must be {len(expected.output_descs)} tensors, got {count}")
         for (name, desc), (_, expected_desc) in zip(
             complete._named_tensors, expected._named_tensors, strict=True
         ):
@@ -185,12 +185,12 @@ class OperatorDesc:
             raise ValueError(f"{rule}, got None")
         return tensor_descs[0 if self._output_members[0].optional else -1]
 
-    def _array_length(self) -> int:
+    def _array_member_length(self) -> int:
         """Return the number of entries that array members must have."""
         return self._reference_tensor().rank
 
     @cached_property
-    def _attribute_elements(self) -> dict[str, int | float]:
+    def _element_valued_attributes(self) -> dict[str, int | float]:
         """Numeric members as elements of the tensors."""
         data_type = self._reference_tensor().data_type
         numbers = [member for member in self._members if KINDS[member.kind].is_element]
@@ -229,7 +229,9 @@ class OperatorDesc:
             if kind == "Axis":
                 check_range("Axis", value, 0, self._reference_tensor().rank - 1)
             elif element:
-                _ = self._attribute_elements  # raises for numbers that do not fit the data type
+                _ = (
+                    self._element_valued_attributes
+                )  # raises for numbers that do not fit the data type
             elif kind == "AnyDataType" and value is not None:
                 expected_type = self._reference_tensor().data_type
                 if value != expected_type:
@@ -242,8 +244,8 @@ class OperatorDesc:
                     raise ValueError(f"{rule}; the lowest level that allows it is {lowest_level}")
             elif low is not None:
                 numbers = value if isinstance(value, tuple) else (value,)
-                if numbers is value and len(numbers) != self._array_length():
-                    rule = f"{spelling} must have {self._array_length()} entries, DimensionCount"
+                if numbers is value and len(numbers) != self._array_member_length():
+                    rule = f"{spelling} must have {self._array_member_length()} entries, DimensionCount"
                     raise ValueError(f"{rule}, got {len(numbers)}")
                 for number in numbers:
                     check_range(spelling, number, low, high)

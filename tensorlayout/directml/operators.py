@@ -127,7 +127,9 @@ class Operator:
         for x, slot in zip(tensors, slots, strict=True):
             checked_tensor = arguments.as_tensor(x, slot.member_name)
             checked.append(checked_tensor)
-            depends_on_offset = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
+            depends_on_offset = (
+                slot.desc.guaranteed_base_offset_alignment or slot.desc.declared_total_bytes
+            )
             if (
                 depends_on_offset
                 or (slot.member_name, checked_tensor.spec) not in self._accepted_specs
@@ -175,7 +177,7 @@ class Operator:
             call_with_error_prefix(slot.member_name, arguments.check_writable, x)
         slots, byte_ranges = (*self._input_slots, *self._output_slots), []
         for slot, x in zip(slots, (*inputs, *outputs), strict=True):
-            byte_ranges.append((slot.member_name, _byte_range(x, slot.desc.declared)))
+            byte_ranges.append((slot.member_name, _byte_range(x, slot.desc.declared_total_bytes)))
         input_ranges, output_ranges = (
             byte_ranges[: self._input_count],
             byte_ranges[self._input_count :],
@@ -239,9 +241,9 @@ def _check_bound_tensor(x: Tensor, slot: _TensorSlot) -> None:
     # A view may use the bytes of its storage from its lowest element on.
     if x.home is not None:
         available_bytes = int(x.home[0].nbytes) - x.home[1] * x.itemsize
-    if available_bytes < desc.declared:
+    if available_bytes < desc.declared_total_bytes:
         raise ValueError(
-            f"{member}: TotalTensorSizeInBytes is {desc.declared}, got {available_bytes} bytes"
+            f"{member}: TotalTensorSizeInBytes is {desc.declared_total_bytes}, got {available_bytes} bytes"
         )
     alignment = desc.guaranteed_base_offset_alignment
     offset = x.layout.lowest * x.itemsize

@@ -81,7 +81,7 @@ class TensorDesc:
         return Layout(self.sizes, self.strides)
 
     @cached_property
-    def declared(self) -> int:
+    def declared_total_bytes(self) -> int:
         """TotalTensorSizeInBytes if it exceeds what sizes and strides imply, else 0."""
         total = self.total_tensor_size_in_bytes
         return total if total > _buffer_nbytes(self.data_type, self.sizes, self.strides) else 0
@@ -127,9 +127,9 @@ class TensorDesc:
         """
         dtype, layout = self.data_type.dtype, self.layout
         device = as_device(device, f"{_NAME}: device")
-        if not self.declared:
+        if not self.declared_total_bytes:
             return empty(self.sizes, dtype=dtype, device=device, layout=layout)
-        step = max(layout.required_size, -(-self.declared // dtype.itemsize))
+        step = max(layout.required_size, -(-self.declared_total_bytes // dtype.itemsize))
         sizes = (2, *self.sizes)
         double_layout = Layout(sizes, (step, *layout.strides))
         return empty(sizes, dtype=dtype, device=device, layout=double_layout)[0, ...]
@@ -211,11 +211,11 @@ def calc_buffer_tensor_size(
     if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
     return _buffer_nbytes(
-        *call_with_error_name(_NAME, _normalize_placement, data_type, sizes, strides)
+        *call_with_error_name(_NAME, _normalize_sizes_and_strides, data_type, sizes, strides)
     )
 
 
-def _addressed_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+def _spanned_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
     """Return the number of slots from the first to the last element."""
     if strides is None:
         return math.prod(sizes)
@@ -225,7 +225,7 @@ def _addressed_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None)
 def _buffer_nbytes(
     data_type: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None
 ) -> int:
-    nbytes = -(-_addressed_elements(sizes, strides) * data_type.bits // 8)
+    nbytes = -(-_spanned_elements(sizes, strides) * data_type.bits // 8)
     return (nbytes + 3) // 4 * 4
 
 
@@ -250,7 +250,7 @@ def parse_integers(member_name: str, value: Any) -> tuple[int, ...]:
     return (parsed,) if isinstance(parsed, int) else tuple(parsed)
 
 
-def _normalize_placement(
+def _normalize_sizes_and_strides(
     data_type: Any, given_sizes: Any, given_strides: Any
 ) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
     """Return data type, sizes and strides; raise an error if a descriptor must not have them."""
@@ -286,8 +286,8 @@ def _normalize_placement(
 def _normalize_members(
     data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
 ) -> tuple[Any, ...]:
-    type_of_data, sizes, strides = _normalize_placement(data_type, sizes, strides)
-    count = max(math.prod(sizes), _addressed_elements(sizes, strides))
+    type_of_data, sizes, strides = _normalize_sizes_and_strides(data_type, sizes, strides)
+    count = max(math.prod(sizes), _spanned_elements(sizes, strides))
     if count > constants.UINT32_MAX:
         received = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
         raise ValueError(

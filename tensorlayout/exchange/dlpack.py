@@ -274,7 +274,7 @@ def _import_capsule(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor 
     moves_to_host = to_host and device_type not in _ON_HOST
     stream = None
     if not moves_to_host:
-        device = _local_device(device_type, number)
+        device = _device_from_dlpack(device_type, number)
         stream = backend_of(device).current_stream(device)
     capsule = _request_capsule(obj, copy, moves_to_host, stream)
     name = next((name for name in _USED_NAMES if _is_valid_capsule(capsule, name)), None)
@@ -327,7 +327,7 @@ def _capsule_structure(capsule: Any) -> Any:
     return managed
 
 
-def _local_device(device_type: int, number: int) -> Device:
+def _device_from_dlpack(device_type: int, number: int) -> Device:
     """Return the device of a DLPack type and number; BufferError if it does not exist."""
     if device_type in _ON_HOST:
         return CPU
@@ -348,7 +348,7 @@ def _tensor_factory(managed: Any) -> _TensorFactory:
     """Check a description, and return a function that creates a tensor over the memory."""
     dl_tensor = managed.tensor
     ndim = dl_tensor.ndim
-    device = _local_device(dl_tensor.device_type, dl_tensor.device_id)
+    device = _device_from_dlpack(dl_tensor.device_type, dl_tensor.device_id)
     type_code = (dl_tensor.code, dl_tensor.bits)
     dtype = (
         dtypes.as_dtype(_LAZY_DTYPES[type_code])

@@ -16,7 +16,7 @@ import numpy as np
 
 # Re-exported for modules above that read and write NumPy's arrays.
 from tensorlayout.cpu.engine.borrowed import array_over_address, as_base_ndarray
-from tensorlayout.cpu.engine.borrowed import pin_array as pin_array
+from tensorlayout.cpu.engine.borrowed import borrow_array as borrow_array
 from tensorlayout.cpu.engine.borrowed import pin_buffer as pin_buffer
 from tensorlayout.cpu.engine.casting import convert_array as convert_array
 from tensorlayout.cpu.engine.casting import int_to_odd_float as int_to_odd_float
@@ -202,7 +202,7 @@ def buffer_as_bytes(obj: Any) -> Array:
             raise TypeError(_OBJECTS)
         if not array.flags.c_contiguous:
             raise ValueError(_ONE_RUN)
-        return pin_array(array.reshape(-1).view(np.uint8))
+        return borrow_array(array.reshape(-1).view(np.uint8))
     view = pin_buffer(obj)
     if view is None:
         raise TypeError("must have the buffer protocol")
@@ -210,7 +210,7 @@ def buffer_as_bytes(obj: Any) -> Array:
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)
-    return pin_array(np.frombuffer(view, np.uint8)) if view.nbytes else np.empty(0, np.uint8)
+    return borrow_array(np.frombuffer(view, np.uint8)) if view.nbytes else np.empty(0, np.uint8)
 
 
 _OBJECTS = "must hold numbers, not Python objects"

@@ -38,7 +38,7 @@ def host_array(x: Tensor) -> Array:
     return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
 
-def form_text(x: Tensor) -> str:
+def layout_text_to_store(x: Tensor) -> str:
     """Return the text of the form; empty for row-major, which every format implies."""
     form = x.layout.form
     return "" if form == Layout.row_major(form.shape) else str(form)

@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.files.forms import check_numpy_dtype, form_text, host_array
+from tensorlayout.files.forms import check_numpy_dtype, host_array, layout_text_to_store
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
@@ -31,7 +31,7 @@ class Elements(NamedTuple):
 
 def prepare_contents(x: Tensor) -> Elements:
     """Return what to write; ValueError if NumPy's header cannot express form or dtype."""
-    is_column_major = bool(form_text(x))
+    is_column_major = bool(layout_text_to_store(x))
     check_numpy_dtype("NumPy's files have", x)
     if is_column_major and x.layout.form != Layout.column_major(x.shape):
         raise ValueError(

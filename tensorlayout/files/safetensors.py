@@ -17,7 +17,12 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.files.forms import form_text, host_array, import_optional_library, restore_layouts
+from tensorlayout.files.forms import (
+    host_array,
+    import_optional_library,
+    layout_text_to_store,
+    restore_layouts,
+)
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
@@ -52,7 +57,9 @@ def prepare_contents(x: Tensor | dict[str, Tensor]) -> Contents:
         raise ValueError("safetensors keeps the name __metadata__ for itself")
     for tensor in tensors.values():
         _check_storable(tensor)
-    layouts = {key: text for key, tensor in tensors.items() if (text := form_text(tensor))}
+    layouts = {
+        key: text for key, tensor in tensors.items() if (text := layout_text_to_store(tensor))
+    }
     elements = {key: _storage_elements(tensor) for key, tensor in tensors.items()}
     return elements, {_METADATA_KEY: json.dumps({"alone": tensors is not x, "layouts": layouts})}
 

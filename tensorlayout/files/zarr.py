@@ -16,9 +16,9 @@ from tensorlayout.errors import short_repr
 from tensorlayout.files.forms import (
     Targets,
     check_numpy_dtype,
-    form_text,
     host_array,
     import_optional_library,
+    layout_text_to_store,
     restore_layouts,
 )
 from tensorlayout.functions.creation import asarray
@@ -63,7 +63,9 @@ def write_path(path: str, x: Tensor | dict[str, Tensor]) -> None:
 def _write_array(create: Callable[..., Any], x: Tensor) -> None:
     """Write a tensor into an array made by `create`."""
     chunks, shards = _chunk_and_shard_sizes(x.layout.form, x.dtype.itemsize)
-    options: dict[str, Any] = {"attributes": {_ATTRIBUTE_KEY: form_text(x)}} if form_text(x) else {}
+    options: dict[str, Any] = (
+        {"attributes": {_ATTRIBUTE_KEY: layout_text_to_store(x)}} if layout_text_to_store(x) else {}
+    )
     if x.dtype.kind == "c":  # Zarr omits chunks of zeros, but treats -0j as 0
         options["config"] = {"write_empty_chunks": True}
     array = create(shape=x.shape, dtype=x.dtype, chunks=chunks, shards=shards, **options)

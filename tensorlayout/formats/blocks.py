@@ -74,7 +74,7 @@ def layout_from_digits(
         tuple((extent, strides[dim, number]) for number, extent in enumerate(digits))
         for dim, digits in enumerate(extents)
     ]
-    return Layout._from_padded_parts(shape, parts, order, padding_value, owned=True)
+    return Layout._from_padded_parts(shape, parts, order, padding_value, owns_padding=True)
 
 
 def layout_digits(block: Layout) -> tuple[list[list[int]], list[Digit]]:

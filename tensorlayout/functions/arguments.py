@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes, errors
 from tensorlayout.devices import CPU, Device
-from tensorlayout.exchange.numpy import pin_array, tensor_over_array
+from tensorlayout.exchange.numpy import borrow_array, tensor_over_array
 from tensorlayout.layout import Layout, normalize_foreign_order
 from tensorlayout.plan import normalize_dims
 from tensorlayout.support.context_blocks import Scope
@@ -53,7 +53,7 @@ def _tensor_over_array(x: Any, rule: str) -> Tensor:
     """Return a tensor on the CPU over the memory of a NumPy array; TypeError where none can be."""
     try:
         # Other subclasses give elements another meaning (masks, units) or operators (`matrix`).
-        result = tensor_over_array(pin_array(x)) if type(x) in (np.ndarray, np.memmap) else None
+        result = tensor_over_array(borrow_array(x)) if type(x) in (np.ndarray, np.memmap) else None
     except (TypeError, ValueError):  # no dtype of ours, or memory that is closed
         result = None
     if result is not None:
@@ -274,7 +274,7 @@ def check_casting(source: dtypes.DType, target: dtypes.DType, casting: str) -> N
         raise TypeError(f"{source} cannot become {target} by the rule {casting!r}")
 
 
-def as_real_number(argument: str, value: Any, kind: str = "a real number") -> Any:
+def as_real_number(argument: str, value: Any, expected: str = "a real number") -> Any:
     """Return a real number of any library as a Python integer or float."""
     if type(value) in (int, float):
         return value
@@ -284,12 +284,12 @@ def as_real_number(argument: str, value: Any, kind: str = "a real number") -> An
                 return convert(value)
             except TypeError:
                 continue
-    raise TypeError(f"{argument} must be {kind}, got {format_argument(value)}")
+    raise TypeError(f"{argument} must be {expected}, got {format_argument(value)}")
 
 
-def as_real_float(argument: str, value: Any, kind: str = "a real number") -> float:
+def as_real_float(argument: str, value: Any, expected: str = "a real number") -> float:
     """Return a real number of any library as a float."""
-    return integer_or_float_to_float(as_real_number(argument, value, kind))
+    return integer_or_float_to_float(as_real_number(argument, value, expected))
 
 
 def integer_or_float_to_float(number: Any) -> float:

@@ -16,7 +16,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import CopyError, truncate
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.exchange import numpy as exchanged
-from tensorlayout.exchange.numpy import Array, call_quietly, pin_array, tensor_over_array
+from tensorlayout.exchange.numpy import Array, borrow_array, call_quietly, tensor_over_array
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.transfers import copy_tensor, move_to_device
@@ -127,7 +127,7 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
         array = np.ndarray.view(array, np.ndarray)
     dtype = native = array.dtype
     try:
-        x = tensor_over_array(pin_array(array))
+        x = tensor_over_array(borrow_array(array))
     except TypeError:
         x, native = None, dtypes.native_order_dtype(dtype)
     except ValueError as error:

@@ -161,13 +161,13 @@ def asarray(
         if target is None or target == shared.device:
             if asked is None and copy is None and layout is None:
                 return shared
-            return _convert_shared(shared, asked, copy, layout)
+            return _convert_imported(shared, asked, copy, layout)
         if copy is False:
             raise ValueError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
             shared = move_to_device(shared, target)
         return move_to_device(
-            _convert_shared(shared, asked, None, layout), target, keep_layout=layout is not None
+            _convert_imported(shared, asked, None, layout), target, keep_layout=layout is not None
         )
     except REFUSALS as error:
         prefix_operation_name("asarray", error)
@@ -247,16 +247,18 @@ def _tensor_of_numbers(
     return move_to_device(x, target, keep_layout=True)
 
 
-def _convert_shared(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
+def _convert_imported(
+    imported: Tensor, requested_dtype: DType | None, copy: bool | None, layout: Any
+) -> Tensor:
     """Return `shared` in a dtype and a layout, where it is, copied as `copy` says."""
-    kind = shared.dtype if asked is None else asked
-    if kind != shared.dtype or copy is True:
+    kind = imported.dtype if requested_dtype is None else requested_dtype
+    if kind != imported.dtype or copy is True:
         if copy is False:
-            msg = f"{shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
+            msg = f"{imported.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
-        form = None if layout is None else resolve_layout(shared.shape, layout)
-        return copy_tensor("asarray", shared, form, kind)
-    return shared if layout is None else _to_layout(shared, layout, copy)
+        form = None if layout is None else resolve_layout(imported.shape, layout)
+        return copy_tensor("asarray", imported, form, kind)
+    return imported if layout is None else _to_layout(imported, layout, copy)
 
 
 def _to_layout(x: Tensor, layout: Any, copy: bool | None) -> Tensor:
@@ -570,9 +572,9 @@ def arange(
     return create_tensor(_ARANGE, count, kind, device, None, first, by)
 
 
-def _arange_length(first: Any, end: Any, by: Any, whole: bool) -> int:
+def _arange_length(first: Any, end: Any, by: Any, is_integral: bool) -> int:
     """Return how many numbers there are from `first` to before `end`, `by` apart."""
-    if whole:
+    if is_integral:
         return int(max(0, -((first - end) // by)))
     start, stop, step = (arguments.integer_or_float_to_float(n) for n in (first, end, by))
     length = (stop - start) / step

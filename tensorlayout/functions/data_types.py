@@ -68,17 +68,17 @@ def astype(
     if type(x) is Tensor and usual and saturate is False:
         if copy is True and device is None:
             return dispatch.call(_ASTYPE, (x.spec, None, kind), (x,))
-        return _convert_dtype(x, kind, None, copy, device)
+        return _convert_dtype_and_device(x, kind, None, copy, device)
     x = arguments.as_tensor(x)
     arguments.check_casting(x.dtype, kind, casting)
     layout = arguments.layout_for_order(order, x, x.shape)
     saturates = bool(arguments.check_flag("saturate", saturate)) and kind != x.dtype
     if saturates and not dtypes.is_narrow_dtype(kind):
         raise ValueError(f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
-    return _convert_dtype(x, kind, layout, copy, device, saturates)
+    return _convert_dtype_and_device(x, kind, layout, copy, device, saturates)
 
 
-def _convert_dtype(
+def _convert_dtype_and_device(
     x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, saturate: bool = False
 ) -> Tensor:
     """Convert `x` to a dtype, layout (by default its form) and device; `x` itself if it is that."""

@@ -170,27 +170,27 @@ def interp(
     return basics.where(at > points[-1], values[-1] if right is None else right, inside)
 
 
-def _wrap_period(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
+def _wrap_period(x: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
     """Points of one period in order, and the last and the first one again outside of them."""
     length = abs(arguments.as_real_float("period", period))
     if length == 0:
         raise ValueError("period must not be 0")
-    at, points = at % length, points % length
+    x, points = x % length, points % length
     order = points.argsort()
     points, values = points[order], values[order]
     points = basics.concat([points[-1:] - length, points, points[:1] + length])
-    return at, points, basics.concat([values[-1:], values, values[:1]])
+    return x, points, basics.concat([values[-1:], values, values[:1]])
 
 
-def _interpolate_linearly(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
+def _interpolate_linearly(x: Tensor, points: Tensor, values: Tensor) -> Tensor:
     """Return the values between two points each, and on the first or last line outside of all."""
     if points.size == 1:
-        return basics.where(at != at, at, values[0])
-    line = basics.reshape(at, (-1,))
+        return basics.where(x != x, x, values[0])
+    line = basics.reshape(x, (-1,))
     upper = points.searchsorted(line, side="right").clip(1, points.size - 1)
     start, end, first, last = points[upper - 1], points[upper], values[upper - 1], values[upper]
     inside = (last - first) / (end - start) * (line - start) + first
-    return basics.reshape(basics.where(line == end, last, inside), at.shape)
+    return basics.reshape(basics.where(line == end, last, inside), x.shape)
 
 
 def unwrap(

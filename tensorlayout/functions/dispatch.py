@@ -37,7 +37,7 @@ Observer = Callable[[plan.Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 observers: list[Observer] = []
 
 
-def _call_observer(
+def _call_with_observers(
     operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Any:
     for observer in observers:
@@ -51,7 +51,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
     """Run the plan of `key` on `operands`."""
     try:
         if watched:
-            return _call_observer(operation, key, operands)
+            return _call_with_observers(operation, key, operands)
         return compile_call(operation, *key)(*operands)
     except TypeError as error:
         raise named_error(operation, _invalid_key_error(operation, key, error)) from None
@@ -59,13 +59,15 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
         raise named_error(operation, error) from None
 
 
-def call_view(operation: plan.Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
+def call_view(operation: plan.Operation, x: Tensor, key: Any, index: int | None = None) -> Tensor:
     """Return a view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
-            return _call_observer(operation, (x.spec, key), (x,) if at is None else (x, at))
+            return _call_with_observers(
+                operation, (x.spec, key), (x,) if index is None else (x, index)
+            )
         run = compile_call(operation, x.spec, key)
-        return run(x) if at is None else run(x, at)
+        return run(x) if index is None else run(x, index)
     except REFUSALS as error:
         raise named_error(operation, error) from None
 

@@ -16,7 +16,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.functions.transfers import copy_tensor, move_to_device
-from tensorlayout.functions.universal import binary, unary
+from tensorlayout.functions.universal import make_binary_function, make_unary_function
 from tensorlayout.plan import Elementwise, Part, View, check_category, dtype_category_error
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyOperand
@@ -92,127 +92,161 @@ __all__ = [
 ]
 
 
-abs = unary("abs", "numeric", "Return the magnitude of each element.", "real")
-acos = unary("acos", "floating-point", "Compute the principal inverse cosine, in radians.")
-acosh = unary("acosh", "floating-point", "Compute the inverse hyperbolic cosine.")
-asin = unary("asin", "floating-point", "Compute the principal inverse sine, in radians.")
-asinh = unary("asinh", "floating-point", "Compute the inverse hyperbolic sine.")
-atan = unary("atan", "floating-point", "Compute the principal inverse tangent, in radians.")
-atanh = unary("atanh", "floating-point", "Compute the inverse hyperbolic tangent.")
-bitwise_invert = unary("bitwise_invert", "integer or boolean", "Invert each bit.")
-ceil = unary("ceil", "real numeric", "Round up to the least integer not below each element.")
-conj = unary("conj", "numeric", "Return the complex conjugate.")
-cos = unary("cos", "floating-point", "Compute the cosine of angles in radians.")
-cosh = unary("cosh", "floating-point", "Compute the hyperbolic cosine.")
-exp = unary("exp", "floating-point", "Compute the exponential function.")
-expm1 = unary("expm1", "floating-point", "Compute ``exp(x) - 1``, accurately near 0.")
-floor = unary("floor", "real numeric", "Round down to the greatest integer not above each element.")
-isfinite = unary(
+abs = make_unary_function("abs", "numeric", "Return the magnitude of each element.", "real")
+acos = make_unary_function(
+    "acos", "floating-point", "Compute the principal inverse cosine, in radians."
+)
+acosh = make_unary_function("acosh", "floating-point", "Compute the inverse hyperbolic cosine.")
+asin = make_unary_function(
+    "asin", "floating-point", "Compute the principal inverse sine, in radians."
+)
+asinh = make_unary_function("asinh", "floating-point", "Compute the inverse hyperbolic sine.")
+atan = make_unary_function(
+    "atan", "floating-point", "Compute the principal inverse tangent, in radians."
+)
+atanh = make_unary_function("atanh", "floating-point", "Compute the inverse hyperbolic tangent.")
+bitwise_invert = make_unary_function("bitwise_invert", "integer or boolean", "Invert each bit.")
+ceil = make_unary_function(
+    "ceil", "real numeric", "Round up to the least integer not below each element."
+)
+conj = make_unary_function("conj", "numeric", "Return the complex conjugate.")
+cos = make_unary_function("cos", "floating-point", "Compute the cosine of angles in radians.")
+cosh = make_unary_function("cosh", "floating-point", "Compute the hyperbolic cosine.")
+exp = make_unary_function("exp", "floating-point", "Compute the exponential function.")
+expm1 = make_unary_function("expm1", "floating-point", "Compute ``exp(x) - 1``, accurately near 0.")
+floor = make_unary_function(
+    "floor", "real numeric", "Round down to the greatest integer not above each element."
+)
+isfinite = make_unary_function(
     "isfinite", "numeric", "Return True where an element is neither infinite nor NaN.", "bool"
 )
-isinf = unary("isinf", "numeric", "Return True where an element is infinite.", "bool")
-isnan = unary("isnan", "numeric", "Return True where an element is NaN.", "bool")
-log = unary("log", "floating-point", "Compute the natural logarithm.")
-log10 = unary("log10", "floating-point", "Compute the logarithm to base 10.")
-log1p = unary("log1p", "floating-point", "Compute ``log(1 + x)``, accurately near 0.")
-log2 = unary("log2", "floating-point", "Compute the logarithm to base 2.")
-logical_not = unary("logical_not", "bool", "Return the logical opposite.", "bool")
-negative = unary("negative", "numeric", "Change the sign of each element.")
-positive = unary("positive", "numeric", "Return each element unchanged.")
-reciprocal = unary("reciprocal", "floating-point", "Divide 1 by each element.")
-_round = unary("round", "numeric", "Round to the nearest integer, ties to even.")
-sign = unary("sign", "numeric", "Return -1, 0 or 1; for complex dtypes ``x / abs(x)``.")
-signbit = unary(
+isinf = make_unary_function("isinf", "numeric", "Return True where an element is infinite.", "bool")
+isnan = make_unary_function("isnan", "numeric", "Return True where an element is NaN.", "bool")
+log = make_unary_function("log", "floating-point", "Compute the natural logarithm.")
+log10 = make_unary_function("log10", "floating-point", "Compute the logarithm to base 10.")
+log1p = make_unary_function("log1p", "floating-point", "Compute ``log(1 + x)``, accurately near 0.")
+log2 = make_unary_function("log2", "floating-point", "Compute the logarithm to base 2.")
+logical_not = make_unary_function("logical_not", "bool", "Return the logical opposite.", "bool")
+negative = make_unary_function("negative", "numeric", "Change the sign of each element.")
+positive = make_unary_function("positive", "numeric", "Return each element unchanged.")
+reciprocal = make_unary_function("reciprocal", "floating-point", "Divide 1 by each element.")
+_round = make_unary_function("round", "numeric", "Round to the nearest integer, ties to even.")
+sign = make_unary_function(
+    "sign", "numeric", "Return -1, 0 or 1; for complex dtypes ``x / abs(x)``."
+)
+signbit = make_unary_function(
     "signbit",
     "real floating",
     "Return True where the sign bit is set, also for -0 and NaN.",
     "bool",
 )
-sin = unary("sin", "floating-point", "Compute the sine of angles in radians.")
-sinh = unary("sinh", "floating-point", "Compute the hyperbolic sine.")
-sqrt = unary("sqrt", "floating-point", "Compute the principal square root.")
-square = unary("square", "numeric", "Square each element.")
-tan = unary("tan", "floating-point", "Compute the tangent of angles in radians.")
-tanh = unary("tanh", "floating-point", "Compute the hyperbolic tangent.")
-trunc = unary("trunc", "real numeric", "Round to the nearest integer towards 0.")
+sin = make_unary_function("sin", "floating-point", "Compute the sine of angles in radians.")
+sinh = make_unary_function("sinh", "floating-point", "Compute the hyperbolic sine.")
+sqrt = make_unary_function("sqrt", "floating-point", "Compute the principal square root.")
+square = make_unary_function("square", "numeric", "Square each element.")
+tan = make_unary_function("tan", "floating-point", "Compute the tangent of angles in radians.")
+tanh = make_unary_function("tanh", "floating-point", "Compute the hyperbolic tangent.")
+trunc = make_unary_function("trunc", "real numeric", "Round to the nearest integer towards 0.")
 
-add = binary("add", "numeric", "Add the operands.", of_bools="logical_or")
-atan2 = binary(
+add = make_binary_function("add", "numeric", "Add the operands.", of_bools="logical_or")
+atan2 = make_binary_function(
     "atan2",
     "real floating",
     "Compute the angle of the point (x2, x1), in radians, over all four quadrants.",
 )
-bitwise_and = binary(
+bitwise_and = make_binary_function(
     "bitwise_and", "integer or boolean", "Return the bits that are set in both operands."
 )
-bitwise_left_shift = binary(
+bitwise_left_shift = make_binary_function(
     "bitwise_left_shift",
     "integral",
     "Shift the bits of `x1` left by `x2`; 0 where `x2` is negative or not below the width.",
 )
-bitwise_or = binary(
+bitwise_or = make_binary_function(
     "bitwise_or", "integer or boolean", "Return the bits that are set in either operand."
 )
-bitwise_right_shift = binary(
+bitwise_right_shift = make_binary_function(
     "bitwise_right_shift",
     "integral",
     """Shift the bits of `x1` right by `x2`, keeping the sign.
 
 Where `x2` is negative or not below the width, only the sign is left: 0 or -1.""",
 )
-bitwise_xor = binary(
+bitwise_xor = make_binary_function(
     "bitwise_xor", "integer or boolean", "Return the bits that are set in exactly one operand."
 )
-copysign = binary(
+copysign = make_binary_function(
     "copysign", "real floating", "Return the magnitude of `x1` with the sign of `x2`."
 )
-divide = binary("divide", "floating-point", "Divide the operands.")
-equal = binary("equal", "any or narrow", "Return True where the operands are equal.", "bool")
-floor_divide = binary(
+divide = make_binary_function("divide", "floating-point", "Divide the operands.")
+equal = make_binary_function(
+    "equal", "any or narrow", "Return True where the operands are equal.", "bool"
+)
+floor_divide = make_binary_function(
     "floor_divide",
     "real numeric",
     """Divide and round towards minus infinity.
 
 Integers divided by 0 give 0; the least integer divided by -1 wraps to itself.""",
 )
-greater = binary("greater", "real numeric", "Return True where `x1` is greater than `x2`.", "bool")
-greater_equal = binary(
+greater = make_binary_function(
+    "greater", "real numeric", "Return True where `x1` is greater than `x2`.", "bool"
+)
+greater_equal = make_binary_function(
     "greater_equal", "real numeric", "Return True where `x1` is at least `x2`.", "bool"
 )
-hypot = binary(
+hypot = make_binary_function(
     "hypot", "real floating", "Compute ``sqrt(x1**2 + x2**2)`` without intermediate overflow."
 )
-less = binary("less", "real numeric", "Return True where `x1` is less than `x2`.", "bool")
-less_equal = binary("less_equal", "real numeric", "Return True where `x1` is at most `x2`.", "bool")
-logaddexp = binary(
+less = make_binary_function(
+    "less", "real numeric", "Return True where `x1` is less than `x2`.", "bool"
+)
+less_equal = make_binary_function(
+    "less_equal", "real numeric", "Return True where `x1` is at most `x2`.", "bool"
+)
+logaddexp = make_binary_function(
     "logaddexp", "real floating", "Compute ``log(exp(x1) + exp(x2))`` without overflow."
 )
-logical_and = binary("logical_and", "bool", "Return True where both operands are true.", "bool")
-logical_or = binary("logical_or", "bool", "Return True where at least one operand is true.", "bool")
-logical_xor = binary(
+logical_and = make_binary_function(
+    "logical_and", "bool", "Return True where both operands are true.", "bool"
+)
+logical_or = make_binary_function(
+    "logical_or", "bool", "Return True where at least one operand is true.", "bool"
+)
+logical_xor = make_binary_function(
     "logical_xor", "bool", "Return True where exactly one operand is true.", "bool"
 )
 _EITHER_ZERO = "NaN if either is NaN. For +0 and -0 the result may be either."
-maximum = binary("maximum", "real numeric", f"Return the greater operand; {_EITHER_ZERO}")
-minimum = binary("minimum", "real numeric", f"Return the lesser operand; {_EITHER_ZERO}")
-multiply = binary("multiply", "numeric", "Multiply the operands.", of_bools="logical_and")
-nextafter = binary("nextafter", "real floating", "Return the next number from `x1` towards `x2`.")
-not_equal = binary("not_equal", "any or narrow", "Return True where the operands differ.", "bool")
-pow = binary(
+maximum = make_binary_function(
+    "maximum", "real numeric", f"Return the greater operand; {_EITHER_ZERO}"
+)
+minimum = make_binary_function(
+    "minimum", "real numeric", f"Return the lesser operand; {_EITHER_ZERO}"
+)
+multiply = make_binary_function(
+    "multiply", "numeric", "Multiply the operands.", of_bools="logical_and"
+)
+nextafter = make_binary_function(
+    "nextafter", "real floating", "Return the next number from `x1` towards `x2`."
+)
+not_equal = make_binary_function(
+    "not_equal", "any or narrow", "Return True where the operands differ.", "bool"
+)
+pow = make_binary_function(
     "pow",
     "numeric",
     """Raise `x1` to the power of `x2`.
 
 Integers with negative exponents give the exact result truncated: that of 1 and -1, else 0.""",
 )
-remainder = binary(
+remainder = make_binary_function(
     "remainder",
     "real numeric",
     """Return the remainder of floor division, with the sign of `x2`.
 
 Of integers by 0 it is 0.""",
 )
-subtract = binary("subtract", "numeric", "Subtract `x2` from `x1`.")
+subtract = make_binary_function("subtract", "numeric", "Subtract `x2` from `x1`.")
 
 # The first operand, the second, and what is printed of the result: the example of each docstring.
 _EXAMPLES = {

@@ -175,7 +175,7 @@ def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | Non
     return xp.maximum(most / (448 * largest), _LEAST)
 
 
-def _as_scalar_tensor(beside: Tensor, value: Tensor | Real) -> Tensor:
+def _as_scalar_tensor(like: Tensor, value: Tensor | Real) -> Tensor:
     """Return a number or a tensor of one element, as float32 of rank 0."""
     if isinstance(value, Tensor):
         plan.check_category("real floating", value.dtype)
@@ -185,4 +185,4 @@ def _as_scalar_tensor(beside: Tensor, value: Tensor | Real) -> Tensor:
     number = arguments.as_real_float("global_scale", value)
     if not _LEAST <= number < 2.0**128:
         raise ValueError(f"global_scale must be finite and at least 2**-118, got {number}")
-    return xp.full((), number, dtype=dtypes.float32, device=beside.device)
+    return xp.full((), number, dtype=dtypes.float32, device=like.device)

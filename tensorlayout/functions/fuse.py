@@ -67,10 +67,10 @@ class Symbol:
     def __init__(self, recording: _Recording, get: _Get | None, step: Any = None) -> None:
         self.recording, self.get, self.step = recording, get, step
 
-    def raise_unknown_data(self, asked: str) -> NoReturn:
+    def raise_unknown_data(self, question: str) -> NoReturn:
         """Raise the error for a question about elements."""
         fix = "use where() to choose by elements, and call what needs them outside"
-        text = f"the data of a tensor {_FLOW} ({asked}); {fix}"
+        text = f"the data of a tensor {_FLOW} ({question}); {fix}"
         raise prefix_operation_name(self.recording.name, TypeError(text))
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -118,7 +118,7 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
             return NotImplemented
         kind = type(function(*[x.spec(1) if type(x) is TracedNumber else x for x in operands]))
 
-        def get(args: tuple[Any, ...]) -> Any:
+        def compute_value(args: tuple[Any, ...]) -> Any:
             result = function(*[x.get(args) if type(x) is TracedNumber else x for x in operands])
             if type(result) is not kind:
                 change = f"gave {type(result).__name__} where it was traced as {kind.__name__}"
@@ -126,7 +126,7 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
                 raise prefix_operation_name(self.name, TypeError(text))
             return result
 
-        return TracedNumber(self.name, kind, get)
+        return TracedNumber(self.name, kind, compute_value)
 
     return method
 
@@ -140,10 +140,10 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *_WHOLE)
     setattr(TracedNumber, f"__r{_name}__", _make_arithmetic_method(_name, 2, reflected=True))
 
 
-def check_not_symbolic(x: Tensor, asked: str) -> None:
+def check_not_symbolic(x: Tensor, question: str) -> None:
     """Refuse to ask for the data of a symbol."""
     if type(x.memory) is Symbol:
-        x.memory.raise_unknown_data(asked)
+        x.memory.raise_unknown_data(question)
 
 
 def _is_symbol(x: Any) -> bool:
@@ -391,7 +391,7 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
         if out is not None:
             out = arguments.check_writable(arguments.as_tensor(out, "out"))
         by_value = [place in static for place in (*range(len(args)), *keywords)]
-        call_operands = _replace_arrays(call_operands, by_value)
+        call_operands = _numpy_operands_as_tensors(call_operands, by_value)
         kinds = tuple(map(_trace_key, call_operands, by_value))
         key = (kinds, *keywords) if keywords else kinds
         if key not in traces:
@@ -416,7 +416,7 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
     return fused
 
 
-def _replace_arrays(operands: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
+def _numpy_operands_as_tensors(operands: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars, except `static` ones, by tensors; scalars are moved."""
     device = arguments.device_of_first_tensor(operands)
 

@@ -55,13 +55,13 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         result = _basic_view_or_none(name, x, items)
         if result is not None:
             return result
-        view, data, dims, front = _split_data_key(name, x, items)
+        view, data, dims, positions_first = _split_data_key(name, x, items)
         if _has_single_mask(data):
-            of = (view.spec, dims[0], front, data[0].spec)
+            of = (view.spec, dims[0], positions_first, data[0].spec)
             return dispatch.call(_SELECT, of, (view, *data))
         data, dims = _masks_to_positions(view, data, dims)
         specs = (p.spec for p in data)
-        return dispatch.call(_GATHER, (view.spec, dims, front, *specs), (view, *data))
+        return dispatch.call(_GATHER, (view.spec, dims, positions_first, *specs), (view, *data))
     except REFUSALS as error:
         raise finalize_public_error(error, name) from error.__cause__
 
@@ -108,13 +108,13 @@ def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None
         dispatch.call(_ASSIGN, (part.spec, kind), (part, value))
         return
     kind = value.spec if type(value) is Tensor else type(value)
-    view, data, dims, front = _split_data_key(name, x, items)
+    view, data, dims, positions_first = _split_data_key(name, x, items)
     if _has_single_mask(data):
-        key = (view.spec, kind, dims[0], front, data[0].spec)
+        key = (view.spec, kind, dims[0], positions_first, data[0].spec)
         dispatch.call(_MASKED, key, (view, value, *data))
         return
     data, dims = _masks_to_positions(view, data, dims)
-    key = (view.spec, kind, dims, front, *(p.spec for p in data))
+    key = (view.spec, kind, dims, positions_first, *(p.spec for p in data))
     dispatch.call(scatter, key, (view, value, *data))
 
 

@@ -14,9 +14,9 @@ from tensorlayout.errors import call_with_error_name, raise_named_error, truncat
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import (
     Array,
+    borrow_array,
     call_quietly,
     convert_array,
-    pin_array,
     tensor_over_array,
 )
 from tensorlayout.functions import arguments, dispatch
@@ -99,10 +99,10 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if watched:
         notify_export("__array__", x.spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return _read_only_if_shared(array) if x.spec.layout.is_overlapping else array.view()
+    return _read_only_view_of_repeated(array) if x.spec.layout.is_overlapping else array.view()
 
 
-def _read_only_if_shared(array: Array) -> Array:
+def _read_only_view_of_repeated(array: Array) -> Array:
     """Return a view for elements that share slots: others may not write what we may not."""
     view = array.view()
     view.flags.writeable = False
@@ -127,7 +127,7 @@ def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     if not (on_host and known and spec.layout.is_strided):
         msg = f"{name}: not for {x.dtype} on the {x.device} in layout {truncate(x.layout)}"
         raise refusal(f"{msg}; use DLPack, or numpy.asarray()")
-    return _read_only_if_shared(x.memory) if spec.layout.is_overlapping else x.memory
+    return _read_only_view_of_repeated(x.memory) if spec.layout.is_overlapping else x.memory
 
 
 def array_interface_dict(x: Tensor) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Ten
     result = move_to_device(self, target)
     if stream is not None:
         where = self.device if target == CPU else target
-        backend_of(where).make_stream_wait("to_device", stream, where)
+        backend_of(where).make_external_stream_wait("to_device", stream, where)
     return result
 
 
@@ -230,7 +230,7 @@ def to_dlpack(
         x = ensure_strided("__dlpack__", x)
     elif copy and wanted == here:
         x = copy_tensor("__dlpack__", x)
-    backend_of(x.device).make_stream_wait("__dlpack__", stream, x.device)
+    backend_of(x.device).make_external_stream_wait("__dlpack__", stream, x.device)
     capsule = dlpack.export_capsule(
         x, version=version, is_copied=bool(copy), allow_negative_strides=backwards
     )
@@ -305,7 +305,7 @@ def from_dlpack(
     shared = None
     if type(x) is np.ndarray and device is None and copy is None and is_standard_dtype(x.dtype):
         try:
-            shared = tensor_over_array(pin_array(x))
+            shared = tensor_over_array(borrow_array(x))
         except ValueError:  # memory that is closed
             shared = None
     if shared is None:

@@ -94,7 +94,7 @@ def tensordot(
     (3, 5)
     """
     x, y = as_tensors(a, b)
-    return sum_of_products(_TENSORDOT, x, y, axes=_contracted_axes(axes, x.ndim, y.ndim))
+    return call_product_operation(_TENSORDOT, x, y, axes=_contracted_axes(axes, x.ndim, y.ndim))
 
 
 def _contracted_axes(
@@ -131,10 +131,10 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return sum_of_products(_VECDOT, x1, x2, axis=arguments.as_integer("axis", axis))
+    return call_product_operation(_VECDOT, x1, x2, axis=arguments.as_integer("axis", axis))
 
 
-def sum_of_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
+def call_product_operation(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
     """Carry out a product of tensors, or of a tensor and what stands for one."""
     if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
         return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))

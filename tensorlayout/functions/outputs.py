@@ -26,7 +26,7 @@ def _convert_to_requested_kind(
     if dtype is None:
         return x, None
     kind = arguments.as_dtype_in_category("numeric", dtype)
-    if dtypes.dtype_kind(kind) != dtypes.dtype_kind(dtypes.promote_dtypes(x.dtype, kind)):
+    if dtypes.standard_kind(kind) != dtypes.standard_kind(dtypes.promote_dtypes(x.dtype, kind)):
         x = copy_tensor(function_name, x, None, kind)
     return x, kind
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, SupportsIndex
 from tensorlayout import dtypes, errors
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.linear_algebra import sum_of_products
+from tensorlayout.functions.linear_algebra import call_product_operation
 from tensorlayout.functions.operands import as_tensors, bools_to_integers, flatten_operands
 from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.functions.padding import pad
@@ -116,8 +116,10 @@ def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
             [6, 8]], dtype=int64, device='cpu')
     """
     if type(a) is type(b) is Tensor and a.ndim == b.ndim == 1:
-        return store_in_out("outer", sum_of_products(_OUTER, a, b), out)
-    return store_in_out("outer", sum_of_products(_OUTER, *flatten_operands(a, b, weak=False)), out)
+        return store_in_out("outer", call_product_operation(_OUTER, a, b), out)
+    return store_in_out(
+        "outer", call_product_operation(_OUTER, *flatten_operands(a, b, weak=False)), out
+    )
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Tensor:

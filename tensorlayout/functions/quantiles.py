@@ -55,9 +55,7 @@ def median(
     >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
     Tensor([2., 4.], dtype=float64, device='cpu')
     """
-    return _call_quantile_function(
-        "median", bools_to_integers(a), 0.5, 1, axis, out, "linear", keepdims
-    )
+    return _compute_quantiles("median", bools_to_integers(a), 0.5, 1, axis, out, "linear", keepdims)
 
 
 def nanmedian(
@@ -76,7 +74,7 @@ def nanmedian(
     >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
     Tensor([3.], dtype=float64, device='cpu')
     """
-    return _call_quantile_function(
+    return _compute_quantiles(
         "nanmedian", bools_to_integers(a), 0.5, 1, axis, out, "linear", keepdims
     )
 
@@ -115,7 +113,7 @@ def quantile(
     >>> tl.quantile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [0.25, 0.5])
     Tensor([1.75, 2.5 ], dtype=float64, device='cpu')
     """
-    return _call_quantile_function("quantile", a, q, 1, axis, out, method, keepdims, weights)
+    return _compute_quantiles("quantile", a, q, 1, axis, out, method, keepdims, weights)
 
 
 def nanquantile(
@@ -139,7 +137,7 @@ def nanquantile(
     >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    return _call_quantile_function("nanquantile", a, q, 1, axis, out, method, keepdims, weights)
+    return _compute_quantiles("nanquantile", a, q, 1, axis, out, method, keepdims, weights)
 
 
 def percentile(
@@ -163,7 +161,7 @@ def percentile(
     >>> tl.percentile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [25, 50])
     Tensor([1.75, 2.5 ], dtype=float64, device='cpu')
     """
-    return _call_quantile_function("percentile", a, q, 100, axis, out, method, keepdims, weights)
+    return _compute_quantiles("percentile", a, q, 100, axis, out, method, keepdims, weights)
 
 
 def nanpercentile(
@@ -187,10 +185,10 @@ def nanpercentile(
     >>> tl.nanpercentile(tl.asarray([1.0, tl.nan, 3.0]), 50)
     Tensor(2.0, dtype=float64, device='cpu')
     """
-    return _call_quantile_function("nanpercentile", a, q, 100, axis, out, method, keepdims, weights)
+    return _compute_quantiles("nanpercentile", a, q, 100, axis, out, method, keepdims, weights)
 
 
-def _call_quantile_function(
+def _compute_quantiles(
     function_name: str,
     a: Any,
     q: Any,

@@ -64,7 +64,7 @@ def _document_function(
 ) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     notes = f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
-    if operation.accepts_integers:
+    if operation.converts_integers_to_float:
         notes = " (integers and bool are taken as float64)"
     function.__name__ = function.__qualname__ = operation.name
     # Errors of calls that do not fit repeat the name that the code has.
@@ -142,7 +142,7 @@ class Binary(Protocol[_S]):
 _NOTHING: Any = object()
 
 
-def unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
+def make_unary_function(name: str, category: str, summary: str, result: str = "same") -> Unary:
     """Return the public function of a one-operand line of the table."""
     operation = Elementwise(name, category, result)
 
@@ -180,16 +180,24 @@ _Numbers = Literal["numeric", "floating-point", "any or narrow"]
 
 
 @overload
-def binary(name: str, category: _Booleans, summary: str, result: str = ...) -> Binary[bool]: ...
+def make_binary_function(
+    name: str, category: _Booleans, summary: str, result: str = ...
+) -> Binary[bool]: ...
 @overload
-def binary(name: str, category: _Integers, summary: str, result: str = ...) -> Binary[int]: ...
+def make_binary_function(
+    name: str, category: _Integers, summary: str, result: str = ...
+) -> Binary[int]: ...
 @overload
-def binary(name: str, category: _Reals, summary: str, result: str = ...) -> Binary[float]: ...
+def make_binary_function(
+    name: str, category: _Reals, summary: str, result: str = ...
+) -> Binary[float]: ...
 @overload
-def binary(
+def make_binary_function(
     name: str, category: _Numbers, summary: str, result: str = ..., of_bools: str = ...
 ) -> Binary[complex]: ...
-def binary(name: str, category: str, summary: str, result: str = "same", of_bools: str = "") -> Any:
+def make_binary_function(
+    name: str, category: str, summary: str, result: str = "same", of_bools: str = ""
+) -> Any:
     """Return the public function of a two-operand line of the table."""
     operation = Elementwise(name, category, result, of_bools=of_bools)
 

@@ -18,12 +18,14 @@ from tensorlayout.layout.placement import Placement
 Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a unit further
 
 
-def common_units(dims: Sequence[slots.Parts], below: float = math.inf) -> list[int] | None:
+def nested_units_of_dim(
+    parts_by_layout: Sequence[slots.Parts], below: float = math.inf
+) -> list[int] | None:
     """Units of one dimension in several layouts, falling: those `below` so many indices, and 1.
 
     None where one does not divide the next, as for tiles of 8 and of 12.
     """
-    units = {unit for parts in dims for unit in slots.part_units(parts)}
+    units = {unit for parts in parts_by_layout for unit in slots.part_units(parts)}
     falling = sorted([unit for unit in units if unit == 1 or unit < below], reverse=True)
     return None if any(large % small for large, small in itertools.pairwise(falling)) else falling
 
@@ -61,7 +63,7 @@ def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> 
     """Return the boxes of the indices in `ranges`; None where the layouts have no common units."""
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
-        units = common_units([layout.parts[dim] for layout in layouts])
+        units = nested_units_of_dim([layout.parts[dim] for layout in layouts])
         if units is None:
             return None
         cut.append(_boxes_of_dim(start, stop, units))

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import gcd, prod
 from typing import NamedTuple
 
-from tensorlayout.layout.boxes import common_units, slots_per_unit
+from tensorlayout.layout.boxes import nested_units_of_dim, slots_per_unit
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, merge_axes, reverse_axes
 from tensorlayout.layout.slots import part_units
@@ -47,10 +47,10 @@ class TiledLoop(Loop):
         packs = [b.pack_divisor(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
         return gcd(Loop.max_pack_size(self, widest), *packs)
 
-    def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> TiledLoop:
+    def loop_over_packs(self, pack_size: int, memories_in_packs: Iterable[int]) -> TiledLoop:
         """Return the loop over packs of `pack_size` elements; indices move by as many."""
         weights = tuple([(*moves[:-1], moves[-1] * pack_size) for moves in self.weights])
-        return replace(Loop.loop_over_packs(self, pack_size, counted), weights=weights)
+        return replace(Loop.loop_over_packs(self, pack_size, memories_in_packs), weights=weights)
 
     @property
     def index_upper_bound(self) -> int:
@@ -92,7 +92,7 @@ def make_tiled_loop(
     starts = [0 if layout is None else layout.offset for layout in forwards]
     tails: list[tuple[int, int, int, list[int]]] = []  # size, written, first digit, units
     for d, size in enumerate(first.shape):
-        steps = common_units(
+        steps = nested_units_of_dim(
             [operand.parts[d] for operand in forwards if operand is not None], written[d]
         )
         if steps is None:

@@ -240,7 +240,9 @@ class Layout(Placement):
         except tiling.UnevenError:
             msg = f"tiles: {short_repr(cuts)} cannot be said as parts of the dimensions of {sizes}"
             raise ValueError(msg) from None
-        tiled_layout = cls._from_padded_parts(sizes, dim_parts, order, padding_value, owned=owned)
+        tiled_layout = cls._from_padded_parts(
+            sizes, dim_parts, order, padding_value, owns_padding=owned
+        )
         return tiled_layout.with_slot_bits(slot_bits)
 
     @classmethod
@@ -268,7 +270,7 @@ class Layout(Placement):
             return cls(shape, padding_value=padding_value)
         down, across = -(-shape[0] // 128), -(-shape[1] // 4)
         whole = ((down, 512 * across), (4, 4), (32, 16)), ((across, 512), (4, 1))
-        return cls._from_padded_parts(shape, whole, (1, 0), padding_value, owned=True)
+        return cls._from_padded_parts(shape, whole, (1, 0), padding_value, owns_padding=True)
 
     @classmethod
     def _from_padded_parts(
@@ -278,7 +280,7 @@ class Layout(Placement):
         order: orders.Order,
         padding_value: Padding | str,
         *,
-        owned: bool,
+        owns_padding: bool,
     ) -> Self:
         """Return the layout of parts whose extents still include the padding, which it may own."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
@@ -292,7 +294,7 @@ class Layout(Placement):
             shape,
             parts=cut,
             minor_to_major=order,
-            padded_shape=padded if owned else None,
+            padded_shape=padded if owns_padding else None,
             padding_value=padding_value,
         )
         return new_layout.form if new_layout.covers_block else new_layout

@@ -190,14 +190,14 @@ class Loop:
         return narrowest_index_type(self.count, self.max_offset)
 
     @property
-    def elements(self) -> range:
+    def element_memories(self) -> range:
         """The numbers of the memories that have the elements."""
         return range(len(self.widths) - self.tables)
 
     @property
     def is_contiguous(self) -> bool:
         """True if the fastest axis is contiguous in all memories and moves no table."""
-        return self.axes[-1].strides == (1,) * len(self.elements) + (0,) * self.tables
+        return self.axes[-1].strides == (1,) * len(self.element_memories) + (0,) * self.tables
 
     def row_alignment(self, memory: int) -> int:
         """Return the alignment, in bytes, of all rows along the fastest axis."""
@@ -212,7 +212,7 @@ class Loop:
         """
         last = self.axes[-1]
         packs = [last.size, *last.window.counts, last.window.first]
-        for memory in self.elements:
+        for memory in self.element_memories:
             width, stride = self.widths[memory], last.strides[memory]
             if not width or (memory and not stride):
                 continue
@@ -223,14 +223,14 @@ class Loop:
             packs.append(gcd(widest, grain) // width)
         return gcd(widest // max(self.widths), *packs)
 
-    def loop_over_packs(self, pack_size: int, counted: Iterable[int]) -> Self:
+    def loop_over_packs(self, pack_size: int, memories_in_packs: Iterable[int]) -> Self:
         """Return the loop over packs of `pack_size` elements along the fastest axis.
 
         They are the elements of the memories `counted`, contiguous there; the others keep theirs.
         """
         if pack_size == 1:
             return self
-        packed_memories = set(counted)
+        packed_memories = set(memories_in_packs)
         parts = [pack_size if m in packed_memories else 1 for m in range(len(self.widths))]
         *slower, last = self.axes
         axes = [a._replace(strides=tuple(map(floordiv, a.strides, parts))) for a in slower]
@@ -241,7 +241,7 @@ class Loop:
     def with_wider_elements(self, widest: int) -> Self:
         """Return the loop over elements of up to `widest` bytes, if contiguous; all axes stay."""
         return (
-            self.loop_over_packs(self.max_pack_size(widest), self.elements)
+            self.loop_over_packs(self.max_pack_size(widest), self.element_memories)
             if self.is_contiguous
             else self
         )

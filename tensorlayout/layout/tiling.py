@@ -52,7 +52,7 @@ class TiledAxis(NamedTuple):
     half: tuple[TiledAxis, int, int] | None = None
 
     @property
-    def zero_gaps(self) -> list[tuple[int, int]] | None:
+    def always_zero_gaps(self) -> list[tuple[int, int]] | None:
         """Extents and weights of what is always 0; None where these fill no gap exactly."""
         gap_parts, reach = [], 1
         for weight, extent in (
@@ -229,11 +229,11 @@ def tiled_parts(
             digits[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
         if shape:  # what is always 0 goes to dimension 0, as digits beyond all of its index
             digits[0] += [
-                (extent, 2**63, stride * weight) for extent, weight in axis.zero_gaps or ()
+                (extent, 2**63, stride * weight) for extent, weight in axis.always_zero_gaps or ()
             ]
         stride *= axis.extent
     return list(map(_parts_from_digits, digits, shape)), all(
-        axis.zero_gaps is not None for axis in axes
+        axis.always_zero_gaps is not None for axis in axes
     )
 
 

@@ -144,7 +144,7 @@ class Backend(Protocol):
     def tensor_allocator(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
         """Return a function that makes new tensors; on CUDA a write has to fill their padding."""
 
-    def accepts_layouts(self, plan: Any, below_a_byte: bool, /) -> bool:
+    def accepts_layouts(self, plan: Any, has_sub_byte_layouts: bool, /) -> bool:
         """Return whether a plan is carried out in its layouts, of which some have no strides.
 
         `below_a_byte`: whether some are packed so. Other plans run on strided copies.
@@ -190,7 +190,7 @@ class Backend(Protocol):
     def current_stream(self, device: Device, /) -> int | None:
         """Return the stream on which this thread works; None where there are none."""
 
-    def make_stream_wait(self, name: str, stream: Any, device: Device, /) -> None:
+    def make_external_stream_wait(self, name: str, stream: Any, device: Device, /) -> None:
         """Have `stream` of another library wait for ours; errors, with `name`, if it is none."""
 
 

@@ -91,11 +91,11 @@ class Elementwise:
     of_bools: str = ""
 
     @property
-    def function(self) -> str:
+    def function_name(self) -> str:
         return self.does or self.name
 
     @property
-    def accepts_integers(self) -> bool:
+    def converts_integers_to_float(self) -> bool:
         return "floating" in self.dtypes
 
     def accepts_dtype(self, dtype: DType) -> bool:
@@ -137,7 +137,9 @@ class Elementwise:
             if isinstance(o, type):
                 promoted = dtypes.promote_with_scalar(promoted, o)
         if not (self.accepts_dtype(promoted) or (self.of_bools and promoted == dtypes.bool)):
-            if self.accepts_integers and dtypes.is_in_category(promoted, "integer or boolean"):
+            if self.converts_integers_to_float and dtypes.is_in_category(
+                promoted, "integer or boolean"
+            ):
                 return dtypes.float64
             message = ", ".join(
                 o.__name__ if isinstance(o, type) else str(o.dtype) for o in taking_part
@@ -148,7 +150,7 @@ class Elementwise:
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
         # compared as integers.
-        compares = self.result == "bool" and not self.accepts_integers
+        compares = self.result == "bool" and not self.converts_integers_to_float
         if compares and promoted == dtypes.float64:
             tensors = [o.dtype for o in operands if isinstance(o, TensorSpec)]
             integral = [d for d in tensors if dtypes.is_in_category(d, "integral")]

@@ -35,7 +35,11 @@ class IndexMap:
 
     @classmethod
     def for_positions(
-        cls, layout: Layout, dims: tuple[int, ...], front: bool | None, group: tuple[int, ...]
+        cls,
+        layout: Layout,
+        dims: tuple[int, ...],
+        positions_first: bool | None,
+        group: tuple[int, ...],
     ) -> IndexMap:
         """Map positions for `dims`, first in the result if `front`.
 
@@ -44,10 +48,10 @@ class IndexMap:
         positions of its own in every line along the one dimension; the order is the layout's.
         """
         others = [d for d in range(layout.ndim) if d not in dims]
-        if front is None:
+        if positions_first is None:
             remaining_dims = tuple((d, d) for d in others)
             return cls(dims, dims, remaining_dims, layout.minor_to_major, per_line=True)
-        place = 0 if front else len([d for d in others if d < dims[0]])
+        place = 0 if positions_first else len([d for d in others if d < dims[0]])
         count = len(group)
         after = {d: i if i < place else i + count for i, d in enumerate(others)}
         minor_group = [place + d for d in group]
@@ -56,9 +60,9 @@ class IndexMap:
         for d in layout.minor_to_major:
             if d in after:
                 order.append(after[d])
-            elif d == slowest and not front:
+            elif d == slowest and not positions_first:
                 order += minor_group
-        if front:
+        if positions_first:
             order += minor_group
         index_dims = tuple(range(place, place + count))
         return cls(dims, index_dims, tuple(after.items()), tuple(order))
@@ -116,13 +120,17 @@ class Gather:
     clamps: bool = False
 
     def plan(
-        self, source: TensorSpec, dims: tuple[int, ...], front: bool | None, *positions: TensorSpec
+        self,
+        source: TensorSpec,
+        dims: tuple[int, ...],
+        positions_first: bool | None,
+        *positions: TensorSpec,
     ) -> GatherPlan:
         device = check_same_device([source, *positions])
         spread = positions_broadcast_shape(positions)
         voters = [p.layout for p in positions if p.layout.shape == spread]
         group = vote_result_layout(spread, voters).minor_to_major
-        index_map = IndexMap.for_positions(source.layout, dims, front, group)
+        index_map = IndexMap.for_positions(source.layout, dims, positions_first, group)
         layout = Layout._packed(index_map.result_shape(source.layout, spread), index_map.order)
         result = TensorSpec(source.dtype, layout, device)
         return GatherPlan(self.name, source, positions, result, index_map, self.clamps)

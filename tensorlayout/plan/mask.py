@@ -37,9 +37,11 @@ class Select:
 
     name: str = "__getitem__"
 
-    def plan(self, source: TensorSpec, first: int, front: bool, mask: TensorSpec) -> SelectPlan:
+    def plan(
+        self, source: TensorSpec, first: int, positions_first: bool, mask: TensorSpec
+    ) -> SelectPlan:
         check_same_device([source, mask])
-        seen, index_map = _merge_masked_dims(source, first, front, mask)
+        seen, index_map = _merge_masked_dims(source, first, positions_first, mask)
         return SelectPlan(self.name, source, mask, seen, index_map)
 
 
@@ -75,11 +77,11 @@ class Masked:
         destination: TensorSpec,
         value: TensorSpec | type,
         first: int,
-        front: bool,
+        positions_first: bool,
         mask: TensorSpec,
     ) -> MaskedPlan:
         check_write_operands(destination, value, [mask])
-        seen, index_map = _merge_masked_dims(destination, first, front, mask)
+        seen, index_map = _merge_masked_dims(destination, first, positions_first, mask)
         sizes, last = mask.layout.shape, first + mask.layout.ndim
         mask_matches_dims = sizes == destination.layout.shape[first:last]
         spread = (*sizes, *(1,) * (destination.layout.ndim - last)) if mask_matches_dims else None
@@ -123,7 +125,7 @@ def check_mask_shape(mask: Shape, sizes: Shape) -> None:
 
 
 def _merge_masked_dims(
-    spec: TensorSpec, first: int, front: bool, mask: TensorSpec
+    spec: TensorSpec, first: int, positions_first: bool, mask: TensorSpec
 ) -> tuple[TensorSpec, IndexMap]:
     """Return the tensor, with the dimensions under a mask as one if strides allow, and the map."""
     shape, rank = spec.layout.shape, mask.layout.ndim
@@ -134,4 +136,4 @@ def _merge_masked_dims(
         merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *rest))
         if merged is not None:
             spec, dims = TensorSpec(spec.dtype, merged, spec.device), (first,)
-    return spec, IndexMap.for_positions(spec.layout, dims, front, (0,))
+    return spec, IndexMap.for_positions(spec.layout, dims, positions_first, (0,))

@@ -64,7 +64,7 @@ class Reduce:
 
     name: str
     dtypes: str
-    function: str
+    function_name: str
     result: str | DType = "same"
     identity: bool = True
     single: bool = False

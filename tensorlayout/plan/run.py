@@ -57,7 +57,7 @@ def compile_program(program: Program) -> Run:
     scheduled_steps = list(zip(steps, runs, operand_getters, places, strict=True))
     end, empty = [*range(count), *places][program.result], [None] * (slot_count - count)
 
-    def run(*operands: Any) -> Any:
+    def run_steps(*operands: Any) -> Any:
         values = [*operands[:count], *empty]
         for step, run_step, take, place in scheduled_steps:
             if watched:  # before the step, so that `no_copies` refuses it in time
@@ -68,7 +68,7 @@ def compile_program(program: Program) -> Run:
             values[place] = run_step(*take(values), *extra_operands)
         return values[end]
 
-    return run
+    return run_steps
 
 
 def compile_plan(plan: Plan) -> Run:
@@ -83,34 +83,34 @@ def compile_plan(plan: Plan) -> Run:
     write = device_backend.compile_plan(plan)
     if plan.destinations:
 
-        def run_into(out: Tensor, *operands: Any) -> Tensor:
+        def write_into_out(out: Tensor, *operands: Any) -> Tensor:
             write(out, *operands)
             return out
 
-        return run_into
+        return write_into_out
     return allocate_then_write(device_backend.tensor_allocator(plan.result), write)
 
 
 def allocate_then_write(allocate: Callable[[], Tensor], write: Write) -> Run:
     """Return a function that allocates a tensor and writes the result into it."""
 
-    def run_new(*operands: Any) -> Tensor:
+    def allocate_and_write(*operands: Any) -> Tensor:
         out = allocate()
         write(out, *operands)
         return out
 
-    return run_new
+    return allocate_and_write
 
 
 def compile_traced_copy(event: Event, plan: Plan) -> Run:
     """Compile a copy that is part of another call, which a trace shows as `event`."""
     copy = compile_plan(plan)
 
-    def run(*operands: Tensor) -> Tensor:
+    def copy_and_record(*operands: Tensor) -> Tensor:
         notify_listeners(event)
         return copy(*operands)
 
-    return run
+    return copy_and_record
 
 
 def compile_traced_tensor_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
@@ -137,10 +137,10 @@ def _compile_copying_overlaps(step: Step) -> Run:
     copying = Copy(operation.name)  # one object, because the cache finds plans by its identity
     advice = "write what shares no memory with the tensor that is written"
 
-    def run_with_one(x: Tensor, other: Tensor) -> Tensor:
+    def copy_overlapping_operand(x: Tensor, other: Tensor) -> Tensor:
         return run_on_copied_operands(x, other) if overlaps(x, other) else run(x, other)
 
-    def run_with_others(x: Tensor, *others: Any) -> Tensor:
+    def copy_overlapping_operands(x: Tensor, *others: Any) -> Tensor:
         for other in others:
             if type(other) is Tensor and overlaps(x, other):
                 return run_on_copied_operands(x, *others)
@@ -163,7 +163,7 @@ def _compile_copying_overlaps(step: Step) -> Run:
         return compile_call(copying, spec, None, None)(x)
 
     # Assignments of one tensor are frequent, and the loop over operands would cost as much as they.
-    return run_with_one if len(key) == tensors == 2 else run_with_others
+    return copy_overlapping_operand if len(key) == tensors == 2 else copy_overlapping_operands
 
 
 def cache_info() -> Any:

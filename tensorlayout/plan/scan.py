@@ -33,16 +33,21 @@ class Scan:
 
     name: str
     dtypes: str
-    function: str
+    function_name: str
     result: str = "same"
 
     def plan(
-        self, source: TensorSpec, axis: int, initial: bool, longer: bool, dtype: DType | None = None
+        self,
+        source: TensorSpec,
+        axis: int,
+        initial: bool,
+        extends_axis: bool,
+        dtype: DType | None = None,
     ) -> ScanPlan:
         layout = source.layout
         check_category(self.dtypes, source.dtype)
         (dim,) = normalize_dims(axis, layout.ndim)
-        shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
+        shape = [n + extends_axis if d == dim else n for d, n in enumerate(layout.shape)]
         result_layout = Layout._packed(shape, layout.minor_to_major)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         return ScanPlan(self, source, TensorSpec(kind, result_layout, source.device), dim, initial)

@@ -53,12 +53,14 @@ class Scatter:
         destination: TensorSpec,
         value: TensorSpec | type,
         dims: tuple[int, ...],
-        front: bool | None,
+        positions_first: bool | None,
         *positions: TensorSpec,
     ) -> ScatterPlan:
         check_write_operands(destination, value, positions)
         spread = positions_broadcast_shape(positions)
-        return _plan_scatter(self.name, destination, value, dims, front, positions, spread)
+        return _plan_scatter(
+            self.name, destination, value, dims, positions_first, positions, spread
+        )
 
 
 def _plan_scatter(
@@ -66,13 +68,13 @@ def _plan_scatter(
     destination: TensorSpec,
     value: TensorSpec | type,
     dims: tuple[int, ...],
-    front: bool | None,
+    positions_first: bool | None,
     positions: tuple[TensorSpec, ...],
     positions_shape: Shape,
 ) -> ScatterPlan:
     """Return the plan for positions broadcast to `positions_shape`, in index order."""
     group = tuple(reversed(range(len(positions_shape))))
-    index_map = IndexMap.for_positions(destination.layout, dims, front, group)
+    index_map = IndexMap.for_positions(destination.layout, dims, positions_first, group)
     shape = index_map.result_shape(destination.layout, positions_shape)
     check_value_broadcasts(value, shape)
     if (
@@ -179,13 +181,13 @@ class ScatterReduce:
                 " convert one with astype()"
             )
         source_shape, positions_shape = source.layout.shape, positions.layout.shape
-        front, spread = None if along else False, positions_shape
+        positions_first, spread = None if along else False, positions_shape
         if along:
             spread = (*source_shape[:dim], positions_shape[dim], *source_shape[dim + 1 :])
             if any(n not in (1, m) for n, m in zip(positions_shape, spread, strict=True)):
                 where = f"a tensor of shape {source_shape} along axis {dim}"
                 raise ValueError(f"indices of shape {positions_shape} do not fit {where}")
-        key = (value, (dim,), front, (positions,), spread)
+        key = (value, (dim,), positions_first, (positions,), spread)
         scatter = _plan_scatter(self.name, _packed_spec(source), *key)
         return ScatterReducePlan(source, scatter, self.function)
 

@@ -26,7 +26,7 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
     it, followed by `remark`.
     """
 
-    def decorate(declared: _FunctionT) -> _FunctionT:
+    def add_definition(declared: _FunctionT) -> _FunctionT:
         signature = inspect.signature(declared)
         bare_parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         parameters = str(inspect.Signature(bare_parameters))[1:-1]
@@ -36,7 +36,7 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
         function.__doc__ = f"Return ``{expression}``.{remark and ' '}{remark}"
         return function
 
-    return decorate
+    return add_definition
 
 
 @functools.cache  # aliases of a function remain the same object
@@ -47,7 +47,7 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call_with_hint(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except (AttributeError, TypeError):
@@ -56,7 +56,7 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise TypeError(f"{function.__name__}: {misfit}") from None
 
-    return call
+    return call_with_hint
 
 
 def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: Any) -> str:

@@ -219,7 +219,7 @@ class HloModule:
         """
         changes = []
         for computation, instruction in self._executed_instructions():
-            moves_elements = self._moves_elements(instruction)
+            moves_elements = self._layout_change_moves_elements(instruction)
             if moves_elements is None or len(instruction.operands) != 1:
                 continue
             source, result = computation.by_name[instruction.operands[0]].shape, instruction.shape
@@ -234,7 +234,7 @@ class HloModule:
             changes.append(HloLayoutChange(name, instruction, source, result, read, written))
         return tuple(changes)
 
-    def _moves_elements(self, instruction: HloInstruction) -> bool | None:
+    def _layout_change_moves_elements(self, instruction: HloInstruction) -> bool | None:
         """Return whether a layout change moves elements; None for other instructions."""
         opcodes = {instruction.opcode}
         if opcodes == {"fusion"}:

@@ -25,7 +25,7 @@ from tensorlayout.xla.text import (
     ShapeSyntaxError,
     caret_excerpt,
     parse_shape,
-    token_pattern,
+    pattern_with_trailing_blanks,
 )
 
 # Possessive quantifiers, because backtracking would make some texts take quadratic time.
@@ -33,18 +33,18 @@ _WHITE = r"[ \t\r\n]"
 _STRING = r'"(?:[^"\\]++|\\(?s:.))*+"'
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 
-_MODULE = token_pattern(rf"HloModule(?=[ \t\r\n/%]){BLANK}%?({_NAME})")
-_COMPUTATION = token_pattern(rf"(ENTRY(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
-_INSTRUCTION = token_pattern(rf"(ROOT(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
-_OPCODE = token_pattern(rf"({_NAME}){BLANK}(\()")
-_ATTRIBUTE = token_pattern(rf",{BLANK}({_NAME}){BLANK}=")
-_ONE_NAME = token_pattern(rf"%?({_NAME})")
-_PARAMETER = token_pattern(rf"%?{_NAME}{BLANK}:")
-_NUMBER = token_pattern(r"([0-9]{1,9})(?![0-9])")
-_TABLE = token_pattern(
+_MODULE = pattern_with_trailing_blanks(rf"HloModule(?=[ \t\r\n/%]){BLANK}%?({_NAME})")
+_COMPUTATION = pattern_with_trailing_blanks(rf"(ENTRY(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
+_INSTRUCTION = pattern_with_trailing_blanks(rf"(ROOT(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
+_OPCODE = pattern_with_trailing_blanks(rf"({_NAME}){BLANK}(\()")
+_ATTRIBUTE = pattern_with_trailing_blanks(rf",{BLANK}({_NAME}){BLANK}=")
+_ONE_NAME = pattern_with_trailing_blanks(rf"%?({_NAME})")
+_PARAMETER = pattern_with_trailing_blanks(rf"%?{_NAME}{BLANK}:")
+_NUMBER = pattern_with_trailing_blanks(r"([0-9]{1,9})(?![0-9])")
+_TABLE = pattern_with_trailing_blanks(
     r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)"
 )
-_QUOTED = token_pattern(_STRING)
+_QUOTED = pattern_with_trailing_blanks(_STRING)
 # An array, or the beginning of a tuple or buffer. A brace after an array begins a layout only if a
 # number or a colon follows; otherwise it may begin the body of a computation.
 _SHAPE = re.compile(
@@ -167,7 +167,7 @@ class _HloReader(Scanner):
             rule, number, position - start, caret_excerpt(line, position - start)
         ) from None
 
-    def find_closing_bracket(self, open_position: int) -> int:
+    def position_behind_bracket(self, open_position: int) -> int:
         """Return the position after the bracket that closes the one at `open_position`."""
         text, open_positions, position = self.text, [open_position], open_position + 1
         while open_positions:
@@ -199,11 +199,11 @@ class _HloReader(Scanner):
             end = match.end() if match else end
             if self.text[end : end + 1] not in tuple(_CLOSING):
                 break
-            end = self.find_closing_bracket(end)
+            end = self.position_behind_bracket(end)
         if end == start or self.text.startswith('"', end):
             self.raise_expected("a value", end)
         if self.text[end - 1] in "])" and (axes := _MESH_AXES.match(self.text, end)):
-            end = self.find_closing_bracket(axes.end() - 1)
+            end = self.position_behind_bracket(axes.end() - 1)
         self.skip_to(end)
         return self.text[start:end]
 
@@ -229,7 +229,9 @@ class _HloReader(Scanner):
         match = _SHAPE.match(self.text, start) or self.raise_expected(
             "a shape such as f32[2,3]{1,0}"
         )
-        end = self.find_closing_bracket(match.end() - 1) if match[0].endswith("(") else match.end()
+        end = (
+            self.position_behind_bracket(match.end() - 1) if match[0].endswith("(") else match.end()
+        )
         self.skip_to(end)
         shape_text = self.text[start:end]
         cached_shape = self.parsed_shapes.get((shape_text, default_layout))
@@ -318,7 +320,7 @@ class _HloReader(Scanner):
         """Skip the rows of a stack-frame table: a number each, then a string or braces."""
         while self.try_match(_NUMBER):
             if self.is_next("{"):
-                self.skip_to(self.find_closing_bracket(self.position))
+                self.skip_to(self.position_behind_bracket(self.position))
             else:
                 self.expect_match(_QUOTED, "a string or '{'")
 
@@ -381,7 +383,7 @@ class _HloReader(Scanner):
             )
             self.expect_sign(")")
         elif opcode == "constant":
-            self.skip_to(self.find_closing_bracket(opcode_match.start(2)))
+            self.skip_to(self.position_behind_bracket(opcode_match.start(2)))
         else:
             operands = tuple(
                 self.read_list(partial(self.read_operand, previous_instructions), ")", sys.maxsize)

@@ -260,11 +260,11 @@ def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     other fields. An array without a layout is treated as row-major.
     """
 
-    def move_in_array(array: Shape) -> Shape:
+    def move_dim_of_array(array: Shape) -> Shape:
         order = XlaLayout(minor_to_major=array.order).order_without(dim)
         return array.replace(layout=XlaLayout(minor_to_major=(*order, dim)))
 
-    return shape.with_arrays(move_in_array)
+    return shape.with_arrays(move_dim_of_array)
 
 
 def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:

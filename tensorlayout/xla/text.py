@@ -28,19 +28,19 @@ BLANK = rf"(?:[ \t\r\n]++|{COMMENT})*+"
 _EXCERPT_LENGTH = 60  # characters of the text that an error shows on either side of the caret
 
 
-def token_pattern(regex: str) -> re.Pattern[str]:
+def pattern_with_trailing_blanks(regex: str) -> re.Pattern[str]:
     """Return a pattern that also consumes the blanks and comments after it."""
     return re.compile(rf"{regex}{BLANK}", re.ASCII)
 
 
-BLANKS = token_pattern("")
+BLANKS = pattern_with_trailing_blanks("")
 _NEXT_TEXT = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|<=|(?s:.)")
-_NUMBER = token_pattern(r"(-?[0-9]+)(?![\w.])")
-_WORD = token_pattern(r"([A-Za-z_]\w*+)")
-_BUFFER = token_pattern(r"b(?!\w)")
+_NUMBER = pattern_with_trailing_blanks(r"(-?[0-9]+)(?![\w.])")
+_WORD = pattern_with_trailing_blanks(r"([A-Za-z_]\w*+)")
+_BUFFER = pattern_with_trailing_blanks(r"b(?!\w)")
 _LAYOUT = re.compile(rf"\{{{BLANK}(?=-?[0-9]|:)")
-_PROPERTY = token_pattern(r"([DTLESPM](?!\w)|SC(?!\w)|[#*])")
-_LEVEL = token_pattern(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
+_PROPERTY = pattern_with_trailing_blanks(r"([DTLESPM](?!\w)|SC(?!\w)|[#*])")
+_LEVEL = pattern_with_trailing_blanks(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
 
 
 def parse_shape(text: str, *, default_layout: bool = True) -> Shape:

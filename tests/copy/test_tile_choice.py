@@ -69,7 +69,7 @@ def all_boxes(loop):
 @pytest.mark.parametrize(("destination", "source"), LAYOUTS)
 def test_hardly_any_box_moves_fewer_sectors(destination, source, width):
     loop = loop_of(destination, source, width)
-    box = choose_tile(TileProblem.for_loop(loop, (1,), (), max(1, 4 // width)))
+    box = choose_tile(TileProblem.from_loop(loop, (1,), (), max(1, 4 // width)))
     extents = [1] * len(loop.axes)
     for k, extent in zip(box.axes, box.extents, strict=True):
         extents[k] = extent
@@ -86,5 +86,5 @@ def test_each_element_of_a_box_has_a_place_of_its_own(destination, source, width
     (pitches,) = box.tile_strides.values()
     index = np.indices(box.extents).reshape(len(box.extents), -1)
     places = np.array(pitches) @ index
-    assert len(np.unique(places)) == box.elements
-    assert places.max() < ROOMS[-1] // box.problem.tile_width(1)
+    assert len(np.unique(places)) == box.element_count
+    assert places.max() < ROOMS[-1] // box.problem.tile_element_bytes(1)

@@ -11,7 +11,7 @@ import pytest
 
 from tensorlayout.cuda.engine import simulator, structs
 from tensorlayout.cuda.engine.kernel_shapes import (
-    kernel_with_shape,
+    kernel_with_macros,
     kernels_in_file,
     parameter_struct,
     simulator_source,
@@ -216,7 +216,7 @@ def test_shapes_are_those_declared(tmp_path):
         *["do_some_2_int32_t_2", "do_some_2_int32_t_8", "do_some_2_int64_t_2"],
         *["do_some_2_int64_t_8", "do_some_3_int16_t_1"],
     ]
-    chosen = kernel_with_shape(
+    chosen = kernel_with_macros(
         str(file), "do_some", (("BYTES", "4"),), PACK=8, SIZE=4, INDEX="int32_t"
     )
     assert ctypes.sizeof(parameter_struct(chosen)) == 16
@@ -235,6 +235,6 @@ def test_a_kernel_that_is_not_declared():
     with pytest.raises(
         ValueError, match=r"join.cu declares no kernel join_rows of .*'WIDTH': '16'"
     ):
-        kernel_with_shape("join.cu", "join_rows", WIDTH=16, INDEX="int32_t")
+        kernel_with_macros("join.cu", "join_rows", WIDTH=16, INDEX="int32_t")
     with pytest.raises(ValueError, match=r"join.cu declares no kernel join_columns"):
-        kernel_with_shape("join.cu", "join_columns")
+        kernel_with_macros("join.cu", "join_columns")

@@ -77,7 +77,7 @@ def test_example(name, example, make):
     results = operator(*flat)
     check(results, example)
     several = results if isinstance(results, tuple) else (results,)
-    for x, described_output in zip(several, operator.desc.outputs_of, strict=True):
+    for x, described_output in zip(several, operator.desc.output_descs, strict=True):
         assert x.layout.same_placement(described_output.layout)
     into = outs(example, make)
     operator(*flat, out=into)

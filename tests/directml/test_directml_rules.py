@@ -371,11 +371,11 @@ def test_an_output_over_an_input(name):
     """One storage for each pair of an input and an output: the very same bytes, or some of them."""
     operator = compile(DESCS[name](**VALID[name]))
     desc = operator.desc
-    fresh = [tl.zeros(d.sizes, dtype=d.data_type.dtype) for d in desc.inputs_of]
-    for i, source in enumerate(desc.inputs_of):
-        for j, target in enumerate(desc.outputs_of):
+    fresh = [tl.zeros(d.sizes, dtype=d.data_type.dtype) for d in desc.input_descs]
+    for i, source in enumerate(desc.input_descs):
+        for j, target in enumerate(desc.output_descs):
             storage = bytearray(max(source.total_tensor_size_in_bytes, 64) * 8)
-            inputs, outs = list(fresh), [d.empty() for d in desc.outputs_of]
+            inputs, outs = list(fresh), [d.empty() for d in desc.output_descs]
             inputs[i] = source.over(storage)
             outs[j] = target.over(storage)
             same = source.layout.nbytes(inputs[i].dtype) == target.layout.nbytes(outs[j].dtype)

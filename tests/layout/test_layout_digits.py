@@ -127,7 +127,7 @@ def test_tiles_with_a_tail():
 def test_tiles_that_do_not_divide_each_other():
     eight, twelve = (Layout.tiled((24, 2), [(n, 1)]) for n in (8, 12))
     assert loop_over([eight, twelve]) is None
-    assert boxes.common_units([eight.parts[0], twelve.parts[0]]) is None
+    assert boxes.nested_units_of_dim([eight.parts[0], twelve.parts[0]]) is None
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_tiles_that_do_not_divide_each_other():
 def test_units_of_two_layouts(below, expected):
     nested, flat = ((3, 1), (4, 5), (2, 9)), ((24, 1),)
     assert part_units(nested) == [8, 2, 1]
-    assert boxes.common_units([flat, nested], below) == expected
+    assert boxes.nested_units_of_dim([flat, nested], below) == expected
 
 
 def slots_in(box, layout):
@@ -184,7 +184,7 @@ def test_whole_tiles_and_rests_are_few_boxes():
 
 def test_tiles_of_two_sizes():
     fine, coarse = (Layout.tiled((16,), [(n,)]) for n in (4, 8))
-    assert boxes.common_units([fine.parts[0], Layout.tiled((16, 2), [(8, 1)]).parts[0]]) == [8, 1]
+    assert boxes.nested_units_of_dim([fine.parts[0], Layout.tiled((16, 2), [(8, 1)]).parts[0]]) == [8, 1]
     assert boxes.split_into_boxes([(0, 16)], fine, coarse) is not None
     six = Layout((16, 2), parts=[[(3, 12), (6, 1)], [(2, 6)]])
     assert boxes.split_into_boxes([(0, 16), (0, 2)], six, Layout.tiled((16, 2), [(4, 1)])) is None

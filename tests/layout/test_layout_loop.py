@@ -120,7 +120,7 @@ def test_packs_are_aligned_and_in_every_memory_one_run_or_one_element(case, alig
     pack = loop.max_pack_size(WIDEST)
     assert pack * loop.width <= WIDEST
     assert loop.axes[-1].size % pack == 0
-    for m in loop.elements if pack > 1 else ():
+    for m in loop.element_memories if pack > 1 else ():
         stride = loop.axes[-1].strides[m]
         assert stride == 1 or (m and stride == 0)
         starts = [place[m] for place in visited(loop)[::pack]]

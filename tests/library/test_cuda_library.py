@@ -142,10 +142,10 @@ def test_arrays_over_the_memory_of_the_device(driver):
 
 
 def test_how_far_an_array_reaches():
-    assert StridedMemory(100, (2, 3), (-12, 4), np.dtype("f4"), 0).byte_extent == (88, 24)
-    assert StridedMemory(100, (2, 3), (0, -8), np.dtype("f8"), 0).byte_extent == (84, 24)
-    assert StridedMemory(100, (), (), np.dtype("f8"), 0).byte_extent == (100, 8)
-    assert StridedMemory(100, (2, 0), (4, 4), np.dtype("f4"), 0).byte_extent == (100, 0)
+    assert StridedMemory(100, (2, 3), (-12, 4), np.dtype("f4"), 0).lowest_address_and_nbytes == (88, 24)
+    assert StridedMemory(100, (2, 3), (0, -8), np.dtype("f8"), 0).lowest_address_and_nbytes == (84, 24)
+    assert StridedMemory(100, (), (), np.dtype("f8"), 0).lowest_address_and_nbytes == (100, 8)
+    assert StridedMemory(100, (2, 0), (4, 4), np.dtype("f4"), 0).lowest_address_and_nbytes == (100, 0)
 
 
 @needs_compiler

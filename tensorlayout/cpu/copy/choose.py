@@ -358,13 +358,13 @@ def make_boxed_copy(loop: CopyLoop, cuts: Cuts, threads: int, move: Mover) -> Ru
     """Return ``run(destination, source)``, which copies box by box and shares boxes by threads."""
     view = loop.view_axes
 
-    def run(destination: Array, source: Array) -> None:
-        def work(boxes: Iterator[Box]) -> None:
+    def copy_in_boxes(destination: Array, source: Array) -> None:
+        def copy_own_boxes(boxes: Iterator[Box]) -> None:
             move(view(destination), view(source), boxes)
 
-        run_in_threads(work, product(*cuts), threads)
+        run_in_threads(copy_own_boxes, product(*cuts), threads)
 
-    return run
+    return copy_in_boxes
 
 
 def copy_boxes(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
@@ -425,7 +425,7 @@ def make_tiled_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
     )
     once = tuple([slice(0, 1) if is_repeated else slice(None) for is_repeated in repeated])
 
-    def move(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
+    def copy_boxes_by_tiles(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
         buffer = take_buffer(_buffers, pitch)
         try:
             tile: Array = np.ndarray(shape, destination.dtype, buffer, 0, strides)
@@ -439,7 +439,7 @@ def make_tiled_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
         finally:
             _buffers.append(buffer)
 
-    return move
+    return copy_boxes_by_tiles
 
 
 # --- combined copies: threads share copies that are each too small for several threads ---
@@ -463,14 +463,14 @@ def make_combined_copy(copies: Sequence[ReadyCopy], sizes: Sequence[int]) -> Mov
         )
     count = max(1, len(small) * _GROUP // max(1, sum(small)))
 
-    def run(destinations: Iterable[Array], sources: Iterable[Array]) -> None:
+    def copy_all_at_once(destinations: Iterable[Array], sources: Iterable[Array]) -> None:
         jobs = list(zip(copies, destinations, sources, strict=True))
         _run_copies(job for job in jobs if job[0].threads > 1)
         rest = [job for job in jobs if job[0].threads == 1]
         groups = [rest[k : k + count] for k in range(0, len(rest), count)]
         share_pieces(groups, _run_copies, TUNING.threads)
 
-    return run
+    return copy_all_at_once
 
 
 def _run_copies(jobs: Iterable[tuple[ReadyCopy, Array, Array]]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
-from tensorlayout.cpu.copy.packed import is_any_packed, make_number_writer, make_packed_mover
+from tensorlayout.cpu.copy.packed import is_any_packed, make_packed_filler, make_packed_mover
 from tensorlayout.cpu.engine.casting import (
     can_numpy_convert,
     make_converter,
@@ -97,12 +97,12 @@ def compile_box_move(source: TensorSpec, result: TensorSpec, saturate: bool = Fa
         written = make_box_viewer(result_layout, box, result.dtype)
         jobs.append((written, make_box_viewer(source_layout, box, source.dtype), run))
 
-    def move(destination: Tensor, x: Tensor) -> None:
+    def copy_in_boxes(destination: Tensor, x: Tensor) -> None:
         target, origin = storage_and_slot(destination), storage_and_slot(x)
         for written, read, run in jobs:
             run(written(*target), read(*origin))
 
-    return move
+    return copy_in_boxes
 
 
 def compile_copy(plan: CopyPlan) -> Write:
@@ -126,13 +126,13 @@ def compile_allocating(plan: CopyPlan) -> Run | None:
         return None
     dtype = result.dtype
 
-    def run(x: Tensor) -> Tensor:
+    def allocate_and_copy(x: Tensor) -> Tensor:
         tensor = new(Tensor)
         tensor.memory = copy().run(x.memory.astype, dtype)
         tensor.spec, tensor.home = result, None
         return tensor
 
-    return run
+    return allocate_and_copy
 
 
 def compile_assign(plan: AssignPlan) -> Write:
@@ -144,16 +144,16 @@ def compile_assign(plan: AssignPlan) -> Write:
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
         if is_any_packed(spec):
-            return make_number_writer(spec, functools.partial(scalar_as_array, name, dtype))
+            return make_packed_filler(spec, functools.partial(scalar_as_array, name, dtype))
         if not spec.layout.is_tiled:
             # Scalars in this range are converted by NumPy as by `scalar_as_array`, but faster.
             least, most = plain_scalar_range(dtype, source)
 
-            def write(out: Tensor, value: Any) -> None:
+            def assign_value(out: Tensor, value: Any) -> None:
                 plain = source is not complex and least <= value <= most
                 out.memory[...] = value if plain else scalar_as_array(name, dtype, value)
 
-            return write
+            return assign_value
         fill = make_range_filler(spec.layout, [boxes.full_ranges(spec.layout)], dtype)
         return lambda out, value: fill(scalar_as_array(name, dtype, value), out.memory, 0)
     if source.layout.shape == shape:

@@ -64,25 +64,25 @@ def make_packed_mover(
         onward = make_packed_mover(plain, result, convert, is_new, make_unpacked_mover)
         step = Event("to_layout", source, plain)
 
-        def move_from(destination: Tensor, x: Tensor) -> None:
+        def unpack_then_move(destination: Tensor, x: Tensor) -> None:
             notify_listeners(step)
             numbers = np.empty(layout.required_size, np.uint8)
             unpack(_packed_bytes(x, layout), bits, numbers)
             onward(destination, _tensor_over_numbers(numbers, plain))
 
-        return move_from
+        return unpack_then_move
     layout, plain = result.layout, _byte_per_element_spec(result)
     move, step = make_unpacked_mover(source, plain), Event("to_layout", plain, result)
 
-    def move_to(destination: Tensor, x: Tensor) -> None:
+    def move_then_repack(destination: Tensor, x: Tensor) -> None:
         notify_listeners(step)
         with unpack_then_repack(_packed_bytes(destination, layout), layout) as numbers:
             move(_tensor_over_numbers(numbers, plain), x)
 
-    return move_to
+    return move_then_repack
 
 
-def make_number_writer(
+def make_packed_filler(
     spec: TensorSpec, read_scalar: Callable[[Any], Array]
 ) -> Callable[[Tensor, Any], None]:
     """Return a function that fills a packed tensor with `read_scalar(value)`."""
@@ -93,12 +93,12 @@ def make_number_writer(
     plain = spec.layout.with_slot_bits(None)
     fill = make_range_filler(plain, [boxes.full_ranges(plain)], spec.dtype)
 
-    def write(out: Tensor, value: Any) -> None:
+    def assign_number(out: Tensor, value: Any) -> None:
         number = read_scalar(value)
         with unpack_then_repack(_packed_bytes(out, spec.layout), spec.layout) as numbers:
             fill(number, numbers, 0)
 
-    return write
+    return assign_number
 
 
 def _fill_packed(number: Array, octets: Array, layout: Layout) -> None:
@@ -150,13 +150,13 @@ def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Conve
     from_bits, to_bits = source.layout.slot_bits, result.layout.slot_bits
     threads_pay = count * max(source.dtype.itemsize, result.dtype.itemsize) >= SURE_BYTES
 
-    def move(destination: Tensor, x: Tensor) -> None:
+    def copy_in_blocks(destination: Tensor, x: Tensor) -> None:
         origin, target = (
             _slots_or_packed_bytes(x, source),
             _slots_or_packed_bytes(destination, result),
         )
 
-        def move_piece(piece: slice) -> None:
+        def copy_block(piece: slice) -> None:
             size = piece.stop - piece.start
             converted = target[piece] if to_bits is None else np.empty(size, result.dtype)
             elements = converted if convert is None else np.empty(size, source.dtype)
@@ -172,9 +172,9 @@ def _make_blockwise_mover(source: TensorSpec, result: TensorSpec, convert: Conve
                 end = -(-piece.stop * to_bits // 8)
                 pack(elements.view(np.uint8), to_bits, target[piece.start * to_bits // 8 : end])
 
-        share_pieces(axis_slices(count, _PIECE), move_piece, None if threads_pay else 1)
+        share_pieces(axis_slices(count, _PIECE), copy_block, None if threads_pay else 1)
 
-    return move
+    return copy_in_blocks
 
 
 def _slots_or_packed_bytes(x: Tensor, spec: TensorSpec) -> Array:

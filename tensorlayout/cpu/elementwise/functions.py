@@ -138,14 +138,14 @@ def _is_all_finite(x: Array) -> bool:
 def _make_contiguous_fix(function: Any) -> Fix:
     """Return a fix for vector loops of NumPy 2.4.6 that ignore the strides of their output."""
 
-    def fix(x: Array, out: Array) -> None:
+    def compute_into_contiguous(x: Array, out: Array) -> None:
         rows = x.flags.c_contiguous and out.flags.c_contiguous
         if rows or (x.flags.f_contiguous and out.flags.f_contiguous):
             function(x, out)
         else:
             out[...] = function(x)
 
-    return fix
+    return compute_into_contiguous
 
 
 def _make_row_major_fix(function: Any) -> Fix:
@@ -156,11 +156,11 @@ def _make_row_major_fix(function: Any) -> Fix:
     complex64 memory that runs backwards or has large strides.
     """
 
-    def fix(*operands: Array) -> None:
+    def compute_row_major(*operands: Array) -> None:
         *arrays, out = operands
         out[...] = function(*[np.array(np.broadcast_to(a, out.shape)) for a in arrays])
 
-    return fix
+    return compute_row_major
 
 
 def _make_bool_comparison(function: Any) -> Fix:
@@ -169,10 +169,10 @@ def _make_bool_comparison(function: Any) -> Fix:
     logical_not tests for 0, so it normalises the bytes.
     """
 
-    def fix(x: Array, y: Array, out: Array) -> None:
+    def compare_bools(x: Array, y: Array, out: Array) -> None:
         function(np.logical_not(x), np.logical_not(y), out=out)
 
-    return fix
+    return compare_bools
 
 
 def _is_all_true(mask: Array) -> bool:
@@ -183,7 +183,7 @@ def _is_all_true(mask: Array) -> bool:
 def _make_quadrant_fix(function: Any) -> Fix:
     """Return a fix that computes one quadrant and copies signs: others may round differently."""
 
-    def fix(x: Array, out: Array) -> None:
+    def compute_from_one_quadrant(x: Array, out: Array) -> None:
         quadrant = np.empty_like(x)
         np.abs(x.real, out=quadrant.real)
         np.abs(x.imag, out=quadrant.imag)
@@ -191,7 +191,7 @@ def _make_quadrant_fix(function: Any) -> Fix:
         np.copysign(out.real, x.real, out=out.real)
         np.copysign(out.imag, x.imag, out=out.imag)
 
-    return fix
+    return compute_from_one_quadrant
 
 
 def _expm1_complex(x: Array, out: Array) -> None:

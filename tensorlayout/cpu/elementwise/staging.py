@@ -67,7 +67,7 @@ def make_staged_call(plan: ElementwisePlan, call: Call) -> Call:
     if not scattered:
         return whole
 
-    def run(arrays: Sequence[Array], out: Array) -> None:
+    def call_on_staged_operands(arrays: Sequence[Array], out: Array) -> None:
         arrays = [*arrays]
         for i, allocate in scattered.items():
             packed = allocate().memory
@@ -75,7 +75,7 @@ def make_staged_call(plan: ElementwisePlan, call: Call) -> Call:
             arrays[i] = packed
         whole(arrays, out)
 
-    return run
+    return call_on_staged_operands
 
 
 def _make_slab_call(
@@ -89,10 +89,10 @@ def _make_slab_call(
         for box in boxes
     }
 
-    def run(arrays: Sequence[Array], out: Array) -> None:
+    def call_slab_by_slab(arrays: Sequence[Array], out: Array) -> None:
         full = [np.broadcast_to(a, out.shape) if a.ndim else a for a in arrays]
 
-        def work(own_boxes: Iterator[Box]) -> None:
+        def compute_own_boxes(own_boxes: Iterator[Box]) -> None:
             buffers = [np.empty(prod(_box_shape(boxes[0])), a.dtype) for a in reordered]
             for box in own_boxes:
                 slab_operands = [a[box] if a.ndim else a for a in full]
@@ -102,9 +102,9 @@ def _make_slab_call(
                     slab_operands[a.number] = copy(buffer, slab_operands[a.number])
                 call(slab_operands, out[box])
 
-        run_in_threads(work, boxes, get_num_threads())
+        run_in_threads(compute_own_boxes, boxes, get_num_threads())
 
-    return run
+    return call_slab_by_slab
 
 
 def _is_out_of_order(result: Layout, operand: _ReorderedOperand) -> bool:
@@ -125,9 +125,9 @@ def _make_slab_copier(
     move = choose_copy(shape, packed.strides, operand.layout.strides, dtype.itemsize).run
     strides = byte_strides(packed, dtype.itemsize)
 
-    def copy(buffer: Array, part: Array) -> Array:
+    def pack_slab(buffer: Array, part: Array) -> Array:
         slab: Array = np.ndarray(shape, dtype, buffer, 0, strides)
         move(slab, part)
         return slab
 
-    return copy
+    return pack_slab

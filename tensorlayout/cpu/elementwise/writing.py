@@ -39,7 +39,7 @@ from tensorlayout.cpu.engine.sharing import (
     Call,
     axis_slices,
     is_large_call,
-    make_blockwise_call,
+    make_converting_call,
     make_shared_call,
     share_pieces,
 )
@@ -81,7 +81,7 @@ def _usual_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
     """Return a test of whether a Python scalar as last operand needs no fix; None if unneeded."""
     scalar = isinstance(plan.operands[-1], type)
     return (
-        elementwise_function(plan.operation.function).is_usual_scalar
+        elementwise_function(plan.operation.function_name).is_usual_scalar
         if scalar and _required_fix(plan)
         else None
     )
@@ -97,17 +97,17 @@ def _compile_allocating_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Run 
     if plan.result.layout.is_tiled:
         return None
     aligned = plan.result.layout.nbytes(plan.result.dtype) > UNALIGNED
-    if _does_numpy_give_the_layout(plan, fix) and not aligned:
+    if _numpy_returns_planned_array(plan, fix) and not aligned:
         return _compile_allocating_ufunc(plan, fix)
-    few = elementwise_function(plan.operation.function).small_function
-    if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
+    few = elementwise_function(plan.operation.function_name).small_function
+    if few is not None and plan.result.layout.size <= _FEW and _is_packed_in_one_order(plan):
         return _compile_small_ternary(
             plan,
             few,
             allocate_then_write(tensor_allocator(plan.result), _compile_with_fix(plan, fix)),
         )
     if plan.is_contiguous_loop and plan.result.layout.is_padded and plan.result.layout.size:
-        return _compile_flat_run(
+        return _compile_flat_call(
             plan.result, _make_call(plan, fix), _make_operand_reader(plan, padded_slots)
         )
     return None
@@ -115,7 +115,7 @@ def _compile_allocating_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Run 
 
 def _compile_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Write:
     if plan.result.layout.is_tiled:
-        return _compile_tiled_run(plan, fix)
+        return _compile_tiled_call(plan, fix)
     if fix is None and _is_plain_binary_ufunc(plan):
         return _compile_inplace_ufunc(plan)
     return _compile_call(plan, fix)
@@ -127,27 +127,30 @@ def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     call, read = make_staged_call(plan, alone), _make_operand_reader(plan)
     if call is alone:
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
-        exact = has_one_result(plan.operation.function, plan.inputs)
+        exact = has_one_result(plan.operation.function_name, plan.inputs)
         call = make_shared_call(alone, layout, itemsize, _traffic_bytes(plan), exact)
 
-    def run(out: Tensor, *operands: Any) -> None:
+    def compute_into_out(out: Tensor, *operands: Any) -> None:
         call(read(operands), out.memory)
 
-    return run
+    return compute_into_out
 
 
-def _does_numpy_give_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
+def _numpy_returns_planned_array(plan: ElementwisePlan, fix: Fix | None) -> bool:
     """Return whether NumPy without `out` returns an array of the planned dtype and layout."""
     return (
         isinstance(_numpy_function(plan), np.ufunc)
         and not is_large_call(_traffic_bytes(plan))
-        and (fix is None or elementwise_function(plan.operation.function).is_right_when_allocating)
-        and _is_packed_alike(plan)
+        and (
+            fix is None
+            or elementwise_function(plan.operation.function_name).is_right_when_allocating
+        )
+        and _is_packed_in_one_order(plan)
         and _is_numpy_promotion(plan)
     )
 
 
-def _is_packed_alike(plan: ElementwisePlan) -> bool:
+def _is_packed_in_one_order(plan: ElementwisePlan) -> bool:
     """Return whether the operands are row-major, or all packed in the order of the result."""
     layout = plan.result.layout
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
@@ -163,16 +166,16 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
 
 def _required_fix(plan: ElementwisePlan) -> Fix | None:
     """Return the fix for NumPy's function in the planned dtypes, if it needs one."""
-    fixes = elementwise_function(plan.operation.function).fixes
+    fixes = elementwise_function(plan.operation.function_name).fixes
     if not fixes:
         return None
     name = plan.inputs[-1].name
     fix = fixes.get(name) or (fixes.get(f"{name}*") if _is_last_operand_repeated(plan) else None)
-    return fix or (fixes.get(f"{name}<") if _needs_scalar_loop(plan) else None)
+    return fix or (fixes.get(f"{name}<") if _may_use_complex_scalar_loop(plan) else None)
 
 
 def _numpy_function(plan: ElementwisePlan) -> Any:
-    return elementwise_function(plan.operation.function).numpy_function
+    return elementwise_function(plan.operation.function_name).numpy_function
 
 
 def _is_last_operand_repeated(plan: ElementwisePlan) -> bool:
@@ -187,7 +190,7 @@ def _is_last_operand_repeated(plan: ElementwisePlan) -> bool:
 _FAR = 1 << 24
 
 
-def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
+def _may_use_complex_scalar_loop(plan: ElementwisePlan) -> bool:
     """Return whether NumPy may use its scalar complex loop (see `_make_row_major_fix`)."""
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     layout = plan.result.layout
@@ -200,7 +203,7 @@ def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
 
 def _is_numpy_promotion(plan: ElementwisePlan) -> bool:
     """Return whether NumPy's own promotion of these operands is the planned one."""
-    if _predecoders(plan):
+    if _decoders_by_operand(plan):
         return False
     if not _has_only_tensors(plan):
         if any(dtypes.is_bfloat16(d) for d in plan.inputs):
@@ -221,7 +224,9 @@ def _has_planned_loop(plan: ElementwisePlan, operand_types: Sequence[Any]) -> bo
         return False
     if result != plan.result.dtype:
         return False
-    if plan.operation.accepts_integers and all(o.kind in "iu" for o in _operand_dtypes(plan)):
+    if plan.operation.converts_integers_to_float and all(
+        o.kind in "iu" for o in _operand_dtypes(plan)
+    ):
         return all(d.kind in "iuf" for d in inputs)
     return tuple(inputs) == plan.inputs
 
@@ -278,19 +283,19 @@ def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
     function, spec = _numpy_function(plan), plan.result
     copy, new, narrow = _context_copier(plan), object.__new__, _rounds_integers_twice(plan)
 
-    def run_unary(x: Tensor) -> Tensor:
+    def call_unary_ufunc(x: Tensor) -> Tensor:
         result = new(Tensor)
         result.memory = copy().run(function, x.memory)
         result.spec, result.home = spec, None
         return result
 
-    def run_tensors(x: Tensor, y: Tensor) -> Tensor:
+    def call_on_two_tensors(x: Tensor, y: Tensor) -> Tensor:
         result = new(Tensor)
         result.memory = copy().run(function, x.memory, y.memory)
         result.spec, result.home = spec, None
         return result
 
-    def run_with_number(x: Any, y: Any) -> Tensor:
+    def call_with_scalar(x: Any, y: Any) -> Tensor:
         result, number = new(Tensor), y if type(x) is Tensor else x
         try:
             if narrow and not -WHOLE <= number <= WHOLE:
@@ -305,8 +310,8 @@ def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
         return result
 
     if len(plan.operands) == 1:
-        return run_unary
-    return run_tensors if _has_only_tensors(plan) else run_with_number
+        return call_unary_ufunc
+    return call_on_two_tensors if _has_only_tensors(plan) else call_with_scalar
 
 
 # Up to this size the overhead of a call dominates.
@@ -322,7 +327,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
         return None
     spec, new = plan.result, object.__new__
 
-    def run(x: Any, y: Any, z: Any) -> Tensor:
+    def compute_small_ternary(x: Any, y: Any, z: Any) -> Tensor:
         for i, least, most in ranges:
             if not least <= (x, y, z)[i] <= most:
                 return fallback(x, y, z)
@@ -335,7 +340,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
         result.spec, result.home = spec, None
         return result
 
-    return run
+    return compute_small_ternary
 
 
 def _rounds_integers_twice(plan: ElementwisePlan) -> bool:
@@ -361,7 +366,7 @@ def _make_operand_reader(
     return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
 
 
-def _predecoders(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
+def _decoders_by_operand(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
     """Return decoders of bool and narrow operands, which ml_dtypes converts differently."""
     decoders: dict[int, Callable[[Array], Array]] = {}
     for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True)):
@@ -375,7 +380,7 @@ def _predecoders(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
 
 def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """Return ``call(arrays, out)``: the operation in the planned dtypes, quietly."""
-    call, odd = _make_converting_call(plan, fix), _predecoders(plan)
+    call, odd = _make_converting_call(plan, fix), _decoders_by_operand(plan)
     if not odd:
         return call
     return lambda arrays, out: call(
@@ -390,9 +395,12 @@ def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     copy: Any = _context_copier(plan)
     if fix is not None or (converts and not isinstance(_numpy_function(plan), np.ufunc)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
-        if not converts and elementwise_function(plan.operation.function).is_right_when_allocating:
+        if (
+            not converts
+            and elementwise_function(plan.operation.function_name).is_right_when_allocating
+        ):
             nbytes = 0  # no blocks: such a fix passes over memory only once in most cases
-        return make_blockwise_call(fix or function, plan.inputs, converts, nbytes)
+        return make_converting_call(fix or function, plan.inputs, converts, nbytes)
     if not isinstance(_numpy_function(plan), np.ufunc):
         return lambda arrays, out: copy().run(function, *arrays, out)
     if _has_planned_loop(plan, _operand_dtypes(plan)):
@@ -405,7 +413,7 @@ def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 def standalone_ufunc(plan: ElementwisePlan) -> Any:
     """Return the ufunc that alone gives the planned result, for scalars up to 2**53; or None."""
     fix = None if _usual_scalar_test(plan) else _required_fix(plan)
-    is_standalone = _usual_scalar_test(plan) is None and _does_numpy_give_the_layout(plan, fix)
+    is_standalone = _usual_scalar_test(plan) is None and _numpy_returns_planned_array(plan, fix)
     return _numpy_function(plan) if is_standalone and not plan.result.layout.is_tiled else None
 
 
@@ -435,7 +443,7 @@ def make_block_call(plan: ElementwisePlan) -> BlockCall:
         return BlockCall(rare, rare, None, False)
     exact = (
         isinstance(_numpy_function(plan), np.ufunc)
-        and not _predecoders(plan)
+        and not _decoders_by_operand(plan)
         and _has_planned_loop(plan, _operand_dtypes(plan))
     )
     common = _numpy_function(plan) if exact else _with_out_keyword(_make_call(shrunk, None))
@@ -446,7 +454,7 @@ def _with_out_keyword(call: Call) -> Callable[..., object]:
     return lambda *arrays, out: call(arrays, out)
 
 
-def is_one_ufunc(plan: ElementwisePlan) -> bool:
+def is_one_ufunc_call(plan: ElementwisePlan) -> bool:
     """Return whether a plan is one ufunc call, which buffers operands that overlap the result."""
     if (
         not isinstance(_numpy_function(plan), np.ufunc)
@@ -462,7 +470,7 @@ def is_one_ufunc(plan: ElementwisePlan) -> bool:
 
 def _is_plain_binary_ufunc(plan: ElementwisePlan) -> bool:
     """Return whether one ufunc takes both operands as they are."""
-    return len(plan.operands) == 2 and is_one_ufunc(plan) and _is_numpy_promotion(plan)
+    return len(plan.operands) == 2 and is_one_ufunc_call(plan) and _is_numpy_promotion(plan)
 
 
 def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
@@ -473,7 +481,7 @@ def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
         _rounds_integers_twice(plan),
     )
 
-    def run(out: Tensor, x: Any, y: Any) -> Tensor:
+    def compute_in_place(out: Tensor, x: Any, y: Any) -> Tensor:
         first = x.memory if type(x) is Tensor else x
         second = y.memory if type(y) is Tensor else y
         try:
@@ -484,7 +492,7 @@ def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
             _compile_call(plan, None)(out, x, y)
         return out
 
-    return run
+    return compute_in_place
 
 
 # --- padded or tiled results: one run over all slots, then the padding ---------------------------
@@ -499,7 +507,7 @@ _MOST_CHUNKS = 1024  # maximum number of chunks of a huge result
 Region = tuple[slice, ...]
 
 
-def _compile_flat_run(spec: TensorSpec, call: Call, read: Reader) -> Run:
+def _compile_flat_call(spec: TensorSpec, call: Call, read: Reader) -> Run:
     """Compile `call` on the slots of whole blocks, chunk by chunk, each followed by its padding."""
     layout, dtype = spec.layout, spec.dtype
     whole = Layout(layout.padded_shape, layout.strides)
@@ -512,21 +520,21 @@ def _compile_flat_run(spec: TensorSpec, call: Call, read: Reader) -> Run:
         make_array_allocator(spec, (whole.required_size,)),
     )
 
-    def run(*operands: Any) -> Tensor:
+    def compute_flat(*operands: Any) -> Tensor:
         storage = allocate()
         block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
         arrays = read(operands)
 
-        def write(chunk: tuple[slice, list[Region]]) -> None:
+        def compute_chunk(chunk: tuple[slice, list[Region]]) -> None:
             cut, regions = chunk
             call([a[cut] if a.ndim else a for a in arrays], storage[cut])
             for region in regions if bits is not None else ():
                 block[region] = bits
 
-        share_pieces(chunks, write)
+        share_pieces(chunks, compute_chunk)
         return Tensor._from_memory(block[elements], spec, (storage, 0))
 
-    return run
+    return compute_flat
 
 
 def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
@@ -543,7 +551,7 @@ def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, lis
         yield slice(start * step, stop * step), regions
 
 
-def _compile_tiled_run(plan: ElementwisePlan, fix: Fix | None) -> Write:
+def _compile_tiled_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     """Compile a call on tiled tensors of one placement as vectors of slots, then the padding."""
     spec, fill = plan.result, make_padding_filler(plan.result)
     tiled = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
@@ -554,13 +562,13 @@ def _compile_tiled_run(plan: ElementwisePlan, fix: Fix | None) -> Write:
     vectors: list[Any] = [result, *[o if t else None for o, t in zip(operands, tiled, strict=True)]]
     run = _compile_with_fix(replace(plan, operands=operands, result=result), fix)
 
-    def call(*tensors: Any) -> None:
+    def call_on_slot_vectors(*tensors: Any) -> None:
         pairs = zip(tensors, vectors, strict=True)
         run(*[x if v is None else Tensor._from_memory(x.memory, v) for x, v in pairs])
         if fill is not None:
             fill(*storage_and_slot(tensors[0]))
 
-    return call
+    return call_on_slot_vectors
 
 
 def _slot_vector_spec(operand: Any) -> TensorSpec:

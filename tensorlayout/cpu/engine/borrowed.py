@@ -22,7 +22,7 @@ class _PinnedMemory(tuple[Any, ...]):
     __array_struct__ = property(itemgetter(0))
 
 
-def pin_array(array: Array) -> Array:
+def borrow_array(array: Array) -> Array:
     """Return a new array over the memory of a NumPy array.
 
     Assigning a shape or dtype to the original does not affect it, and NumPy refuses to resize the

@@ -202,7 +202,7 @@ def _convert_to_narrow(saturate: bool, destination: Array, source: Array) -> Non
     """Convert numbers of an ordinary dtype to a narrow one."""
     dtype = destination.dtype
     if source.dtype.kind in "iu" and dtypes.is_in_category(dtype, "narrow integer"):
-        codes = _wrap_to_narrow_integers(source, dtype, saturate=saturate)
+        codes = _encode_narrow_integers(source, dtype, saturate=saturate)
     else:
         codes = encode_narrow(round_to_odd_float32(source), dtype, saturate=saturate)
     destination.view(np.uint8)[...] = codes
@@ -292,7 +292,7 @@ def decode_narrow(source: Array) -> Array:
     return narrow_values_table(source.dtype).take(source.view(np.uint8), mode="clip")
 
 
-def _wrap_to_narrow_integers(integers: Array, dtype: DType, *, saturate: bool) -> Array:
+def _encode_narrow_integers(integers: Array, dtype: DType, *, saturate: bool) -> Array:
     """Return integers as bytes of a narrow integer type, wrapped or saturated."""
     if saturate:
         least, most = dtypes.integer_limits(dtype)
@@ -320,7 +320,7 @@ def _float32_to_narrow_table(dtype: DType, saturate: bool) -> Array:
     if dtypes.is_in_category(dtype, "narrow integer"):
         least, most = dtypes.integer_limits(dtype)
         whole = np.nan_to_num(numbers.clip(least, most), nan=0).astype(np.int8)
-        return _wrap_to_narrow_integers(whole, dtype, saturate=False)
+        return _encode_narrow_integers(whole, dtype, saturate=False)
     values = narrow_values_table(dtype)
     finite = values[np.isfinite(values)]
     clipped = numbers.clip(-finite.max(), finite.max()) if saturate else numbers

@@ -75,10 +75,10 @@ def make_box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[A
     itemsize, start = dtype.itemsize, box.offset_in(layout) - layout.lowest
     shape, strides = box.shape, tuple([s * itemsize for s in box.strides_in(layout)])
 
-    def view(storage: Array, slot: int) -> Array:
+    def view_box(storage: Array, slot: int) -> Array:
         return np.ndarray(shape, dtype, storage, (start + slot) * itemsize, strides)
 
-    return view
+    return view_box
 
 
 # Storage of more than `UNALIGNED` bytes begins at a multiple of `ALIGNMENT` bytes: JAX copies other
@@ -121,13 +121,13 @@ def make_array_allocator(
         return functools.partial(np.zeros if zeros else np.empty, shape, dtype)
     octets, alignment = math.prod(shape) * dtype.itemsize, _PITCH if in_pitch else ALIGNMENT
 
-    def make() -> Array:
+    def allocate_array() -> Array:
         try:
             return np.ndarray(shape, dtype, allocate_aligned_bytes(octets, alignment, zeros=zeros))
         except MemoryError:
             raise _allocation_error(spec) from None
 
-    return make
+    return allocate_array
 
 
 def storage_and_slot(tensor: Tensor) -> Home:
@@ -245,11 +245,11 @@ def make_range_filler(
     ]
     box_views = [make_box_viewer(layout, box, dtype) for box in range_boxes]
 
-    def fill(value: Any, storage: Array, slot: int) -> None:
+    def fill_ranges(value: Any, storage: Array, slot: int) -> None:
         for view in box_views:
             view(storage, slot)[...] = value
 
-    return fill
+    return fill_ranges
 
 
 @functools.lru_cache(maxsize=1024)
@@ -266,13 +266,13 @@ def make_padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None
     whole = form.with_slot_bits(None)
     fill = make_range_filler(whole, ranges, spec.dtype)
 
-    def fill_packed(storage: Array, slot: int) -> None:
+    def fill_packed_padding(storage: Array, slot: int) -> None:
         first, count = packed_byte_range(form, slot)
         octets = storage.reshape(-1).view(np.uint8)[first : first + count]
         with unpack_then_repack(octets, form) as numbers:
             fill(bits, numbers, 0)
 
-    return fill_packed
+    return fill_packed_padding
 
 
 @functools.lru_cache(maxsize=1024)
@@ -287,17 +287,17 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
     if row_major and layout.padded_shape == shape and not layout.is_tiled:
         array = make_array_allocator(spec, shape)
 
-        def make_row_major() -> Tensor:
+        def allocate_row_major() -> Tensor:
             tensor = new(Tensor)
             tensor.memory, tensor.spec, tensor.home = array(), spec, None
             return tensor
 
-        return make_row_major
+        return allocate_row_major
     array_layout, fill = Layout((count,)) if layout.is_tiled else layout, make_padding_filler(spec)
     allocate = make_array_allocator(spec, (count,))
     shape, strides = array_layout.shape, byte_strides(array_layout, dtype.itemsize)
 
-    def make() -> Tensor:
+    def allocate_any_layout() -> Tensor:
         tensor, storage = new(Tensor), allocate()
         if fill is not None:
             fill(storage, 0)
@@ -305,7 +305,7 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
         tensor.spec, tensor.home = spec, (storage, 0)
         return tensor
 
-    return make
+    return allocate_any_layout
 
 
 def _allocate_tensor(spec: TensorSpec) -> Tensor:
@@ -375,7 +375,7 @@ def current_stream(_device: Device) -> None:
     """Return None: the CPU has no streams."""
 
 
-def make_stream_wait(name: str, stream: Any, _device: Device) -> None:
+def make_external_stream_wait(name: str, stream: Any, _device: Device) -> None:
     """Do nothing, because CPU calls are synchronous; raise ValueError if `stream` is not None."""
     if stream is not None:
         raise ValueError(f"{name}: the {CPU} has no streams, got stream={short_repr(stream)}")

@@ -49,7 +49,7 @@ def axis_slices(size: int, extent: int) -> tuple[slice, ...]:
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
-def axis_slices_of_several(size: int, extent: int) -> tuple[slice, ...]:
+def axis_slices_without_singles(size: int, extent: int) -> tuple[slice, ...]:
     """Return such slices, but none of one element: NumPy rounds single elements differently."""
     if extent < 3 or not size % extent == 1 < size:
         return axis_slices(size, extent)
@@ -62,7 +62,7 @@ def slab_boxes(
     shape: Sequence[int],
     minor_to_major: Sequence[int],
     max_elements: int,
-    split_axis: Any = axis_slices_of_several,
+    split_axis: Any = axis_slices_without_singles,
 ) -> list[Box]:
     """Return boxes of about `max_elements` at most, whole along the fastest dimensions.
 
@@ -81,12 +81,12 @@ def share_pieces(
 ) -> None:
     """Call `process_piece` with each piece, quietly, in `threads` threads; None: all allowed."""
 
-    def move_pieces(own_pieces: Iterator[Piece]) -> None:
+    def process_own_pieces(own_pieces: Iterator[Piece]) -> None:
         for piece in own_pieces:
             process_piece(piece)
 
     most = get_num_threads() if threads is None else threads
-    run_in_threads(lambda mine: call_quietly(move_pieces, mine), pieces, most)
+    run_in_threads(lambda mine: call_quietly(process_own_pieces, mine), pieces, most)
 
 
 def is_large_call(nbytes: int) -> bool:
@@ -108,7 +108,7 @@ def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exa
     if len(boxes) < 2:
         return call
 
-    def run(arrays: Sequence[Array], out: Array, threads: int) -> None:
+    def call_in_threads(arrays: Sequence[Array], out: Array, threads: int) -> None:
         if exact and threads == 1:
             call(arrays, out)
             return
@@ -120,15 +120,15 @@ def make_shared_call(call: Call, result: Layout, itemsize: int, nbytes: int, exa
         share_pieces(boxes, call_on_box, threads)
 
     if nbytes >= SURE_BYTES:
-        return lambda arrays, out: run(arrays, out, get_num_threads())
-    return _make_timed_call(run)
+        return lambda arrays, out: call_in_threads(arrays, out, get_num_threads())
+    return _make_timed_call(call_in_threads)
 
 
 def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
     """Return a call that runs in one thread at first, and in several if that takes long."""
     seconds: list[float] = []
 
-    def call(arrays: Sequence[Array], out: Array) -> None:
+    def call_and_time(arrays: Sequence[Array], out: Array) -> None:
         if len(seconds) == _TIMES:
             run(arrays, out, get_num_threads() if min(seconds) >= LEAST_SECONDS else 1)
             return
@@ -137,7 +137,7 @@ def _make_timed_call(run: Callable[[Sequence[Array], Array, int], None]) -> Call
         if len(seconds) < _TIMES:  # another thread may have appended meanwhile
             seconds.append(perf_counter() - start)
 
-    return call
+    return call_and_time
 
 
 # --- functions with several passes over memory ---------------------------------------------------
@@ -152,8 +152,8 @@ Function = Callable[..., object]  # function(*operands, out)
 BLOCK_BYTES = 1 << 19
 
 
-def make_blockwise_call(
-    function: Function, inputs: Sequence[DType], converts: bool, nbytes: int
+def make_converting_call(
+    function: Function, inputs: Sequence[DType], converts: bool, result_nbytes: int
 ) -> Call:
     """Return ``call(arrays, out)``: `function` on operands converted to `inputs`, quietly.
 
@@ -161,15 +161,15 @@ def make_blockwise_call(
     overlap operands if `function` writes it only after reading them.
     """
     copy: Any = quiet.copy
-    if nbytes > BLOCK_BYTES:
+    if result_nbytes > BLOCK_BYTES:
         return lambda arrays, out: call_quietly(run_in_blocks, function, arrays, inputs, out)
     if not converts:
         return lambda arrays, out: copy().run(function, *arrays, out)
 
-    def convert(arrays: Sequence[Array], out: Array) -> None:
+    def convert_and_call(arrays: Sequence[Array], out: Array) -> None:
         function(*[a.astype(d, copy=False) for a, d in zip(arrays, inputs, strict=True)], out)
 
-    return lambda arrays, out: copy().run(convert, arrays, out)
+    return lambda arrays, out: copy().run(convert_and_call, arrays, out)
 
 
 def run_in_blocks(

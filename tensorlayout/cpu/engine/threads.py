@@ -158,9 +158,9 @@ def run_in_threads(
             _invite_helpers(call)
             work(call.take_pieces())
         finally:
-            call.finish()
+            call.drop_pieces_and_wait()
     finally:  # an interrupt may arrive before the inner `finally` has begun
-        call.finish()
+        call.drop_pieces_and_wait()
     if call.errors:
         raise call.errors[0]
 
@@ -198,14 +198,14 @@ class _SharedCall:
         finally:
             seat.release()
 
-    def finish(self) -> None:
+    def drop_pieces_and_wait(self) -> None:
         """Drop all pieces and wait for the helpers, even if interrupts arrive meanwhile."""
         self.pending_pieces.clear()
         try:
             for seat in self.helper_locks:
                 seat.acquire()
         except BaseException:
-            self.finish()
+            self.drop_pieces_and_wait()
             raise
         self.work = None  # free its arrays: invitations may still wait in the queue
 

@@ -54,7 +54,7 @@ _UFUNCS = {
 
 def compile_reduce(plan: ReducePlan) -> Write:
     """Compile a reduction ``write(out, x)``, without NumPy warnings."""
-    function, dtype = plan.operation.function, plan.source.dtype
+    function, dtype = plan.operation.function_name, plan.source.dtype
     if function in _REDUCTION_COMPILERS:
         return _REDUCTION_COMPILERS[function](plan)
     if function == "sum" and dtype == dtypes.bool:
@@ -82,24 +82,24 @@ def _compile_small_reduction(
     if work == dtype:
         has_zero = _has_zero if plan.result.layout.ndim else operator.not_  # faster for one element
 
-        def write(out: Tensor, x: Tensor) -> None:
+        def reduce_into_out(out: Tensor, x: Tensor) -> None:
             result = out.memory
             copy().run(reduce, x.memory, dims, dtype, result, keepdims)
             if orders_zeros and has_zero(result):
                 wide = result if keepdims else np.expand_dims(result, dims)
                 fix_zero_signs(ufunc, wide, x.memory, dims)
 
-        return write
+        return reduce_into_out
     bfloat16 = dtype.kind == "V"
 
-    def write_rounded(out: Tensor, x: Tensor) -> None:
+    def reduce_and_round(out: Tensor, x: Tensor) -> None:
         context = copy()
         result = context.run(reduce, x.memory, dims, work, None, keepdims)
         if bfloat16:
             result = context.run(round_before_bfloat16, np.asarray(result), dtype)
         context.run(out.memory.__setitem__, ..., result)
 
-    return write_rounded
+    return reduce_and_round
 
 
 def _has_zero(x: Array) -> bool:
@@ -113,7 +113,7 @@ def _compile_storage_walk(plan: ReducePlan, work: Work) -> Write:
     order, bfloat16 = plan.result.layout.minor_to_major[::-1], dtypes.is_bfloat16(dtype)
     straight = isinstance(work, Fold) and work.has_one_dtype(plan.source.dtype, dtype)
 
-    def reduce(out: Array, x: Array) -> None:
+    def reduce_in_storage_order(out: Array, x: Array) -> None:
         destination = out.transpose(order).reshape(result_sizes)
         result: Any = work(view(x), axes, destination) if straight else work(view(x), axes)
         if bfloat16:
@@ -121,7 +121,7 @@ def _compile_storage_walk(plan: ReducePlan, work: Work) -> Write:
         if result is not destination:
             destination[...] = result
 
-    return lambda out, x: copy().run(reduce, out.memory, x.memory)
+    return lambda out, x: copy().run(reduce_in_storage_order, out.memory, x.memory)
 
 
 # --- sums --------------------------------------------------------------------------------------
@@ -147,14 +147,14 @@ def _sum_function(source: DType, result: DType) -> Work:
         convert_block=widen_to_float32 if is_half_float(source) else None,
     )
 
-    def total(x: Array, axes: Sequence[int]) -> Array:
+    def sum_with_overflow_check(x: Array, axes: Sequence[int]) -> Array:
         if x.size > SMALL:
             sums = fast(x, axes)
             if np.isfinite(sums).all():
                 return sums
         return careful(x, axes)
 
-    return total
+    return sum_with_overflow_check
 
 
 def _narrow_sum_dtype(dtype: DType) -> DType | None:
@@ -173,7 +173,7 @@ def _mean_function(plan: ReducePlan) -> Work:
     """Return the sum divided by the count; NaN for no elements."""
     total, count = _sum_function(plan.source.dtype, plan.result.dtype), _reduced_count(plan)
 
-    def work(x: Array, axes: Sequence[int]) -> Array:
+    def compute_mean(x: Array, axes: Sequence[int]) -> Array:
         sums = total(x, axes)
         if sums.dtype.kind == "c":  # separately: a NaN in one part must not reach the other
             sums.real /= count
@@ -181,7 +181,7 @@ def _mean_function(plan: ReducePlan) -> Work:
             return sums
         return sums / count
 
-    return work
+    return compute_mean
 
 
 # --- variance ----------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
     divisor = count - correction
     narrow = _narrow_sum_dtype(plan.source.dtype)
 
-    def squares(x: Array, axes: Sequence[int]) -> Array:
+    def sum_squared_distances(x: Array, axes: Sequence[int]) -> Array:
         if x.size <= SMALL:
             middle = np.add.reduce(x, tuple(axes), np.float64, keepdims=True) / count
             distance = np.asarray(np.subtract(x, middle, dtype=np.float64))
@@ -217,11 +217,11 @@ def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
         assert result is not None, "float64 is never too narrow"
         return result
 
-    def work(x: Array, axes: Sequence[int]) -> Array:
-        variance = squares(x, axes) / (divisor if divisor > 0 else np.nan)
+    def compute_variance(x: Array, axes: Sequence[int]) -> Array:
+        variance = sum_squared_distances(x, axes) / (divisor if divisor > 0 else np.nan)
         return np.asarray(np.sqrt(variance) if takes_root else variance)
 
-    return work
+    return compute_variance
 
 
 def _sum_squared_distances(
@@ -235,7 +235,7 @@ def _sum_squared_distances(
     fold = Fold(np.add, work, dtypes.float64, _RUN)
     widen = is_half_float(x.dtype) and work == dtypes.float32
 
-    def squares(key: Key) -> Array:
+    def sum_squares_of_block(key: Key) -> Array:
         block = widen_to_float32(x[key]) if widen else x[key]
         distance = np.asarray(np.subtract(block, near[result_key(key, axes)], dtype=work))
         np.square(distance, distance)
@@ -244,7 +244,7 @@ def _sum_squared_distances(
     keys = block_boxes(x.shape)
     alone = x.nbytes < SHARED_BYTES or sums.size * len(keys) > x.size // _SPARE
     # Threads keep the sums of all blocks: they are added in order, for reproducible bits.
-    parts = map(squares, keys) if alone else map_in_threads(squares, keys)
+    parts = map(sum_squares_of_block, keys) if alone else map_in_threads(sum_squares_of_block, keys)
     for key, part in zip(keys, parts, strict=True):
         sums[result_key(key, axes)] += part
     sums = np.asarray(np.maximum(sums - count * np.square(middle - near), 0))
@@ -270,14 +270,15 @@ def _is_float32_enough(
         return True
     zeros = (variance == 0) & (mean == 0)
     return bool(
-        (good | zeros).all() and not (zeros & _logical_fold(x.dtype, np.logical_or)(x, axes)).any()
+        (good | zeros).all()
+        and not (zeros & _any_or_all_fold(x.dtype, np.logical_or)(x, axes)).any()
     )
 
 
 # --- logical reductions and counts -------------------------------------------------------------
 
 
-def _logical_fold(dtype: DType, ufunc: Any) -> Work:
+def _any_or_all_fold(dtype: DType, ufunc: Any) -> Work:
     read = _magnitude_bits if is_half_float(dtype) else None
     return Fold(ufunc, dtypes.bool, dtypes.bool, convert_block=read)
 
@@ -301,7 +302,7 @@ def _count_nonzero_function(plan: ReducePlan) -> Work:
         integer_dtype = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
         return lambda x, axes: np.asarray(np.count_nonzero(x.view(integer_dtype)))
 
-    def ones(block: Array) -> Array:
+    def nonzero_as_ones(block: Array) -> Array:
         if dtype == dtypes.bool:
             return normalize_bools(block).view(np.uint8)
         bits = _magnitude_bits(block) if is_half_float(dtype) else block
@@ -309,9 +310,9 @@ def _count_nonzero_function(plan: ReducePlan) -> Work:
         return is_nonzero.view(np.uint8)
 
     if whole:
-        return _CountAllAxes(np.add, convert_block=ones)
+        return _CountAllAxes(np.add, convert_block=nonzero_as_ones)
     # Runs of 255 ones cannot overflow a byte.
-    return Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255, convert_block=ones)
+    return Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255, convert_block=nonzero_as_ones)
 
 
 # --- quantiles: lines are partitioned once, then read at fractional positions -------------------
@@ -340,7 +341,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
     probabilities, method, skip = plan.static
     dims = tuple(d - 1 for d in plan.dims)
 
-    def put(out: Array, x: Array) -> None:
+    def write_quantiles(out: Array, x: Array) -> None:
         lines = _lines_as_rows(x[0], dims)
         length = lines.shape[-1]
         if length == 0 or out.size == 0:
@@ -365,7 +366,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
 
     if not probabilities:
         return lambda out, x: None
-    return lambda out, x: call_quietly(put, out.memory, x.memory)
+    return lambda out, x: call_quietly(write_quantiles, out.memory, x.memory)
 
 
 def _lines_as_rows(x: Array, dims: tuple[int, ...]) -> Array:
@@ -440,17 +441,17 @@ def _compile_extreme_positions(plan: ReducePlan, function: Any, ufunc: Any) -> W
     walk, order = make_storage_walk(layout, dims), result.minor_to_major[::-1]
     (axis,) = walk.reduced_axes or (None,)
 
-    def find(memory: Array) -> Array:
+    def find_positions(memory: Array) -> Array:
         x = walk.to_storage_order(memory)
         if axis is None:  # lines of one element
             return np.zeros(x.shape, np.int64)
         return _extreme_positions(x, axis, function, ufunc)
 
-    def write(out: Tensor, x: Tensor) -> None:
-        positions, destination = call_quietly(find, x.memory), out.memory.transpose(order)
+    def write_extreme_positions(out: Tensor, x: Tensor) -> None:
+        positions, destination = call_quietly(find_positions, x.memory), out.memory.transpose(order)
         destination[...] = positions.reshape(destination.shape)
 
-    return write
+    return write_extreme_positions
 
 
 def _extreme_positions(x: Array, axis: int, function: Any, ufunc: Any) -> Array:
@@ -506,7 +507,7 @@ def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) 
     steps = [_slice_extremes_function(layout, d, dtype, ufunc) for d in range(layout.ndim)]
     strides = Layout.row_major(layout.shape).strides
 
-    def find(memory: Array) -> int:
+    def find_flat_position(memory: Array) -> int:
         place = 0
         for line, stride in zip(steps, strides, strict=True):
             index = int(function(line(memory)))
@@ -514,7 +515,7 @@ def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) 
             memory = memory[index, ...]
         return place
 
-    return lambda out, x: out.memory.fill(call_quietly(find, x.memory))
+    return lambda out, x: out.memory.fill(call_quietly(find_flat_position, x.memory))
 
 
 def _slice_extremes_function(
@@ -526,19 +527,19 @@ def _slice_extremes_function(
     walk = make_storage_walk(rest, range(1, rest.ndim))
     find = make_extreme_fold(dtype, ufunc)
 
-    def line(memory: Array) -> Array:
+    def extreme_of_each_slice(memory: Array) -> Array:
         if memory.shape[0] == 1:
             return np.zeros(1)
         return find(walk.to_storage_order(memory), walk.reduced_axes).reshape(-1)
 
-    return line
+    return extreme_of_each_slice
 
 
 # --- the tables --------------------------------------------------------------------------------
 
 _REDUCTIONS: dict[str, Callable[[ReducePlan], Work]] = {
-    "all": lambda plan: _logical_fold(plan.source.dtype, np.logical_and),
-    "any": lambda plan: _logical_fold(plan.source.dtype, np.logical_or),
+    "all": lambda plan: _any_or_all_fold(plan.source.dtype, np.logical_and),
+    "any": lambda plan: _any_or_all_fold(plan.source.dtype, np.logical_or),
     "count_nonzero": _count_nonzero_function,
     "max": lambda plan: make_extreme_fold(plan.source.dtype, np.maximum, orders_zeros=True),
     "mean": _mean_function,

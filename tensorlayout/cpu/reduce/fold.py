@@ -84,10 +84,10 @@ def map_in_threads(function: Callable[[Any], Array], items: Sequence[Any]) -> li
     """Return ``function(item)`` for each item, in order, computed in several threads."""
     results: list[Any] = [None] * len(items)
 
-    def run_one(number: int) -> None:
+    def compute_item(number: int) -> None:
         results[number] = function(items[number])
 
-    share_pieces(range(len(items)), run_one)
+    share_pieces(range(len(items)), compute_item)
     return results
 
 
@@ -203,14 +203,14 @@ class Fold:
     def _fold_axes(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         fold, (*first, last) = self, _reduction_axis_order(x, axes)
         for axis in first:
-            x, fold = fold._fold_axis(x, axis), self._wide_fold()
+            x, fold = fold._fold_axis(x, axis), self._fold_for_partial_results()
         return fold._fold_axis(x, last, out)
 
     def has_one_dtype(self, source: DType, result: DType) -> bool:
         """Return whether every step from `source` to `result` has the dtype of the result."""
         return (self.narrow or source) == result == (self.wide or source)
 
-    def _wide_fold(self) -> Fold:
+    def _fold_for_partial_results(self) -> Fold:
         """Return the fold for the partial results of this one."""
         return Fold(self.ufunc, self.wide, self.wide, self.run_length and WIDE_RUN)
 
@@ -251,7 +251,7 @@ class Fold:
         whole = x.shape[axis] // group * group
         rows = self._fold_axis(_split_axis(x, axis, whole, group), axis)
         result = self.ufunc.reduce(rows, axis + 1, self.wide, keepdims=False)
-        return self._add_rest(result, x, axis, whole)
+        return self._fold_in_remainder(result, x, axis, whole)
 
     def _fold_runs(
         self, x: Array, axis: int, run_length: int | None, out: Array | None = None
@@ -262,12 +262,12 @@ class Fold:
             return self.ufunc.reduce(x, axis, self.narrow, out, keepdims=True)
         whole = n // run_length * run_length
         parts = self.ufunc.reduce(_split_axis(x, axis, whole, run_length), axis + 1, self.narrow)
-        result = self._wide_fold()._fold_axis(parts, axis)
-        return self._add_rest(result, x, axis, whole)
+        result = self._fold_for_partial_results()._fold_axis(parts, axis)
+        return self._fold_in_remainder(result, x, axis, whole)
 
-    def _add_rest(self, result: Array, x: Array, axis: int, whole: int) -> Array:
-        if whole < x.shape[axis]:
-            rest = _slice_axis(x, axis, whole, x.shape[axis])
+    def _fold_in_remainder(self, result: Array, x: Array, axis: int, folded_count: int) -> Array:
+        if folded_count < x.shape[axis]:
+            rest = _slice_axis(x, axis, folded_count, x.shape[axis])
             result = self.ufunc(result, self.ufunc.reduce(rest, axis, self.wide, keepdims=True))
         return result
 
@@ -335,20 +335,23 @@ def fix_zero_signs(ufunc: Any, extremes: Array, x: Array, axes: Sequence[int]) -
     greatest = ufunc in (np.maximum, np.fmax)
     if (
         extremes.size == 0
-        or not _has_signed_zero(extremes, range(extremes.ndim), signed=greatest).any()
+        or not _lines_with_zero_of_sign(extremes, range(extremes.ndim), negative=greatest).any()
     ):
         return
     # A cheap test of the whole array: without any zero of the right sign, nothing is to correct.
-    if x.size > SMALL and not _has_signed_zero(x, range(x.ndim), signed=not greatest).any():
+    if (
+        x.size > SMALL
+        and not _lines_with_zero_of_sign(x, range(x.ndim), negative=not greatest).any()
+    ):
         return
-    has_right_zero = _has_signed_zero(x, axes, signed=not greatest)
+    has_right_zero = _lines_with_zero_of_sign(x, axes, negative=not greatest)
     extremes[has_right_zero & (extremes == 0)] = 0.0 if greatest else -0.0
 
 
-def _has_signed_zero(x: Array, axes: Sequence[int], *, signed: bool) -> Array:
+def _lines_with_zero_of_sign(x: Array, axes: Sequence[int], *, negative: bool) -> Array:
     """Return whether lines along `axes` contain -0 (`signed`) or +0."""
     # As signed integers the bits of -0 are the minimum, as unsigned integers those of +0.
-    bits = x.view(f"{'i' if signed else 'u'}{x.itemsize}")
+    bits = x.view(f"{'i' if negative else 'u'}{x.itemsize}")
     return np.asarray(Fold(np.minimum)(bits, axes) == np.iinfo(bits.dtype).min)
 
 

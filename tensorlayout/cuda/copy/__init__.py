@@ -21,14 +21,14 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     SharedTile,
-    blocks_for,
+    blocks_for_elements,
     bounded_walk_struct,
     bounds_struct,
     choose_tile_of_copy,
     copy_bytes,
     faults,
     fits_bounded_walk,
-    kernel_with_shape,
+    kernel_with_macros,
     make_writer,
     narrow_access_cost,
     padding_element_bytes,
@@ -85,7 +85,7 @@ def compile_move(
 ) -> Write:
     """Compile a move to `result`, which begins `byte_shift` **bytes** into the destination."""
 
-    def plan_shifted_move(alignments: tuple[int, ...]) -> Launches:
+    def plan_move_at_byte_shift(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
         aligned = gcd(to, byte_shift, SECTOR), from_
         launches = plan_move(source, result, aligned, padding, saturate, owns_all_bytes)
@@ -97,7 +97,7 @@ def compile_move(
         )
         return replace(launches, launches=placed_launches)
 
-    return make_writer(result.device.number, plan_shifted_move)
+    return make_writer(result.device.number, plan_move_at_byte_shift)
 
 
 def compile_assign(plan: AssignPlan) -> Write:
@@ -119,12 +119,12 @@ def compile_transfer(plan: TransferPlan) -> Write:
         read = backend_of(device).read_bytes
         return lambda out, x: write_bytes(out, read(x))
 
-    def copy_across(out: Tensor, x: Tensor) -> None:
+    def copy_between_devices(out: Tensor, x: Tensor) -> None:
         copy_bytes(out, x)
         # Data that leaves a device may come from reads at positions out of bounds.
         faults.raise_pending_errors()
 
-    return copy_across
+    return copy_between_devices
 
 
 # ---- Plans
@@ -289,7 +289,7 @@ def _cheapest_launch(
     else:
         loop, pack = loop.with_widest_elements(WIDEST), 1
     one_run = not loop.bounds and len(loop.axes) == 1 and loop.is_contiguous
-    repeated = None if loop.bounds else _repeated_loop(loop)
+    repeated = None if loop.bounds else _loop_over_repeated_values(loop)
     if one_run:  # which may begin inside a sector on either side
         width = min(WIDEST, *loop.alignments)
         inside = sum([SECTOR - min(SECTOR, alignment) for alignment in loop.alignments])
@@ -304,7 +304,7 @@ def _cheapest_launch(
         # With tails both ways work out indices, so that the one through shared memory costs less.
         if (
             box is not None
-            and box.thread_bytes_per_byte() + (tile_cost / 2 if loop.bounds else tile_cost) < cost
+            and box.cost_per_byte() + (tile_cost / 2 if loop.bounds else tile_cost) < cost
         ):
             return "bounded boxes" if loop.bounds else "tiles", _shared_tile_launch(
                 loop, box, padding_write
@@ -319,7 +319,7 @@ def _cheapest_launch(
     return "rows" if rows else "strided", _strided_launch(loop, padding_write)
 
 
-def _repeated_loop(loop: TiledLoop) -> TiledLoop | None:
+def _loop_over_repeated_values(loop: TiledLoop) -> TiledLoop | None:
     """Return the loop with 16-byte elements of the destination, each of one element of the source.
 
     None where the source does not stand still along the destination's run.
@@ -342,29 +342,29 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     packs, tail = divmod(nbytes, width)
-    chosen = kernel_with_shape(FILE, "copy_flat", WIDTH=width)
+    chosen = kernel_with_macros(FILE, "copy_flat", WIDTH=width)
     return launch_with_padding(
-        chosen, loop, max(1, blocks_for(packs)), padding_write, packs=packs, tail=tail
+        chosen, loop, max(1, blocks_for_elements(packs)), padding_write, packs=packs, tail=tail
     )
 
 
 def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index_type, "ELEMENT": loop.widths[READ]}
-    chosen, count = kernel_with_shape(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
+    chosen, count = kernel_with_macros(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
     return launch_with_padding(
-        chosen, loop, blocks_for(count), padding_write, count=count, walk=loop.axes
+        chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
     )
 
 
 def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
     count, width = loop.count // pack_length, loop.width * pack_length
-    chosen = kernel_with_shape(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
+    chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
     members = {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
         "bits": pattern_bits(padding_write[1]),
     }
     return launch_with_padding(
-        chosen, loop, blocks_for(count), padding_write, count=count, **members
+        chosen, loop, blocks_for_elements(count), padding_write, count=count, **members
     )
 
 
@@ -373,12 +373,14 @@ def _shared_tile_launch(loop: TiledLoop, box: SharedTile, padding_write: Padding
     write, read = (box.side_struct(side, pitches) for side in (WRITE, READ))
     members = {"write": write, "read": read, "pitch": pitches, "boxes": box.fill_boxes_struct}
     shape = {"ELEMENT": loop.width, "ROOM": box.shared_bytes}
-    shape |= {"READ": box.accesses[READ].unit, "WRITE": box.accesses[WRITE].unit}
+    shape |= {"READ": box.access_by_memory[READ].unit, "WRITE": box.access_by_memory[WRITE].unit}
     if loop.bounds:
-        chosen = kernel_with_shape(BOUNDED_FILE, "copy_bounded_boxes", **shape)
+        chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded_boxes", **shape)
         members |= {"bits": pattern_bits(padding_write[1]), "bounds": bounds_struct(loop.bounds)}
     else:
-        chosen = kernel_with_shape(FILE, "copy_tiles", TILE=box.problem.tile_width(READ), **shape)
+        chosen = kernel_with_macros(
+            FILE, "copy_tiles", TILE=box.problem.tile_element_bytes(READ), **shape
+        )
     if across:
         members |= {"across": across * loop.width // 4, "turns": box.bank_rotations}
     return launch_with_padding(chosen, loop, box.block_count, padding_write, **members)

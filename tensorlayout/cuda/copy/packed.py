@@ -21,12 +21,12 @@ from tensorlayout.cuda.engine import (
     WRITE,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     bounded_walk_struct,
     divisor_struct,
-    fill_parameter_struct,
     fits_bounded_walk,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     sector_overfetch,
 )
 from tensorlayout.cuda.engine.driver import Kernel
@@ -69,20 +69,20 @@ def plan_pack(
     assert bits is not None
     kept_bits = 0 if owns_all_bytes or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
     filler = padding[0] if padding else 0
-    if _is_one_run(destination, source, *alignments):
+    if _are_same_dense_block(destination, source, *alignments):
         return _flat_launches(
-            "packed flat", kernel_with_shape(FILE, "pack_flat", PACKED=bits), count, kept_bits
+            "packed flat", kernel_with_macros(FILE, "pack_flat", PACKED=bits), count, kept_bits
         )
     loop = make_tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
     if loop is None or not fits_bounded_walk(loop) or not _walks_slots_in_order(loop, count):
         return None
     if (
         source.slot_bits is None
-        and _index_covers_source(loop, source)
+        and _index_type_spans_source(loop, source)
         and _can_pack_runs(loop, bits)
     ):
         chosen, walk = (
-            kernel_with_shape(FILE, "pack_runs", INDEX=loop.index_type, PACKED_RUN=bits),
+            kernel_with_macros(FILE, "pack_runs", INDEX=loop.index_type, PACKED_RUN=bits),
             _walk_struct_members(loop),
         )
         walk |= {"runs": count // RUN, "octets": source.required_size, "tails": bool(loop.bounds)}
@@ -99,7 +99,7 @@ def plan_pack(
     # Of bytes that threads read one by one, those of a warp are `per` apart.
     if _is_intermediate_cheaper(loop, per // wide if source.slot_bits is None else 1):
         return None
-    chosen = kernel_with_shape(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
+    chosen = kernel_with_macros(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
     walk = _walk_struct_members(loop, wide) | {
         "slots": count,
         "octets": -(-count * bits // 8),
@@ -119,7 +119,7 @@ def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
     return aligned and last.strides == (1, 1) and last.size % RUN == 0 and along in ([], [1])
 
 
-def _index_covers_source(loop: TiledLoop, source: Layout) -> bool:
+def _index_type_spans_source(loop: TiledLoop, source: Layout) -> bool:
     """Return whether indices count the bytes of the source, too, with all its padding."""
     return loop.index_type == "int64_t" or source.required_size < 2**31
 
@@ -170,9 +170,9 @@ def plan_unpack(
     """Plan one launch into a layout of whole bytes, and its padding; None without a common walk."""
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
-    if _is_one_run(source, destination, *reversed(alignments)):
+    if _are_same_dense_block(source, destination, *reversed(alignments)):
         return _flat_launches(
-            "unpacked flat", kernel_with_shape(FILE, "unpack_flat", UNPACKED=bits), count, 0
+            "unpacked flat", kernel_with_macros(FILE, "unpack_flat", UNPACKED=bits), count, 0
         )
     sizes = sizes_to_write(destination, padding)
     loop = make_tiled_loop((destination, source), (1, 1), alignments, sizes)
@@ -186,8 +186,8 @@ def plan_unpack(
         destination, 1, alignments[0], padding, loop
     )
     chosen, blocks = (
-        kernel_with_shape(FILE, "unpack_elements", INDEX=loop.index_type),
-        blocks_for(loop.count),
+        kernel_with_macros(FILE, "unpack_elements", INDEX=loop.index_type),
+        blocks_for_elements(loop.count),
     )
     walk = _walk_struct_members(loop) | {"count": loop.count, "bits": bits}
     walk |= {"filler": padding[0] if padding else 0}
@@ -199,14 +199,14 @@ def plan_unpack(
 
 def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
     """Plan one launch into a whole block of slots; None for other layouts and short runs."""
-    bits, split = source.slot_bits, _split_block_numbers(loop, count)
+    bits, split = source.slot_bits, _digit_steps_within_block(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]
     aligned = all(a % n == 0 for a, n in zip(loop.alignments, words, strict=True))
     if (
         split is None
         or not aligned
-        or not _index_covers_source(loop, source)
+        or not _index_type_spans_source(loop, source)
         or last.strides[READ] != 1
     ):
         return None
@@ -214,9 +214,9 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
     # Of runs of 8 the elements of a thread are in three at most.
     if min(run, row or run) < 8 or len(steps) > MOST_DIGITS:
         return None
-    chosen = kernel_with_shape(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
+    chosen = kernel_with_macros(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
     octets = -(-source.required_size * bits // 8)
-    params = fill_parameter_struct(chosen, count=count, octets=octets, first=loop.firsts[READ])
+    params = make_parameter_struct(chosen, count=count, octets=octets, first=loop.firsts[READ])
     walk = params.walk
     walk.row, walk.run = (
         divisor_struct(loop.index_type, row or 1),
@@ -237,7 +237,7 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
 _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 
 
-def _split_block_numbers(
+def _digit_steps_within_block(
     loop: TiledLoop, count: int
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
     """Return how numbers in a block without padding are split behind the fastest digit.
@@ -278,7 +278,7 @@ def _split_block_numbers(
     return (row, steps) if one_each and slots == count else None
 
 
-def _is_one_run(packed: Layout, other: Layout, *alignments: int) -> bool:
+def _are_same_dense_block(packed: Layout, other: Layout, *alignments: int) -> bool:
     """Return whether one dense block becomes another of its order; alignments in this order."""
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False

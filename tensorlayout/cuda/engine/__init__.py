@@ -3,8 +3,8 @@
 from tensorlayout.cuda.engine.kernel_shapes import (
     c_type,
     c_type_of_bits,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     parameter_struct,
 )
 from tensorlayout.cuda.engine.launch import (
@@ -16,7 +16,7 @@ from tensorlayout.cuda.engine.launch import (
     WIDEST,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     blocks_for_walk,
     make_writer,
     make_writer_with_numbers,
@@ -28,7 +28,7 @@ from tensorlayout.cuda.engine.memory import (
     device_of_address,
     export_info,
     keep_capture_memory,
-    make_stream_wait,
+    make_external_stream_wait,
     overlap_test,
     padding_element_bytes,
     read_bytes,

@@ -390,7 +390,7 @@ class CupyDriver(Driver):
         return Buffer(pointer, nbytes, device, owner)
 
     def copy_to_device(self, pointer: int, source: Bytes) -> None:
-        self._raise_capture_error("it copies from the host")
+        self._check_not_capturing("it copies from the host")
         stream = self.cuda.get_current_stream()
         if not self._is_pinned(source):  # when CUDA has read all of it, depends on CUDA
             self._staging_of_current_device().to_device(pointer, source, stream)
@@ -400,7 +400,7 @@ class CupyDriver(Driver):
         self.synchronize()
 
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
-        self._raise_capture_error("it waits for the device")
+        self._check_not_capturing("it waits for the device")
         stream = self.cuda.get_current_stream()
         if destination.size >= STAGED and not self._is_pinned(destination):
             self.counters.synchronisations += 1
@@ -410,7 +410,7 @@ class CupyDriver(Driver):
         self.runtime.memcpyAsync(to, pointer, destination.size, kind, stream.ptr)
         self.synchronize()
 
-    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
         self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
 
@@ -418,21 +418,21 @@ class CupyDriver(Driver):
         return CupyLauncher(self, kernel)
 
     def synchronize(self) -> None:
-        self._raise_capture_error("it waits for the device")
+        self._check_not_capturing("it waits for the device")
         self.counters.synchronisations += 1
         self.cuda.get_current_stream().synchronize()
 
     def array_module(self, purpose: str) -> Any:
         # Its cuBLAS and cuSOLVER refuse a stream that captures. What its other functions allocate
         # would not live as long as a graph.
-        self._raise_capture_error("it calls CuPy's libraries")
+        self._check_not_capturing("it calls CuPy's libraries")
         self.counters.library_calls += 1
         return self._cupy
 
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
-        low, nbytes = description.byte_extent
+        low, nbytes = description.lowest_address_and_nbytes
         if not nbytes:
             return self._cupy.empty(description.shape, description.dtype)
         memory = self.cuda.UnownedMemory(low, nbytes, owner, description.device)
@@ -460,7 +460,7 @@ class CupyDriver(Driver):
         except RuntimeError:
             return False
 
-    def _raise_capture_error(self, reason: str) -> None:
+    def _check_not_capturing(self, reason: str) -> None:
         """Refuse what no graph can hold."""
         number = self.cuda.get_current_stream().ptr
         if number not in _UNCAPTURED and self.runtime.streamIsCapturing(number):

@@ -100,11 +100,11 @@ def read_entry(entry: Path) -> bytes:
 
 
 def _cached_in_folder(
-    place: Path, name: str, make: Callable[[Path], None], counters: Counters
+    folder: Path, name: str, make: Callable[[Path], None], counters: Counters
 ) -> Path:
-    entry = place / name
+    entry = folder / name
     if not _is_complete_entry(entry):
-        with _entry_lock(place, name):
+        with _entry_lock(folder, name):
             if not _is_complete_entry(entry):
                 _make_entry(entry, make)
                 counters.compiles += 1
@@ -142,7 +142,7 @@ def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
 
 
 @contextlib.contextmanager
-def _entry_lock(place: Path, name: str) -> Iterator[None]:
+def _entry_lock(folder: Path, name: str) -> Iterator[None]:
     """Let processes that want the same entry take turns: the first makes it, the others find it.
 
     A byte of one file is locked, a byte for each name, until the process lets go of it or ends.
@@ -151,7 +151,7 @@ def _entry_lock(place: Path, name: str) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            file = stack.enter_context(_open_private_file(place / "turns", os.O_RDWR | os.O_CREAT))
+            file = stack.enter_context(_open_private_file(folder / "turns", os.O_RDWR | os.O_CREAT))
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:
                 try:
@@ -182,9 +182,9 @@ def _is_writable_by_us_only(status: os.stat_result) -> bool:
 
 
 @functools.cache
-def _remove_unused_entries(place: Path) -> None:
+def _remove_unused_entries(folder: Path) -> None:
     """Remove entries that nobody has used for long; once in a process."""
-    for path in place.iterdir():
+    for path in folder.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
             unused = time.time() - path.lstat().st_mtime > MAX_AGE
             if unused and _OURS.fullmatch(path.name):
@@ -210,22 +210,22 @@ def cache_folder() -> Path:
     )
 
 
-def _usable_cache_folder(place: Path) -> Path | None:
+def _usable_cache_folder(folder: Path) -> Path | None:
     """Return `place`, if files of ours can be made there and run, and nobody else can make any."""
     try:
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        place = place.resolve(strict=True)  # a link may be led elsewhere later
-        if not _is_writable_by_us_only(place.stat()) or os.statvfs(place).f_flag & os.ST_NOEXEC:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = folder.resolve(strict=True)  # a link may be led elsewhere later
+        if not _is_writable_by_us_only(folder.stat()) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
             return None
-        with tempfile.TemporaryFile(dir=place):
-            return place
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
     except (OSError, ValueError, RuntimeError):  # also of names that are none, and circles of links
         return None
 
 
-def _has_free_space(place: Path) -> bool:
+def _has_free_space(folder: Path) -> bool:
     try:
-        return shutil.disk_usage(place).free >= _ROOM
+        return shutil.disk_usage(folder).free >= _ROOM
     except OSError:
         return False
 

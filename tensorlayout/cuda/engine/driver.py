@@ -82,7 +82,7 @@ class StridedMemory(NamedTuple):
     device: int
 
     @property
-    def byte_extent(self) -> tuple[int, int]:
+    def lowest_address_and_nbytes(self) -> tuple[int, int]:
         """The address of the lowest byte, and the bytes from there to the end."""
         if 0 in self.shape:
             return self.address, 0
@@ -195,7 +195,7 @@ class Driver(Protocol):
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes of the host; waits for the current stream."""
 
-    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         """Copy on the current stream, from one device to another too, to other memory."""
 
     # What each driver has of its own.

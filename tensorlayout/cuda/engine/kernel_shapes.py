@@ -56,7 +56,7 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
     )
 
 
-def kernel_with_shape(
+def kernel_with_macros(
     file: str, name: str, types: Types = (), operation: str = "", /, **shape: Any
 ) -> Kernel:
     """Return one kernel; `shape` has the values of its macros. ValueError for what is not declared.
@@ -83,7 +83,7 @@ def parameter_struct(kernel: Kernel, **constants: int) -> Any:
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
-def fill_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
+def make_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
     """Return the structure with these members: a ``Walk`` as its axes, or what fills a member."""
     structure = parameter_struct(kernel)()
     for name, value in members.items():

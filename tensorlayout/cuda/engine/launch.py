@@ -24,7 +24,7 @@ from typing import Any
 
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.kernel_shapes import fill_parameter_struct
+from tensorlayout.cuda.engine.kernel_shapes import make_parameter_struct
 from tensorlayout.cuda.engine.memory import CacheByAlignment, alignment_of, low_bits
 from tensorlayout.cuda.engine.structs import constant_value
 from tensorlayout.plan import Write
@@ -78,7 +78,7 @@ class Launch:
         **members: Any,
     ) -> Launch:
         """Launch with a struct of these members; a walk is given as its axes."""
-        return cls(kernel, grid, bytes(fill_parameter_struct(kernel, **members)), firsts, memories)
+        return cls(kernel, grid, bytes(make_parameter_struct(kernel, **members)), firsts, memories)
 
     def with_memories(self, memories: Sequence[int], *shifts: int) -> Launch:
         """Launch where memory k is number ``memories[k]`` of a call, ``shifts[k]`` bytes on."""
@@ -131,7 +131,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
     )
 
-    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
+    def launch_all(addresses: Sequence[int], scalars: bytes = b"") -> None:
         scratch = gpu.allocate(room, device) if room else None
         first = 0 if scratch is None else scratch.pointer
         # The record belongs to the stream that is current now, not when the launch was bound.
@@ -143,7 +143,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         if report is not None:
             faults.note_launches(*report)
 
-    return run
+    return launch_all
 
 
 def _bind_launch(launch: Launch) -> Bound:
@@ -156,7 +156,7 @@ def _bind_launch(launch: Launch) -> Bound:
     at = 8 * len(firsts) if launch.scalars_at is None else launch.scalars_at
     takes = slice(*launch.takes)
 
-    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
+    def launch_kernel(addresses: Sequence[int], scalars: bytes = b"") -> None:
         parameters = bytearray(template)  # of this call alone: other threads may launch, too
         call_addresses = addresses
         if memories:
@@ -169,7 +169,7 @@ def _bind_launch(launch: Launch) -> Bound:
             parameters[at : at + len(own_scalars)] = own_scalars
         ready(grid, parameters)
 
-    return run
+    return launch_kernel
 
 
 def make_writer(
@@ -190,7 +190,7 @@ def make_writer(
     """
     at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
-    def write(*operands: Any) -> None:
+    def launch_on_operands(*operands: Any) -> None:
         addresses = [*map(_address, operands[:tensors])]
         scalars = content(*operands[tensors:]) if content is not None else b""
         seen = addresses
@@ -204,7 +204,7 @@ def make_writer(
         with gpu.using_device(device):
             at[alignments](addresses, scalars)
 
-    return write
+    return launch_on_operands
 
 
 def make_writer_with_numbers(
@@ -216,27 +216,29 @@ def make_writer_with_numbers(
     `plan(alignments)` gives, with the launches, what makes octets of all the operands.
     """
 
-    def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
+    def bind_for_alignments(
+        alignments: tuple[int, ...],
+    ) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
         launches, content = plan(alignments)
         return bind_launches(launches, device), content
 
-    at = CacheByAlignment(make)
+    at = CacheByAlignment(bind_for_alignments)
 
-    def write(*operands: Any) -> None:
+    def launch_with_numbers(*operands: Any) -> None:
         # Numbers have no addresses, and are as well aligned as can be.
         addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using_device(device):
             run, content = at[tuple(map(alignment_of, map(low_bits, addresses)))]
             run(addresses, content(operands))
 
-    return write
+    return launch_with_numbers
 
 
-def blocks_for(count: int) -> int:
+def blocks_for_elements(count: int) -> int:
     """Return how many blocks move `count` elements."""
     return -(-count // BLOCK)
 
 
-def blocks_for_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
+def blocks_for_walk(count: int, rank: int, multi_element_ranks: tuple[int, ...]) -> int:
     """Return how many blocks walk `count` elements; threads take several in kernels of `ranks`."""
-    return blocks_for(count if rank in ranks else count * PER_THREAD)
+    return blocks_for_elements(count if rank in multi_element_ranks else count * PER_THREAD)

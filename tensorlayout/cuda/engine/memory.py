@@ -44,14 +44,14 @@ def tensor_allocator(spec: TensorSpec) -> Callable[[], Tensor]:
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
     new, new_place = object.__new__, tuple.__new__  # without a Python call for each
 
-    def make() -> Tensor:
+    def allocate_tensor() -> Tensor:
         buffer = driver().allocate(nbytes, number)
         tensor = new(Tensor)
         tensor.memory = new_place(DeviceMemory, (buffer.pointer, False))
         tensor.spec, tensor.home = spec, (buffer, 0)
         return tensor
 
-    return make
+    return allocate_tensor
 
 
 # In bytes: memory moves in sectors, and no alignment beyond them matters.
@@ -173,7 +173,7 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     reading, writing = gpu.current_stream(source.device.number), gpu.current_stream(there)
     gpu.make_stream_wait(reading, writing)
     with gpu.using_device(there):
-        gpu.copy_on_device(destination.memory.address, source.memory.address, nbytes)
+        gpu.copy_device_to_device(destination.memory.address, source.memory.address, nbytes)
     gpu.make_stream_wait(writing, reading)
 
 
@@ -210,23 +210,29 @@ def overlap_test(plan: Any) -> OverlapTest | None:
     return lambda x, y: meet(x.spec, x.memory.address, y.spec, y.memory.address)
 
 
-def _byte_ranges_overlap(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
+def _byte_ranges_overlap(
+    first_spec: TensorSpec, first_address: int, second_spec: TensorSpec, second_address: int
+) -> bool:
     """Return whether the bytes of two specs at these addresses meet, gaps included."""
-    lower, up = (one, second - first) if first < second else (other, first - second)
+    lower, up = (
+        (first_spec, second_address - first_address)
+        if first_address < second_address
+        else (second_spec, first_address - second_address)
+    )
     return bool(up < lower.layout.required_size * lower.dtype.itemsize)
 
 
 def overlaps_at_other_elements(
-    destination: TensorSpec, to: int, operand: TensorSpec, from_: int
+    destination: TensorSpec, destination_address: int, operand: TensorSpec, operand_address: int
 ) -> bool:
     """Return whether bytes meet, other than those of each element in its own place."""
-    same = to == from_ and destination is operand
-    if same or not _byte_ranges_overlap(destination, to, operand, from_):
+    same = destination_address == operand_address and destination is operand
+    if same or not _byte_ranges_overlap(destination, destination_address, operand, operand_address):
         return False
     if destination.layout.size == 0 or operand.layout.size == 0:
         return False
     if (
-        to == from_
+        destination_address == operand_address
         and destination.dtype.itemsize == operand.dtype.itemsize
         and operand.layout.shape == destination.layout.shape
         and operand.layout.same_placement(destination.layout)
@@ -236,7 +242,7 @@ def overlaps_at_other_elements(
     run, steps = _run_bytes_and_strides(destination)
     other_run, other_steps = _run_bytes_and_strides(operand)
     grain = gcd(*steps, *other_steps)
-    shift = (from_ - to) % grain if grain else 0
+    shift = (operand_address - destination_address) % grain if grain else 0
     return not (grain and run <= shift <= grain - other_run)
 
 
@@ -279,7 +285,7 @@ def stream_for_consumer(x: Tensor) -> int:
     return stream.number
 
 
-def make_stream_wait(name: str, stream: Any, device: Device) -> None:
+def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
     """Make work on `stream` wait for what our stream of `device` holds.
 
     None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
@@ -302,7 +308,7 @@ def wait_for_stream(name: str, stream: Any, device: Device) -> None:
         )
 
 
-def _check_stream_number(name: str, stream: Any, words: str, least: int) -> None:
+def _check_stream_number(name: str, stream: Any, expected: str, least: int) -> None:
     if stream is None:
         return
     if isinstance(stream, bool) or not isinstance(stream, int):
@@ -312,5 +318,7 @@ def _check_stream_number(name: str, stream: Any, words: str, least: int) -> None
         )
     if stream < least or stream == 0:
         hint = "; 0 could mean several streams: 1 is the legacy default" if stream == 0 else ""
-        msg = f"stream must be {words} or the address of a stream, got {short_repr(stream)}{hint}"
+        msg = (
+            f"stream must be {expected} or the address of a stream, got {short_repr(stream)}{hint}"
+        )
         raise prefix_operation_name(name, ValueError(msg))

@@ -56,10 +56,12 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
     key = disk_cache.cache_key(nvrtc_version(), *options, *names, *texts)
     stem = Path(kernel.file).stem
 
-    def make(target: Path) -> None:
+    def compile_to_file(target: Path) -> None:
         target.write_bytes(_compile_program(*program)[0])
 
-    return disk_cache.cached_file(f"{stem}-sm_{architecture}-{key}", ".cubin", make, counters)
+    return disk_cache.cached_file(
+        f"{stem}-sm_{architecture}-{key}", ".cubin", compile_to_file, counters
+    )
 
 
 def read_cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:

@@ -73,13 +73,13 @@ def make_numbers_packer(
     `numbers`: which operand, and its dtype; None for a tensor, which has zeros.
     """
 
-    def content(operands: Sequence[Any]) -> bytes:
+    def pack_numbers(operands: Sequence[Any]) -> bytes:
         encoded = [
             b"" if dtype is None else scalar_bytes(name, operands[k], dtype) for k, dtype in numbers
         ]
         return b"".join([one.ljust(16, b"\0") for one in encoded])
 
-    return content
+    return pack_numbers
 
 
 def repeat_to_16_bytes(value: bytes) -> bytes:

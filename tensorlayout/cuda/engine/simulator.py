@@ -142,7 +142,7 @@ def compile_shared_object(
     texts = disk_cache.read_with_includes(path, header_directory())
     unit = kernel_shapes.simulator_source(file, types, index)
 
-    def make(target: Path) -> None:
+    def compile_to_file(target: Path) -> None:
         written = target.with_suffix(".cpp")
         written.write_text(unit, "utf-8")
         command = find_compiler()[0]
@@ -155,7 +155,7 @@ def compile_shared_object(
             raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{said}")
 
     return disk_cache.cached_file(
-        f"{path.stem}-{_compilation_key(texts, *flags, unit)}", ".so", make, counters
+        f"{path.stem}-{_compilation_key(texts, *flags, unit)}", ".so", compile_to_file, counters
     )
 
 
@@ -372,7 +372,7 @@ class SimulatorDriver(Driver):
         self.counters.synchronisations += 1
         ctypes.memmove(destination.ctypes.data, pointer, destination.size)
 
-    def copy_on_device(self, destination: int, source: int, nbytes: int) -> None:
+    def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
         written = self._check_live_range("copy_on_device", source, nbytes).written_flags(
             source, nbytes
         )
@@ -401,7 +401,7 @@ class SimulatorDriver(Driver):
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
         """Raise KernelError, too, for memory that is not all there, or not written."""
-        low, nbytes = description.byte_extent
+        low, nbytes = description.lowest_address_and_nbytes
         if not nbytes:
             return np.empty(description.shape, description.dtype)
         if not self.ranges[description.device].contains(low, nbytes):

@@ -105,7 +105,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
     return definitions
 
 
-def _definition_of(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
+def _resolve_definition(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
     """Return the file that defines a name, the name, and its text, both with values in them."""
     definitions, (base, special, inside) = (
         _definitions_in_file(file),
@@ -138,7 +138,7 @@ def struct_type(file: str, name: str, **constants: int) -> Any:
     """
     if name in _SCALARS:
         return _SCALARS[name]
-    where, name, text = _definition_of(file, name, constants)
+    where, name, text = _resolve_definition(file, name, constants)
     fields = []
     for kind, pointer, members in _MEMBERS.findall(text):
         member_type = ctypes.c_uint64 if pointer else struct_type(where, kind, **constants)
@@ -178,7 +178,7 @@ def _evaluate_constant(file: str, text: str, constants: dict[str, int]) -> int:
             return int(OPERATORS[sign](*values))
     if text.isdigit():
         return int(text)
-    where, _, meaning = _definition_of(file, text, constants)
+    where, _, meaning = _resolve_definition(file, text, constants)
     return _evaluate_constant(where, meaning, constants)
 
 
@@ -236,9 +236,9 @@ def fits_bounded_walk(loop: TiledLoop) -> bool:
     return few and loop.index_upper_bound < _FEWER_THAN
 
 
-def bounded_walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
+def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack: int) -> Any:
     """Return ``BoundedWalk`` over packs; `counted`: memories whose strides count packs."""
-    rank, packs = len(loop.axes), loop.loop_over_packs(pack, counted)
+    rank, packs = len(loop.axes), loop.loop_over_packs(pack, memories_in_packs)
     walk = struct_type(
         "include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>"
     )()

@@ -15,12 +15,12 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    blocks_for,
+    blocks_for_elements,
     bounded_walk_struct,
     constant_value,
     divisor32_struct,
     fits_bounded_walk,
-    kernel_with_shape,
+    kernel_with_macros,
     make_writer,
     repeat_to_16_bytes,
     struct_type,
@@ -146,17 +146,17 @@ def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
     if not (loop.is_contiguous and len(loop.axes) == 1):
         return _strided_fill_launch(loop, loop.count, padding_write)
     nbytes = loop.count * loop.width
-    blocks = max(1, blocks_for(nbytes // WIDEST))
+    blocks = max(1, blocks_for_elements(nbytes // WIDEST))
     return launch_with_padding(
-        kernel_with_shape(FILE, "fill_flat"), loop, blocks, padding_write, bytes=nbytes
+        kernel_with_macros(FILE, "fill_flat"), loop, blocks, padding_write, bytes=nbytes
     )
 
 
 def _strided_fill_launch(loop: Loop, count: int, padding_write: PaddingWrite) -> Launch:
     shape = {"INDEX": loop.index_type, "WIDTH": loop.width, "RANK": len(loop.axes)}
-    chosen = kernel_with_shape(FILE, "fill_strided", **shape)
+    chosen = kernel_with_macros(FILE, "fill_strided", **shape)
     return launch_with_padding(
-        chosen, loop, blocks_for(count), padding_write, count=count, walk=loop.axes
+        chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
     )
 
 
@@ -164,11 +164,11 @@ def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bo
     """Elements, if they are to be written, and padding, if the digits reach into it."""
     pack = loop.max_pack_size(WIDEST)
     count = loop.count // pack
-    chosen = kernel_with_shape(
+    chosen = kernel_with_macros(
         BOUNDED_FILE, "fill_bounded", INDEX=loop.index_type, FILL=loop.width * pack
     )
     members = {"walk": bounded_walk_struct(loop, (0,), pack), "padding": pattern_bits(padding)}
-    grid = blocks_for(count)
+    grid = blocks_for_elements(count)
     return Launch.with_members(
         chosen, grid, loop.firsts, count=count, elements=writes_elements, **members
     )

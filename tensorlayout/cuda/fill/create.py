@@ -19,7 +19,7 @@ from tensorlayout.cuda.engine import (
     Launch,
     c_type,
     c_type_of_bits,
-    kernel_with_shape,
+    kernel_with_macros,
     make_writer,
     padding_element_bytes,
     scalar_bytes,
@@ -86,7 +86,7 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
     elif kind == "integers":
         element = f"uint{8 * dtype.itemsize}_t"
     macro = {"integers": "INTEGER", "real": "REAL", "complex": "COMPLEX"}[kind]
-    chosen = kernel_with_shape(SEQUENCE_FILE, f"sequence_{kind}", **{macro: element})
+    chosen = kernel_with_macros(SEQUENCE_FILE, f"sequence_{kind}", **{macro: element})
     length = WIDEST // dtype.itemsize  # of a pack, which a thread writes at once
     blocks = block_count_of_packs(count // length, length)
     return Launch.with_members(chosen, max(blocks, 1), (0,))
@@ -105,7 +105,7 @@ def compile_arange(spec: TensorSpec) -> Write:
     def plan_arange(alignments: tuple[int, ...]) -> Launch | None:
         if spec.layout.is_row_major and alignments[0] >= WIDEST:
             return plan_sequence(spec.dtype, count, kind)
-        launch = plan_row_major_arange(spec)  # start and step are the first of the scalars
+        launch = plan_arange_in_index_order(spec)  # start and step are the first of the scalars
         return launch and replace(launch, takes=(0, 16))
 
     return make_writer(
@@ -203,7 +203,7 @@ def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
     return _pattern_launch("one_hot", loop, layout, firsts, {"HOT": itemsize}, **members)
 
 
-def plan_row_major_arange(result: TensorSpec) -> Launch | None:
+def plan_arange_in_index_order(result: TensorSpec) -> Launch | None:
     """Return the launch, for the address of the result; 64 bits each of start and step follow."""
     layout, dtype = result.layout, result.dtype
     if not layout.size:
@@ -227,6 +227,6 @@ def _pattern_launch(
 ) -> Launch:
     index = narrowest_index_type(loop.count, max(loop.max_offset, 2 * max(layout.shape, default=1)))
     rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
-    chosen = kernel_with_shape("fill/patterns.cu", kernel_name, RANK=rank, INDEX=index, **macros)
+    chosen = kernel_with_macros("fill/patterns.cu", kernel_name, RANK=rank, INDEX=index, **macros)
     members |= {"count": loop.count, "walk": loop.axes}
     return Launch.with_members(chosen, -(-loop.count // THREADS), firsts, **members)

@@ -18,8 +18,8 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     Launches,
-    fill_parameter_struct,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
     padding_element_bytes,
     scalar_bytes,
@@ -74,9 +74,9 @@ def plan_diagonal_band(
         return Launches((launch, *padding_launches))
     loop = _loop_with_distances(layouts, itemsize, alignments)
     pack, row = WIDEST // itemsize, loop.axes[-1]
-    contiguous = all(row.strides[memory] == 1 for memory in loop.elements) and _has_aligned_rows(
-        loop
-    )
+    contiguous = all(
+        row.strides[memory] == 1 for memory in loop.element_memories
+    ) and _has_aligned_rows(loop)
     if not contiguous or (row.size % pack and row.size < _FULL_PACKS * pack):
         pack = 1
     return Launches((_strided_band_launch(loop, pack, padding_write), *padding_launches))
@@ -94,7 +94,7 @@ def _loop_with_distances(
 
 def _has_aligned_rows(loop: Loop) -> bool:
     """Return whether the first elements of all rows are at whole packs."""
-    return all(loop.row_alignment(memory) % WIDEST == 0 for memory in loop.elements)
+    return all(loop.row_alignment(memory) % WIDEST == 0 for memory in loop.element_memories)
 
 
 # ---- Launches
@@ -105,14 +105,14 @@ def block_count_of_packs(threads: int, pack: int) -> int:
     return -(-threads // (THREADS * max(4 // pack, 1)))
 
 
-def _flat_band_launch(loop: Loop, distances: Loop, padding_write: PaddingWrite) -> Launch:
+def _flat_band_launch(loop: Loop, diagonal_distances: Loop, padding_write: PaddingWrite) -> Launch:
     """Plan a diagonal band in `loop`, one run; `distances`: of the result's elements."""
-    count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
+    count, pack, sizes = loop.count, WIDEST // loop.width, diagonal_distances.sizes
     blocks = block_count_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     index = narrowest_index_type(count + WIDEST, sum(n - 1 for n in sizes))
-    chosen = kernel_with_shape(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
-    walk = [Axis(axis.size, axis.strides[1:]) for axis in distances.axes]
+    chosen = kernel_with_macros(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
+    walk = [Axis(axis.size, axis.strides[1:]) for axis in diagonal_distances.axes]
     members = {"count": count, "step": walk[-1].strides[0], "walk": walk}
     return _band_launch(chosen, blocks + more, loop.firsts, padded, **members)
 
@@ -129,7 +129,7 @@ def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> 
     index = narrowest_index_type(threads, loop.max_offset + pack * pack)
     padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
     shape = {"RANK": len(walk), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
-    chosen = kernel_with_shape(FILE, "band_strided", **shape)
+    chosen = kernel_with_macros(FILE, "band_strided", **shape)
     members = {"threads": threads, "packs": packs, "step": row.strides[-1], "walk": walk}
     return _band_launch(chosen, blocks + more, loop.firsts[:-1], padded, **members)
 
@@ -137,7 +137,7 @@ def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> 
 def _band_launch(
     chosen: Kernel, grid: int, firsts: tuple[int, ...], padding: Any, **members: Any
 ) -> Launch:
-    params = fill_parameter_struct(chosen, **members)
+    params = make_parameter_struct(chosen, **members)
     params.band.padding = padding
     return Launch(chosen, grid, bytes(params), firsts, scalars_at=_SCALARS_AT)
 

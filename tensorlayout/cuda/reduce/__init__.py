@@ -15,9 +15,9 @@ from tensorlayout.cuda.engine import (
     c_type,
     constant_value,
     divisor32_struct,
-    fill_parameter_struct,
     fill_walk,
-    kernel_with_shape,
+    kernel_with_macros,
+    make_parameter_struct,
     make_writer,
     parameter_struct,
     struct_type,
@@ -90,7 +90,7 @@ _EMPTY_RESULTS = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan,
 
 def compile_reduce(plan: ReducePlan) -> Write:
     """Return one launch or two, after a conversion where elements become another kind of number."""
-    function, spec = plan.operation.function, plan.result
+    function, spec = plan.operation.function_name, plan.result
     if plan.source.layout.size == 0:
         value = _EMPTY_RESULTS.get(function, 0)
         fill = compile_plan(AssignPlan(plan.operation.name, type(value), spec))
@@ -114,22 +114,22 @@ def _needs_conversion(plan: ReducePlan) -> bool:
         for kind in ("real floating", "complex floating")
     )
     # Of the other functions the dtype follows from what they are.
-    return plan.operation.function in ("sum", "mean", "prod") and not alike
+    return plan.operation.function_name in ("sum", "mean", "prod") and not alike
 
 
 def _functor_name(plan: ReducePlan) -> str:
-    functor = FUNCTORS[plan.operation.function]
+    functor = FUNCTORS[plan.operation.function_name]
     source, result = plan.source.dtype, plan.result.dtype
     if functor == "sum" and source == dtypes.bool:
         return "nonzero"
-    if functor == "sum" and _is_narrow_float(source) and not _is_narrow_float(result):
+    if functor == "sum" and _is_float32_or_smaller(source) and not _is_float32_or_smaller(result):
         return "wide_sum"
     if not dtypes.is_in_category(source, "floating-point"):
         return {"least_number": "least", "greatest_number": "greatest"}.get(functor, functor)
     return functor
 
 
-def _is_narrow_float(dtype: DType) -> bool:
+def _is_float32_or_smaller(dtype: DType) -> bool:
     if dtypes.is_in_category(dtype, "complex floating"):
         return dtype.itemsize == 8
     return dtypes.is_in_category(dtype, "real floating") and dtype.itemsize <= 4
@@ -156,9 +156,9 @@ class FusedSource(NamedTuple):
     place_axes: tuple[Axis, ...] = ()  # of at most four axes of what is made, the operands' strides
 
 
-def is_reduced_directly(plan: ReducePlan) -> bool:
+def is_done_by_plan_reduce(plan: ReducePlan) -> bool:
     """Return whether `plan_reduce` does all of a plan, and nothing is to be done before."""
-    is_sorted = plan.operation.function == "quantile"
+    is_sorted = plan.operation.function_name == "quantile"
     return plan.source.layout.size > 0 and not is_sorted and not _needs_conversion(plan)
 
 
@@ -192,13 +192,13 @@ def plan_reduce(
         shape["TURNS"] = TURNS
     more, begins, numbers, places = fused_source or FusedSource()
     counts = {"OPERANDS": len(begins), "NUMBERS": numbers}
-    chosen = kernel_with_shape(FILE, box.name, (*types, *more), functor, **shape)
+    chosen = kernel_with_macros(FILE, box.name, (*types, *more), functor, **shape)
     frame = _frame_struct(plan, reduction_axes, box, per_block, counts)
     fill_walk(frame.places, places)
     params = parameter_struct(chosen, **counts)(frame=frame)
     fill_walk(params.groups, box.groups)
     fill_walk(params.rows, box.rows)
-    parts = chunks * (box.fold if box.is_spread else 1)
+    parts = chunks * (box.fold if box.row_spans_blocks else 1)
     grid = box.tiles * chunks
     firsts, scalars_at = (
         (0, *[first + operand_first for operand_first in begins]),
@@ -226,7 +226,7 @@ def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
 
 
 def _finish_struct(plan: ReducePlan) -> Any:
-    function, dtype = plan.operation.function, plan.result.dtype
+    function, dtype = plan.operation.function_name, plan.result.dtype
     count = prod([plan.source.layout.shape[d] for d in plan.dims])
     divisor = 1.0
     if function == "mean":
@@ -249,7 +249,7 @@ def _frame_struct(
     rows_per_chunk: int,
     struct_counts: dict[str, int],
 ) -> Any:
-    row = box.x.size if box.is_spread else box.size_x
+    row = box.x.size if box.row_spans_blocks else box.size_x
     channels = {
         "reduce_columns": row * box.length // box.fold,
         "reduce_tiles": box.x.strides[SOURCE],
@@ -282,7 +282,7 @@ def _join_partials_launch(
     results = plan.result.layout.size
     size_x = min(results, THREADS if chunks < 8 else 32)
     size_y = min(THREADS // size_x, chunks)
-    chosen = kernel_with_shape(FILE, "reduce_partials", types, functor)
+    chosen = kernel_with_macros(FILE, "reduce_partials", types, functor)
     members = {
         "results": results,
         "chunks": chunks,
@@ -354,12 +354,12 @@ def plan_quantiles(
     index = narrowest_index_type(lines * max(length, len(fractions)) + THREADS, 0)
     alpha, beta = CONTINUOUS.get(method, (0.0, 0.0))
     types = (("ELEMENT", c_type(sorted_lines.dtype)), ("RESULT", c_type(result_dtype)))
-    chosen = kernel_with_shape(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
+    chosen = kernel_with_macros(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
     code = constant_value(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method)
     launches = []
     for first in range(0, len(fractions), most):
         batch = fractions[first : first + most]
-        params = fill_parameter_struct(
+        params = make_parameter_struct(
             chosen, alpha=alpha, beta=beta, lines=lines, length=length, skip=skip_nan
         )
         params.method, params.count, params.fractions = code, len(batch), batch

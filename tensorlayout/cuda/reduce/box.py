@@ -119,7 +119,7 @@ class ThreadBox(NamedTuple):
         return -(-self.x.size // self.size_x)
 
     @property
-    def is_spread(self) -> bool:
+    def row_spans_blocks(self) -> bool:
         """True if a row is wider than a block."""
         return self.fold > 1 and self.column_tiles > 1
 

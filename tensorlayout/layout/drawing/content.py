@@ -75,16 +75,18 @@ class Content:
                 self.groups.append([None])
         self.strip = list(self._strip_cells())
 
-    def _make_panel(self, before: Index) -> Panel:
+    def _make_panel(self, leading_index: Index) -> Panel:
         skipped = max(0, 2 - self.layout.ndim)  # a vector has one row, a number one column too
         cells = [
             [
-                None if r is None or c is None else self._make_cell((*before, r, c)[skipped:])
+                None
+                if r is None or c is None
+                else self._make_cell((*leading_index, r, c)[skipped:])
                 for c in self.columns
             ]
             for r in self.rows
         ]
-        return Panel(before, cells)
+        return Panel(leading_index, cells)
 
     def _make_cell(self, index: Index) -> Cell:
         layout = self.layout
@@ -143,9 +145,9 @@ def _indices_to_show(size: int, first: int, last: int) -> Axis:
     return (*range(first), None, *range(size - last, size))
 
 
-def _shown_counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
+def _shown_counts(sizes: Sequence[int], max_counts: Sequence[int]) -> list[int]:
     """Return how many indices of each dimension are shown, so that cells are not too many."""
-    counts = [min(n, m) for n, m in zip(sizes, most, strict=True)]
+    counts = [min(n, m) for n, m in zip(sizes, max_counts, strict=True)]
     while math.prod(counts) > MOST_CELLS and max(counts) > 2:
         counts[counts.index(max(counts))] -= 1
     return counts

@@ -149,14 +149,14 @@ def _box_svg(box: Box) -> str:
         f'<g class="{box.place}" data-kind="{cell.kind}" data-slot="{cell.slot}"{index}{shared}>',
         f'<rect class="box {kind}" {area}/>',
     ]
-    if lines := box.hatching:
+    if lines := box.hatch_lines:
         d = "".join(
             f"M{_format_number(a)} {_format_number(b)}L{_format_number(c)} {_format_number(e)}"
             for (a, b), (c, e) in lines
         )
         parts.append(f'<path class="hatch" d="{d}"/>')
-    if box.mark:
-        d = "L".join(f"{_format_number(x)} {_format_number(y)}" for x, y in box.mark)
+    if box.shared_slot_mark:
+        d = "L".join(f"{_format_number(x)} {_format_number(y)}" for x, y in box.shared_slot_mark)
         parts.append(f'<path class="mark" d="M{d}Z"/>')
     letters = "on" if cell.kind == ELEMENT else "plain"
     return "".join([*parts, *(_text_svg(text, letters) for text in box.texts), "</g>"])
@@ -203,11 +203,11 @@ def _render_png(picture: Picture, scale: float) -> bytes:
         ground = row if is_element else LIGHT.gap if box.cell.kind == GAP else LIGHT.paper
         corners = scale_points((box.x, box.y), (box.x + box.width, box.y + box.height))
         pencil.rectangle(corners, ground)
-        for start, end in box.hatching:
+        for start, end in box.hatch_lines:
             draw_line(LIGHT.hatch, 1, start, end)
         pencil.rectangle(corners, None, LIGHT.edge, round(scale))
-        if box.mark:
-            pencil.polygon(scale_points(*box.mark), ON_ROWS)
+        if box.shared_slot_mark:
+            pencil.polygon(scale_points(*box.shared_slot_mark), ON_ROWS)
         for text in box.texts:
             draw_text(text, ON_ROWS if is_element else LIGHT.ink)
     for start, end, width in picture.rules:
@@ -224,7 +224,7 @@ def _render_png(picture: Picture, scale: float) -> bytes:
 _CLASS = f"{_SCOPE}-summary"
 
 
-def _summary_scheme(scheme: Scheme) -> str:
+def _summary_css(scheme: Scheme) -> str:
     return (
         f".{_CLASS}{{background:{scheme.paper};color:{scheme.ink}}}"
         f".{_CLASS} th{{color:{scheme.faint}}}"
@@ -237,7 +237,7 @@ _SUMMARY_STYLE = (
     f".{_CLASS} tr,.{_CLASS} th,.{_CLASS} td{{background:none;border:0;text-align:left;"
     "vertical-align:top;padding:1px 8px 1px 0;white-space:normal;overflow-wrap:anywhere}"
     f".{_CLASS} th{{font-weight:normal;white-space:nowrap}}.{_CLASS} td{{color:inherit}}"
-    f"{_summary_scheme(LIGHT)}@media (prefers-color-scheme:dark){{{_summary_scheme(DARK)}}}"
+    f"{_summary_css(LIGHT)}@media (prefers-color-scheme:dark){{{_summary_css(DARK)}}}"
 )
 
 

@@ -46,7 +46,7 @@ class Box(NamedTuple):
     texts: tuple[Text, ...]
 
     @property
-    def hatching(self) -> list[tuple[Point, Point]]:
+    def hatch_lines(self) -> list[tuple[Point, Point]]:
         """The lines across a box of padding."""
         x, y, w, h = self.x, self.y, self.width, self.height
         steps = range(HATCH, int(w + h), HATCH) if self.cell.kind == PADDING else ()
@@ -55,7 +55,7 @@ class Box(NamedTuple):
         ]
 
     @property
-    def mark(self) -> tuple[Point, Point, Point] | None:
+    def shared_slot_mark(self) -> tuple[Point, Point, Point] | None:
         """The corner that says that elements share the slot."""
         right = self.x + self.width
         corner = (right - MARK, self.y), (right, self.y), (right, self.y + MARK)
@@ -90,10 +90,10 @@ class Picture:
         self.add_text(text, TITLE, "ink")
         self.add_text(words)
         self.y += 6
-        self.add_grid()
+        self.add_panels()
         for line in lines:
             self.add_text(line)
-        self.add_strip()
+        self.draw_memory_strip()
         notes = list(self.legend_texts())
         for note in notes:
             self.add_text(note)
@@ -124,7 +124,7 @@ class Picture:
 
     # --- the logical grid -----------------------------------------------------------------------
 
-    def add_grid(self) -> None:
+    def add_panels(self) -> None:
         """Add the panels, side by side while there is room."""
         columns, rows = self.content.columns, self.content.rows
         if not columns or not rows:
@@ -195,7 +195,7 @@ class Picture:
 
     # --- memory ---------------------------------------------------------------------------------
 
-    def add_strip(self) -> None:
+    def draw_memory_strip(self) -> None:
         """Add the slots in lines, each above the index of its element."""
         shown = self.content.strip
         if not shown:

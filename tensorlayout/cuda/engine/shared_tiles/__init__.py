@@ -66,7 +66,7 @@ class TileProblem:
     widths: tuple[int, ...]
     alignments: tuple[int, ...]
     staged: tuple[int, ...]
-    beside: tuple[int, ...]
+    unstaged: tuple[int, ...]
     pack: int
     bounds: tuple[Bound, ...] = ()
     weights: tuple[tuple[int, ...], ...] = ()
@@ -74,11 +74,11 @@ class TileProblem:
     across: int = 0
 
     @classmethod
-    def for_loop(
+    def from_loop(
         cls,
         loop: Loop,
         staged: tuple[int, ...],
-        beside: tuple[int, ...],
+        unstaged: tuple[int, ...],
         pack: int,
         followers: tuple[int, ...] = (),
     ) -> TileProblem:
@@ -90,7 +90,7 @@ class TileProblem:
             steps = [(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True) if s < 0]
             alignments.append(gcd(SECTOR, alignment, first + sum(steps) * width))
         tails = (loop.bounds, loop.weights) if isinstance(loop, TiledLoop) else ((), ())
-        memories = (loop.axes, loop.widths, tuple(alignments), staged, beside)
+        memories = (loop.axes, loop.widths, tuple(alignments), staged, unstaged)
         return cls(*memories, pack, *tails, followers)
 
     def access_bytes(self, memory: int) -> int:
@@ -98,14 +98,14 @@ class TileProblem:
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)
 
-    def tile_width(self, memory: int) -> int:
+    def tile_element_bytes(self, memory: int) -> int:
         """Return bytes of an element in the memory's tile."""
         return self.widths[WRITE if self.across else memory]
 
     @property
-    def staged_bytes(self) -> int:
+    def staged_bytes_per_element(self) -> int:
         """Bytes of shared memory that an element takes, in all tiles together."""
-        return sum([self.tile_width(memory) for memory in self.staged])
+        return sum([self.tile_element_bytes(memory) for memory in self.staged])
 
 
 def round_up_to_multiple(number: int, step: int) -> int:

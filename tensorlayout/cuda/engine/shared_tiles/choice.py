@@ -40,18 +40,20 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
     if not any(axis.strides[READ] for axis in loop.axes):
         return None
     pack = max(1, NARROWEST // loop.width)
-    squares = _word_problem(loop, pack)
+    squares = _problem_over_words(loop, pack)
     best = choose_tile(squares) if squares is not None else None
-    if best is not None and best.accesses[READ].unit != NARROWEST:  # rows of squares are words
+    if (
+        best is not None and best.access_by_memory[READ].unit != NARROWEST
+    ):  # rows of squares are words
         best = None
-    if best is None or best.thread_bytes_per_byte() > 2 + _GOOD:
-        plain = choose_tile(TileProblem.for_loop(loop, (READ,), (), pack))
+    if best is None or best.cost_per_byte() > 2 + _GOOD:
+        plain = choose_tile(TileProblem.from_loop(loop, (READ,), (), pack))
         boxes = [box for box in (best, plain) if box is not None]
-        best = min(boxes, key=SharedTile.thread_bytes_per_byte, default=None)
+        best = min(boxes, key=SharedTile.cost_per_byte, default=None)
     return None if best is None or len(loop.axes) - len(best.axes) > DEEPEST else best
 
 
-def _word_problem(loop: Loop, pack: int) -> TileProblem | None:
+def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
     """Return the problem over words of the destination."""
     *slower, last = loop.axes
     along, across = last.strides
@@ -136,12 +138,12 @@ class _TileRuns:
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
         }
         runs, box = dict(lines), self._make_box(lines, lines)
-        sides = {m: box.accesses[m] for m in self.orders if box.is_contiguous(m)}
+        sides = {m: box.access_by_memory[m] for m in self.orders if box.is_contiguous(m)}
         uneven = {m: SECTOR - side.grain for m, side in sides.items() if side.grain < SECTOR}
         warps = {m: max(1, _WARP * sides[m].unit // widths[m]) for m in uneven}
         for m, slack in uneven.items():
             runs[m] = max(1, max(warps[m] * eighths // 8, lines[m]) - slack // widths[m])
-        total = problem.staged_bytes * prod([axis.size for axis in problem.axes])
+        total = problem.staged_bytes_per_element * prod([axis.size for axis in problem.axes])
         liked = min(_LIKED_BYTES, isqrt(_LIKED_ROOT * total)) * eighths // 8
         most = _ROOM * eighths // 8 if uneven else liked * 3 // 2
         growing = set(uneven or problem.staged)
@@ -157,8 +159,8 @@ class _TileRuns:
                 step = max(warps[m], runs[m] // 2) // 4
             longer = {**runs, m: runs[m] + step}
             larger = self._make_box(longer, lines, even)
-            enough = longer[m] * widths[m] > _LONGEST if uneven else box.bytes >= liked
-            if enough or larger.bytes > most or runs[m] * widths[m] > total:
+            enough = longer[m] * widths[m] > _LONGEST if uneven else box.staged_bytes >= liked
+            if enough or larger.staged_bytes > most or runs[m] * widths[m] > total:
                 growing.remove(m)
             else:
                 runs, box = longer, larger
@@ -201,13 +203,13 @@ class _TileRuns:
             if extents[k] < size or done >= run:
                 return
 
-    def _extent_multiple(self, extents: dict[int, int], k: int) -> int:
+    def _extent_multiple(self, extents: dict[int, int], axis: int) -> int:
         """Return the step of an extent, for all memories whose run goes on along this axis."""
         multiple = 1
         for memory, order in self.orders.items():
             for other in order:
-                if other == k:
-                    multiple = max(multiple, self.wholes[memory][k])
+                if other == axis:
+                    multiple = max(multiple, self.wholes[memory][axis])
                 if extents.get(other) != self.problem.axes[other].size:
                     break
         return multiple

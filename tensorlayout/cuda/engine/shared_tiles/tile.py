@@ -70,14 +70,14 @@ class SharedTile:
     extents: tuple[int, ...]
 
     @property
-    def elements(self) -> int:
+    def element_count(self) -> int:
         """Number of elements of a whole box."""
         return prod(self.extents)
 
     @property
-    def bytes(self) -> int:
+    def staged_bytes(self) -> int:
         """Bytes of its elements in all tiles."""
-        return self.elements * self.problem.staged_bytes
+        return self.element_count * self.problem.staged_bytes_per_element
 
     @property
     def max_byte_distance(self) -> int:
@@ -102,18 +102,18 @@ class SharedTile:
         row = lanes if 32 % lanes == 0 else 32
         return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
-    def spare_rows(self, memory: int) -> int:
+    def spare_table_rows(self, memory: int) -> int:
         """Return the rows of the last threads' turn that the box may lack, in a side's table."""
         return 2 + BLOCK // self._threads_of_shortest_row(memory)
 
     def _threads_of_shortest_row(self, memory: int) -> int:
         """Threads of a row, in a box that ends early."""
-        side, width = self.accesses[memory], self.problem.widths[memory]
+        side, width = self.access_by_memory[memory], self.problem.widths[memory]
         return side.threads_per_row(min(side.lengths) * width // side.unit)
 
-    def pattern_period(self, memory: int) -> int:
+    def run_pattern_period(self, memory: int) -> int:
         """After how many elements of a run, in whole accesses, places in the tile repeat."""
-        side = self.accesses[memory]
+        side = self.access_by_memory[memory]
         inner = self.inner_run_elements(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
 
@@ -134,7 +134,7 @@ class SharedTile:
         return [self.problem.axes[k] for k in self.axes]
 
     @cached_property
-    def accesses(self) -> dict[int, TileAccess]:
+    def access_by_memory(self) -> dict[int, TileAccess]:
         """Access patterns of the destination and the staged memories."""
         return {memory: self._access_of_memory(memory) for memory in (WRITE, *self.problem.staged)}
 
@@ -158,7 +158,7 @@ class SharedTile:
         unit = self.problem.access_bytes(memory)
         lengths = self._run_lengths(memory, order, run)
         fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
-        beside = self.problem.beside if memory == WRITE else ()
+        beside = self.problem.unstaged if memory == WRITE else ()
         if not fits or not all(self._can_read_in_packs(other, order, run) for other in beside):
             unit = width
         if unit > width and not self._has_whole_packs(order, unit // width):
@@ -256,38 +256,38 @@ class SharedTile:
     @property
     def min_shared_bytes(self) -> int:
         """Bytes of shared memory, with little left free in tiles."""
-        return self._table_offsets.end + self.bytes + self.bytes // 128
+        return self._table_offsets.end + self.staged_bytes + self.staged_bytes // 128
 
     @cached_property
     def _table_offsets(self) -> SharedMemoryOffsets:
         """Return where tables begin, in bytes behind the tiles, and with `end` the bytes of all."""
         tables, followers, end = {}, {}, 0
         elements = {
-            m: self.elements // prod([self.extents[k] for k in side.order[: side.run]])
-            for m, side in self.accesses.items()
+            m: self.element_count // prod([self.extents[k] for k in side.order[: side.run]])
+            for m, side in self.access_by_memory.items()
         }
         for memory, rows in elements.items():
-            period = self.pattern_period(memory)
-            at = end + round_up_to_multiple(8 * (rows + self.spare_rows(memory)), WIDEST)
+            period = self.run_pattern_period(memory)
+            at = end + round_up_to_multiple(8 * (rows + self.spare_table_rows(memory)), WIDEST)
             tables[memory] = end, at
             end = at + round_up_to_multiple(2 * period if period > 1 else 0, WIDEST)
         for memory in self.problem.followers:
             at = end + round_up_to_multiple(4 * elements[WRITE], WIDEST)
             followers[memory] = end, at
-            end = at + round_up_to_multiple(4 * self.pattern_period(WRITE), WIDEST)
+            end = at + round_up_to_multiple(4 * self.run_pattern_period(WRITE), WIDEST)
         return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
-    def thread_bytes_per_byte(self) -> float:
+    def cost_per_byte(self) -> float:
         """Return bytes of threads per byte on all sides."""
         memories = (WRITE, *self.problem.staged)
-        widths = [self.problem.tile_width(memory) for memory in memories]
-        costs = [self.side_cost(m) * width for m, width in zip(memories, widths, strict=True)]
-        idle = max(0.0, NARROWEST * THREADS / self.bytes - 1)
+        widths = [self.problem.tile_element_bytes(memory) for memory in memories]
+        costs = [self.cost_of_memory(m) * width for m, width in zip(memories, widths, strict=True)]
+        idle = max(0.0, NARROWEST * THREADS / self.staged_bytes - 1)
         return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
 
-    def side_cost(self, memory: int) -> float:
+    def cost_of_memory(self, memory: int) -> float:
         """Return bytes that threads could move, and sectors begun by rows, per byte of the box."""
-        side, width = self.accesses[memory], self.problem.widths[memory]
+        side, width = self.access_by_memory[memory], self.problem.widths[memory]
         step = abs(self._tiled_axes[side.order[0]].strides[memory])
         if step != 1:
             return min(SECTOR, step * width) / width
@@ -307,7 +307,7 @@ class SharedTile:
     def tile_strides(self) -> dict[int, tuple[int, ...]]:
         """Strides of the box's axes in each tile."""
         limit = next(room for room in ROOMS if room >= self.min_shared_bytes)
-        times = (limit - self._table_offsets.end) / self.bytes  # by which tiles may grow
+        times = (limit - self._table_offsets.end) / self.staged_bytes  # by which tiles may grow
         return {
             memory: self._conflict_free_strides(memory, times) for memory in self.problem.staged
         }
@@ -317,13 +317,13 @@ class SharedTile:
 
         Elements are left free behind the fastest axes of one of both sides.
         """
-        width = self.problem.tile_width(memory)
+        width = self.problem.tile_element_bytes(memory)
         best, least = tuple[int, ...](), inf
         wavefronts = [
             *self._indices_by_wavefront(memory, memory),
             *self._indices_by_wavefront(WRITE, memory),
         ]
-        sides = self.accesses[memory], self.accesses[WRITE]
+        sides = self.access_by_memory[memory], self.access_by_memory[WRITE]
         for side, other in (sides, sides[::-1]):
             for behind in dict.fromkeys((side.run, 1)):
                 run = side.order[:behind]
@@ -332,7 +332,7 @@ class SharedTile:
                     prod([self.extents[k] for k in order[:behind]]), width
                 ):
                     pitches = self._padded_strides(order, behind, spare)
-                    if spare and self._tile_extent(pitches) > times * self.elements:
+                    if spare and self._tile_extent(pitches) > times * self.element_count:
                         break
                     conflicts = 0
                     for lanes in wavefronts:
@@ -345,12 +345,14 @@ class SharedTile:
                         return best
         return best
 
-    def _padded_strides(self, order: Sequence[int], behind: int, spare: int) -> tuple[int, ...]:
+    def _padded_strides(
+        self, order: Sequence[int], padded_axis_count: int, padding_elements: int
+    ) -> tuple[int, ...]:
         """Return strides in this order, with elements left free behind so many axes."""
         pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
-            if place == behind:
-                step += spare
+            if place == padded_axis_count:
+                step += padding_elements
             pitches[k] = step
             step *= self.extents[k]
         return tuple(pitches)
@@ -363,8 +365,8 @@ class SharedTile:
         """Yield the box indices that lanes access at once, in the first two warps of a side."""
         # A wavefront serves as many lanes as have elements in one row of banks.
         access, lanes = (
-            self.accesses[side],
-            min(32, _SHARED_BANKS // self.problem.tile_width(memory)),
+            self.access_by_memory[side],
+            min(32, _SHARED_BANKS // self.problem.tile_element_bytes(memory)),
         )
         per = access.unit // self.problem.widths[side]
         turns = self.bank_rotations if self.problem.across and side == READ else (0,) * 4
@@ -391,7 +393,7 @@ class SharedTile:
         for memory, pitches in self.tile_strides.items():
             tiles[memory] = end
             end += round_up_to_multiple(
-                self._tile_extent(pitches) * self.problem.tile_width(memory), WIDEST
+                self._tile_extent(pitches) * self.problem.tile_element_bytes(memory), WIDEST
             )
         tables, followers = (
             {memory: (end + rows, end + places) for memory, (rows, places) in table.items()}
@@ -434,10 +436,10 @@ class SharedTile:
 
     def side_struct(self, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
         """Return the walk over one memory, and its tile of these pitches, or the source's."""
-        side, width = self.accesses[memory], self.problem.widths[memory]
+        side, width = self.access_by_memory[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
-        period, last = self.pattern_period(memory), order[run - 1]
+        period, last = self.run_pattern_period(memory), order[run - 1]
         structure = struct_type("include/tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1)
         structure.sector, structure.together = side.sector, side.together
         structure.dimension[: len(order)] = order
@@ -448,7 +450,7 @@ class SharedTile:
         structure.tile_step = -step if strides[last] < 0 else step
         structure.period = small_divisor_struct(max(2, period))
         structure.rows, structure.places = self.memory_offsets.tables[memory]
-        structure.spare = self.spare_rows(memory)
+        structure.spare = self.spare_table_rows(memory)
         for k, length in enumerate(side.lengths):
             structure.length[k] = accesses = length * width // side.unit
             structure.row[k] = small_divisor_struct(side.threads_per_row(accesses))

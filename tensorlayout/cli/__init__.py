@@ -1,6 +1,6 @@
-"""The command line: ``tensorlayout demo``, ``show`` and ``info``, also by ``python -m``.
+"""Command line: ``tensorlayout demo``, ``show`` and ``info``, also as ``python -m tensorlayout``.
 
-Nothing imports it but ``__main__``.
+Nothing but ``__main__`` imports it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DEMO = """a pipeline on photographs: NHWC memory; NumPy code called with tensor
 the line that copied; copies refused; functions fused; DirectML's operators, XLA's tiles and
 statistics on the same memory, which NumPy and PyTorch then share. Each step is compared with NumPy
 and timed beside it. The pictures go to the folder OUT, all of them or, after an error, none."""
-_JSON = """write what was found, times in seconds, to FILE, which ends with .json; without FILE, or
+_JSON = """write the results, times in seconds, to FILE, which ends with .json; without FILE, or
 with -, to the standard output, and nothing else there"""
 _REPORT = """write one page of HTML to the folder DIR: the table, the pictures, the layouts drawn,
 and what each step called"""
@@ -42,19 +42,19 @@ or a DirectML descriptor such as 'sizes=1,3,4,4 strides=48,1,12,3 type=FLOAT32',
 size, or the name of a file of HLO that ends in .hlo or .txt (- reads one from the standard input),
 with its buffers, and what changes of layout cost."""
 
-# What the shell completes, by the name of the argument.
+# Names of the arguments for which a shell completes file names, or folder names.
 _FILE_ARGUMENTS, _FOLDER_ARGUMENTS = {"images", "json", "layout", "svg"}, {"out", "report"}
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
+    """Argument parser whose error messages fit one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {truncate(message, 1000)} (see --help)\n")
 
 
 class _PrintCompletion(argparse.Action):
-    """An option that prints the completion of the command for a shell, by shtab, and ends."""
+    """Option that prints a shell's completion script, made by shtab, and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, _: Any, shell: Any, *__: Any) -> None:
         if importlib.util.find_spec("shtab") is None:
@@ -69,13 +69,14 @@ class _PrintCompletion(argparse.Action):
                     action.complete = shtab.FILE
                 elif action.dest in _FOLDER_ARGUMENTS:
                     action.complete = shtab.DIRECTORY
+        # Shells complete a command's name, even if this one was started by python -m.
         parser.prog = "tensorlayout"
         print(shtab.complete(parser, shell))
         parser.exit()
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the arguments of the command line."""
+    """Return the parser of all commands; each sets ``run`` to the function that executes it."""
     command_name = Path(sys.argv[0]).stem if sys.argv else ""
     prog = "tensorlayout" if command_name == "tensorlayout" else "python -m tensorlayout"
     root_parser = _Parser(prog=prog, description="Tensors that know their layout.")
@@ -128,6 +129,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _run_info(_: argparse.Namespace) -> None:
+    # Commands import their modules when they run: the demo needs Pillow, which is optional.
     from tensorlayout.cli.info import version_report
 
     print(version_report())
@@ -142,7 +144,7 @@ def _run_show(arguments: argparse.Namespace) -> None:
             return
     picture = parse_layout_text(arguments.layout, arguments.shape).draw()
     if arguments.svg == "-":
-        # Letters beyond ASCII as references: the output may be in another encoding than the text.
+        # The output may have any encoding, so characters beyond ASCII become XML references.
         print(picture.svg.encode("ascii", "xmlcharrefreplace").decode(), end="")
         return
     try:
@@ -164,7 +166,7 @@ def _run_demo(arguments: argparse.Namespace) -> None:
         raise CommandError(str(error)) from None
     if arguments.repeat < 1:
         raise CommandError(f"demo: --repeat must be at least 1, got {arguments.repeat}")
-    # The picture in `--json a.jpg` is not to be overwritten.
+    # --json takes an optional file: `--json a.jpg` would overwrite the picture it should read.
     if arguments.json not in (None, "-") and not arguments.json.endswith(".json"):
         raise CommandError(
             f"demo: the file of --json must end with .json, got {short_repr(arguments.json)};"
@@ -176,7 +178,7 @@ def _run_demo(arguments: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line, and return the exit status."""
+    """Run the command line and return its exit status."""
     arguments = make_parser().parse_args(argv)
     try:
         arguments.run(arguments)
@@ -184,19 +186,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CommandError as error:
         return _print_error(error.status, str(error))
     except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # the reader has seen enough, as in ``… | head``
+        return 130  # 128 + SIGINT, as shells report it
+    except BrokenPipeError:  # the reader closed the pipe early, as in ``… | head``
         _discard_output()
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         _discard_output()
-        return _print_error(1, f"cannot write what was found: {error.strerror}")
+        return _print_error(1, f"cannot write the results: {error.strerror}")
     return 0
 
 
 def entry() -> int:
-    """Return the command ``tensorlayout``, which can print any file name."""
+    """Run the installed command ``tensorlayout`` and return its exit status."""
+    # File names may have bytes that the terminal's encoding lacks; printing them must not fail.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -204,7 +207,7 @@ def entry() -> int:
 
 
 def _discard_output() -> None:
-    """Let what is still to be written vanish, which would fail again when the process ends."""
+    """Send buffered output to the null device; flushing it at exit would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""Answers of commands: an error in one line, facts by name, and the memory, slot by slot."""
+"""Parts of the commands' output: one-line errors, named facts, and the memory table."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from tensorlayout.layout.drawing.content import format_count
 
 Facts = list[tuple[str, str]]
 
-MAX_SLOTS_SHOWN = 512  # of the memory table; beyond, only the first part is shown
-# Slots of that first part.
+# The memory table shows all slots up to the first number, else as many as the second.
+MAX_SLOTS_SHOWN = 512
 LEADING_SLOTS = 96
 
 
 class CommandError(Exception):
-    """One line on stderr, and the exit status: 2 for a wrong argument or a refused file."""
+    """Error printed as one line on stderr, with the exit status.
+
+    The status is 2 for a wrong argument or a rejected file, 1 for a failed comparison.
+    """
 
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
@@ -29,12 +32,12 @@ def raise_show_error(text: str) -> NoReturn:
 
 
 def format_facts(facts: Facts) -> list[str]:
-    """Return a line for each fact, its name first."""
+    """Return one line per fact, starting with its name."""
     return [f"{name:<14} {value}" for name, value in facts]
 
 
 def element_letters(index: Sequence[int], shape: Sequence[int]) -> str:
-    """Return the letters of an element, by its row-major number."""
+    """Return the spreadsheet-style letters of an element: A, B, …, Z, AA in row-major order."""
     number = 0
     for i, n in zip(index, shape, strict=True):
         number = number * n + i
@@ -49,9 +52,10 @@ def memory_table(
     *,
     show_all: bool,
 ) -> list[str]:
-    """Return the contents of the slots, all or the first, under their numbers, in lines of `width`.
+    """Return the memory table: values below slot numbers, in lines of at most `width`.
 
-    `notes`: explanations of values, added below where a value occurs.
+    A column wider than `width` has a line of its own. `notes`: explanation per value, added below
+    the table if the value occurs. Without `show_all` only the leading slots are listed.
     """
     if slots == 0:
         return ["memory: no slots"]
@@ -62,9 +66,7 @@ def memory_table(
     lines, (above, below) = [title], empty_lines
     for slot, value in enumerate(values):
         column_width = max(len(str(slot)), len(value))
-        if (
-            len(above) + 1 + column_width > width and above not in empty_lines
-        ):  # one column may be wider
+        if len(above) + 1 + column_width > width and above not in empty_lines:
             lines += [above, below]
             above, below = empty_lines
         above, below = f"{above} {slot:>{column_width}}", f"{below} {value:>{column_width}}"

@@ -1,4 +1,4 @@
-"""``info``: versions, devices and the cache of plans."""
+"""``info``: versions, devices and the plan cache."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import tensorlayout as tl
 from tensorlayout.devices import available_devices, cuda_unavailable_reason, default_device
 from tensorlayout.plan import cache_info
 
-# Versions of these decide whether a report can be reproduced.
+# Needed to reproduce a reported problem.
 REQUIRED = ("numpy", "ml_dtypes")
-# These decide which devices and formats work.
+# Determine which devices and formats work.
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
 
 
 def version_report() -> str:
-    """Return a line for each thing worth knowing in a report of a problem."""
+    """Return the facts that a bug report needs, one per line."""
     facts = [("tensorlayout", tl.__version__), ("Python", platform.python_version())]
     facts += [(name, installed_version(name) or "not installed") for name in REQUIRED]
     facts += [
@@ -37,7 +37,7 @@ def version_report() -> str:
 
 
 def installed_version(distribution: str) -> str | None:
-    """Return the version of an installed distribution, which is not imported; None without it."""
+    """Return the version of an installed distribution without importing it; None if missing."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -45,7 +45,7 @@ def installed_version(distribution: str) -> str | None:
 
 
 def _describe_cuda_driver() -> str:
-    """Name the driver of CUDA, or say why there is none."""
+    """Return the name of the CUDA driver, or the reason why there is none."""
     if reason := cuda_unavailable_reason():
         return f"none; {reason}"
     from tensorlayout.cuda.engine.driver import driver
@@ -56,5 +56,5 @@ def _describe_cuda_driver() -> str:
 def _describe_default_device() -> str:
     try:
         return str(default_device())
-    except ValueError as error:  # what the variable names is not here
+    except ValueError as error:  # the environment variable names a missing device
         return f"none; {error}"

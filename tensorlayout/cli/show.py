@@ -1,4 +1,4 @@
-"""``show``: a layout in words and its memory slot by slot."""
+"""``show``: the properties of a layout, and its memory slot by slot."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ _LEGEND = {
     "*": "shared by several elements",
 }
 
-# A file of HLO, or the standard input.
+# An HLO file, or - for the standard input.
 _HLO_FILE_NAME = re.compile(r"\A-\Z|.\.(?:hlo|txt)\Z")
 
-# Labels, or an order and tiles, and a shape in one argument.
+# Quoting both makes them one argument: "NHWC 1,2,2,3", "{1,0:T(2,2)} 3,5".
 _LAYOUT_AND_SHAPE = re.compile(r"\s*(\{.*\}|[A-Za-z_]+)\s+([(\d][\d ,()]*)")
 
 
 def describe_layout_text(text: str, shape: str | None = None, width: int | None = None) -> str:
-    """Return the answer to ``show``, no line wider than `width` (the terminal's by default)."""
+    """Return the output of ``show``.
+
+    `width`: maximal length of a line, by default that of the terminal.
+    """
     columns = max(width or shutil.get_terminal_size((100, 24)).columns, 20)
     if shape is None and _HLO_FILE_NAME.search(text):
         from tensorlayout.cli.show_xla import describe_hlo_file
@@ -54,7 +57,7 @@ def describe_layout_text(text: str, shape: str | None = None, width: int | None 
 
 
 def parse_layout_text(text: str, shape: str | None = None) -> Layout:
-    """Return the layout of any text that ``show`` takes; CommandError where there is none."""
+    """Return the layout of any text that ``show`` accepts; CommandError for other text."""
     text, shape = _split_off_shape(text, shape)
     if _is_xla_shape(text, shape):
         from tensorlayout.cli.show_xla import layout_of_shape_text
@@ -64,18 +67,19 @@ def parse_layout_text(text: str, shape: str | None = None) -> Layout:
 
 
 def _split_off_shape(text: str, shape: str | None) -> tuple[str, str | None]:
-    """Labels and a shape that came as one argument, apart."""
+    """Split labels and a shape that came as one argument."""
     match = _LAYOUT_AND_SHAPE.fullmatch(text) if shape is None else None
     return (match[1], match[2]) if match else (text, shape)
 
 
 def _is_xla_shape(text: str, shape: str | None) -> bool:
     is_layout = shape is not None or _DESCRIPTOR_START.match(text)
+    # Layout texts may begin with a bracket; in XLA's shapes a bracket follows the type.
     return not is_layout and ("[" in text.lstrip()[1:] or text.strip() == "()")
 
 
 def _read_facts_and_layout(text: str, shape: str | None) -> tuple[Facts, Layout]:
-    """Return the facts and the layout of a text other than XLA's."""
+    """Return the facts and the layout of any text except an XLA shape."""
     if _DESCRIPTOR_START.match(text):
         from tensorlayout.cli.show_directml import describe_descriptor
 
@@ -106,6 +110,7 @@ def _parse_plain_layout(text: str, shape: str | None) -> Layout:
 
 def _parse_sizes(shape: str) -> tuple[int, ...]:
     words = [word.strip() for word in shape.strip("() ").removesuffix(",").split(",")]
+    # Python refuses to convert thousands of digits with an error of its own.
     if not all(len(word) < 40 and word.isdecimal() for word in words):
         raise_show_error(
             f"a shape is sizes with commas between, as in 1,3,4,5, got {short_repr(shape)}"
@@ -147,8 +152,9 @@ def _describe_required_size(layout: Layout) -> str:
 
 
 def layout_memory_table(layout: Layout, width: int) -> list[str]:
-    """Return the memory table in lines of `width`; for a large layout only its first part."""
+    """Return the memory table in lines of `width`; of a large layout only its first slots."""
     slots = layout.required_size
+    # A broadcast layout has few slots, but may have very many elements.
     show_all = max(slots, layout.size) <= MAX_SLOTS_SHOWN
     names = layout.table().splitlines()[1].split()[1:] if show_all else []
     slot_text = names.__getitem__ if show_all else partial(_slot_letters, layout)
@@ -159,7 +165,7 @@ def layout_memory_table(layout: Layout, width: int) -> list[str]:
 
 
 def _slot_letters(layout: Layout, slot: int) -> str:
-    """Return the name of what a slot holds, as `Layout.table` would write it."""
+    """Return the content of a slot as `Layout.table` writes it."""
     try:
         index = layout.index_of(slot)
     except ValueError:  # several elements share the slot

@@ -1,4 +1,4 @@
-"""``show`` of a DirectML tensor descriptor: its sizes and strides in words, and its bytes."""
+"""``show`` of a DirectML tensor descriptor: sizes and strides in words, and sizes in bytes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ _BYTE_FIELDS = {
 }
 _FIELD_NAMES = ("sizes", "strides", "type", *_BYTE_FIELDS)
 
-# The letters of DirectML's dimensions, where there are as many as images have.
+# DirectML names the dimensions of images only.
 _DIMENSION_LETTERS = {4: "NCHW", 5: "NCDHW"}
 
 
 def describe_descriptor(text: str) -> tuple[Facts, Layout]:
-    """Return the facts of a DirectML tensor descriptor, by name, and its layout.
+    """Return the facts and the layout of a descriptor.
 
     The text has ``sizes=…`` and, in any order, ``strides=…``, ``type=…`` (a DML_TENSOR_DATA_TYPE),
-    ``total=…`` and ``alignment=…`` (both in bytes). CommandError that names the word at fault.
+    ``total=…`` and ``alignment=…`` (both in bytes). CommandError names the wrong word.
     """
-    fields = _split_fields(" ".join(text.split()))  # no pattern meets runs of blanks
+    # Runs of blanks would make the patterns backtrack.
+    fields = _split_fields(" ".join(text.split()))
     if "sizes" not in fields:
         raise_show_error(
             f"a DirectML descriptor needs sizes, as in sizes=1,3,4,4, got {short_repr(text)}"
@@ -38,7 +39,7 @@ def describe_descriptor(text: str) -> tuple[Facts, Layout]:
 
 
 def _split_fields(text: str) -> dict[str, str]:
-    """Return the text behind each name."""
+    """Return the value of each name."""
     fields: dict[str, str] = {}
     leading_text, *names_and_values = _NAME.split(text)
     if leading_text.strip():
@@ -50,7 +51,7 @@ def _split_fields(text: str) -> dict[str, str]:
         if name not in _FIELD_NAMES:
             raise_show_error(f"a DirectML descriptor has {', '.join(_FIELD_NAMES)}, got {received}")
         if name in fields:
-            raise_show_error(f"{name} is there twice, at last in {received}")
+            raise_show_error(f"{name} occurs twice, last in {received}")
         fields[name] = value.strip(", ")
     return fields
 
@@ -63,7 +64,7 @@ def _make_descriptor(fields: dict[str, str]) -> TensorDesc:
         for name, member in _BYTE_FIELDS.items()
         if name in fields
     }
-    # Without a type the bytes are not known, and the least element breaks no rule of theirs.
+    # Without a type, the smallest element satisfies all rules about sizes and alignments in bytes.
     kind = fields.get("type", "UINT8")
     try:
         return TensorDesc(
@@ -131,7 +132,7 @@ def _describe_order(layout: Layout) -> str:
 
 
 def _describe_slots(layout: Layout) -> str:
-    """Return the slots that the strides reach, and those that no element has."""
+    """Describe how many slots the strides reach, and how many of them hold no element."""
     reached_slots = format_count(layout.required_size, "slot")
     if layout.is_broadcast or layout.is_overlapping:
         return reached_slots

@@ -1,7 +1,7 @@
-"""``show`` of an XLA shape, and of a file of HLO.
+"""``show`` of an XLA shape, and of an HLO file.
 
-A shape: its layout in words, its bytes with all padding, its memory. A file: its buffers with their
-padding, and what changes of layout cost.
+For a shape: layout, bytes with all padding, and memory. For a file: its buffers with their padding,
+and the cost of layout changes.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from tensorlayout.layout.drawing.content import format_count, format_slot_grid
 from tensorlayout.xla import HloModule, Shape
 from tensorlayout.xla.tiles import tiled_sizes
 
-_MAX_TILES = 8  # each slot of the memory table takes steps for each of them
-_MAX_ROWS = 100  # of a table; the largest are shown
-_MAX_LETTERS = 40  # of a name or an opcode
+# Each slot of the memory table takes a step per tile.
+_MAX_TILES = 8
+# Tables show the largest rows, and cut names and opcodes to so many letters.
+_MAX_ROWS = 100
+_MAX_LETTERS = 40
 
 Row = tuple[str, ...]
 
 
 def describe_shape_text(text: str, width: int) -> str:
-    """Return the answer to ``show`` for shape text; CommandError if it is none, or not valid."""
+    """Return the output of ``show`` for shape text; CommandError if it is not valid."""
     try:
         shape = xla.parse_shape(text)
         shape.validate()
@@ -46,7 +48,7 @@ def describe_shape_text(text: str, width: int) -> str:
 
 
 def layout_of_shape_text(text: str) -> Layout:
-    """Return the layout of shape text; CommandError where there is none."""
+    """Return the layout of shape text; CommandError if it has none."""
     try:
         return xla.layout_of(xla.parse_shape(text))
     except (ValueError, TypeError) as error:
@@ -107,7 +109,7 @@ def _array_facts(shape: Shape) -> Facts:
 
 
 def _layout_or_reason(shape: Shape) -> Layout | str:
-    """Return the layout of an array, or why there is none."""
+    """Return the layout of an array, or the reason why it has none."""
     try:
         return xla.layout_of(shape)
     except ValueError as error:
@@ -115,7 +117,7 @@ def _layout_or_reason(shape: Shape) -> Layout | str:
 
 
 def _shape_memory_table(shape: Shape, width: int) -> list[str]:
-    """Return the memory table; of a large buffer only the first part."""
+    """Return the memory table; of a large buffer only its first slots."""
     slots, layout = shape.physical_size, shape.layout or xla.XlaLayout()
     if slots and len(layout.tiles) > _MAX_TILES:
         return [f"memory: not shown for more than {_MAX_TILES} tiles"]
@@ -133,9 +135,10 @@ def _shape_memory_table(shape: Shape, width: int) -> list[str]:
 
 
 def describe_hlo_file(path: str, width: int) -> str:
-    """Return the answer to ``show`` for a file, or ``-``, in lines of `width` where that can be.
+    """Return the output of ``show`` for an HLO file, or ``-`` for the standard input.
 
-    CommandError for a file that cannot be read or is no HLO, and for arrays of unbounded size.
+    Lines have at most `width` characters where possible. CommandError for a file that cannot be
+    read or parsed, and for arrays of unbounded size.
     """
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
@@ -147,7 +150,7 @@ def describe_hlo_file(path: str, width: int) -> str:
 
 
 def describe_hlo_module(module: HloModule, width: int) -> str:
-    """Return the facts of a module and its two tables, each the largest first, with a total."""
+    """Return the facts of a module and its two tables, largest rows first, each with a total."""
     computations = format_count(len(module.computations), "computation")
     instructions = format_count(
         sum(len(c.instructions) for c in module.computations), "instruction"
@@ -207,9 +210,9 @@ def _layout_change_table(module: HloModule, width: int) -> list[str]:
 def _format_table(
     header: Row, rows: list[Row], total: Row, row_count: int, row_kind: str, width: int
 ) -> list[str]:
-    """Return rows under a head, two columns of numbers first.
+    """Return rows below a header; the first two columns are numbers.
 
-    The total is of all `row_count` rows.
+    The total counts all `row_count` rows, including those that are not shown.
     """
     rows = [
         (*row[:2], *(truncate(word, _MAX_LETTERS) for word in row[2:4]), *row[4:]) for row in rows

@@ -1,9 +1,10 @@
 """DirectML's data-rearranging operators, with its rules, on any device.
 
-Two ways to call each: a function on tensors, and a descriptor as in the C API, which `compile`
-makes a reusable operator. The first builds the second: members are what the function takes, each
-tensor as a `TensorDesc`, and the outputs. `feature_level` says which data types (TypeError), ranks
-and sizes (ValueError) are allowed; `support` lists them.
+Each operator can be called as a function on tensors, or described by a descriptor as in the C API,
+which `compile` turns into a reusable operator. The function builds the descriptor: its members are
+the function's arguments, with a `TensorDesc` for each tensor, and the outputs. `feature_level`
+determines the allowed data types (else TypeError), ranks and sizes (else ValueError); `support`
+lists them.
 
 >>> import tensorlayout as tl
 >>> from tensorlayout import directml

@@ -1,4 +1,4 @@
-"""Operators that compute: ELEMENT_WISE_IDENTITY, CAST, ELEMENT_WISE_IF, and running values."""
+"""Operators that compute: ELEMENT_WISE_IDENTITY, CAST, ELEMENT_WISE_IF, and cumulative ones."""
 
 from __future__ import annotations
 
@@ -72,10 +72,13 @@ def element_wise_identity(
 ) -> Tensor:
     """Return a copy of `x`, or ``x * scale + bias``: ELEMENT_WISE_IDENTITY.
 
-    `scale_bias`: two numbers, rounded to FLOAT32, for floating-point tensors only. FLOAT16 is
-    worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`, which may
-    be `x` itself. TypeError and ValueError for data types and sizes that `feature_level` does not
-    allow.
+    `scale_bias`: two numbers, rounded to FLOAT32; only for floating-point tensors. FLOAT16 is
+    computed in FLOAT32 and rounded once.
+
+    Returns a tensor packed in the order of `x`, or `out`, which may be `x` itself.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -86,7 +89,7 @@ def element_wise_identity(
 
 
 class CastOperatorDesc(OperatorDesc, operator="CAST"):
-    """DML_CAST_OPERATOR_DESC: what `cast` takes; the output says into what.
+    """DML_CAST_OPERATOR_DESC: what `cast` takes; the output has the target data type.
 
     >>> from tensorlayout.directml import CastOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -113,9 +116,13 @@ def cast(
 ) -> Tensor:
     """Return the elements of `x` converted to `data_type`: CAST.
 
-    As `astype` converts: floats towards zero to integers, integers by their lowest bits, floats
-    rounded to the nearest. Result: packed in the order of `x`, or `out`. TypeError and ValueError
-    for data types and sizes that `feature_level` does not allow.
+    Converts as `astype`: floats are truncated towards zero to integers, integers keep their lowest
+    bits, and floats are rounded to the nearest.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -159,10 +166,15 @@ def element_wise_if(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
+    """Return elements of `a` where `condition` is not 0, and of `b` elsewhere: ELEMENT_WISE_IF.
 
-    All of one size: broadcast before, which copies nothing. Result: in the form of `a` and `b`, or
-    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `condition`, of UINT8, `a` and `b` must have equal sizes; broadcast them first, which copies
+    nothing.
+
+    Returns a tensor in the form of `a` and `b`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -173,7 +185,7 @@ def element_wise_if(
     return run_operator(ElementWiseIfOperatorDesc, (condition, a, b), out, feature_level)
 
 
-# --- running values -----------------------------------------------------------------------------
+# --- cumulative operators -----------------------------------------------------------------------
 
 
 class _CumulativeOperator(OneToOne):
@@ -188,17 +200,19 @@ class _CumulativeOperator(OneToOne):
         if out is None:
             assert self.output is not None
             out = allocate_output(self.output, x)
+        # Flipped views copy nothing and turn a decreasing scan into an increasing one.
         self._scan_forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
         return out
 
     def _scan_forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
-        exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
+        # The last member: has_exclusive_sum or has_exclusive_product.
+        exclusive = getattr(self, self._members[-1].name)
         key = (x.spec, self.axis, exclusive, False)
         if out is None or not (
             has_overlapping_bytes(out, x) and (exclusive or out.layout is not x.layout)
         ):
             return dispatch.call_into(out, self._plan, key, (x,))
-        # What is written would be read again, as an element after it.
+        # Writing in place would overwrite elements that the scan has yet to read.
         out[...] = dispatch.call(self._plan, key, (x,))
         return out
 
@@ -246,12 +260,15 @@ def cumulative_summation(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return the sum of all elements so far along `axis`: CUMULATIVE_SUMMATION.
+    """Return the cumulative sum of the elements along `axis`: CUMULATIVE_SUMMATION.
 
-    `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_sum`: without the
-    element itself, from 0 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself. TypeError and ValueError for data types and sizes that `feature_level` does
-    not allow.
+    - `axis_direction`: ``INCREASING`` or ``DECREASING`` index.
+    - `has_exclusive_sum`: exclude the element itself, so that sums begin with 0.
+
+    Integers wrap. Returns a tensor packed in the order of `x`, or `out`, which may be `x` itself.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -271,11 +288,15 @@ def cumulative_product(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return the product of all elements so far along `axis`: CUMULATIVE_PRODUCT.
+    """Return the cumulative product of the elements along `axis`: CUMULATIVE_PRODUCT.
 
-    As `cumulative_summation`, with its `axis_direction`; `has_exclusive_product`: without the
-    element itself, from 1 on. Result: packed in the order of `x`, or `out`. TypeError and
-    ValueError for data types and sizes that `feature_level` does not allow.
+    - `axis_direction`: ``INCREASING`` or ``DECREASING`` index.
+    - `has_exclusive_product`: exclude the element itself, so that products begin with 1.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

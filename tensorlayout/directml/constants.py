@@ -1,7 +1,7 @@
-"""The enumerations and structures of DirectML.h that the operators use, and how to name a value.
+"""Enumerations and structures of DirectML.h that the operators use, and parsing of their values.
 
-Wherever a value of an enumeration is asked for, its name (``"EDGE"``), its name in C
-(``"DML_PADDING_MODE_EDGE"``), its number or the member itself will do.
+Arguments of an enumeration type accept a member, its name (``"EDGE"``), its name in C
+(``"DML_PADDING_MODE_EDGE"``) or its number.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UINT32_MAX = 2**32 - 1
 
 
 class DataType(IntEnum):
-    """DML_TENSOR_DATA_TYPE: what the elements of a tensor are.
+    """DML_TENSOR_DATA_TYPE: data type of the elements of a tensor.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout.directml import DataType
@@ -58,7 +58,7 @@ class DataType(IntEnum):
 
     @property
     def bits(self) -> int:
-        """The size of an element in bits."""
+        """Size of an element in bits."""
         return int("".join(filter(str.isdigit, self._name_)))
 
     @property
@@ -78,7 +78,7 @@ class DataType(IntEnum):
 
     @classmethod
     def of(cls, dtype: DTypeLike) -> DataType:
-        """Return the data type of a dtype; TypeError for those that DirectML does not have."""
+        """Return the data type of a dtype; TypeError if DirectML has none."""
         wanted = call_with_error_name("DataType.of", dtypes.as_dtype, dtype, "dtype")
         data_type = next((kind for kind, own in _DTYPES.items() if own == wanted), None)
         if data_type is None:
@@ -90,7 +90,7 @@ _DTYPES = {kind: np.dtype(kind.name.lower()) for kind in DataType if kind.bits >
 
 
 class TensorFlags(IntEnum):
-    """DML_TENSOR_FLAGS: whether an operator keeps a copy of an input.
+    """DML_TENSOR_FLAGS: whether an operator owns a copy of an input.
 
     >>> from tensorlayout.directml import TensorDesc, TensorFlags
     >>> TensorDesc("INT8", (4,), flags=TensorFlags.OWNED_BY_DML).flags
@@ -102,7 +102,7 @@ class TensorFlags(IntEnum):
 
 
 class PaddingMode(IntEnum):
-    """DML_PADDING_MODE: what the elements around a tensor are, as `padding` says.
+    """DML_PADDING_MODE: values of the elements around a tensor; see `padding`.
 
     >>> from tensorlayout.directml import PaddingMode
     >>> PaddingMode["REFLECTION"]
@@ -117,7 +117,7 @@ class PaddingMode(IntEnum):
 
 
 class InterpolationMode(IntEnum):
-    """DML_INTERPOLATION_MODE: what is between the elements of an enlarged image.
+    """DML_INTERPOLATION_MODE: values between the pixels of an enlarged image.
 
     >>> from tensorlayout.directml import InterpolationMode
     >>> InterpolationMode["LINEAR"]
@@ -129,7 +129,7 @@ class InterpolationMode(IntEnum):
 
 
 class AxisDirection(IntEnum):
-    """DML_AXIS_DIRECTION: by rising index, or by falling.
+    """DML_AXIS_DIRECTION: by increasing or decreasing index.
 
     >>> from tensorlayout.directml import AxisDirection
     >>> AxisDirection["DECREASING"]
@@ -141,7 +141,7 @@ class AxisDirection(IntEnum):
 
 
 class DepthSpaceOrder(IntEnum):
-    """DML_DEPTH_SPACE_ORDER: how a depth channel splits, the slowest part first.
+    """DML_DEPTH_SPACE_ORDER: parts of a depth channel's number, slowest first.
 
     >>> from tensorlayout.directml import DepthSpaceOrder
     >>> DepthSpaceOrder["COLUMN_ROW_DEPTH"]
@@ -165,7 +165,7 @@ class Size2D(NamedTuple):
 
 
 class ScaleBias(NamedTuple):
-    """DML_SCALE_BIAS: ``x * scale + bias``, both rounded to FLOAT32.
+    """DML_SCALE_BIAS: ``x * scale + bias``, with both numbers rounded to FLOAT32.
 
     >>> from tensorlayout.directml import ScaleBias
     >>> ScaleBias(2.0, 0.5)
@@ -192,7 +192,7 @@ _Error = TypeVar("_Error", bound=Exception)
 def parse_enumeration(
     member_name: str, enumeration: type[_E], value: Any, error_type: type[Exception] = ValueError
 ) -> _E:
-    """Return an enumeration's value from its name, number or itself, or raise `error_type`."""
+    """Return a member of an enumeration from itself, its name or number; else `error_type`."""
     if type(value) is enumeration:
         return value
     if isinstance(value, str):
@@ -210,12 +210,12 @@ def parse_enumeration(
     )
 
 
-# A type of DirectML, its name or number, or a dtype.
+# Data types may also be given as a dtype.
 DataTypeLike = SupportsIndex | DTypeLike
 
 
 def parse_data_type(member_name: str, value: Any) -> DataType:
-    """Return a data type, from a name, number, dtype or itself; TypeError for any other."""
+    """Return a data type from a member, name, number or dtype; TypeError for other objects."""
     if isinstance(value, (str, int, np.integer)) and not isinstance(value, bool):
         return parse_enumeration(member_name, DataType, value, TypeError)
     return call_with_error_prefix(
@@ -224,10 +224,7 @@ def parse_data_type(member_name: str, value: Any) -> DataType:
 
 
 def call_with_error_prefix(prefix: str, function: Callable[..., _Result], *args: Any) -> _Result:
-    """Call `function`.
-
-    Its errors begin with `prefix` in place of a name, which callers put there.
-    """
+    """Call `function`; its errors begin with `prefix` in place of the caller's name."""
     try:
         return function(*args)
     except (TypeError, ValueError) as error:
@@ -235,12 +232,12 @@ def call_with_error_prefix(prefix: str, function: Callable[..., _Result], *args:
 
 
 def prefix_operator_name(operator: str, error: _Error) -> _Error:
-    """Return `error` under the name of an operator, unless it has one, or comes from a user."""
+    """Return `error` prefixed with an operator's name, unless it has one or is a user's own."""
     return error if hasattr(error, "said") else finalize_public_error(error, operator)
 
 
 def check_range(member: str, number: int, low: int, high: int, reason: str = "") -> None:
-    """Raise ValueError for a number that does not lie from `low` to `high`, for a reason."""
+    """Raise ValueError with a reason unless a number is from `low` to `high`."""
     if not low <= number <= high:
         received = arguments.format_argument(number)
         raise ValueError(f"{member} must be {low} to {high}{reason}, got {received}")

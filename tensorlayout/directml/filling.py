@@ -1,4 +1,4 @@
-"""Outputs full of given values: FILL_VALUE_…, DIAGONAL_MATRIX, DIAGONAL_MATRIX1 and ONE_HOT."""
+"""Operators that fill outputs: FILL_VALUE_…, DIAGONAL_MATRIX, DIAGONAL_MATRIX1 and ONE_HOT."""
 
 from __future__ import annotations
 
@@ -55,10 +55,12 @@ def fill_value_constant(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return a tensor of `sizes` full of `value`, exact for integers: FILL_VALUE_CONSTANT.
+    """Return a tensor of `sizes` filled with `value`, exactly for integers: FILL_VALUE_CONSTANT.
 
-    `data_type`: of the result. Result: row-major on `device`, or `out`. TypeError and ValueError
-    for data types and sizes that `feature_level` does not allow.
+    `data_type`: data type of the result. Returns a row-major tensor on `device`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_constant((2,), 2**63, "UINT64")
@@ -71,8 +73,8 @@ def fill_value_constant(
 class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
     """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC: what `fill_value_sequence` takes.
 
-    An integer step may be negative for unsigned types, too: the elements are then those of the
-    exact sequence modulo 2 to the number of bits.
+    An integer step may be negative for unsigned types, too: elements are those of the exact
+    sequence modulo 2 to the power of the number of bits.
 
     >>> from tensorlayout.directml import FillValueSequenceOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
@@ -108,12 +110,15 @@ def fill_value_sequence(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Fill `sizes` elements with `start`, and `delta` more for each: FILL_VALUE_SEQUENCE.
+    """Return `sizes` elements ``start``, ``start + delta``, …: FILL_VALUE_SEQUENCE.
 
-    `data_type`: of the result. Integers are exact, and wrap; floats are ``start + k * delta`` of
-    both rounded to the data type, worked out in float64 and rounded once. Result: row-major on
-    `device`, or `out`. TypeError and ValueError for data types and sizes that `feature_level` does
-    not allow.
+    `data_type`: data type of the result. Integers are exact and wrap. Floats are ``start + k *
+    delta`` with both numbers rounded to the data type, computed in float64 and rounded once.
+
+    Returns a row-major tensor on `device`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_sequence((4,), 5, -2, "UINT8")
@@ -180,11 +185,16 @@ def diagonal_matrix(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Matrices with `value` on the diagonal `offset`, positive to the right: DIAGONAL_MATRIX.
+    """Return matrices with `value` on one diagonal and 0 elsewhere: DIAGONAL_MATRIX.
 
-    `value`: a FLOAT, towards zero for integers. `sizes`, `data_type`: of the result. Result:
-    row-major on `device`, or `out`. TypeError and ValueError for data types and sizes that
-    `feature_level` does not allow.
+    - `sizes`, `data_type`: sizes and data type of the result.
+    - `offset`: number of the diagonal; positive ones are to the right of the main diagonal.
+    - `value`: a FLOAT, truncated towards zero for integers.
+
+    Returns a row-major tensor on `device`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> from tensorlayout import directml
     >>> directml.diagonal_matrix((2, 3), 1, 7, "INT8")
@@ -207,11 +217,15 @@ def diagonal_matrix1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Write `value` on the diagonals from `begin` to `end`, exclusive: DIAGONAL_MATRIX1.
+    """Write `value` on the diagonals from `begin` to before `end`: DIAGONAL_MATRIX1.
 
-    With `begin` above `end` all others are filled, with both equal none. Without `x` the rest is 0,
-    and `sizes` and `data_type` are needed, `device` is allowed. Result: packed in the order of `x`,
-    or `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    If `begin` exceeds `end`, all other diagonals are filled; if they are equal, none. Without `x`
+    the other elements are 0, `sizes` and `data_type` are required, and `device` is allowed.
+
+    Returns a tensor packed in the order of `x` (row-major without it), or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -226,7 +240,7 @@ def diagonal_matrix1(
 
 
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
-    """DML_ONE_HOT_OPERATOR_DESC: what `one_hot` takes; the output says how long lines are.
+    """DML_ONE_HOT_OPERATOR_DESC: what `one_hot` takes; the output gives the depth.
 
     >>> from tensorlayout.directml import OneHotOperatorDesc, TensorDesc
     >>> at, values = TensorDesc("UINT32", (2, 1)), TensorDesc("FLOAT32", (1, 2))
@@ -280,12 +294,16 @@ def one_hot(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Lines of length `depth` along `axis`, hot at the element that `indices` names: ONE_HOT.
+    """Return lines of `depth` elements along `axis`, one of them hot: ONE_HOT.
 
-    `indices`: of size 1 along `axis`; negative ones count from the end, one outside leaves its line
-    cold. `values`: the cold value, then the hot one, along the fastest dimension that has several.
-    Result: packed in the order of `indices`, or `out`. TypeError and ValueError for data types and
-    sizes that `feature_level` does not allow.
+    - `indices`: positions of the hot elements, of size 1 along `axis`. Negative ones count from the
+      end; a position outside leaves its line cold.
+    - `values`: the cold value and the hot one, along the fastest dimension of a size above 1.
+
+    Returns a tensor packed in the order of `indices`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

@@ -1,4 +1,4 @@
-"""Operators on images: blocks of pixels as channels, enlarging, unpooling, and sliding patches."""
+"""Operators on images: blocks of pixels as channels, upsampling, unpooling, sliding windows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
     "upsample_2d",
 ]
 
-# --- blocks of pixels as channels: one copy from a view to a view ---------------------------------
+# --- blocks of pixels as channels: one copy from a view to a view --------------------------------
 
 
 class _BlockRearrangement(OneToOne):
@@ -50,13 +50,13 @@ class _BlockRearrangement(OneToOne):
         destination_view(out)[...] = source_view(x)
 
     def _spatial_block_view(self, x: Tensor) -> Tensor:
-        """View space as (batch, channel, block row, block column, row in block, column)."""
+        """Return a view (batch, channel, block row, block column, row, column in the block)."""
         s, (batch, channels, height, width) = self.block_size, x.shape
         split = view_reshaped(x, (batch, channels, height // s, s, width // s, s))
         return permute_dims(split, (0, 1, 2, 4, 3, 5))
 
     def _channel_block_view(self, x: Tensor) -> Tensor:
-        """Return the side of depth, in the same order of dimensions."""
+        """Return a view of the depth side with the same dimensions as `_spatial_block_view`."""
         s, (batch, channels, height, width) = self.block_size, x.shape
         if getattr(self, "order", None) == constants.DepthSpaceOrder.COLUMN_ROW_DEPTH:
             split = view_reshaped(x, (batch, channels // (s * s), s, s, height, width))
@@ -130,9 +130,13 @@ def space_to_depth(
 ) -> Tensor:
     """Return blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
 
-    `block_size` is s. A channel of the result counts, from the slowest: row in the block, column in
-    the block, channel of `x`. Result: packed in the order of `x`, or `out`. TypeError and
-    ValueError for data types and sizes that `feature_level` does not allow.
+    `block_size` is s. Output channels count, slowest first: row in the block, column in the block,
+    channel of `x`.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -152,10 +156,14 @@ def space_to_depth1(
 ) -> Tensor:
     """Return blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH1.
 
-    `block_size` is s. `order`: how a channel of the result counts, from the slowest.
-    ``DEPTH_COLUMN_ROW``: row in the block, column in the block, channel of `x`;
-    ``COLUMN_ROW_DEPTH``: channel of `x`, row, column. Result: packed in the order of `x`, or `out`.
-    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `block_size` is s. `order`: how output channels count, slowest first. ``DEPTH_COLUMN_ROW``: row
+    in the block, column in the block, channel of `x`; ``COLUMN_ROW_DEPTH``: channel of `x`, row,
+    column.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -169,10 +177,14 @@ def space_to_depth1(
 def depth_to_space(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: str | int = HIGHEST
 ) -> Tensor:
-    """Move channels of (N, C, H, W) into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
+    """Return channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
 
-    The inverse of `space_to_depth`; `block_size` is s. Result: packed in the order of `x`, or
-    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `block_size` is s. The inverse of `space_to_depth`.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -191,11 +203,15 @@ def depth_to_space1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE1.
+    """Return channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE1.
 
-    The inverse of `space_to_depth1`; `block_size` is s; `order` says how a channel of `x` counts,
-    ``DEPTH_COLUMN_ROW`` or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
-    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `block_size` is s. `order`: how channels of `x` count, ``DEPTH_COLUMN_ROW`` or
+    ``COLUMN_ROW_DEPTH``. The inverse of `space_to_depth1`.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -254,12 +270,17 @@ def upsample_2d(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Height and width, the last two dimensions, enlarged by whole factors: UPSAMPLE_2D.
+    """Return `x` with height and width, the last two dimensions, enlarged: UPSAMPLE_2D.
 
-    `scale_size`: (width, height), as in C. `mode`: ``NEAREST_NEIGHBOR`` repeats elements;
-    ``LINEAR`` interpolates between their centres, and repeats the outermost beyond these. FLOAT16
-    is worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`.
-    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    - `scale_size`: integer factors (width, height), in the order of C.
+    - `mode`: ``NEAREST_NEIGHBOR`` repeats elements; ``LINEAR`` interpolates between their centres
+      and repeats the outermost elements beyond these. FLOAT16 is computed in FLOAT32 and rounded
+      once.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -312,9 +333,14 @@ def max_unpooling(
 ) -> Tensor:
     """Return zeros of `output_sizes` with the elements of `x` written at `indices`: MAX_UNPOOLING.
 
-    `indices`: unsigned, of the sizes of `x`; they number the elements of the output in row-major
-    order. The last of equal ones wins; IndexError for one outside. Result: row-major, or `out`.
-    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `indices`: unsigned row-major element numbers of the output, of the sizes of `x`. If several are
+    equal, the last one wins.
+
+    Returns a row-major tensor, or `out`.
+
+    Raises `IndexError` for an index outside the output; `TypeError` for data types, and
+    `ValueError` for ranks and sizes, that `feature_level` does not allow or that do not fit each
+    other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -328,7 +354,7 @@ def max_unpooling(
     )
 
 
-# --- sliding patches ----------------------------------------------------------------------------
+# --- sliding windows ----------------------------------------------------------------------------
 
 
 class _SlidingWindowOperator(OperatorDesc):
@@ -342,7 +368,7 @@ class _SlidingWindowOperator(OperatorDesc):
         return self._reference_tensor().rank - 2
 
     def _column_sizes(self, column_desc: TensorDesc | None) -> tuple[int, ...]:
-        """Return the column sizes of the image, with leading ones as in `column_desc`, if given."""
+        """Return the sizes of the columns, with leading ones up to the rank of `column_desc`."""
         image, counts = self._reference_tensor(), self._window_counts()
         batch, channels, *_ = image.sizes
         if any(n < 1 for n in counts):
@@ -354,14 +380,14 @@ class _SlidingWindowOperator(OperatorDesc):
         return (*ones, batch, channels * math.prod(self.window_sizes), math.prod(counts))
 
     def _padded_spatial_sizes(self) -> list[int]:
-        """Return the spatial sizes of the image with padding."""
+        """Return the spatial sizes of the image including padding."""
         rows = zip(
             self._reference_tensor().sizes[2:], self.start_padding, self.end_padding, strict=True
         )
         return [n + before + after for n, before, after in rows]
 
     def _window_counts(self) -> list[int]:
-        """Return how many windows there are in each spatial dimension."""
+        """Return the number of windows along each spatial dimension."""
         windows = zip(self.dilations, self.window_sizes, self.strides, strict=True)
         return [
             (n - dilation * (w - 1) - 1) // stride + 1
@@ -445,13 +471,16 @@ def fold(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return an image of `output_sizes` that sums the overlapping windows in `x`: FOLD.
+    """Return an image of `output_sizes`: overlapping windows of columns, added up: FOLD.
 
-    `x`: columns (N, C * P, L), P being the elements of a window and L the number of windows, as
-    `unfold` makes them. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding`
-    have an entry for each spatial dimension. What lies in the padding is dropped. FLOAT16 is added
-    up in FLOAT32. Result: row-major, or `out`. TypeError and ValueError for data types and sizes
-    that `feature_level` does not allow.
+    - `x`: columns (N, C * P, L), as `unfold` returns them: P elements per window, L windows.
+    - `window_sizes`, `strides`, `dilations`, `start_padding`, `end_padding`: an entry per spatial
+      dimension. Elements in the padding are dropped.
+
+    FLOAT16 is summed in FLOAT32. Returns a row-major tensor, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -476,9 +505,14 @@ def unfold(
 ) -> Tensor:
     """Return the windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
 
-    `x` is the image. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding` have
-    an entry for each spatial dimension; padding is 0. Result: packed, or `out`. TypeError and
-    ValueError for data types and sizes that `feature_level` does not allow.
+    `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding` have an entry per
+    spatial dimension of the image `x`; padding is 0. P is the number of elements per window, L the
+    number of windows.
+
+    Returns a tensor that is packed, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

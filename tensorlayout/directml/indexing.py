@@ -1,9 +1,9 @@
-"""Operators at positions that are data: reads (GATHER_…) and writes (SCATTER_…).
+"""Operators at positions given by data: reads (GATHER_…) and writes (SCATTER_…).
 
-Positions outside raise IndexError, and nothing is read or written there, but for GATHER, which
-reads the nearest position instead. Negative ones count from the end; signed indices begin at
-feature level 3_0. Where several updates go to one position, the last one in index order wins;
-``duplicates="error"`` refuses them.
+A position outside raises IndexError, and nothing is read or written there; only GATHER reads the
+nearest position instead. Negative positions count from the end; signed indices require feature
+level 3_0. If several updates have the same position, the last one in index order wins, or
+``duplicates="error"`` rejects them.
 """
 
 from __future__ import annotations
@@ -82,12 +82,13 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         return _pad_rank(last_sizes("OutputTensor", unpadded_sizes, rank, "DimensionCount"), rank)
 
     def _sizes_before_rank_padding(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the sizes of the result before they are extended to the operator's rank."""
+        """Return the sizes of the result before its rank is adjusted."""
         sizes, axis = self.input.sizes, self.axis
         return sizes[:axis] + index_sizes + sizes[axis + 1 :]
 
     def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
+        # Without index dimensions there is one position; it is kept as a list of one.
         index_sizes = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
         positions = view_reshaped(indices, index_sizes)
         destination = (
@@ -109,13 +110,19 @@ def gather(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return `x` with dimension `axis` replaced by what `indices` name there: GATHER.
+    """Return `x` with dimension `axis` replaced by the elements at `indices`: GATHER.
 
-    `indices`: of the rank of `x`, whose last `index_dimensions` count; the others have size 1. The
-    result has the rank of `x`: surplus leading dimensions, of size 1, are dropped, missing ones
-    added. A position outside reads the nearest one inside (DirectML promises no more than that
-    nothing else is read). Result: packed in the order of `x`, or `out`. TypeError and ValueError
-    for data types and sizes that `feature_level` does not allow.
+    - `indices`: has the rank of `x`. Its last `index_dimensions` dimensions replace `axis`; the
+      others must have size 1.
+
+    The result has the rank of `x`: surplus leading dimensions, of size 1, are removed, and missing
+    ones added. A position outside reads the nearest one inside (DirectML only guarantees that
+    nothing outside is read).
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -163,11 +170,14 @@ def gather_elements(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """For each position in `indices`, the element there on its line along `axis`: GATHER_ELEMENTS.
+    """Return the element of `x` at each position of `indices` along `axis`: GATHER_ELEMENTS.
 
-    `indices` has the sizes of `x`, but for `axis`, where it is free. IndexError for a position
-    outside. Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types
-    and sizes that `feature_level` does not allow.
+    `indices` has the sizes of `x` except along `axis`, where any size is allowed.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `IndexError` for a position outside; `TypeError` for data types, and `ValueError` for
+    ranks and sizes, that `feature_level` does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -180,7 +190,7 @@ def gather_elements(
 class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     """DML_SCATTER_OPERATOR_DESC, or DML_SCATTER_ELEMENTS_OPERATOR_DESC: what `scatter` takes.
 
-    `duplicates` is ours: what becomes of equal positions.
+    `duplicates`, how to handle equal positions, is an addition to DirectML.
 
     >>> from tensorlayout.directml import ScatterOperatorDesc, TensorDesc
     >>> x, y, at = TensorDesc("INT8", (4,)), TensorDesc("INT8", (2,)), TensorDesc("UINT32", (2,))
@@ -220,13 +230,17 @@ def scatter(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Copy `x` and write `updates` at `indices`, on their line along `axis`: SCATTER.
+    """Return a copy of `x` with `updates` written at `indices` along `axis`: SCATTER.
 
-    `indices`, `updates`: of the sizes of `x`, but for `axis`, where they are free. Of equal
-    positions the last one in index order wins; ``duplicates="error"`` raises ValueError for them,
-    since DirectML calls them invalid. IndexError for a position outside; `out` may have been
-    written to by then. Result: packed in the order of `x`, or `out`. TypeError and ValueError for
-    data types and sizes that `feature_level` does not allow.
+    - `indices`, `updates`: have the sizes of `x` except along `axis`, where any size is allowed.
+    - `duplicates`: of equal positions the last one in index order wins; ``"error"`` raises
+      ValueError for them, because DirectML calls them invalid.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `IndexError` for a position outside; `out` may have been changed by then. Also raises
+    `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level` does not
+    allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -246,7 +260,7 @@ ScatterElementsOperatorDesc = ScatterOperatorDesc
 
 
 class _TupleAddressing(NamedTuple):
-    """The sizes that count: of the tensor, of the indices, and of what the tuples address."""
+    """Relevant sizes of the tensor and of the indices, and dimensions that the tuples address."""
 
     source_sizes: tuple[int, ...]
     index_sizes: tuple[int, ...]
@@ -254,13 +268,13 @@ class _TupleAddressing(NamedTuple):
 
     @property
     def block_sizes(self) -> tuple[int, ...]:
-        """The sizes of all blocks together: one tuple is a list of one."""
+        """Sizes of all blocks together; a single tuple counts as a list of one."""
         return (self.index_sizes[:-1] or (1,)) + self.source_sizes[
             self.batch_count + self.index_sizes[-1] :
         ]
 
     def index_arrays(self, indices: Tensor) -> tuple[Any, ...]:
-        """Return one index array for each coordinate, sliced to the sizes that count."""
+        """Return one index array per coordinate, without the irrelevant dimensions."""
         index_sizes = self.index_sizes
         # A single tuple becomes a list of one, because integers would return views.
         leading_rank = max(len(index_sizes) - 1, 1)
@@ -280,7 +294,7 @@ class _CoordinateOperator(OperatorDesc):
 
     @cached_property
     def _addressing(self) -> _TupleAddressing:
-        """The rules of coordinate tuples."""
+        """Rules of coordinate tuples for this operator."""
         rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
         check_tensor("IndicesTensor", self.indices, (None,) * rank)
         sizes: list[tuple[int, ...]] = []
@@ -359,10 +373,13 @@ def gather_nd(
 ) -> Tensor:
     """Return the blocks of `x` at coordinate tuples, the last dimension of `indices`: GATHER_ND.
 
-    Both tensors have one rank; `input_dimension_count` and `indices_dimension_count` say how many
-    of their last dimensions count, the tuples included. IndexError for a coordinate outside.
-    Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types and sizes
-    that `feature_level` does not allow.
+    `input_dimension_count`, `indices_dimension_count`: how many of the last dimensions of `x` and
+    `indices`, which have equal ranks, are used, including that of the tuples.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `IndexError` for a coordinate outside; `TypeError` for data types, and `ValueError` for
+    ranks and sizes, that `feature_level` does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -383,12 +400,16 @@ def gather_nd1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Gather the blocks of `x` at coordinate tuples, apart for each shared batch: GATHER_ND1.
+    """Return the blocks of `x` at coordinate tuples, separately per batch: GATHER_ND1.
 
-    `indices`, `input_dimension_count`, `indices_dimension_count`: as of `gather_nd`, with batches;
-    `batch_dimension_count`: how many of those, from the left, are batches. IndexError for a
-    coordinate outside. Result: packed in the order of `x`, or `out`. TypeError and ValueError for
-    data types and sizes that `feature_level` does not allow.
+    - `indices`, `input_dimension_count`, `indices_dimension_count`: as for `gather_nd`, batches
+      included.
+    - `batch_dimension_count`: number of those dimensions, from the left, that are batches.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `IndexError` for a coordinate outside; `TypeError` for data types, and `ValueError` for
+    ranks and sizes, that `feature_level` does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -401,7 +422,7 @@ def gather_nd1(
 
 
 class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
-    """DML_SCATTER_ND_OPERATOR_DESC: what `scatter_nd` takes; `duplicates` is ours.
+    """DML_SCATTER_ND_OPERATOR_DESC: what `scatter_nd` takes, and `duplicates`, an addition.
 
     >>> from tensorlayout.directml import ScatterNDOperatorDesc, TensorDesc
     >>> x, y = TensorDesc("INT8", (2, 3)), TensorDesc("INT8", (1, 4))
@@ -449,11 +470,14 @@ def scatter_nd(
 ) -> Tensor:
     """Return a copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
 
-    `indices`, `input_dimension_count`, `indices_dimension_count`: as of `gather_nd`. `updates`: of
-    the sizes that it reads. The last of equal tuples in index order wins; ``duplicates="error"``
-    raises ValueError for them. IndexError for a coordinate outside. Result: packed in the order of
-    `x`, or `out`. TypeError and ValueError for data types and sizes that `feature_level` does not
-    allow.
+    - `indices`, `input_dimension_count`, `indices_dimension_count`: as for `gather_nd`.
+    - `updates`: has the sizes that `gather_nd` would return.
+    - `duplicates`: of equal tuples the last one in index order wins; ``"error"`` raises ValueError.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `IndexError` for a coordinate outside; `TypeError` for data types, and `ValueError` for
+    ranks and sizes, that `feature_level` does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -467,12 +491,12 @@ def scatter_nd(
 
 
 def _pad_rank(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """Return sizes with ones in front, up to a rank."""
+    """Return sizes with leading ones, up to a rank."""
     return (1,) * (rank - len(sizes)) + sizes
 
 
 def _nonnegative_positions(indices: Tensor, size: int) -> Tensor:
-    """Return positions inside, counted from the front."""
+    """Return positions inside the dimension, with negative ones counted from the front."""
     if indices.dtype.kind == "u":
         return indices.astype("uint64")
     signed = indices.astype("int64")
@@ -482,9 +506,9 @@ def _nonnegative_positions(indices: Tensor, size: int) -> Tensor:
 def _check_distinct_positions(
     index_arrays: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None
 ) -> None:
-    """Raise an error for repeated positions along `axis`, or repeated tuples without one.
+    """Raise ValueError for repeated positions along `axis`, or repeated tuples without an axis.
 
-    Where one is outside, nothing is refused here: the write does that.
+    Positions outside are left to the write, which raises IndexError.
     """
     positions = [
         _nonnegative_positions(p, size) for p, size in zip(index_arrays, sizes, strict=True)

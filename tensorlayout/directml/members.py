@@ -1,6 +1,6 @@
-"""Members of descriptors: kinds, what may be given for each, and numbers as elements of tensors.
+"""Members of operator descriptors: their kinds, accepted values, and conversion to elements.
 
-The annotation of a member is its kind: it says what may be given, and what is checked.
+The annotation of a member names its kind, which determines what is accepted and checked.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tensorlayout.functions import arguments
 
 
 class Kind(NamedTuple):
-    """A kind of member: how a value is held, given its name and itself, and a range of integers."""
+    """Kind of a member: conversion from name and value, and an allowed range of integers."""
 
     normalize: Callable[[str, Any], Any]
     low: int | None = None
     high: int = UINT32_MAX
-    is_element: bool = False  # whether it becomes an element of tensors
+    is_element: bool = False  # converted to an element of the tensors
 
 
 TENSORS = ("TensorDesc", "Tensors")  # the kinds that are tensors
@@ -40,7 +40,7 @@ class Member(NamedTuple):
     optional: bool
 
     def normalize_value(self, value: Any) -> Any:
-        """Return what the descriptor holds for `value`: hashable, enumerations as such."""
+        """Return the hashable value that the descriptor stores, with members of enumerations."""
         if value is None and self.optional:
             return None
         return KINDS[self.kind].normalize(self.spelling, value)
@@ -56,7 +56,7 @@ def descriptor_members(desc: Any) -> Iterator[Member]:
         yield Member(field.name, spelling, kind, bool(optional))
 
 
-# --- what may be given ----------------------------------------------------------------------------
+# --- accepted values ------------------------------------------------------------------------------
 
 
 def _check_tensor_desc(member_name: str, value: Any) -> TensorDesc:
@@ -110,8 +110,8 @@ _SIGNED = -(2**31), 2**31 - 1
 _NUMBER = Kind(_parse_number, is_element=True)
 _DuplicatePolicy = Literal["last", "error"]
 
-# The annotations. The descriptor holds tuples and members of enumerations; of sequences with a
-# range there is an entry for each dimension.
+# Annotations of members. Descriptors store tuples, and members of enumerations; sequences with a
+# range have an entry per dimension.
 Tensors = Annotated[Sequence[TensorDesc], Kind(_check_tensor_descs)]
 Integers = Annotated[Sequence[int], Kind(parse_integers)]
 Naturals = Annotated[Sequence[int], Kind(parse_integers, 0)]
@@ -149,7 +149,7 @@ KINDS: dict[str, Kind] = {
 
 
 def round_to_data_type(member_name: str, number: float, data_type: DataType) -> float:
-    """Return a number rounded to floats; ValueError for a finite one beyond all of them."""
+    """Return a number rounded to a float type; ValueError for finite numbers out of its range."""
     try:
         rounded_number = float(call_quietly(data_type.dtype.type, number))
     except OverflowError:
@@ -162,7 +162,7 @@ def round_to_data_type(member_name: str, number: float, data_type: DataType) -> 
 
 
 def to_tensor_element(member: Member, number: float, data_type: DataType) -> int | float:
-    """Return a number as an element: a scalar exactly for integers, a FLOAT towards zero."""
+    """Return a number as an element: scalars are exact for integers, FLOATs are truncated."""
     spelling = member.spelling
     if member.kind == "Float":
         number = round_to_data_type(spelling, number, DataType.FLOAT32)

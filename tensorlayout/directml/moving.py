@@ -1,4 +1,4 @@
-"""Operators that move elements: JOIN, SPLIT, slices, TILE, REVERSE_SUBSEQUENCES and borders."""
+"""Operators that move elements: JOIN, SPLIT, slices, TILE, REVERSE_SUBSEQUENCES and padding."""
 
 from __future__ import annotations
 
@@ -91,11 +91,15 @@ def join(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return the tensors end to end along `axis`: JOIN.
+    """Return the tensors joined end to end along `axis`: JOIN.
 
-    `inputs`: at least one, equal in data type and, away from `axis`, in sizes. Each is copied to
-    its place once, whatever the layouts. Result: packed in the order of the first, or `out`.
-    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `inputs`: at least one tensor; data types must be equal, and sizes except along `axis`. Each
+    input is copied once, whatever its layout.
+
+    Returns a tensor packed in the order of the first input, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -157,11 +161,15 @@ def split(
     out: Sequence[Tensor] | None = None,
     feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, ...]:
-    """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.
+    """Return consecutive parts of `x` as new tensors: SPLIT.
 
-    Results: new tensors, packed in the order of `x`, or those of `out`. (Slices of a tensor are
-    such parts, too, as views.) TypeError and ValueError for data types and sizes that
-    `feature_level` does not allow.
+    `sizes`: sizes of the parts along `axis`; they must add up to the size of `x`. (Slicing a tensor
+    gives the same parts as views.)
+
+    Returns a tuple of tensors packed in the order of `x`, or those of `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -209,8 +217,12 @@ def slice(
 ) -> Tensor:
     """Return `sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
 
-    All elements must lie in `x`; strides are at least 1. Result: packed in the order of `x`, or
-    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    All elements must be inside `x`; strides are at least 1.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -226,9 +238,9 @@ class _WindowOperator(OperatorDesc):
     input_window_strides: members.Steps
 
     def _check_window_sizes(self, member: str, part_desc: TensorDesc | None) -> tuple[int, ...]:
-        """Return the sizes of `part_desc`, or all that the window has.
+        """Return the sizes of `part_desc`, by default those of all elements of the window.
 
-        Errors if these lie outside.
+        ValueError if a window or a part is out of range.
         """
         sizes = self._reference_tensor().sizes
         offsets, window_sizes = self.input_window_offsets, self.input_window_sizes
@@ -250,14 +262,14 @@ class _WindowOperator(OperatorDesc):
         return part_desc.sizes
 
     def _window_starts(self) -> list[int]:
-        """Return the first index of each window; a negative step starts at the last element."""
+        """Return the first index of each window; negative steps start at the last element."""
         offsets, window_sizes = self.input_window_offsets, self.input_window_sizes
         rows = zip(offsets, window_sizes, self.input_window_strides, strict=True)
         return [offset + (span - 1 if step < 0 else 0) for offset, span, step in rows]
 
 
 class Slice1OperatorDesc(_WindowOperator, OneToOne, operator="SLICE1"):
-    """DML_SLICE1_OPERATOR_DESC: what `slice1` takes; without an output, all of the window.
+    """DML_SLICE1_OPERATOR_DESC: what `slice1` takes; by default all of the window.
 
     >>> from tensorlayout.directml import Slice1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (6,))
@@ -286,11 +298,15 @@ def slice1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Elements of a window of `x`, `strides` apart, backwards where these are negative: SLICE1.
+    """Return elements of a window of `x`, `strides` apart, backwards if negative: SLICE1.
 
-    The window begins at `offsets` and spans `sizes` elements of `x`. `output_sizes`: how many
-    elements are taken, by default all. Result: packed in the order of `x`, or `out`. TypeError and
-    ValueError for data types and sizes that `feature_level` does not allow.
+    - `offsets`, `sizes`: first index and size of the window in `x`.
+    - `output_sizes`: number of elements to take; by default all.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -302,7 +318,7 @@ def slice1(
 
 
 class SliceGradOperatorDesc(_WindowOperator, operator="SLICE_GRAD"):
-    """DML_SLICE_GRAD_OPERATOR_DESC: what `slice_grad` takes; its output is SLICE1's input.
+    """DML_SLICE_GRAD_OPERATOR_DESC: what `slice_grad` takes; its output is the input of SLICE1.
 
     >>> from tensorlayout.directml import SliceGradOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2,))
@@ -330,7 +346,7 @@ class SliceGradOperatorDesc(_WindowOperator, operator="SLICE_GRAD"):
 def _make_slices(
     starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]
 ) -> tuple[builtins.slice, ...]:
-    """Slices that take `sizes` elements from `starts` on."""
+    """Return slices of `sizes` elements from `starts` on."""
     slices = []
     for start, step, size in zip(starts, steps, sizes, strict=True):
         stop = start + step * (size - 1) + (1 if step > 0 else -1)
@@ -348,10 +364,14 @@ def slice_grad(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
+    """Return zeros of `output_sizes` with `gradient` where `slice1` would read: SLICE_GRAD.
 
-    `offsets`, `sizes`, `strides`: those of `slice1`. Result: packed in the order of `gradient`, or
-    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `offsets`, `sizes` and `strides` are those of `slice1`.
+
+    Returns a tensor packed in the order of `gradient`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -389,10 +409,12 @@ def tile(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return `x` as a whole, `repeats` times along each dimension: TILE.
+    """Return `x` repeated as a whole, `repeats` times along each dimension: TILE.
 
-    Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types and sizes
-    that `feature_level` does not allow.
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -437,9 +459,13 @@ def reverse_subsequences(
 ) -> Tensor:
     """Return `x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
 
-    `sequence_lengths`: how many, UINT32 or UINT64, of the sizes of `x` but 1 along `axis`; more
-    than the line has means all. Result: packed in the order of `x`, or `out`. TypeError and
-    ValueError for data types and sizes that `feature_level` does not allow.
+    `sequence_lengths`: number of elements to reverse, in UINT32 or UINT64, of the sizes of `x` but
+    1 along `axis`. Numbers above the length of the line reverse all of it.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -476,7 +502,8 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
 
     @cached_property
     def _element_valued_attributes(self) -> dict[str, int | float]:
-        """The value as an element; 0 where the mode takes none."""
+        """Padding value as an element; 0 if the mode uses none."""
+        # Other modes ignore the value, so it need not fit the data type.
         takes_value = self.padding_mode == PaddingMode.CONSTANT
         return super()._element_valued_attributes if takes_value else {"padding_value": 0}
 
@@ -514,13 +541,18 @@ def padding(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return `x` with so many more elements before and after each dimension: PADDING.
+    """Return `x` with elements added before and after each dimension: PADDING.
 
-    `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
-    fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats the outermost
-    elements, ``REFLECTION`` mirrors without them and ``SYMMETRIC`` with them, again and again if
-    need be, ``WRAP`` goes on at the other end. Result: packed in the order of `x`, or `out`.
-    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    - `start_padding`, `end_padding`: number of elements before and after each dimension.
+    - `mode`: ``CONSTANT`` fills with `value`, ``EDGE`` repeats the outermost elements,
+      ``REFLECTION`` mirrors without and ``SYMMETRIC`` with them, repeatedly if needed, ``WRAP``
+      continues at the other end.
+    - `value`: a FLOAT, truncated towards zero for integers.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -541,11 +573,15 @@ def padding1(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return `x` with so many more elements before and after each dimension: PADDING1.
+    """Return `x` with elements added before and after each dimension: PADDING1.
 
-    As `padding`, `start_padding`, `end_padding` and `mode` included, but `value` has the data type
-    of `x` and is exact for integers. Result: packed in the order of `x`, or `out`. TypeError and
-    ValueError for data types and sizes that `feature_level` does not allow.
+    `start_padding`, `end_padding` and `mode` are those of `padding`; `value` has the data type of
+    `x` and is exact for integers.
+
+    Returns a tensor packed in the order of `x`, or `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

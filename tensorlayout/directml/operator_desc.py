@@ -1,10 +1,10 @@
-"""Base of all operator descriptors: members, supported types, sizes of outputs.
+"""Base class of all operator descriptors: members, supported types, sizes of outputs.
 
-A descriptor is a frozen dataclass. Its members are those of the C structure, without ``Tensor`` at
-the end and in Python's spelling: ``InputTensors`` is ``inputs``, ``IndexDimensions`` is
-``index_dimensions``. Counts that only say how long an array is are not members. An operator adds
-two methods: `_make_result_rule`, its own rules, and `_execute`, what it does. Both raise errors
-without names.
+A descriptor is a frozen dataclass. Its members are those of the C structure in Python's spelling,
+without a trailing ``Tensor``: ``InputTensors`` is ``inputs``, ``IndexDimensions`` is
+``index_dimensions``. Counts that only give the length of an array are omitted. An operator adds two
+methods: `_make_result_rule`, its own rules, and `_execute`, its work. Both raise errors without the
+operator's name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import REFUSALS, raise_named_error
 from tensorlayout.support.interning import cached_property
 
-# The data type and the sizes that an output must have.
+# Required data type and sizes of an output.
 ExpectedOutput = tuple[DataType, Sequence[int]]
 
 
@@ -43,10 +43,10 @@ def replace_size(sizes: Sequence[int], axis: int, size: Any) -> tuple[Any, ...]:
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OperatorDesc:
-    """An operator and its members, all but the memory: the plan of a call.
+    """Operator with all of its members, but without memory.
 
-    Members are what the function takes, each tensor as a `TensorDesc`. `validate` fills in outputs
-    that may be left out, and raises ValueError (TypeError for data types).
+    Members are the arguments of the function, with a `TensorDesc` for each tensor. `validate` adds
+    omitted outputs, and raises `ValueError`, or `TypeError` for data types.
 
     >>> from tensorlayout.directml import OperatorDesc, TensorDesc, TileOperatorDesc
     >>> desc = TileOperatorDesc(input=TensorDesc("INT32", (2,)), repeats=(3,))
@@ -56,13 +56,12 @@ class OperatorDesc:
 
     operator: ClassVar[str]
     in_place: ClassVar[bool] = False
-    _allocates_output: ClassVar[bool] = (
-        False  # `_run` takes None for the output, and returns a new one
-    )
+    # If True, `_execute` accepts None for the output and returns a new tensor.
+    _allocates_output: ClassVar[bool] = False
     _members: ClassVar[tuple[Member, ...]]
     _tensor_members: ClassVar[tuple[Member, ...]]
     _output_members: ClassVar[tuple[Member, ...]]
-    _argument_members: ClassVar[tuple[Member, ...]]  # those that functions take
+    _argument_members: ClassVar[tuple[Member, ...]]  # members that are arguments of functions
 
     def __init_subclass__(cls, operator: str = "", *, in_place: bool = False) -> None:
         super().__init_subclass__()
@@ -93,19 +92,19 @@ class OperatorDesc:
 
     @property
     def input_descs(self) -> tuple[TensorDesc | None, ...]:
-        """The descriptors of all inputs, in the order of the members; None: left out."""
+        """Descriptors of all inputs in the order of the members; None for omitted ones."""
         return tuple(desc for name, desc in self._named_tensors if not name.startswith("Output"))
 
     @property
     def output_descs(self) -> tuple[TensorDesc | None, ...]:
-        """The descriptors of all outputs, in the order of the members; None: by the rule."""
+        """Descriptors of all outputs in the order of the members; None for omitted ones."""
         return tuple(desc for name, desc in self._named_tensors if name.startswith("Output"))
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> Self:
-        """Return the descriptor with omitted outputs filled in, if a feature level allows it.
+        """Return the descriptor with omitted outputs added, if `feature_level` allows it.
 
-        ValueError (TypeError for data types) names the operator, the member, the rule and what
-        came; where a higher level allows it, the lowest such level, too.
+        Raises `ValueError`, or `TypeError` for data types, with operator, member, rule and received
+        value, and with the lowest level that allows it, if any.
         """
         try:
             level = tables.parse_feature_level(feature_level)
@@ -119,31 +118,29 @@ class OperatorDesc:
             raise prefix_operator_name(self.operator, error) from None
 
     def _expected_outputs(self) -> Sequence[ExpectedOutput]:
-        """Return what the outputs must be; ValueError or TypeError where another rule is broken.
+        """Return data types and sizes of the outputs; ValueError or TypeError if a rule is broken.
 
-        Here one output, of the data type of the tensor that leads and of the sizes of
+        The base class has one output with the data type of the reference tensor and
         `_output_sizes`.
         """
         return [(self._reference_tensor().data_type, self._output_sizes())]
 
     def _output_sizes(self) -> Sequence[int]:
-        """Return the sizes of the only output; errors as of `_make_result_rule`."""
+        """Return the sizes of the only output; raises errors as `_make_result_rule`."""
         return self._reference_tensor().sizes
 
     def _execute(self, *args: Any, **kwargs: Any) -> Any:
-        """Write the output, or a tuple of several, which comes first, from the inputs."""
+        """Compute the output (or a tuple of outputs), the first argument, from the inputs."""
         raise NotImplementedError
 
     @classmethod
     def _requested_outputs(
         cls, members_so_far: dict[str, Any], *_: Any, **requests: Any
     ) -> dict[str, Any]:
-        """Return the outputs that the function's arguments ask for, as members.
+        """Return the outputs that a function's arguments request, as members.
 
-        `members_so_far`: the others.
-
-        Here one output, by its `sizes` or its `data_type`; what is not asked for is as in the
-        input. Where an output may be left out, None may be asked for.
+        `members_so_far`: all other members. The base class has one output, requested by `sizes` or
+        `data_type`; by default both are those of the input. None stands for an omitted output.
         """
         (output,) = cls._output_members
         missing_names = [word for word, value in requests.items() if value is None]
@@ -164,7 +161,7 @@ class OperatorDesc:
     def _with_requested_outputs(
         cls, members_so_far: dict[str, Any], requests: dict[str, Any]
     ) -> Self:
-        """Return the descriptor with outputs as asked for; those of ``out`` must be so."""
+        """Return the descriptor with the requested outputs, which tensors of ``out`` must match."""
         requested = cls._requested_outputs(members_so_far, **requests)
         complete, expected = cls(**requested | members_so_far), cls(**members_so_far | requested)
         if len(complete.output_descs) != len(expected.output_descs):
@@ -178,9 +175,9 @@ class OperatorDesc:
         return complete
 
     def _reference_tensor(self) -> TensorDesc:
-        """Return the tensor whose dimensions and data type the other members go by.
+        """Return the tensor that determines rank and data type for the other members.
 
-        That is the last output if it may not be left out, else the first tensor.
+        It is the last output if that is required, else the first tensor.
         """
         tensor_descs = [desc for _, desc in self._named_tensors if desc is not None]
         if not tensor_descs:
@@ -189,12 +186,12 @@ class OperatorDesc:
         return tensor_descs[0 if self._output_members[0].optional else -1]
 
     def _array_member_length(self) -> int:
-        """Return how many entries arrays have."""
+        """Return the number of entries that array members must have."""
         return self._reference_tensor().rank
 
     @cached_property
     def _element_valued_attributes(self) -> dict[str, int | float]:
-        """Numbers among the members, as elements of the tensors."""
+        """Numeric members as elements of the tensors."""
         data_type = self._reference_tensor().data_type
         numbers = [member for member in self._members if KINDS[member.kind].is_element]
         return {
@@ -205,7 +202,7 @@ class OperatorDesc:
 
     @cached_property
     def _named_tensors(self) -> list[tuple[str, TensorDesc | None]]:
-        """Each tensor member by its name in C, ``InputTensors[1]`` where there are several."""
+        """Tensor members by name in C, with an index if there are several: ``InputTensors[1]``."""
         named_descs: list[tuple[str, TensorDesc | None]] = []
         for member in self._tensor_members:
             value = getattr(self, member.name)
@@ -232,7 +229,9 @@ class OperatorDesc:
             if kind == "Axis":
                 check_range("Axis", value, 0, self._reference_tensor().rank - 1)
             elif element:
-                _ = self._element_valued_attributes  # worked out, they fit
+                _ = (
+                    self._element_valued_attributes
+                )  # raises for numbers that do not fit the data type
             elif kind == "AnyDataType" and value is not None:
                 expected_type = self._reference_tensor().data_type
                 if value != expected_type:
@@ -252,7 +251,7 @@ class OperatorDesc:
                     check_range(spelling, number, low, high)
 
     def _fill_in_outputs(self, level: str) -> Self:
-        """Self with outputs as the rules say: given ones are held against them."""
+        """Return the descriptor with outputs as the rules require; check the specified ones."""
         outputs = [
             named_desc for named_desc in self._named_tensors if named_desc[0].startswith("Output")
         ]
@@ -274,7 +273,7 @@ class OperatorDesc:
         return dataclasses.replace(self, **new_outputs)
 
 
-# --- rules that operators share; `member` is what errors call the tensor --------------------------
+# --- shared rules; `member_name` is the tensor's name in errors ----------------------------------
 
 
 def check_tensor(
@@ -283,9 +282,9 @@ def check_tensor(
     sizes: Sequence[int | None],
     data_type: DataType | None = None,
 ) -> None:
-    """Raise TypeError unless the type is `data_type`, ValueError for other sizes.
+    """Raise TypeError for another data type and ValueError for other sizes.
 
-    A size of None may be any, and so may a data type of None.
+    None for a size or the data type allows any.
     """
     if data_type is not None and desc.data_type != data_type:
         received = desc.data_type.name
@@ -301,10 +300,7 @@ def check_tensor(
 def last_sizes(
     member_name: str, sizes: tuple[int, ...], count: int, reason: str
 ) -> tuple[int, ...]:
-    """Return the last `count` sizes, as `reason` says.
-
-    ValueError where one before them is not 1.
-    """
+    """Return the last `count` sizes; ValueError with a reason if another size is not 1."""
     leading_count = max(len(sizes) - count, 0)
     if any(n != 1 for n in sizes[:leading_count]):
         rule = f"Sizes before the last {count}, {reason}, must be 1"
@@ -313,7 +309,7 @@ def last_sizes(
 
 
 class OneToOne(OperatorDesc):
-    """A descriptor of an input and an output that may be left out."""
+    """Descriptor of one input and one output, which may be omitted."""
 
     input: TensorDesc
     output: TensorDesc | None = None

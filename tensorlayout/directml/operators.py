@@ -1,7 +1,7 @@
-"""Operators on tensors: descriptors compiled, tensors bound, hazards refused; functions' calls.
+"""Execution of operators: compiled descriptors, checked tensors, overlapping memory, functions.
 
-Each function calls `run` with its descriptor and the members that its arguments are. What was
-validated once is found again.
+Each function calls `run_operator` with its descriptor class and its arguments as members. Validated
+operators are cached, so that a repeated call skips validation.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.plan import backend_of, check_same_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
-HIGHEST = tables.HIGHEST  # the feature level of functions that are given none
+HIGHEST = tables.HIGHEST  # default feature level of functions
 
 Tensors = Sequence[Tensor]
 
 
 class _TensorSlot(NamedTuple):
-    """A tensor member: what a tensor is bound to."""
+    """Tensor member to which a tensor is bound."""
 
     member_name: str
     desc: TensorDesc
 
 
 class Operator:
-    """A validated descriptor, as often as wanted applied to tensors: see `compile`.
+    """Validated descriptor that can be applied to tensors any number of times; see `compile`.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout.directml import Operator, TensorDesc, TileOperatorDesc, compile
@@ -64,16 +64,16 @@ class Operator:
         self._passed_slots = [slot for slot in self._input_slots if slot not in self._owned_slots]
         self._output_slots = [slot for slot in slots if slot.member_name.startswith("Output")]
         self._owned_tensors: list[Tensor] | None = None
-        # What was held against each slot, and fits.
+        # Specs that passed the checks of a slot, so that repeated calls skip them.
         self._accepted_specs: set[tuple[str, TensorSpec]] = set()
         self._input_count = len(self._input_slots)
-        self._device: Device | None = None  # of the outputs of operators without inputs
+        self._device: Device | None = None  # for outputs of operators without inputs
         self._has_single_output = (
             len(self._output_slots) == 1 and "[" not in self._output_slots[0].member_name
         )
 
     def initialize(self, *owned: Tensor) -> Operator:
-        """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""
+        """Copy the inputs whose descriptors have the flag OWNED_BY_DML; return the operator."""
         bound_tensors = call_with_error_name(
             self.desc.operator, self._check_bindings, owned, self._owned_slots, " by initialize()"
         )
@@ -81,11 +81,12 @@ class Operator:
         return self
 
     def __call__(self, *inputs: Tensor, out: Tensor | Tensors | None = None) -> Any:
-        """Run it: the output, or a tuple of them; new tensors, laid out as described, or `out`.
+        """Run the operator and return its output, or a tuple of outputs.
 
-        Tensors must be what the descriptors say: data type, sizes, and placement (strides, or
-        packed row-major where these are left out). Inputs may overlap each other; an output may not
-        share a byte with an input, but the same bytes exactly where the operator works in place.
+        Outputs are `out`, or new tensors laid out as described. Tensors must match the descriptors
+        in data type, sizes and placement (strides, or packed row-major without strides). Inputs may
+        overlap each other. An output must not share a byte with an input, except exactly the same
+        bytes if the operator works in place.
         """
         try:
             return self._execute(self._bind_tensors(inputs, out), as_described=True)
@@ -93,7 +94,7 @@ class Operator:
             raise prefix_operator_name(self.desc.operator, error) from None
 
     def _bind_tensors(self, inputs: Tensors, out: Tensor | Tensors | None) -> list[Tensor]:
-        """Return the inputs, owned ones among them, and what is given as `out`."""
+        """Return the inputs, including owned ones, and the outputs from `out`."""
         bound_tensors = self._check_bindings(inputs, self._passed_slots)
         if len(bound_tensors) < self._input_count:
             if self._owned_tensors is None:
@@ -117,7 +118,7 @@ class Operator:
     def _check_bindings(
         self, tensors: Sequence[Any], slots: list[_TensorSlot], binding_function: str = ""
     ) -> list[Tensor]:
-        """Return the tensors bound to slots; raise errors for those that do not match."""
+        """Return the tensors for slots; raise an error for a tensor that does not match."""
         if len(tensors) != len(slots):
             members = ", ".join(slot.member_name for slot in slots) or "none"
             rule = f"{len(slots)} tensors must be bound{binding_function} ({members})"
@@ -138,9 +139,10 @@ class Operator:
         return checked
 
     def _execute(self, tensors: Tensors, *, as_described: bool = False) -> Any:
-        """Run the operator on inputs, into outputs if given, else new ones; return the outputs.
+        """Run on checked tensors and return the output, or a tuple of outputs.
 
-        `as_described`: new outputs are laid out as their descriptors say, not like the first input.
+        `as_described`: new outputs have the layout of their descriptors, not the order of the first
+        input.
         """
         inputs: Tensors = tensors
         outputs: list[Tensor] = []
@@ -159,18 +161,18 @@ class Operator:
             destination = outputs[0] if self._has_single_output else tuple(outputs)
             self.desc._execute(destination, *inputs)
             return destination
-        except MemoryError as error:  # in the name of a function inside
+        except MemoryError as error:  # it begins with the name of an internal function
             raise MemoryError(vars(error).get("said", error)) from None
         except IndexError as error:
             name, _, text = str(error).partition(": ")
-            if name != self.desc.operator:  # of a launch before, that is waited for now
+            if name != self.desc.operator:  # an earlier launch failed, and is reported only now
                 raise
             raise IndexError(f"IndicesTensor: {text}") from None
 
-    # --- hazards ---------------------------------------------------------------------------------
+    # --- overlapping memory ----------------------------------------------------------------------
 
     def _check_output_aliasing(self, inputs: Tensors, outputs: Tensors) -> None:
-        """Outputs can be written, and share bytes with nothing but an input that is the same."""
+        """Raise ValueError for read-only outputs, and outputs that overlap other tensors."""
         for slot, x in zip(self._output_slots, outputs, strict=True):
             call_with_error_prefix(slot.member_name, arguments.check_writable, x)
         slots, byte_ranges = (*self._input_slots, *self._output_slots), []
@@ -196,10 +198,10 @@ class Operator:
 
 
 def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Operator:
-    """Return a reusable operator of a descriptor, which is validated.
+    """Return a reusable operator for a descriptor, after validating it.
 
-    `desc`: any `OperatorDesc`. ValueError (TypeError for data types) for what `feature_level` does
-    not allow.
+    `desc`: any `OperatorDesc`. Raises `ValueError`, or `TypeError` for data types, if
+    `feature_level` does not allow it.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout.directml import JoinOperatorDesc, TensorDesc, compile
@@ -218,7 +220,7 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
 
 
 def allocate_output(desc: TensorDesc, template: Tensor) -> Tensor:
-    """Allocate an output, packed in the order of `template` if the ranks are equal."""
+    """Return a new tensor, packed in the order of `template` if the ranks are equal."""
     layout = template.spec.layout
     order = layout.minor_to_major if len(layout.shape) == len(desc.sizes) else None
     dtype = desc.data_type.dtype
@@ -236,7 +238,8 @@ def _check_bound_tensor(x: Tensor, slot: _TensorSlot) -> None:
         received = f"got {x.strides}; describe the tensor by TensorDesc.of()"
         raise ValueError(f"{member} is described with strides {desc.layout.strides}, {received}")
     available_bytes = x.spec.layout.required_size * x.itemsize
-    if x.home is not None:  # the bytes of the storage from the lowest element on
+    # A view may use the bytes of its storage from its lowest element on.
+    if x.home is not None:
         available_bytes = int(x.home[0].nbytes) - x.home[1] * x.itemsize
     if available_bytes < desc.declared_total_bytes:
         declared = f"TotalTensorSizeInBytes is {desc.declared_total_bytes}"
@@ -252,14 +255,14 @@ _AddressRange = tuple[int, int]  # addresses
 
 
 def _byte_range(x: Tensor, declared_bytes: int = 0) -> _AddressRange:
-    """Return the byte addresses from the first to the last element, or the declared range."""
+    """Return the addresses from the first to the last byte of the elements, or as declared."""
     layout, itemsize = x.spec.layout, x.itemsize
     first_address = backend_of(x.device).export_info(x).address - layout.offset * itemsize
     return first_address, first_address + max(layout.required_size * itemsize, declared_bytes)
 
 
 def has_overlapping_bytes(first: Tensor, other: Tensor) -> bool:
-    """Return whether the bytes of two tensors meet, gaps included."""
+    """Return whether the byte ranges of two tensors overlap, gaps included."""
     return (
         first.device == other.device
         and _shared_byte_count(_byte_range(first), _byte_range(other)) > 0
@@ -267,25 +270,24 @@ def has_overlapping_bytes(first: Tensor, other: Tensor) -> bool:
 
 
 def _shared_byte_count(first: _AddressRange, other: _AddressRange) -> int:
-    """Return the number of bytes that two address ranges share."""
+    """Return the number of bytes in both ranges."""
     return max(min(first[1], other[1]) - max(first[0], other[0]), 0)
 
 
-# --- calls of functions ---------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 spec_of = attrgetter("spec")
 _TENSORS, _INTEGERS, _NUMBERS = {Tensor}, {int}, {int, float}
 _SEQUENCES = {tuple, list, constants.Size2D, constants.ScaleBias}
-# Types whose values cannot change, and so can be keys.
+# Only immutable values can be cache keys.
 _IMMUTABLE_TYPES = {
     *(str, bool, type(None), Device, *constants.PREFIXES),
     *(type(kind.dtype) for kind in constants.DataType if kind.bits >= 8),
 }
 
-# Validated operators, by the calls that they carry out.
+# Validated operators by call.
 _operators: dict[tuple[Any, ...], Operator] = {}
-# Attributes may be computed from data, so that without a limit the cache would grow for as long as
-# the process runs.
+# Attributes may be computed from data, so without a limit the cache would grow forever.
 _MAX_CACHED_OPERATORS = 4096
 
 
@@ -296,11 +298,10 @@ def run_operator(
     feature_level: str | int,
     requests: dict[str, Any] | None = None,
 ) -> Tensor:
-    """Carry out an operator on the arguments of its function, into `out` or new tensors.
+    """Run an operator on the arguments of its function, into `out` or new tensors.
 
-    `values`: those of the members that are neither outputs nor data types, in their order, tensors
-    for descriptors. `requests`: what new outputs are to be: `device`, and see
-    `OperatorDesc._asked`.
+    `values`: members except outputs and data types, in order, with tensors for descriptors.
+    `requests`: properties of new outputs: `device`, and those of `OperatorDesc._requested_outputs`.
     """
     arguments_and_out = values if requests is None else (*values, *requests.values())
     if out is not None:
@@ -311,12 +312,12 @@ def run_operator(
         try:
             key = (desc, feature_level, type(feature_level), *_call_key(arguments_and_out, tensors))
             operator = _operators.get(key)
-        except (TypeError, ValueError):  # of what may change, nothing is kept
+        except (TypeError, ValueError):  # calls with mutable arguments are not cached
             key = None
         if operator is None:
             keyed_count = len(tensors)
             operator, tensors = _build_operator(desc, values, out, feature_level, requests or {})
-            if key is not None and len(tensors) == keyed_count:  # no tensor stands for a number
+            if key is not None and len(tensors) == keyed_count:  # no number was passed as a tensor
                 if len(_operators) == _MAX_CACHED_OPERATORS:
                     _operators.clear()
                 _operators[key] = operator
@@ -325,16 +326,16 @@ def run_operator(
         raise prefix_operator_name(desc.operator, error) from error.__cause__
 
 
-# The same for operators with other outputs than one.
+# The same function, typed for operators with several outputs.
 run_operator_pair: Callable[..., tuple[Tensor, Tensor]] = cast("Any", run_operator)
 run_operator_tuple: Callable[..., tuple[Tensor, ...]] = cast("Any", run_operator)
 
 
 def _call_key(values: Iterable[Any], tensors: list[Any]) -> list[Any]:
-    """Return the parts of a key that stand for arguments; add their tensors to `tensors`.
+    """Return the cache key of arguments, and append their tensors to `tensors`.
 
-    TypeError or ValueError for what may change. Types tell values apart that are equal, texts the
-    zeros.
+    TypeError or ValueError for mutable arguments. Keys contain types, because 1 == 1.0 == True, and
+    texts of floats, because 0.0 == -0.0.
     """
     key: list[Any] = []
     for x in values:
@@ -405,7 +406,7 @@ def _build_operator(
 
 
 def _describe_tensors(member: Member, value: Any, tensors: list[Tensor]) -> Any:
-    """Return the descriptor of a tensor, or those of a sequence of tensors, at least one."""
+    """Return the descriptor of a tensor, or those of a non-empty sequence of tensors."""
     if member.kind == "TensorDesc":
         return _describe_tensor(member.spelling, value, tensors)
     value = arguments.as_tensor_sequence(value, member.spelling)
@@ -420,5 +421,5 @@ def _describe_tensor(member_name: str, x: Any, tensors: list[Tensor]) -> TensorD
 
 
 def view_reshaped(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    """Return a view with dimensions split, or with sizes of 1 added or dropped."""
+    """Return a view with dimensions split, or sizes of 1 added or removed."""
     return reshape(x, sizes, copy=False)

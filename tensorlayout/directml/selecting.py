@@ -1,4 +1,4 @@
-"""TOP_K, TOP_K1 and NONZERO_COORDINATES: elements chosen by what they are."""
+"""Operators that select elements by value: TOP_K, TOP_K1 and NONZERO_COORDINATES."""
 
 from __future__ import annotations
 
@@ -103,10 +103,13 @@ def top_k(
 ) -> tuple[Tensor, Tensor]:
     """Return the `k` largest elements of each line along `axis`, and their positions: TOP_K.
 
-    The largest first, equal ones by rising position; NaN counts as the largest. `k` may be the size
-    of the line. `index_data_type`: UINT32 or UINT64. Results: packed in the order of `x`, or the
-    two of `out`. TypeError and ValueError for data types and sizes that `feature_level` does not
-    allow.
+    The largest comes first, equal ones by increasing position; NaN counts as the largest. `k` is at
+    most the size of the line. `index_data_type`: UINT32 or UINT64.
+
+    Returns two tensors packed in the order of `x`, or those of `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -127,12 +130,16 @@ def top_k1(
     out: Sequence[Tensor] | None = None,
     feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
-    """Return the first `k` elements of each line along `axis`, and their positions: TOP_K1.
+    """Return the first `k` elements of each sorted line along `axis`, and positions: TOP_K1.
 
-    `axis_direction`: the largest first with ``DECREASING``, the smallest with ``INCREASING``. Equal
-    elements come by rising position in both; NaN counts as the largest. `index_data_type`: UINT32
-    or UINT64. Results: packed in the order of `x`, or the two of `out`. TypeError and ValueError
-    for data types and sizes that `feature_level` does not allow.
+    - `axis_direction`: largest first with ``DECREASING``, smallest first with ``INCREASING``; equal
+      elements by increasing position in both. NaN counts as the largest.
+    - `index_data_type`: UINT32 or UINT64.
+
+    Returns two tensors packed in the order of `x`, or those of `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -148,8 +155,8 @@ def top_k1(
 class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES"):
     """DML_NONZERO_COORDINATES_OPERATOR_DESC: what `nonzero_coordinates` takes.
 
-    The coordinates, left out, have as many columns as the input has dimensions without leading
-    ones, at least one.
+    By default the coordinates have as many columns as the input has dimensions without leading
+    ones, but at least one.
 
     >>> from tensorlayout.directml import NonzeroCoordinatesOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -174,6 +181,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         coordinate_arrays, (count, table) = nonzero(x), outs
         rows, columns = coordinate_arrays[0].shape[0], table.shape[-1]
         count[...] = rows
+        # DirectML leaves these rows undefined.
         table[..., slice(rows, None), :] = 0
         for column, coordinates in enumerate(coordinate_arrays[x.ndim - columns :]):
             table[..., slice(0, rows), column] = coordinates
@@ -197,12 +205,16 @@ def nonzero_coordinates(
     out: Sequence[Tensor] | None = None,
     feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
-    """Return how many elements are not 0, and a table of their coordinates: NONZERO_COORDINATES.
+    """Return the number of non-zero elements, and a table of coordinates: NONZERO_COORDINATES.
 
-    The table has a row for every element of `x`: those after the count are 0 (DirectML leaves them
-    open). `columns`: how many of the last coordinates, by default those of the dimensions without
-    leading ones. Both zeros are 0, NaN is not. Results: of UINT32, row-major, or the two of `out`.
-    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
+    `columns`: number of trailing coordinates; by default dimensions without leading ones. The table
+    has a row per element of `x`; rows after the count are 0 (DirectML leaves them undefined). Both
+    zeros count as 0, NaN does not.
+
+    Returns two row-major tensors of UINT32, or those of `out`.
+
+    Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
+    does not allow or that do not fit each other.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

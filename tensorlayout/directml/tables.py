@@ -1,4 +1,4 @@
-"""Types and ranks that operators accept at each feature level, from ``support.toml``."""
+"""Data types and ranks that operators accept at each feature level, from ``support.toml``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").
 LEVELS: tuple[str, ...] = tuple(_TABLE.pop("levels"))
 HIGHEST = LEVELS[-1]
 _TYPES = _TABLE.pop("types")
-# Values of attributes that came later than their operators: attribute, value, level.
+# Attribute values introduced after their operators: attribute, value, level.
 VALUE_LEVELS: dict[str, dict[str, str]] = _TABLE.pop("since")
 OPERATORS: tuple[str, ...] = tuple(name for name in _TABLE if name != "TensorDesc")
 _ALIASES = {"SCATTER_ELEMENTS": "SCATTER"}
 
 
 class TensorSupport(NamedTuple):
-    """Ranks (from … to …) and data types that one tensor of an operator accepts.
+    """Ranks (lowest and highest) and data types that an operator accepts for one tensor.
 
     >>> from tensorlayout.directml import TensorSupport, support
     >>> found = support("JOIN", "3_0")["OutputTensor"]
@@ -38,7 +38,7 @@ class TensorSupport(NamedTuple):
     data_types: tuple[DataType, ...]
 
     def allows(self, data_type: DataType, rank: int) -> bool:
-        """Return whether a tensor may be of this data type and rank."""
+        """Return whether a tensor may have this data type and rank."""
         return self.ranks[0] <= rank <= self.ranks[1] and data_type in self.data_types
 
 
@@ -61,15 +61,15 @@ def parse_feature_level(feature_level: Any) -> str:
 
 
 def is_level_at_least(level: str, required_level: str) -> bool:
-    """Return whether a level contains another."""
+    """Return whether a level includes another."""
     return LEVELS.index(level) >= LEVELS.index(required_level)
 
 
 def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     """Return the ranks and data types that an operator's tensors accept at a feature level.
 
-    ValueError for an operator that the `feature_level` does not have; it names the lowest one that
-    does.
+    Raises `ValueError` for an `operator` that `feature_level` does not have, naming the lowest
+    level that has it.
 
     >>> from tensorlayout.directml import support
     >>> support("JOIN", "3_0")["OutputTensor"].ranks
@@ -110,7 +110,7 @@ def operator_support(name: str, level: str) -> Table:
 def check_supported(
     operator_name: str, member_name: str, level: str, data_type: DataType, rank: int
 ) -> None:
-    """Raise TypeError for a data type, ValueError for a rank, that a level does not allow."""
+    """Raise TypeError for a data type, or ValueError for a rank, that a level does not allow."""
     allowed = operator_support(operator_name, level)[member_name]
     if allowed.allows(data_type, rank):
         return
@@ -143,7 +143,7 @@ def _parse_support_table(lines: list[str]) -> Table:
     return MappingProxyType(support_by_member)
 
 
-# All rows of each operator, and of any tensor, by the level that each begins at.
+# Rows of each operator and tensor, by the level that introduces them.
 TABLES: dict[str, dict[str, Table]] = {
     name: {level: _parse_support_table(lines) for level, lines in rows.items()}
     for name, rows in _TABLE.items()

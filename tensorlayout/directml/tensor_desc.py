@@ -1,4 +1,4 @@
-"""Tensor descriptors: DML_BUFFER_TENSOR_DESC, its rules, and the size function."""
+"""Tensor descriptors: DML_BUFFER_TENSOR_DESC, its rules, and the buffer size function."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ _LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 class TensorDesc:
     """Data type, sizes and strides of a tensor: DML_BUFFER_TENSOR_DESC.
 
-    `data_type`: a `DataType`, its name or number, or a dtype. `sizes`: 1 to 8 of them, each at
-    least 1. `strides`: **elements**, not negative; None means packed row-major.
-    `total_tensor_size_in_bytes`: at least what sizes and strides imply, which is the default.
-    `guaranteed_base_offset_alignment`: **bytes**, 0 or a power of two that is no less than an
-    element. Rules of feature levels are for `validate`.
+    - `data_type`: a `DataType`, its name or number, or a dtype.
+    - `sizes`: 1 to 8 sizes of at least 1.
+    - `strides`: in **elements**, not negative; None means packed row-major.
+    - `total_tensor_size_in_bytes`: at least the size implied by sizes and strides, its default.
+    - `guaranteed_base_offset_alignment`: **bytes**, 0 or a power of two not below the element size.
 
-    ValueError where a rule is broken, TypeError for what is no number or data type.
+    Rules of feature levels are checked by `validate`.
+
+    Raises `ValueError` if a rule is broken; `TypeError` for values that are not numbers or data
+    types.
 
     >>> from tensorlayout.directml import TensorDesc
     >>> TensorDesc("FLOAT32", (2, 3), (5, 1)).total_tensor_size_in_bytes
@@ -69,25 +72,26 @@ class TensorDesc:
 
     @property
     def rank(self) -> int:
-        """The number of dimensions: DimensionCount."""
+        """Number of dimensions: DimensionCount."""
         return len(self.sizes)
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout that sizes and strides describe, from slot 0."""
+        """Layout with these sizes and strides, from slot 0."""
         return Layout(self.sizes, self.strides)
 
     @cached_property
     def declared_total_bytes(self) -> int:
-        """TotalTensorSizeInBytes, where it is more than sizes and strides imply, else 0."""
+        """TotalTensorSizeInBytes if it exceeds what sizes and strides imply, else 0."""
         total = self.total_tensor_size_in_bytes
         return total if total > _buffer_nbytes(self.data_type, self.sizes, self.strides) else 0
 
     @classmethod
     def from_layout(cls, data_type: DataTypeLike, layout: Layout, **members: Any) -> TensorDesc:
-        """Return the descriptor of a layout; its offset belongs to the binding.
+        """Return the descriptor of a layout without its offset, which belongs to the binding.
 
-        ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
+        Raises `ValueError` for a layout that DirectML cannot describe: negative strides, tiles,
+        sizes of 0.
         """
         if not isinstance(layout, Layout):
             raise_named_error(
@@ -102,7 +106,7 @@ class TensorDesc:
 
     @classmethod
     def of(cls, x: Tensor, **members: Any) -> TensorDesc:
-        """Return the descriptor of a tensor, strides included; ValueError as for `from_layout`.
+        """Return the descriptor of a tensor, including strides; raises as `from_layout`.
 
         A view with channels first over memory with channels last keeps its strides:
 
@@ -116,9 +120,10 @@ class TensorDesc:
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: DeviceLike | None = None) -> Tensor:
-        """Return a new tensor as described, not filled; ValueError where elements share slots.
+        """Return a new, uninitialised tensor as described.
 
-        Where `total_tensor_size_in_bytes` asks for more memory than the elements need, there is.
+        It has more memory than its elements need if `total_tensor_size_in_bytes` says so.
+        ValueError if elements share slots.
         """
         dtype, layout = self.data_type.dtype, self.layout
         device = as_device(device, f"{_NAME}: device")
@@ -130,11 +135,11 @@ class TensorDesc:
         return empty(sizes, dtype=dtype, device=device, layout=double_layout)[0, ...]
 
     def over(self, buffer: Storage, offset_in_bytes: int = 0) -> Tensor:
-        """Return the described tensor over a buffer, from a byte offset on: DML_BUFFER_BINDING.
+        """Return a tensor as described that shares a buffer: DML_BUFFER_BINDING.
 
-        `buffer`: an object with the buffer protocol, which is shared. ValueError where the offset
-        is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
-        it than `total_tensor_size_in_bytes`.
+        `buffer`: an object with the buffer protocol. Raises `ValueError` if `offset_in_bytes` is
+        not a multiple of 16 **bytes** and of the guaranteed alignment, or if fewer than
+        `total_tensor_size_in_bytes` follow it.
         """
         offset = call_with_error_name(
             _NAME, arguments.as_nonnegative_integer, "Offset", offset_in_bytes
@@ -158,9 +163,9 @@ class TensorDesc:
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
     def with_rank(self, rank: int) -> TensorDesc:
-        """Return a descriptor with `rank` dimensions: sizes of 1 put in front, or taken from there.
+        """Return a descriptor with `rank` dimensions, adding or removing leading sizes of 1.
 
-        ValueError where a size to be taken away is not 1.
+        ValueError if a removed size is not 1.
         """
         new_rank = call_with_error_name(_NAME, arguments.as_integer, "rank", rank)
         call_with_error_name(_NAME, check_range, "DimensionCount", new_rank, 1, _MOST_DIMENSIONS)
@@ -177,7 +182,7 @@ class TensorDesc:
         )
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
-        """Return `self`; ValueError if the feature level lacks this data type or rank."""
+        """Return the descriptor; ValueError if a feature level lacks this data type or rank."""
         level = call_with_error_name(_NAME, tables.parse_feature_level, feature_level)
         try:
             tables.check_supported(_NAME, _NAME, level, self.data_type, self.rank)
@@ -189,11 +194,15 @@ class TensorDesc:
 def calc_buffer_tensor_size(
     data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
-    """Return the least size of a buffer in **bytes**, a multiple of 4: DMLCalcBufferTensorSize.
+    """Return the minimal size of a buffer in **bytes**: DMLCalcBufferTensorSize.
 
-    `sizes` and `strides` count elements; `data_type`: as of a `TensorDesc`. 0 for a number that is
-    no data type, as in C; TypeError for any other such thing. ValueError for sizes and strides that
-    no descriptor may have.
+    - `data_type`: as in `TensorDesc`. An unknown number gives 0, as in C.
+    - `sizes`, `strides`: count elements.
+
+    The result is a multiple of 4.
+
+    Raises `TypeError` for other objects as data type; `ValueError` for `sizes` and `strides` that a
+    descriptor must not have.
 
     >>> from tensorlayout.directml import calc_buffer_tensor_size
     >>> calc_buffer_tensor_size("FLOAT16", (3,))
@@ -207,7 +216,7 @@ def calc_buffer_tensor_size(
 
 
 def _spanned_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
-    """Return the number of elements from the first to the last in memory, gaps included."""
+    """Return the number of slots from the first to the last element."""
     if strides is None:
         return math.prod(sizes)
     return 1 + sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True)])
@@ -222,9 +231,9 @@ def _buffer_nbytes(
 
 @functools.lru_cache(maxsize=1024)
 def desc_from_spec(spec: TensorSpec) -> TensorDesc:
-    """Return the descriptor of a tensor's spec; one that is packed where DirectML has none such.
+    """Return the descriptor of a spec, or a packed one if DirectML cannot describe its strides.
 
-    A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.
+    Operators on tensors use the tensor's own placement, so a flipped view is read correctly.
     ValueError for tiles.
     """
     layout = spec.layout
@@ -234,8 +243,8 @@ def desc_from_spec(spec: TensorSpec) -> TensorDesc:
 
 
 def parse_integers(member_name: str, value: Any) -> tuple[int, ...]:
-    """Return integers from any sequence of them, or from one; TypeError for all else."""
-    if type(value) is list and {*map(type, value)} == {int}:  # the usual case, in one step
+    """Return integers from a sequence, or from one integer; TypeError for other objects."""
+    if type(value) is list and {*map(type, value)} == {int}:  # fast path
         return tuple(value)
     parsed = arguments.as_integers(value, member_name, none=False)
     return (parsed,) if isinstance(parsed, int) else tuple(parsed)
@@ -244,7 +253,7 @@ def parse_integers(member_name: str, value: Any) -> tuple[int, ...]:
 def _normalize_sizes_and_strides(
     data_type: Any, given_sizes: Any, given_strides: Any
 ) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
-    """Data type, sizes and strides; the errors for those that no descriptor may have."""
+    """Return data type, sizes and strides; raise an error if a descriptor must not have them."""
     type_of_data, sizes = (
         constants.parse_data_type("DataType", data_type),
         parse_integers("Sizes", given_sizes),

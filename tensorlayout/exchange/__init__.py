@@ -1,4 +1,4 @@
-"""Memory of and for other libraries: DLPack, CUDA's array interface, NumPy's arrays.
+"""Exchange of memory with other libraries: DLPack, CUDA's array interface, NumPy's arrays.
 
-Below `functions`, which imports it; it knows no function.
+Below `functions`, which imports it.
 """

@@ -1,4 +1,4 @@
-"""``__cuda_array_interface__``, version 3: CUDA memory described in a dictionary, both ways.
+"""``__cuda_array_interface__``, version 3, in both directions: CUDA memory described by a dict.
 
 Source: the page "CUDA Array Interface (Version 3)" of Numba's documentation.
 """
@@ -17,7 +17,7 @@ from tensorlayout.tensor import Tensor
 
 
 def export_cuda_interface(x: Tensor) -> dict[str, Any]:
-    """Return ``__cuda_array_interface__`` of `x`; AttributeError if it cannot describe `x`."""
+    """Return the dict with our current stream; AttributeError if it cannot describe `x`."""
     if x.device.kind != "cuda" or x.spec.layout.is_tiled or not is_numpy_dtype(x.dtype):
         description = f"{x.dtype} on the {x.device} in layout {truncate(x.layout)}"
         msg = (
@@ -25,7 +25,7 @@ def export_cuda_interface(x: Tensor) -> dict[str, Any]:
             "of tiles"
         )
         raise AttributeError(msg)
-    cuda_backend: Any = backend_of(x.device)  # with what no other kind of device has
+    cuda_backend: Any = backend_of(x.device)  # it has attributes that other backends lack
     layout, memory = x.spec.layout, cuda_backend.export_info(x)
     if watched:
         notify_export("__cuda_array_interface__", x.spec)
@@ -42,9 +42,9 @@ def export_cuda_interface(x: Tensor) -> dict[str, Any]:
 def import_cuda_interface(obj: Any) -> Tensor:
     """Return a tensor over the memory that `obj` describes, on the device of the memory.
 
-    Our current stream of that device waits for the one that is described; the host does not. Beside
-    the errors of `described`, BufferError for memory of no device and for strides that are no whole
-    elements; ValueError where no CUDA device is here, and for a stream that is none.
+    Our current stream of that device waits for the described stream; the host does not. Besides the
+    errors of `parse_interface`: BufferError for memory that is on no device, and for strides that
+    are not whole elements; ValueError without a CUDA device, and for an invalid stream.
     """
     interface = obj.__cuda_array_interface__
     try:

@@ -1,11 +1,11 @@
-"""DLPack: tensors handed to other libraries, and theirs taken in, without a copy.
+"""DLPack: exporting tensors to other libraries and importing theirs without a copy.
 
 A capsule points to a C structure: address, shape, strides, dtype, and a *deleter* that the consumer
-calls once when it needs the memory no more. That call may come while an exception is on its way
-through the consumer, or after Python has ended; a Python callback would lose the exception, or
-crash. So the structure and its deleter are NumPy's: the capsule is NumPy's, over an anchor that
-keeps the tensor's memory, and what it says of the memory is written anew. (NumPy's own export knows
-no bfloat16.)
+calls once when it no longer needs the memory. The call may come while the consumer handles an
+exception, or after Python has ended: a Python callback would lose the exception, or crash.
+Therefore NumPy provides the structure and its deleter: the capsule is NumPy's export of an anchor
+array that keeps the tensor's memory alive, and we overwrite its description of the memory. (NumPy's
+own export does not support bfloat16.)
 
 Source: ``dlpack.h`` 1.3, and the array API standard 2025.12, "Data interchange mechanisms".
 """
@@ -39,14 +39,15 @@ from tensorlayout.tensor import Tensor, TensorSpec
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA
 
-# Devices whose memory the CPU reads as its own: kDLCPU, kDLCUDAHost, kDLROCMHost.
+# Devices with memory that the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost.
 _ON_HOST = (1, 3, 11)
 _DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA managed"}
 
 READ_ONLY, IS_COPIED, IS_PADDED = 1, 2, 4  # flags of a versioned capsule; the last since 1.1
-NARROW_SINCE = (1, 1)  # the version that has the narrow floats, and says how narrow types lie
+# The version that adds narrow floats, and specifies how narrow types are packed.
+NARROW_SINCE = (1, 1)
 
-# The kinds of NumPy's dtypes as DLPack counts them; bfloat16 is 4.
+# DLPack's type codes by kind of NumPy's dtypes; bfloat16 is 4.
 _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
 _DTYPES: dict[tuple[int, int], DType] = {
     (_CODES[dtype.kind], 8 * dtype.itemsize): dtype for dtype in (*dtypes.STANDARD, dtypes.float16)
@@ -54,8 +55,8 @@ _DTYPES: dict[tuple[int, int], DType] = {
 _LAZY_DTYPES = {(4, 16): "bfloat16"}
 _LAZY_DTYPES |= {(narrow.dlpack, narrow.bits): name for name, narrow in dtypes.NARROW.items()}
 
-# What an exchange may raise, so that consumers know what to catch; IndexError for positions outside
-# that a device still has to report.
+# Errors that an exchange may raise, so that consumers know what to catch. IndexError reports
+# positions out of bounds in earlier work on the device.
 _EXCHANGE_ERRORS = (
     AttributeError,
     TypeError,
@@ -64,11 +65,11 @@ _EXCHANGE_ERRORS = (
     ValueError,
     IndexError,
 )
-_LETTERS = 1000  # of what an exporter says that are repeated
+_LETTERS = 1000  # limit of an exporter's message that we repeat
 
 
 class _DLTensor(ctypes.Structure):
-    """``DLTensor``: the memory and how it is laid out; strides count elements."""
+    """``DLTensor``: address and layout of memory; strides count elements."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -92,7 +93,8 @@ class _DLManagedTensor(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     )
-    flags = READ_ONLY  # it has none, and JAX and TensorFlow export what nobody may change
+    # JAX and TensorFlow export immutable memory in legacy capsules.
+    flags = READ_ONLY  # it has none
 
 
 class _DLManagedTensorVersioned(ctypes.Structure):
@@ -111,7 +113,7 @@ class _DLManagedTensorVersioned(ctypes.Structure):
 _LEGACY_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 _USED_NAMES = {_LEGACY_NAME: b"used_dltensor", _VERSIONED_NAME: b"used_dltensor_versioned"}
 
-# Signatures of our own: to set them on `ctypes.pythonapi` would change them for everybody.
+# Own function objects: setting signatures on `ctypes.pythonapi` would affect other libraries.
 _is_valid_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_IsValid", ctypes.pythonapi)
 )
@@ -122,29 +124,28 @@ _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 
 
 class _MemoryAnchor(np.ndarray[Any, Any]):
-    """The shape and strides of an exported tensor; NumPy's deleter lets go of it."""
+    """Array with the shape and strides of an exported tensor; NumPy's deleter releases it."""
 
     memory_owner: object
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """Return the DLPack type and number of the device."""
+    """Return the DLPack device type and number of a tensor."""
     return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 
-# Inside its blocks negative strides are exported to every consumer.
+# Inside a block, negative strides are exported to any consumer.
 NEGATIVE_STRIDES_SCOPE: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
 
 
 def export_capsule(
     x: Tensor, *, version: tuple[int, int], is_copied: bool, allow_negative_strides: bool
 ) -> Any:
-    """Return a capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
+    """Return a capsule over the memory of `x`, always with strides, and with byte_offset 0.
 
-    `version`: the newest that the consumer takes; a legacy capsule before 1.0.
-    `allow_negative_strides`: whether the consumer is known to take negative strides. BufferError
-    for what a consumer could not use. Elements of fewer than 8 bits are packed, low bits first,
-    unless they are flagged as padded.
+    `version`: newest version that the consumer accepts; before 1.0 the capsule is a legacy one.
+    `allow_negative_strides`: the consumer is known to accept them. BufferError if a consumer could
+    not use the memory. Elements below 8 bits are packed, low bits first, unless flagged as padded.
     """
     layout, versioned = x.spec.layout, version >= (1, 0)
     code, bits = _CODES.get(x.dtype.kind), 8 * x.dtype.itemsize
@@ -165,7 +166,8 @@ def export_capsule(
     ):
         raise BufferError(f"__dlpack__: {reason}")
     strides = layout.strides
-    if not allow_negative_strides:  # those that are negative lead from no element to another
+    # Only dimensions of size 0 or 1 are left with negative strides, which are never used.
+    if not allow_negative_strides:
         strides = tuple(map(abs, strides))
     ndim = layout.ndim
     anchor = _MemoryAnchor((2 * ndim,), np.int64)
@@ -195,7 +197,7 @@ def _export_obstacle(
     read_only: bool,
     allow_negative_strides: bool,
 ) -> str:
-    """Return the reason why a consumer could not use the memory of `x`; empty if it can."""
+    """Return why a consumer could not use the memory of `x`; empty if it can."""
     layout = x.spec.layout
     if layout.is_tiled:
         return f"layout {truncate(x.layout)} is tiled, it has no strides; use copy=True"
@@ -228,7 +230,7 @@ _NEGATIVE_STRIDES_MESSAGE = (
 
 
 class _ExchangeError(Exception):
-    """Holds the error for memory that is no tensor here, in our words."""
+    """Carrier of our own error for memory that cannot be a tensor."""
 
 
 def _raise_exchange_error(message: str, error_type: type[Exception] = BufferError) -> NoReturn:
@@ -238,21 +240,21 @@ def _raise_exchange_error(message: str, error_type: type[Exception] = BufferErro
 def import_tensor(
     obj: Any, name: str = "from_dlpack", *, copy: bool | None = None, to_host: bool = False
 ) -> tuple[Tensor, bool]:
-    """Return a tensor over what `obj` exports, and whether that is a copy of its own already.
+    """Return a tensor over the memory that `obj` exports, and whether it is already a copy.
 
-    `copy`: False, or None where the exporter may decide. `to_host`: have the exporter move what
-    lives on another device; else the tensor is on a CUDA device if the memory is.
+    `copy`: False, or None to let the exporter decide. `to_host`: have the exporter move memory of
+    other devices to the host; otherwise CUDA memory gives a CUDA tensor.
     """
     try:
         tensor, is_copied = _import_capsule(obj, copy, to_host)
-    except CopyError:  # of the exporter, which is ours
+    except CopyError:  # raised by our own export in a no_copies block
         raise
     except _ExchangeError as refusal:
         raise prefix_operation_name(name, refusal.args[0]) from None
-    except MemoryError as error:  # for the copy that was asked for
+    except MemoryError as error:  # for the requested copy
         msg = truncate(str(error).removeprefix("__dlpack__: "), _LETTERS)
         raise prefix_operation_name(name, MemoryError(msg)) from error
-    except Exception as error:  # exporters raise RuntimeError and others
+    except Exception as error:  # exporters raise arbitrary errors, such as RuntimeError
         kind = next((kind for kind in _EXCHANGE_ERRORS if isinstance(error, kind)), BufferError)
         msg = f"{type(obj).__name__} could not be exchanged: {truncate(error, _LETTERS)}"
         raise prefix_operation_name(name, kind(msg)) from error
@@ -285,20 +287,20 @@ def _import_capsule(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor 
     if is_copied and copy is False:
         _raise_exchange_error(f"{type(obj).__name__} made a copy, and copy=False")
     memory = _tensor_factory(managed)
-    # From here on the memory is ours to give back; until now it was the capsule's.
+    # From here on, we must call the deleter; until now the capsule would.
     _set_capsule_name(capsule, _USED_NAMES[name])
     owner, readonly = _ForeignMemoryOwner(managed, keeper), bool(managed.flags & READ_ONLY)
     return memory(owner, readonly=readonly), is_copied
 
 
 def _request_capsule(obj: Any, copy: bool | None, moves_to_host: bool, stream: int | None) -> Any:
-    """Return the capsule; exporters from before DLPack 1 know no keywords but ``stream``."""
+    """Return the capsule; exporters before DLPack 1 accept no keywords except ``stream``."""
     stream_option = {} if stream is None else {"stream": stream}
     options: dict[str, Any] = {"max_version": NARROW_SINCE}
     if moves_to_host:
         options["dl_device"] = HOST
     if isinstance(obj, Tensor) and not moves_to_host:
-        options["dl_device"] = None  # says that any strides are taken
+        options["dl_device"] = None  # tells our own exporter that any strides are accepted
     if copy is not None:
         options["copy"] = copy
     try:
@@ -316,7 +318,7 @@ def _request_capsule(obj: Any, copy: bool | None, moves_to_host: bool, stream: i
 
 
 def _capsule_structure(capsule: Any) -> Any:
-    """Return the structure of a capsule that nobody has used yet."""
+    """Return the structure of an unused capsule."""
     if not _is_valid_capsule(capsule, _VERSIONED_NAME):
         return _DLManagedTensor.from_address(capsule_pointer(capsule, _LEGACY_NAME))
     managed = _DLManagedTensorVersioned.from_address(capsule_pointer(capsule, _VERSIONED_NAME))
@@ -326,7 +328,7 @@ def _capsule_structure(capsule: Any) -> Any:
 
 
 def _device_from_dlpack(device_type: int, number: int) -> Device:
-    """Return the device of a DLPack type and number; BufferError if it is not here."""
+    """Return the device of a DLPack type and number; BufferError if it does not exist."""
     if device_type in _ON_HOST:
         return CPU
     device = Device("cuda", number)
@@ -339,11 +341,11 @@ def _device_from_dlpack(device_type: int, number: int) -> Device:
     )
 
 
-_TensorFactory = Callable[..., Tensor | None]  # of what keeps the memory, and readonly=
+_TensorFactory = Callable[..., Tensor | None]  # takes the owner of the memory, and readonly=
 
 
 def _tensor_factory(managed: Any) -> _TensorFactory:
-    """Check a description, and return what makes a tensor over the memory."""
+    """Check a description, and return a function that creates a tensor over the memory."""
     dl_tensor = managed.tensor
     ndim = dl_tensor.ndim
     device = _device_from_dlpack(dl_tensor.device_type, dl_tensor.device_id)
@@ -385,9 +387,9 @@ def _packed_tensor_factory(
     lanes: int,
     device: Device,
 ) -> _TensorFactory:
-    """Return what makes a tensor over memory packed below a byte, the lowest slot first.
+    """Return a function that creates a tensor over memory with slots below a byte, lowest first.
 
-    The lanes of elements are elements of the last dimension.
+    Lanes of an element become elements of the last dimension.
     """
     if lanes != 1:
         if not shape or (strides[-1] != 1 and shape[-1] > 1):
@@ -416,7 +418,7 @@ def _read_integers(address: int | None, count: int) -> tuple[int, ...]:
 
 
 class _ForeignMemoryOwner:
-    """Memory of another library; calls its deleter when the last tensor over it is gone."""
+    """Owner of another library's memory; calls its deleter when the last tensor over it is gone."""
 
     __slots__ = ("_address", "_delete", "_keeper")
 
@@ -428,8 +430,8 @@ class _ForeignMemoryOwner:
         self._delete = _Deleter(managed.deleter) if managed.deleter else None
 
     def __del__(self) -> None:
-        # Python keeps an exception that is on its way while it calls this, not a C callback.
-        # An interrupt may have come before __init__ was through.
+        # Python preserves a pending exception around __del__, but not around a C callback.
+        # The attribute is missing if an interrupt ended __init__ early.
         deleter = getattr(self, "_delete", None)
         if deleter is not None:
             deleter(self._address)

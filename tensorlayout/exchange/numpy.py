@@ -1,4 +1,4 @@
-"""NumPy's arrays as tensors, and memory that is described by its array interface.
+"""NumPy's arrays as tensors, and memory described by NumPy's array interface.
 
 Source: "The array interface protocol" in NumPy's reference: a dictionary or a C structure.
 """
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Also what the CPU offers to those who read and write NumPy's arrays.
+# Re-exported for modules above that read and write NumPy's arrays.
 from tensorlayout.cpu.engine.borrowed import array_over_address, as_base_ndarray
 from tensorlayout.cpu.engine.borrowed import borrow_array as borrow_array
 from tensorlayout.cpu.engine.borrowed import pin_buffer as pin_buffer
@@ -33,9 +33,9 @@ from tensorlayout.plan import byte_address_range, row_major_byte_strides
 
 
 class DescribedMemory(NamedTuple):
-    """Memory as an interface describes it; `steps` in **bytes**.
+    """Memory as an interface describes it; `steps` are in **bytes**.
 
-    `address`: of the element at index (0, …, 0); None where the memory is that of a buffer.
+    `address` is that of the element at index (0, …, 0); None for the memory of a buffer.
     """
 
     address: int | None
@@ -66,10 +66,10 @@ _VERSION, _MAX_RANK = 3, 64
 
 
 def parse_interface(interface: Any) -> DescribedMemory:
-    """Return what the dictionary of an array interface says, each key of it checked.
+    """Return the contents of an array interface's dictionary after checking each key.
 
-    TypeError for keys that are missing or hold something else, for masks, and for element types
-    that no NumPy array of numbers has; ValueError for values that cannot be.
+    TypeError for missing or wrong keys, for masks, and for element types of no NumPy array of
+    numbers; ValueError for impossible values.
     """
     if not isinstance(interface, dict):
         raise TypeError(f"it must be a dictionary, got {short_repr(interface)}")
@@ -121,13 +121,13 @@ def _parse_integers(key: str, values: Any) -> tuple[int, ...]:
 
 def _parse_integer(description: str, value: Any) -> int:
     if not isinstance(value, (bool, np.bool_)):
-        with contextlib.suppress(Exception):  # whatever __index__ raises
+        with contextlib.suppress(Exception):  # __index__ may raise anything
             return index(value)
     raise TypeError(f"{description} must be an integer, got {short_repr(value)}")
 
 
 def _parse_data(data: Any) -> tuple[int | None, bool]:
-    """Return address and read-only flag; None for a buffer, or for nothing."""
+    """Return address and read-only flag; None if the data is a buffer or missing."""
     if not isinstance(data, tuple):
         return None, False
     if len(data) != 2 or not isinstance(data[1], (int, np.bool_)):
@@ -184,19 +184,19 @@ def array_from_struct(obj: Any, capsule: Any) -> Array:
     return array_from_interface((obj, capsule), interface)
 
 
-# A signature of our own: to set it on `ctypes.pythonapi` would change it for everybody.
+# Own function object: setting a signature on `ctypes.pythonapi` would affect other libraries.
 capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
 
 def buffer_as_bytes(obj: Any) -> Array:
-    """Return memory of the buffer protocol as an array of bytes, which pins it.
+    """Return memory of the buffer protocol as an array of bytes, which keeps it alive.
 
-    TypeError for objects without memory, or with Python objects there, which no bytes may be
-    written over; ValueError for memory that is no longer there, or is not one run.
+    TypeError for objects without the protocol or with Python objects as elements, which must not be
+    overwritten by bytes; ValueError for memory that is released or not contiguous.
     """
-    if isinstance(obj, np.ndarray):  # the buffer protocol has no bfloat16
+    if isinstance(obj, np.ndarray):  # the buffer protocol does not support bfloat16
         array = as_base_ndarray(obj)
         if array.dtype.hasobject or array.dtype.kind == "T":
             raise TypeError(_OBJECTS)
@@ -206,7 +206,7 @@ def buffer_as_bytes(obj: Any) -> Array:
     view = pin_buffer(obj)
     if view is None:
         raise TypeError("must have the buffer protocol")
-    if "O" in re.sub(r":[^:]*:", "", view.format):  # without names of fields
+    if "O" in re.sub(r":[^:]*:", "", view.format):  # names of fields may contain an O
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)

@@ -1,8 +1,8 @@
 """Tensors in files, with their layouts: `save`, `savez` and `load`.
 
-The formats are others', read and written by their own libraries. Every file holds the elements in
-the order that its format promises, so that others read the right values; what the format cannot
-say, the text of the layout, stands beside them.
+The formats belong to other libraries, which read and write them. Every file holds the elements in
+the order that its format specifies, so that other programs read the right values; the text of the
+layout is stored with them if the format cannot express it.
 
 Above `functions`; only the package imports it.
 """
@@ -42,8 +42,8 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
     of the narrow types only float8_e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0fnu and, with an even last
     dimension, float4_e2m1fn.
 
-    Raises ValueError if the format cannot express the form or the dtype, before anything is
-    written, TypeError for an object that is not a tensor, and ImportError if the library is
+    Raises `ValueError` if the format cannot express the form or the dtype, before anything is
+    written; `TypeError` for an object that is not a tensor; `ImportError` if the library is
     missing.
 
     >>> import os, tempfile
@@ -73,11 +73,15 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
 
 
 def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
-    """Write tensors to a file of NumPy's ``.npz``, by position and by name.
+    """Write tensors to a ``.npz`` file of NumPy, by position and by name.
 
-    `file`: a path, ``.npz`` is added where it is missing, or an open binary file. `args` are called
-    ``arr_0``, ``arr_1`` and so on, `kwargs` as they are. dtypes: all but bfloat16 and narrow types.
-    Layouts and errors are those of `save` for ``.npy``; ValueError for a name given twice, too.
+    - `file`: a path, to which ``.npz`` is appended if missing, or an open binary file.
+    - `args`: tensors named ``arr_0``, ``arr_1`` and so on.
+    - `kwargs`: tensors by name.
+
+    dtypes: all except bfloat16 and narrow types. Layouts are those of `save` for ``.npy``.
+
+    Raises errors as `save`; `ValueError` also if a name occurs twice.
 
     >>> import os, tempfile
     >>> import tensorlayout as tl
@@ -115,13 +119,13 @@ def load(
     - `out`: a tensor, or a dict of tensors, that receives the elements and is returned. It needs
       the shape and dtype in the file, and keeps its layout and device.
 
-    Returns tensors of any dtype, kept. Layout: the stored one; files of other programs give
+    Returns tensors of any dtype, as stored. Layout: the stored one; files of other programs give
     row-major tensors, or column-major ones if ``.npy`` says so. With `out`, Zarr and ``.npy`` need
     no other memory of that size.
 
-    Raises ValueError for an `out` that does not match, with nothing written, and for a file that is
-    truncated, damaged, of another format, or whose padding would be far larger than its elements;
-    OSError if it cannot be read; ImportError if the library is missing. Nothing in a file is
+    Raises `ValueError` for an `out` that does not match, with nothing written, and for a file
+    that is truncated, damaged, of another format, or has far more padding than elements;
+    `OSError` if it cannot be read; `ImportError` if the library is missing. Nothing in a file is
     executed.
 
     >>> import os, tempfile
@@ -153,10 +157,11 @@ def load(
             return targets.out
     except (MemoryError, ImportError):
         raise
-    except Exception as error:  # what a library raises for a broken file, it does not list
+    except Exception as error:  # libraries do not document what they raise for broken files
         if targets is not None and error is targets.mismatch_error:
             raise
-        # Libraries raise OSErrors of their own, too; a seek to nowhere is one of the system.
+        # Libraries raise OSErrors without a number, and the system EINVAL if a damaged file makes
+        # a library seek to a negative position. Other OSErrors are not the file's fault.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise ValueError(f"{file} is damaged, or not for tensors: {error}") from error
@@ -168,7 +173,7 @@ def load(
 
 
 def _normalize_file(file: Any, method_name: str) -> str | IO[bytes]:
-    """Return a path, or an open file that has a method."""
+    """Return a path, or an open file that has the method."""
     if hasattr(file, method_name):
         return cast(IO[bytes], file)
     try:
@@ -194,7 +199,7 @@ def _write_file(file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor])
 
 
 def _detect_format(file: str | IO[bytes]) -> str:
-    """Return the format of what is at a path, or in an open file, by its first bytes."""
+    """Return the format of a path or an open file, by its first bytes."""
     if not isinstance(file, str):
         start_position = file.tell()
         first_bytes = file.read(10)
@@ -206,8 +211,10 @@ def _detect_format(file: str | IO[bytes]) -> str:
             first_bytes = stream.read(10)
     if first_bytes.startswith(b"\x93NUMPY"):
         return "npy"
+    # An archive without members consists of its end record, PK 5 6.
     if first_bytes.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "npz"
+    # safetensors: 8 bytes with the length of the header, then the header in JSON.
     if first_bytes[8:9] == b"{" and isinstance(file, str):
         return "safetensors"
     pickle_note = (
@@ -218,11 +225,12 @@ def _detect_format(file: str | IO[bytes]) -> str:
 
 @contextlib.contextmanager
 def _replace_when_complete(path: str) -> Iterator[str]:
-    """Give a path in a hidden folder beside `path`, which takes its place at the end."""
+    """Yield a path in a hidden folder next to `path`, which replaces `path` at the end."""
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")
+    # In the same folder, so that the replacement is a rename within one file system.
     temporary_directory = import_lazily("tempfile").TemporaryDirectory
     with temporary_directory(
         dir=folder, prefix=".", ignore_cleanup_errors=True
@@ -231,12 +239,13 @@ def _replace_when_complete(path: str) -> Iterator[str]:
         replaced_path = f"{temporary_path}.old"
         try:
             yield temporary_path
-            if os.path.isdir(path):  # nothing replaces a folder that is not empty
+            if os.path.isdir(path):  # os.replace fails for a folder that is not empty
                 os.rename(path, replaced_path)
                 os.rename(temporary_path, path)
             else:
                 os.replace(temporary_path, path)
         except BaseException:
+            # Interrupted between the two renames: restore the old folder.
             if os.path.isdir(replaced_path) and not os.path.exists(path):
                 os.rename(replaced_path, path)
             raise

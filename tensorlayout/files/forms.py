@@ -1,4 +1,4 @@
-"""Tensors as files keep them, elements as a NumPy array and a form as a text; and back."""
+"""Conversion of tensors to a NumPy array of elements and a text of the form, and back."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tensorlayout.layout import Layout
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
-# Memory that a text may ask for: this many times that of the elements, and this many bytes more for
-# all texts of a file.
+# Limits of the memory that layout texts in a file may require, which is otherwise unbounded:
+# this factor of the elements, and so many additional bytes for all texts of the file.
 _MAX_PADDING_BYTES, _MAX_PADDING_RATIO = 1 << 26, 1024
 
 
 def import_optional_library(package_name: str, module_name: str) -> Any:
-    """Import a module of an optional library; ImportError with what to install."""
+    """Return a module of an optional library; ImportError says what to install."""
     try:
         return import_lazily(module_name)
     except ImportError as error:
@@ -33,29 +33,29 @@ def import_optional_library(package_name: str, module_name: str) -> Any:
 
 
 def host_array(x: Tensor) -> Array:
-    """Return the elements on the CPU, of strided tensors no copy; bools are 0 or 1."""
+    """Return the elements on the CPU, without a copy if strided; bools are 0 or 1."""
     array = to_numpy(move_to_cpu(x))
     return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
 
 def layout_text_to_store(x: Tensor) -> str:
-    """Return the layout's form as text for a file; '' for row-major, the default."""
+    """Return the text of the form; empty for row-major, which every format implies."""
     form = x.layout.form
     return "" if form == Layout.row_major(form.shape) else str(form)
 
 
 def check_numpy_dtype(format_phrase: str, x: Tensor) -> None:
-    """Raise ValueError for a dtype that is ml_dtypes', where only NumPy's are known."""
+    """Raise ValueError for an ml_dtypes dtype in a format that has only NumPy's."""
     if not is_numpy_dtype(x.dtype):
         fix = f"use .safetensors where that has it, or astype(x, {widened_dtype(x.dtype)}) first"
         raise ValueError(f"{format_phrase} no {x.dtype}; {fix}")
 
 
 def restore_layouts(named_arrays: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
-    """Return tensors for arrays that were read, by name, in the layouts of their texts.
+    """Return tensors, by name, for arrays read with the texts of their layouts.
 
-    ValueError for a layout of another shape, one that is no form, or with far more padding than
-    elements.
+    ValueError for a layout of another shape, one that is not a form, or one with far more padding
+    than elements.
     """
     tensors, padding_left = {}, _MAX_PADDING_BYTES
     for name, array, text in named_arrays:
@@ -77,7 +77,7 @@ def restore_layouts(named_arrays: Iterable[tuple[str, Any, str]]) -> dict[str, T
 
 
 class Targets:
-    """A tensor, or several by name, that may be written to."""
+    """Destinations of a load: one tensor, or several by name."""
 
     def __init__(self, out: Tensor | Mapping[str, Tensor]) -> None:
         self.out = out
@@ -91,9 +91,9 @@ class Targets:
     def match_destinations(
         self, stored_specs: Mapping[str, tuple[tuple[int, ...], Any]], is_single: bool
     ) -> dict[str, Tensor]:
-        """Return the tensors by name, a file's only one by ``""``.
+        """Return the destinations by name; the name of a single tensor is ``""``.
 
-        ValueError, kept as `refused`, unless each is of the shape and dtype in the file.
+        ValueError, kept as `mismatch_error`, unless each has the shape and dtype in the file.
         """
         destinations = {"": self.out} if isinstance(self.out, Tensor) else dict(self.out)
         if is_single != isinstance(self.out, Tensor) or destinations.keys() != stored_specs.keys():
@@ -110,7 +110,7 @@ class Targets:
         return destinations
 
     def write_tensors(self, contents: Tensor | dict[str, Tensor]) -> None:
-        """Write what a file gave."""
+        """Copy the contents of a file to the destinations."""
         is_single = isinstance(contents, Tensor)
         stored_tensors = {"": contents} if isinstance(contents, Tensor) else contents
         destinations = self.match_destinations(

@@ -1,4 +1,4 @@
-"""NumPy's file of one array: a header, and the elements row-major or column-major."""
+"""NumPy's ``.npy`` files: a header, then the elements, row-major or column-major."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _HEADER_READERS: dict[tuple[int, int], Any] = {
 
 
 class Elements(NamedTuple):
-    """Elements that are to be written, and whether by columns."""
+    """Elements to be written, and whether they are column-major."""
 
     array: Array
     is_column_major: bool
 
 
 def prepare_contents(x: Tensor) -> Elements:
-    """Return what to write. ValueError for a form or dtype that NumPy's header cannot say."""
+    """Return what to write; ValueError if NumPy's header cannot express form or dtype."""
     is_column_major = bool(layout_text_to_store(x))
     check_numpy_dtype("NumPy's files have", x)
     if is_column_major and x.layout.form != Layout.column_major(x.shape):
@@ -42,11 +42,12 @@ def prepare_contents(x: Tensor) -> Elements:
 
 
 def write_stream(file: IO[bytes], elements: Elements) -> None:
-    """Write header and elements, some at a time."""
+    """Write the header and the elements in chunks."""
     array, is_column_major = elements
     descr = np.lib.format.dtype_to_descr(array.dtype)
     header = {"descr": descr, "fortran_order": is_column_major, "shape": array.shape}
     np.lib.format.write_array_header_1_0(file, header)
+    # Buffered, so that strided elements need no contiguous copy of all of them.
     chunks: Any = np.nditer(
         array.T if is_column_major else array,
         flags=["external_loop", "buffered", "zerosize_ok"],
@@ -58,7 +59,7 @@ def write_stream(file: IO[bytes], elements: Elements) -> None:
 
 
 def read_file(file: str | IO[bytes]) -> Tensor:
-    """Return the tensor, in memory of its own."""
+    """Return the tensor in newly allocated memory."""
     if isinstance(file, str):
         with open(file, "rb") as stream:
             return read_file(stream)
@@ -73,27 +74,30 @@ def read_stream(file: IO[bytes], size: int) -> Tensor:
     layout, dtype = _read_header(file, size)
     storage = np.empty(layout.size * dtype.itemsize, np.uint8)
     unread = storage.data
+    # readinto may return fewer bytes than requested.
     while unread and (count := file.readinto(unread[:_CHUNK_BYTES])):  # type: ignore[attr-defined]
         unread = unread[count:]
     if unread:
         raise ValueError("it ends before its elements do")
     array = storage.view(dtype)
+    # Files may have either byte order, tensors have the machine's.
     native = array.astype(dtype.newbyteorder("="), copy=False)
     return from_storage(native, layout, dtype=native.dtype)
 
 
 def map_file(path: str, mode: Any) -> Tensor:
-    """Return a tensor over the file."""
+    """Return a tensor over the mapped file."""
     with open(path, "r+b" if mode == "r+" else "rb") as file:  # another may take its place
         layout, dtype = _read_header(file, os.fstat(file.fileno()).st_size)
         if not layout.size:
+            # A range of no bytes cannot be mapped.
             return read_file(path)
         elements = np.memmap(file, dtype, mode, file.tell(), layout.size)
     return from_storage(elements, layout, dtype=elements.dtype)
 
 
 def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
-    """Return layout and dtype. ValueError for objects, arrays as elements, and too few bytes."""
+    """Return layout and dtype; ValueError for objects, subarrays, and truncated files."""
     start = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in _HEADER_READERS:
@@ -101,7 +105,7 @@ def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
     try:
         shape, is_column_major, dtype = _HEADER_READERS[version](file)
     except MemoryError:  # what Python's parser says of a text that is nested too deeply
-        raise ValueError("its header makes no sense") from None
+        raise ValueError("its header is invalid") from None
     if dtype.hasobject:
         raise ValueError("it holds Python objects, and to read those can run any code")
     if dtype.subdtype is not None:  # NumPy writes no such file, and maps only a part of one

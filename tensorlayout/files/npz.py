@@ -1,4 +1,4 @@
-"""NumPy's file of several arrays by name: a zip archive of its files of one."""
+"""NumPy's ``.npz`` files: a zip archive of ``.npy`` files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensorlayout.tensor import Tensor
 
 
 def prepare_contents(tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
-    """Return what to write. ValueError for a name that an archive would cut."""
+    """Return what to write; ValueError for a name that a zip archive would truncate."""
     for key in tensors:
         if "\0" in key:
             raise ValueError(f"names in an archive end at a null character, {key!r} has one")
@@ -18,7 +18,7 @@ def prepare_contents(tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
 
 
 def write_stream(file: IO[bytes], contents: dict[str, npy.Elements]) -> None:
-    """Write the archive, not compressed, as `numpy.savez` does."""
+    """Write the archive uncompressed, as `numpy.savez`."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, elements in contents.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -36,7 +36,7 @@ def read_file(file: str | IO[bytes]) -> dict[str, Tensor]:
 
 
 def _members_by_name(members: list[str]) -> dict[str, str]:
-    """Return the members by name: as in NumPy, ``a.npy`` is called ``a`` unless another one is."""
+    """Return the members by name: as in NumPy, ``a.npy`` is ``a`` unless another member is."""
     names: dict[str, str] = {}
     for member in sorted(members, key=len):
         short_name = member.removesuffix(".npy")

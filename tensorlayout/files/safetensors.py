@@ -1,8 +1,9 @@
-"""Files of safetensors: row-major elements by name, and texts of layouts in their metadata.
+"""safetensors files: row-major elements by name, with layout texts in the metadata.
 
-Of its types of fewer than 8 bits, F4 is here, whose elements lie two to a byte, the first in the
-low bits; how those of 6 bits lie, the format does not say. Source: "Format" in the README of
-safetensors, and its `TensorSpec`, which counts pairs of F4.
+Of its types below 8 bits, only F4 is supported: two elements per byte, the first in the low bits.
+The format does not specify the order of bits of its 6-bit types.
+
+Source: "Format" in the README of safetensors, and its `TensorSpec`, which counts pairs of F4.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from tensorlayout.files.forms import (
 from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
-_METADATA_KEY = "tensorlayout"  # in the metadata: the texts by name
-_SINGLE_TENSOR_NAME = "tensor"  # what a tensor without a name is called
+_METADATA_KEY = "tensorlayout"  # metadata entry with the layout texts by name
+_SINGLE_TENSOR_NAME = "tensor"  # name of a tensor that was saved without one
 _LENGTH = 8  # bytes of the header's length
 _NARROW = {
     "F8_E4M3": "float8_e4m3fn",
@@ -39,7 +40,7 @@ _NARROW = {
 
 
 class Elements(NamedTuple):
-    """The elements of a tensor in memory, and the library's name of their type."""
+    """Elements of a tensor in memory, and the library's name of their type."""
 
     array: Array
     dtype: str
@@ -49,7 +50,7 @@ Contents = tuple[dict[str, Elements], dict[str, str]]
 
 
 def prepare_contents(x: Tensor | dict[str, Tensor]) -> Contents:
-    """Return elements and metadata. ValueError for what the format does not have."""
+    """Return elements and metadata; ValueError for dtypes that the format does not have."""
     import_optional_library("safetensors", "safetensors")
     tensors = {_SINGLE_TENSOR_NAME: x} if isinstance(x, Tensor) else x
     if "__metadata__" in tensors:
@@ -96,7 +97,7 @@ def write_path(path: str, contents: Contents) -> None:
         elements = {
             key: Elements(array.byteswap(), dtype) for key, (array, dtype) in elements.items()
         }
-    with open(path, "xb") as file:  # the library's own is for its user alone
+    with open(path, "xb") as file:  # the library's writer creates files only their owner can read
         mode = os.fstat(file.fileno()).st_mode
     try:
         specs = {}
@@ -110,8 +111,8 @@ def write_path(path: str, contents: Contents) -> None:
 
 
 def read_file(path: str) -> Tensor | dict[str, Tensor]:
-    """Return the tensors by name, or the one that was saved without."""
-    import_lazily("ml_dtypes")  # by which NumPy knows the name bfloat16
+    """Return the tensors by name, or the only one that was saved without a name."""
+    import_lazily("ml_dtypes")  # registers the name bfloat16 with NumPy
     with import_optional_library("safetensors", "safetensors").safe_open(
         path, framework="numpy"
     ) as file:

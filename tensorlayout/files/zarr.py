@@ -1,4 +1,4 @@
-"""Folders of Zarr, version 3: chunks that are tiles where there are some, layouts as attributes."""
+"""Zarr folders, version 3: chunks are tiles if there are any, layouts are attributes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 _ATTRIBUTE_KEY = "tensorlayout"
-_MAX_SHARD_BYTES = 1 << 24  # bytes of a file that holds many chunks
+_MAX_SHARD_BYTES = 1 << 24  # size limit of a file, which holds many chunks
 
-# Zarr takes up to half a millisecond for each chunk, also for one that is not there. So a few words
-# of JSON could ask for hours. An array may have many chunks or tiny ones, not both.
+# Zarr takes up to half a millisecond per chunk, even for missing ones, so a short JSON file could
+# demand hours. An array may have many chunks, or tiny ones, but not both.
 _MOST_TINY_CHUNKS = 1 << 14
 _TINY_CHUNK_BYTES = 1 << 10  # bytes of a chunk
 
 
 def prepare_contents(x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
-    """Return what to write. ValueError for a dtype or a name that Zarr has not."""
+    """Return what to write; ValueError for a dtype or a name that Zarr does not allow."""
     import_optional_library("zarr", "zarr")
     for key, tensor in {"": x}.items() if isinstance(x, Tensor) else x.items():
         check_numpy_dtype("Zarr has", tensor)
@@ -50,8 +50,8 @@ def prepare_contents(x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor
 def write_path(path: str, x: Tensor | dict[str, Tensor]) -> None:
     """Write the folder."""
     zarr = import_optional_library("zarr", "zarr")
-    os.mkdir(path)  # Zarr would make the folders above, too
-    store = zarr.storage.LocalStore(path)  # it takes some paths for addresses
+    os.mkdir(path)  # fails without a parent folder, which Zarr would create
+    store = zarr.storage.LocalStore(path)  # zarr.open takes some paths for URLs
     if isinstance(x, Tensor):
         _write_array(partial(zarr.create_array, store), x)
         return
@@ -61,12 +61,12 @@ def write_path(path: str, x: Tensor | dict[str, Tensor]) -> None:
 
 
 def _write_array(create: Callable[..., Any], x: Tensor) -> None:
-    """Write a tensor into an array that `create` makes."""
+    """Write a tensor into an array made by `create`."""
     chunks, shards = _chunk_and_shard_sizes(x.layout.form, x.dtype.itemsize)
     options: dict[str, Any] = (
         {"attributes": {_ATTRIBUTE_KEY: layout_text_to_store(x)}} if layout_text_to_store(x) else {}
     )
-    if x.dtype.kind == "c":  # Zarr leaves chunks of zeros out, and does not see that one is -0j
+    if x.dtype.kind == "c":  # Zarr omits chunks of zeros, but treats -0j as 0
         options["config"] = {"write_empty_chunks": True}
     array = create(shape=x.shape, dtype=x.dtype, chunks=chunks, shards=shards, **options)
     if x.size:
@@ -74,10 +74,11 @@ def _write_array(create: Callable[..., Any], x: Tensor) -> None:
 
 
 def _chunk_and_shard_sizes(layout: Layout, itemsize: int) -> tuple[Any, Any]:
-    """Return sizes of a chunk, a tile, and of a file, which holds as many as it has room for."""
+    """Return the sizes of a chunk (a tile), and of a file, which holds as many chunks as fit."""
     if not layout.is_tiled or 0 in layout.shape:
         return "auto", None
-    # What is not cut lies inside of a tile, or steps from one to another.
+    # A dimension without splits is inside a tile if its stride is below the smallest step between
+    # tiles, else it counts tiles.
     smallest_tile_step = min(parts[0][1] for parts in layout.parts if len(parts) > 1)
     tile = [
         math.prod(
@@ -96,7 +97,7 @@ def _chunk_and_shard_sizes(layout: Layout, itemsize: int) -> tuple[Any, Any]:
 
 
 def read_file(path: str, targets: Targets | None = None) -> Any:
-    """Read an array as a tensor, or a group as tensors by path; or read into `targets`."""
+    """Return the tensor of an array, or those of a group by path; or the filled `targets`."""
     zarr = import_optional_library("zarr", "zarr")
     node = zarr.open(zarr.storage.LocalStore(path, read_only=True), mode="r")
     is_single = isinstance(node, zarr.Array)
@@ -118,7 +119,7 @@ def read_file(path: str, targets: Targets | None = None) -> Any:
 
 
 def _check_chunk_count(name: str, array: Any) -> None:
-    """Raise ValueError for an array of more chunks than can be read in reasonable time."""
+    """Raise ValueError for an array with more chunks than can be read in reasonable time."""
     chunks = math.prod(-(-n // size) for n, size in zip(array.shape, array.chunks, strict=True))
     array_bytes = math.prod(array.shape) * array.dtype.itemsize
     if chunks > _MOST_TINY_CHUNKS and array_bytes < chunks * _TINY_CHUNK_BYTES:
@@ -132,7 +133,7 @@ def _check_chunk_count(name: str, array: Any) -> None:
 
 
 def _read_into_tensor(array: Any, x: Tensor) -> None:
-    """Read into a tensor: by Zarr where that has strides, else file by file."""
+    """Read into a tensor: with Zarr if it is strided, else file by file."""
     if x.device == CPU and not x.layout.is_tiled and x.size:
         buffer = import_lazily("zarr.buffer").cpu.NDBuffer.from_numpy_array(np.asarray(x))
         array.get_basic_selection(..., out=buffer)

@@ -1,8 +1,9 @@
-"""Layouts as other libraries write them: a row for each library, which reads and writes.
+"""Layouts in the notation of other libraries, one module per library.
 
-``read(shape, written)`` gives the `tensorlayout.Layout` of a shape that a library writes so, and
-``write(layout)`` what `read` takes, or a ValueError that says what the library cannot. No library
-is imported; what is written are texts, numbers and tuples of them, as its functions take them.
+Each module has two functions: ``read(shape, notation)`` returns the `tensorlayout.Layout` that the
+library's notation describes, and ``write(layout)`` returns the notation, or raises ValueError if
+the library cannot express the layout. No library is imported: the notations are texts, integers and
+tuples of them, in the form in which the library's own functions take them.
 
 Above `directml` and `xla`; only the package imports it, at first use.
 """
@@ -36,9 +37,10 @@ _LIBRARY_FORMATS = {name: globals()[name] for name in __all__ if name != "writte
 def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
     """Return `layout` in the notation of each library that can express it, by name.
 
-    `itemsize`: the bytes of an element, or a dtype, for NumPy's strides. Those that are missing
-    cannot; their ``write`` says why. TypeError for what is no layout, ValueError for an itemsize
-    below 1.
+    `itemsize`: bytes of an element, or a dtype, for NumPy's strides; 1 by default. Returns a dict
+    without the libraries that cannot express the layout; their ``write`` raises the reason.
+
+    Raises `TypeError` if `layout` is not a Layout; `ValueError` if `itemsize` is below 1.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.written(Layout.labelled((2, 8, 3, 3), "NHWC"))["onednn"]

@@ -1,4 +1,4 @@
-"""Matrices of BLAS: ``trans`` and the leading dimension."""
+"""Matrices as BLAS describes them: ``trans`` and the leading dimension."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["BlasMatrix", "read", "write"]
 
 
 class BlasMatrix(NamedTuple):
-    """An operand op(A) of a routine of BLAS; all numbers count elements.
+    """An operand op(A) of a BLAS routine, counted in elements.
 
-    `trans`: ``"N"`` for A itself, which is column-major, ``"T"`` for its transpose. `ld`: from one
-    column of A to the next. `offset`: from where the pointer points, which is no argument.
+    - `trans`: ``"N"`` for A itself, which is column-major, ``"T"`` for its transpose.
+    - `ld`: distance between neighbouring columns of A.
+    - `offset`: position of the first element; BLAS takes it as part of the pointer.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.blas.BlasMatrix("N", 2) == formats.blas.write(Layout.column_major((2, 3)))
@@ -29,10 +30,13 @@ class BlasMatrix(NamedTuple):
 
 
 def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -> Layout:
-    """Return the layout of op(A) of `shape`, for `matrix`, a pair (trans, ld) or a `BlasMatrix`.
+    """Return the layout of the matrix op(A) that a BLAS routine reads.
 
-    ValueError for an `ld` below the length of a column of A, for a rank other than 2, and for
-    ``"C"``, since a layout does not conjugate: of a real matrix it is ``"T"``.
+    `shape`: rows and columns of op(A). `matrix`: a pair (trans, ld) or a `BlasMatrix`.
+
+    Raises `ValueError` if the rank is not 2, if `ld` is less than the length of a column of A, and
+    for ``"C"``, because a layout does not conjugate (for a real matrix use ``"T"``); `TypeError` if
+    `matrix` is not a tuple of 2 or 3 items, or `ld` is not an integer.
 
     >>> from tensorlayout import formats
     >>> formats.blas.read((2, 3), ("T", 5))
@@ -60,10 +64,12 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
 
 
 def write(layout: Layout) -> BlasMatrix:
-    """Return the `trans`, `ld` and offset of a matrix; of both that may be, that of its order.
+    """Return `trans`, the leading dimension and the offset of a matrix for BLAS.
 
-    Padding is a gap for BLAS. ValueError where no elements of a row or a column are neighbours, and
-    for a rank other than 2; TypeError for what is no layout.
+    If both values of `trans` describe `layout`, its dimension order decides. Padding becomes a gap.
+
+    Raises `ValueError` if the rank is not 2, for tiles, and if neither rows nor columns have
+    neighbouring elements; `TypeError` if `layout` is not a Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.blas.write(Layout.padded((2, 3), (2, 5)))
@@ -80,13 +86,15 @@ def write(layout: Layout) -> BlasMatrix:
 
 
 def _leading_dimension(layout: Layout, dim: int) -> int | None:
-    """Return the stride across columns that run along `dim`; None where that is no column."""
+    """Return the leading dimension if columns run along `dim`; None if they cannot."""
     (size, column_count), (element_stride, ld) = (
         (numbers[dim], numbers[1 - dim]) for numbers in (layout.shape, layout.strides)
     )
     minimum = max(1, size)
+    # Strides of dimensions of size 0 or 1 are never used, so they may have any value.
     if size > 1 and column_count and element_stride != 1:
         return None
     if column_count > 1 and size:
         return ld if ld >= minimum else None
+    # BLAS rejects an ld below the length of a column even if there is only one column.
     return max(ld, minimum)

@@ -1,6 +1,9 @@
-"""Layouts that fill a block: the digits of their indices, in the order in which memory has them.
+"""Layouts that fill a block of memory, as lists of digits.
 
-A digit is a pair (dimension, number): of the parts of a dimension the first has the number 0.
+An index of a tiled dimension has several digits: in tiles of 4, index 6 is digit 1 (the tile) and
+digit 2 (the place in the tile). A `Digit` is a pair (dimension, number); number 0 is the slowest
+digit of its dimension. A block is described by the extents of the digits of each dimension, and by
+the order in which memory has the digits. Formats such as ``nChw16c`` are such orders.
 """
 
 from __future__ import annotations
@@ -15,14 +18,14 @@ Digit = tuple[int, int]
 
 
 def raise_error(text: str, error: type[Exception] = ValueError) -> NoReturn:
-    """Raise an error; the guard of the rows puts the name of the call before it."""
+    """Raise an error; the wrapper of the public functions adds the name of the call."""
     raise error(text)
 
 
 def check_layout(layout: Layout, *, allow_bits: bool = False) -> Layout:
-    """Return `layout` after checking that the notation can express it.
+    """Return `layout`; TypeError unless it is a Layout.
 
-    TypeError for anything else, ValueError for slots of bits unless `allow_bits` may be.
+    Slots below a byte raise ValueError unless `allow_bits` is True.
     """
     if not isinstance(layout, Layout):
         raise_error(f"layout must be a Layout, got {short_repr(layout)}", TypeError)
@@ -34,10 +37,9 @@ def check_layout(layout: Layout, *, allow_bits: bool = False) -> Layout:
 
 
 def block_form(layout: Layout, *, allow_padding: bool = False, allow_bits: bool = False) -> Layout:
-    """Return the form of a layout from slot 0 on; ValueError unless it is a block.
+    """Return the form of a layout that fills a block from slot 0 on; ValueError for others.
 
-    `allow_padding`: whether it may have padding. `allow_bits`: whether slots may be less than a
-    byte.
+    `allow_padding`: accept padding. `allow_bits`: accept slots smaller than a byte.
     """
     form = check_layout(layout, allow_bits=allow_bits).form
     if not layout.covers_block or not form.same_placement(layout):
@@ -55,9 +57,10 @@ def layout_from_digits(
     digit_order: Sequence[Digit],
     padding_value: Padding = PaddingValue.UNSPECIFIED,
 ) -> Layout:
-    """Return the layout of `shape` with digits in memory as in `digit_order`, slowest first.
+    """Return the layout of `shape` whose digits lie in memory in `digit_order`, slowest first.
 
-    `extents`: those of each dimension's digits, from the slowest; what exceeds a size is padding.
+    `extents`: extents of the digits of each dimension, slowest first. If their product exceeds the
+    size of the dimension, the rest is padding.
     """
     order = tuple(dim for dim, number in reversed(digit_order) if number == 0)
     if 0 in shape:
@@ -75,7 +78,7 @@ def layout_from_digits(
 
 
 def layout_digits(block: Layout) -> tuple[list[list[int]], list[Digit]]:
-    """Return extents and places, as for `layout_from_digits`, of a layout without offset."""
+    """Return the extents and the digit order of a block, as `layout_from_digits` takes them."""
     dim_order = block.minor_to_major[::-1]
     if 0 in block.padded_shape:
         return [[n] for n in block.shape], [(dim, 0) for dim in dim_order]
@@ -88,18 +91,19 @@ def layout_digits(block: Layout) -> tuple[list[list[int]], list[Digit]]:
     ranked = sorted(
         (digit_order[position] for position in positions), key=lambda d: -block.parts[d[0]][d[1]][1]
     )
-    for position, digit in zip(positions, ranked, strict=True):  # those of one value keep theirs
+    # Digits of extent 1 never move the position, so they keep their places in the order.
+    for position, digit in zip(positions, ranked, strict=True):
         digit_order[position] = digit
     return extents, digit_order
 
 
 def is_same_block(candidate: Layout, block: Layout) -> bool:
-    """Return whether a layout that was read is the one that was to be written."""
+    """Return whether two layouts place elements and padding alike; checks a written notation."""
     return candidate.same_placement(block) and candidate.padded_shape == block.padded_shape
 
 
 def matching_name(block: Layout, candidates: Iterable[tuple[str, Layout]]) -> str | None:
-    """Return the name of the layout equal to a block: by order, or else by slots."""
+    """Return the name of the candidate equal to `block`, preferring an equal dimension order."""
     matches = [(name, layout) for name, layout in candidates if is_same_block(layout, block)]
     same_order = [name for name, layout in matches if layout.minor_to_major == block.minor_to_major]
     return next(iter([*same_order, *(name for name, _ in matches)]), None)

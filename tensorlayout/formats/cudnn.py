@@ -1,4 +1,4 @@
-"""cuDNN's tensor formats: orders of dimensions, and vectors of channels."""
+"""cuDNN's tensor formats: dimension orders, and vectors of channels."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ from tensorlayout.layout import Layout, check_sizes
 
 __all__ = ["read", "write"]
 
-_VECTOR_SIZES = (4, 32)  # CUDNN_DATA_INT8x4 and UINT8x4, CUDNN_DATA_INT8x32
+# cuDNN has vectorised types for these only: CUDNN_DATA_INT8x4, UINT8x4 and INT8x32.
+_VECTOR_SIZES = (4, 32)
 _RANKS = range(3, 9)
 _KNOWN_FORMATS = "NCHW, NHWC, NC/4HW4, NC/32HW32, NCHW_VECT_C with vector=4 or 32"
 
 
 def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) -> Layout:
-    """Return the layout of `shape`, N, C and the spatial sizes, in a tensor format.
+    """Return the layout of a tensor in one of cuDNN's formats.
 
-    `tensor_format`: ``"NCHW"``, ``"NHWC"``, ``"NC/4HW4"``, ``"NC/32HW32"``, or the name of the
-    enumeration, ``"CUDNN_TENSOR_NCHW_VECT_C"``, for which `vector` is the number of channels in an
-    element of the data type. ``"NCDHW"`` and ``"NDHWC"`` are the same for 5 dimensions. Sizes count
-    channels, not vectors. ValueError for other formats, a `vector` that the format has not, a rank
-    outside of 3 to 8, and channels that are no multiple of a vector. Source: cuDNN,
-    "Tensors and Layouts", cudnnTensorFormat_t.
+    - `shape`: N, C and the spatial sizes; C counts channels, not vectors.
+    - `tensor_format`: ``"NCHW"``, ``"NHWC"``, ``"NC/4HW4"``, ``"NC/32HW32"`` or the name of the
+      enumerator, such as ``"CUDNN_TENSOR_NCHW_VECT_C"``; ``"NCDHW"`` and ``"NDHWC"`` for 5
+      dimensions.
+    - `vector`: channels per element of the data type, for ``NCHW_VECT_C`` only.
+
+    Raises `ValueError` for other formats, a `vector` that the format does not have, a rank outside
+    3 to 8, and a number of channels that is not a multiple of the vector.
+
+    Source: cuDNN, "Tensors and Layouts", cudnnTensorFormat_t.
 
     >>> from tensorlayout import formats
     >>> formats.cudnn.read((2, 8, 2, 3), "NC/4HW4")
@@ -59,10 +64,12 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
 
 
 def write(layout: Layout) -> str:
-    """Return the name of the format of `layout`; of several, that of its dimension order.
+    """Return the name of the cuDNN format of `layout`.
 
-    ValueError for all other layouts: cuDNN's descriptors take any strides, and vectors of channels
-    only so. TypeError for what is no layout.
+    If several names fit, the dimension order decides.
+
+    Raises `ValueError` for all other layouts: pass their strides to a descriptor, which accepts any
+    (vectors of channels have no strides, only a format); `TypeError` if `layout` is not a Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.cudnn.write(Layout.tiled((1, 64, 2, 3), [(32, 1, 1)]))

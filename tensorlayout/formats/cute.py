@@ -1,8 +1,10 @@
-"""CuTe's notation of layouts, ``shape:stride`` with modes inside of modes.
+"""CuTe's notation of layouts: ``shape:stride`` with nested modes.
 
-A dimension is a mode. CuTe counts coordinates colexicographically, so a mode of several digits
-begins with the fastest; parts begin with the slowest. Source: CUTLASS, "CuTe Layouts".
-`Layout.to_cute` and `Layout.from_cute` do the same with more options.
+A dimension is a mode. CuTe counts coordinates colexicographically, so a mode with several digits
+lists the fastest digit first; the parts of a `Layout` list the slowest first. `Layout.to_cute` and
+`Layout.from_cute` do the same with more options.
+
+Source: CUTLASS, "CuTe Layouts".
 """
 
 from __future__ import annotations
@@ -34,18 +36,20 @@ __all__ = ["CuteLayout", "read", "write"]
 Mode: TypeAlias = "int | tuple[Mode, ...]"
 
 _SIDES = r"(?a)((?:-?\d|[\s(),])*):((?:-?\d|[\s(),])*)"
-_STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # of static integers C++ prints _4 and _-4
+_STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # C++ prints static integers as _4 and _-4
 # Nested text from outside is refused before it reaches Python's recursion limit.
 _MOST_LEVELS = 64
-_MOST_MODES = 2 * MAX_RANK * MAX_PARTS  # with those that hold others
-_CALLER_NAME = "from_cute"  # whose errors are told
+_MOST_MODES = 2 * MAX_RANK * MAX_PARTS  # counts modes that contain modes, too
+_CALLER_NAME = "from_cute"  # the prefix of error messages
 
 
 class CuteLayout(NamedTuple):
-    """A layout in CuTe's terms: modes, nested alike, and what is not part of CuTe's layouts.
+    """A layout in CuTe's terms, and an offset, which CuTe's layouts do not have.
 
-    `shape` and `stride`: as ``make_layout`` takes them; sizes and strides count elements. `offset`:
-    the slot of coordinate 0, by which CuTe's pointer is moved. Its text is CuTe's, without offset.
+    - `shape`, `stride`: arguments of ``make_layout``, nested alike; sizes and strides in elements.
+    - `offset`: slot of coordinate 0, to be added to CuTe's pointer.
+
+    ``str`` gives CuTe's text, without the offset.
 
     >>> from tensorlayout.formats.cute import CuteLayout
     >>> str(CuteLayout((3, (2, 2)), (2, (1, 6))))
@@ -67,11 +71,14 @@ def _format_mode(mode: Mode) -> str:
 def read(
     shape: Sequence[int], source: Any, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """Return the layout of `shape` that CuTe writes so: `Layout.from_cute`.
+    """Return the layout that CuTe's notation describes, cut to `shape`.
 
-    `source`: text, a pair (shape, stride), a triple with an offset, such as a `CuteLayout`, or a
-    layout of a library of CuTe's; its modes may be larger than the sizes, which is padding and
-    holds `padding_value`. ValueError and TypeError as there.
+    - `source`: text, a pair (shape, stride), a triple with an offset such as a `CuteLayout`, or a
+      layout object of a CuTe library. Modes may be larger than the sizes of `shape`; the excess is
+      padding.
+    - `padding_value`: value that the padding holds; unspecified by default.
+
+    Raises `ValueError` and `TypeError` as `Layout.from_cute`, which it calls.
 
     >>> from tensorlayout import formats
     >>> formats.cute.read((4, 3), "((2,2),3):((1,6),2)")
@@ -81,10 +88,12 @@ def read(
 
 
 def write(layout: Layout) -> CuteLayout:
-    """Return shape, stride and offset of `layout`, with all padding: `Layout.to_cute`.
+    """Return shape, stride and offset of `layout`, including its padding.
 
-    The bits of an element belong to CuTe's element type. ValueError for a view that ends inside a
-    tile that is not its padding. TypeError for what is no layout.
+    Slots below a byte are not part of the result: they belong to CuTe's element type.
+
+    Raises `ValueError` for a view that ends inside a tile whose rest is not its padding;
+    `TypeError` if `layout` is not a Layout. `Layout.to_cute` has more options.
 
     >>> from tensorlayout import Layout, formats
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))
@@ -97,7 +106,6 @@ def write(layout: Layout) -> CuteLayout:
 
 
 def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
-    """Return the result of `Layout.to_cute`."""
     modes: list[tuple[Mode, Mode]] = []
     for dim, (size, padded_size, parts) in enumerate(
         zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
@@ -110,7 +118,7 @@ def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
             fix = "padded=True gives the whole block, padded=False the elements alone"
             raise_named_error("to_cute", f"{rule}; {fix}, got {truncate(layout)}")
         if tiles != size and (not padded or tiles > padded_size):
-            rule = f"dimension {dim} of size {size} ends inside a tile, which no mode says"
+            rule = f"dimension {dim} of size {size} ends inside a tile, which no mode can express"
             owned = (
                 "padded=True gives whole tiles" if tiles <= padded_size else "it owns no padding"
             )
@@ -128,7 +136,7 @@ def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
 def layout_fields_from_cute(
     source: Any, shape: Sequence[int] | None, padding_value: Padding | str
 ) -> dict[str, Any]:
-    """Return the arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
+    """Return the arguments of `Layout` for a layout of CuTe, cut to `shape`."""
     sizes, strides, offset = _split_source(source)
     modes, mode_budget = _zip_submodes(sizes, strides), iter(range(_MOST_MODES))
     dims: list[Parts] = []
@@ -157,7 +165,7 @@ def layout_fields_from_cute(
 
 
 def _zip_submodes(size: Any, stride: Any) -> list[tuple[Any, Any]] | None:
-    """Pair the submodes of two modes nested alike; None for two integers."""
+    """Pair the submodes of two equally nested modes; None for two integers."""
     are_nested = [isinstance(mode, (tuple, list)) for mode in (size, stride)]
     if are_nested == [False, False]:
         return None
@@ -170,9 +178,9 @@ def _zip_submodes(size: Any, stride: Any) -> list[tuple[Any, Any]] | None:
 def _mode_digits(
     size: Any, stride: Any, mode_budget: Iterator[int], level: int = 0
 ) -> Iterator[Part]:
-    """Return the extents and strides of a mode, from the slowest digit to the fastest.
+    """Yield the extents and strides of a mode, slowest digit first.
 
-    A tuple may hold itself, or another one many times over.
+    `mode_budget` limits the work, because a tuple may contain itself, or another one many times.
     """
     if next(mode_budget, None) is None or level > _MOST_LEVELS:
         rule = f"at most {_MOST_LEVELS} levels of modes, and {_MOST_MODES} in all, are allowed"
@@ -194,9 +202,9 @@ def _split_source(source: Any) -> tuple[Any, Any, int]:
     offset: Sequence[int] = ()
     if isinstance(source, str):
         sizes, strides = _parse_cute_text(source)
-    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):  # with an offset
+    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):
         sizes, strides, *offset = source
-    else:  # of another library, without an offset
+    else:  # a layout object of another library, which has no offset
         try:
             sizes, strides = source.shape, source.stride
         except AttributeError:
@@ -212,7 +220,7 @@ def _static_integer(number: Any) -> int:
     except TypeError:
         rule = f"sizes and strides must be integers in tuples, got {short_repr(number)}"
         raise prefix_operation_name(_CALLER_NAME, TypeError(rule)) from None
-    except Exception:  # whatever the numbers of a stranger raise that a kernel alone knows
+    except Exception:  # numbers known only inside a kernel may raise anything
         rule = "shape and stride must be static, not known only as a kernel runs"
         return raise_named_error(_CALLER_NAME, f"{rule}, got {short_repr(number)}")
 

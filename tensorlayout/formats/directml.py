@@ -1,4 +1,4 @@
-"""DirectML's buffers: strides in elements, and where the binding begins."""
+"""DirectML's buffers: strides in elements, and the offset of the binding."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["DirectmlBuffer", "read", "write"]
 
 
 class DirectmlBuffer(NamedTuple):
-    """The strides of a DML_BUFFER_TENSOR_DESC, and the offset of its binding, in **elements**.
+    """Strides of a DML_BUFFER_TENSOR_DESC and the offset of its binding, in **elements**.
 
-    `strides`: None is packed row-major.
+    `strides`: None means packed row-major.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.directml.DirectmlBuffer((3, 1)) == formats.directml.write(Layout((2, 3)))
@@ -27,10 +27,12 @@ class DirectmlBuffer(NamedTuple):
 
 
 def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) -> Layout:
-    """Return the layout of `shape` with these strides, in elements.
+    """Return the layout of a DirectML buffer tensor.
 
-    `buffer`: strides, None for a packed tensor, or a `DirectmlBuffer`. ValueError and TypeError as
-    of a `tensorlayout.directml.TensorDesc`: 1 to 8 sizes, each at least 1, numbers of 32 bits.
+    `buffer`: strides in elements, None for a packed tensor, or a `DirectmlBuffer`.
+
+    Raises `ValueError` and `TypeError` as `tensorlayout.directml.TensorDesc`: `shape` must have 1
+    to 8 sizes of at least 1, and all numbers must fit 32 bits.
 
     >>> from tensorlayout import formats
     >>> formats.directml.read((2, 3), (5, 1))
@@ -44,10 +46,12 @@ def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) ->
 
 
 def write(layout: Layout) -> DirectmlBuffer:
-    """Return the strides of `layout` in elements, and where the binding begins.
+    """Return the strides of `layout` and the offset of its binding, in elements.
 
-    Padding is a gap for DirectML. ValueError for tiles, negative strides, sizes of 0 and a rank
-    above 8; TypeError for what is no layout.
+    Padding becomes a gap.
+
+    Raises `ValueError` for tiles, negative strides, sizes of 0 and ranks above 8; `TypeError` if
+    `layout` is not a Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.directml.write(Layout.labelled((1, 3, 2, 2), "NHWC"))
@@ -57,4 +61,5 @@ def write(layout: Layout) -> DirectmlBuffer:
     return DirectmlBuffer(desc.strides, layout.offset)
 
 
-_ANY_TYPE = "UINT8"  # strides count elements, whatever these are
+# Strides count elements, so the type does not matter, but a descriptor needs one.
+_ANY_TYPE = "UINT8"

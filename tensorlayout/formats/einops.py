@@ -1,4 +1,4 @@
-"""Patterns of einops: the order of axes in memory is the right side of ``b c h w -> b h w c``."""
+"""Patterns of einops: in ``b c h w -> b h w c`` the right side is the order of axes in memory."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ __all__ = ["EinopsPattern", "read", "write"]
 
 _AXIS = r"[\w.]+"
 _GROUP = rf"{_AXIS}|\([^)]*\)"
+# Possessive quantifiers, so that no text makes the match backtrack exponentially.
 _SIDE = r"(?: *+(?:[\w.]++|\((?: *+[\w.]++)*+ *+\)))*+ *+"
 
 
 class EinopsPattern(NamedTuple):
     """A pattern of ``einops.rearrange``, and the lengths that its composite axes need.
 
-    ``rearrange(x, pattern, **lengths)``, made contiguous, is the memory of a tensor x.
+    ``rearrange(x, pattern, **lengths)``, made contiguous, has the elements in the memory order of
+    x.
 
     >>> from tensorlayout import Layout, formats
     >>> transposed = formats.einops.EinopsPattern("a b -> b a", {})
@@ -42,11 +44,15 @@ class EinopsPattern(NamedTuple):
 
 
 def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> Layout:
-    """Return the layout of `shape`, the left side, whose memory is the right side of a `pattern`.
+    """Return the layout of `shape` whose memory is in the order of a pattern's right side.
 
-    Composite axes of the left side are tiles; `lengths` are those of their axes, of each composite
-    one may be left out. On the right side brackets change nothing. ``...`` are all other axes.
-    ValueError for a pattern that einops would refuse, and for sizes that it does not fit.
+    - `shape`: sizes of the dimensions on the left side.
+    - `pattern`: text such as ``"b c h w -> b h w c"``, or an `EinopsPattern`. Composite axes on the
+      left become tiles; brackets on the right change nothing; ``...`` stands for all other axes.
+    - `lengths`: lengths of the axes inside composite axes; one of each composite may be omitted.
+
+    Raises `ValueError` for a pattern that einops would reject, and for sizes or lengths that do not
+    fit it; `TypeError` for lengths that are not integers.
 
     >>> from tensorlayout import formats
     >>> formats.einops.read((3, 32, 2, 2), "b (c k) h w -> b c h w k", k=16)
@@ -76,7 +82,7 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
 
 
 def _axis_lengths(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
-    """Return the lengths of the axes that a dimension is made of."""
+    """Return the lengths of the axes that make up one dimension."""
     known_lengths = {axis: check_integer(axis, lengths[axis]) for axis in axes if axis in lengths}
     unknown_axes = [axis for axis in axes if axis not in known_lengths]
     known_product = math.prod(known_lengths.values())
@@ -89,7 +95,7 @@ def _axis_lengths(size: int, axes: list[str], lengths: dict[str, int]) -> list[i
 
 
 def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the axes of each dimension on the left and on the right, with ``...`` spelt out."""
+    """Return the axes of each dimension on the left and on the right, with ``...`` expanded."""
     sides = pattern.split("->") if isinstance(pattern, str) else []
     if len(sides) != 2 or len(pattern) > 4096:
         raise_error(f"pattern must have the form 'b c -> c b', got {short_repr(pattern, 200)}")
@@ -115,7 +121,7 @@ def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[st
 
 
 def _parse_side(side: str, pattern: str) -> list[list[str]]:
-    """Return the axes of each dimension of a side; none for a 1."""
+    """Return the axes of each dimension on one side; a dimension written as 1 has none."""
     if not (re.fullmatch(_SIDE, side) and all(map(_is_valid_axis_name, re.findall(_AXIS, side)))):
         raise_error(
             f"pattern must have the form 'b (h p) -> h b p', got {short_repr(pattern, 200)}"
@@ -125,18 +131,20 @@ def _parse_side(side: str, pattern: str) -> list[list[str]]:
 
 
 def _is_valid_axis_name(name: str) -> bool:
-    """Return whether einops knows an axis: an ellipsis, a 1, a name."""
+    """Return whether einops accepts an axis: an ellipsis, a 1, or a name."""
     if name.isdecimal():
         return int(name) == 1
     return name == "..." or (name.isidentifier() and "_" not in (name[0], name[-1]))
 
 
 def write(layout: Layout, names: str | None = None) -> EinopsPattern:
-    """Return the pattern whose right side is the memory of `layout`, and the lengths that it needs.
+    """Return the pattern whose right side is the memory order of `layout`, with its lengths.
 
-    `names`: one for each dimension, of letters, with blanks between; letters from a on by default.
-    A tiled dimension becomes a composite axis of numbered ones. ValueError for layouts that do not
-    fill a block from slot 0 on, or have padding; TypeError for what is no layout.
+    `names`: names of the dimensions, in letters, separated by blanks; ``a b c …`` by default. A
+    tiled dimension becomes a composite axis of numbered axes.
+
+    Raises `ValueError` if the layout does not fill a block from slot 0 on or has padding, and for
+    unsuitable names; `TypeError` if `layout` is not a Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.einops.write(Layout.tiled((3, 32, 2, 2), [(16, 1, 1)]), "b c h w")
@@ -161,5 +169,5 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     lengths = {axis_name((d, k)): extents[d][k] for dim_digits in digits for d, k in dim_digits[1:]}
     result = EinopsPattern(f"{' '.join(left)} -> {' '.join(map(axis_name, places))}", lengths)
     if not is_same_block(read(block.shape, result), block):
-        raise_error(f"no pattern says {truncate(layout)}")
+        raise_error(f"no pattern describes {truncate(layout)}")
     return result

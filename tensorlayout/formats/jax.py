@@ -1,4 +1,4 @@
-"""JAX's ``Layout`` and ``Format``: an order from major to minor, and tiles."""
+"""JAX's ``Layout`` and ``Format``: a major-to-minor order, and tiles."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["JaxLayout", "read", "write"]
 
 
 class JaxLayout(NamedTuple):
-    """Arguments of ``jax.experimental.layout.Layout``: ``Layout(*written)``.
+    """Arguments of ``jax.experimental.layout.Layout``: call ``Layout(*jax_layout)``.
 
-    `major_to_minor`: the dimensions, the slowest first. `tiling`: XLA's tiles, or None.
-    `sub_byte_element_size_in_bits`: the **bits** of an element of less than a byte, else 0.
+    - `major_to_minor`: dimensions, slowest first.
+    - `tiling`: XLA's tiles, or None.
+    - `sub_byte_element_size_in_bits`: **bits** of an element smaller than a byte, else 0.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.jax.JaxLayout((1, 0)) == formats.jax.write(Layout.column_major((2, 3)))
@@ -34,13 +35,15 @@ class JaxLayout(NamedTuple):
 def read(
     shape: Sequence[int], layout: Any, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """Return the layout of an array of `shape` that has a layout of JAX.
+    """Return the layout of an array of `shape` that has a JAX layout.
 
-    `layout`: a ``Layout`` or ``Format`` of JAX, or a `JaxLayout`. `padding_value`: what the padding
-    of tiles holds, of which JAX says nothing. TypeError for all else, an automatic layout included;
-    ValueError where order and shape do not fit, for elements of 3, 5 or 7 bits, for tiles that no
-    parts of dimensions describe, and for a `padding_value` of slots that no layout owns, such as
-    those of a tile (8,) after (3,): `tensorlayout.xla.layout_of` leaves them out, too.
+    - `layout`: a ``Layout`` or ``Format`` of JAX, or a `JaxLayout`.
+    - `padding_value`: value that the padding of tiles holds, which JAX does not specify.
+
+    Raises `TypeError` for other objects, including an automatic layout. Raises `ValueError` if the
+    order does not fit the shape, for elements of 3, 5 or 7 bits, for tiles that cannot be expressed
+    as splits of dimensions, and for a `padding_value` if some slots are padding of no dimension, as
+    for a tile (8,) after (3,); `tensorlayout.xla.layout_of` omits such slots, too.
 
     >>> from tensorlayout import formats
     >>> formats.jax.read((3, 5), formats.jax.JaxLayout((0, 1), ((2, 2),)))
@@ -71,8 +74,10 @@ def read(
 def write(layout: Layout) -> JaxLayout:
     """Return the order and the tiles of `layout`, in JAX's terms.
 
-    A padded block is a tile of its padded sizes; JAX does not say what padding holds. ValueError
-    where no block is filled from slot 0 on, and for tiles that XLA lacks; TypeError for no layout.
+    A padded block becomes one tile of its padded sizes. JAX does not record what padding holds.
+
+    Raises `ValueError` if the layout does not fill a block from slot 0 on, or XLA has no such
+    tiles; `TypeError` if `layout` is not a Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.jax.write(Layout.padded((2, 3), (3, 5), (0, 1)))
@@ -82,6 +87,6 @@ def write(layout: Layout) -> JaxLayout:
     try:
         xla_layout = shape_of(block.with_slot_bits(None), PrimitiveType.U8).own_layout
     except ValueError:
-        raise_error(f"XLA's tiles cannot say {truncate(layout)}")
+        raise_error(f"XLA's tiles cannot express {truncate(layout)}")
     tiling = tuple(tile.dimensions for tile in xla_layout.tiles)
     return JaxLayout(xla_layout.minor_to_major[::-1], tiling or None, block.slot_bits or 0)

@@ -1,4 +1,4 @@
-"""NumPy's memory: orders by letter, or strides and an offset in bytes."""
+"""NumPy's memory: an order, or strides and an offset in bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["NumpyMemory", "read", "write"]
 class NumpyMemory(NamedTuple):
     """Strides and offset for ``numpy.ndarray(shape, dtype, buffer, offset, strides)``, and flags.
 
-    `strides` and `offset` count **bytes**.
+    `strides` and `offset` are in **bytes**; the flags are None if unknown.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.numpy.NumpyMemory((4,), 0, True, True) == formats.numpy.write(Layout((3,)), 4)
@@ -39,11 +39,13 @@ def read(
     memory: str | Sequence[int] | NumpyMemory,
     itemsize: int | HasItemsize | None = None,
 ) -> Layout:
-    """Return the layout of an array of `shape`, in elements.
+    """Return the layout, in elements, of a NumPy array of `shape`.
 
-    `memory`: an order, ``"C"`` or ``"F"``, or strides in **bytes**, or a `NumpyMemory`; for both of
-    these `itemsize`, the bytes of an element, or a dtype. ValueError for other orders (``"A"`` and
-    ``"K"`` are those of another array), and for strides that are no multiples of an element.
+    - `memory`: an order (``"C"`` or ``"F"``), strides in **bytes**, or a `NumpyMemory`.
+    - `itemsize`: bytes of an element, or a dtype; required unless `memory` is an order.
+
+    Raises `ValueError` for other orders (``"A"`` and ``"K"`` refer to another array), and for
+    strides that are not multiples of `itemsize`; `TypeError` for strides that are not integers.
 
     >>> from tensorlayout import formats
     >>> formats.numpy.read((2, 3), (24, 8), 8)
@@ -71,10 +73,12 @@ def read(
 
 
 def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
-    """Return the strides and the offset of `layout` in **bytes**, and the flags of such an array.
+    """Return the strides and offset of `layout` in **bytes**, with NumPy's contiguity flags.
 
-    `itemsize`: the bytes of an element, or a dtype. Padding is a gap for NumPy. ValueError for
-    tiles, TypeError for what is no layout.
+    `itemsize`: bytes of an element, or a dtype; 1 by default. Padding becomes a gap.
+
+    Raises `ValueError` for tiles and for an `itemsize` below 1; `TypeError` if `layout` is not a
+    Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.numpy.write(Layout.column_major((2, 3)), 4)

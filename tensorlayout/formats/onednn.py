@@ -1,8 +1,10 @@
 """oneDNN's format tags: ``nchw``, ``nChw16c``, ``aBcd8b``, ``OIhw4i16o4i``.
 
-Letters are dimensions, from the slowest to the fastest. A capital is cut into blocks; a number and
-a letter behind is one such block, the next one inside of it. Sizes are rounded up to whole blocks,
-and what is between must hold zeros. Source: oneDNN, "Understanding Memory Formats".
+Letters are dimensions, slowest first. A capital marks a dimension that is cut into blocks; each
+number with a letter after the dimensions is one level of blocks, from the outside in. Sizes are
+rounded up to whole blocks, and the padding must hold zeros.
+
+Source: oneDNN, "Understanding Memory Formats".
 """
 
 from __future__ import annotations
@@ -25,18 +27,20 @@ from tensorlayout.layout import Layout, PaddingValue, check_sizes
 __all__ = ["read", "write"]
 
 _LETTERS = "abcdefghijkl"  # oneDNN has at most 12 dimensions
-# Tags of a domain have letters of their own; here each in the logical order of the sizes:
-# activations, weights, and those of recurrent networks.
+# Letters of tags for activations, weights and recurrent networks, each in the order of the sizes.
 _DOMAINS = ("ncdhw", "goidhw", "tnc", "ldnc", "ldigo", "x")
 _TAG = r"(?a)([A-Za-z]{1,12})((?:[1-9]\d{0,8}[a-z]){0,64})"
 
 
 def read(shape: Sequence[int], tag: str) -> Layout:
-    """Return the layout of `shape` that a tag names; padding holds zeros.
+    """Return the layout of `shape` that a format tag describes; padding holds zeros.
 
-    `shape`: the sizes in logical order, N, C, H, W or O, I, H, W, whatever the order of letters.
-    `tag`: letters from ``a`` on, or those of a domain, and blocks; any that is formed like oneDNN's
-    tags. ValueError for other text, ``any``, and a tag of another number of dimensions.
+    - `shape`: sizes in logical order (N, C, H, W or O, I, H, W), whatever the order of the letters.
+    - `tag`: letters from ``a`` on or those of a domain, then blocks. oneDNN need not define the
+      tag.
+
+    Raises `ValueError` for other text, for ``any``, and for a tag with another number of
+    dimensions.
 
     >>> from tensorlayout import formats
     >>> formats.onednn.read((2, 17, 2, 2), "nChw16c")
@@ -60,7 +64,7 @@ def read(shape: Sequence[int], tag: str) -> Layout:
 
 
 def _parse_tag(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return the dimensions, slowest first, and the blocks, each an extent and its dimension."""
+    """Return the dimensions, slowest first, and the blocks as pairs (extent, dimension)."""
     match = re.fullmatch(_TAG, tag if isinstance(tag, str) else "")
     outer, inner = match.groups() if match else ("", "")
     letters = outer.lower()
@@ -74,7 +78,7 @@ def _parse_tag(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 def _logical_order(letters: str) -> str:
-    """Return the letters of a tag in the order of the dimensions; '' if they make no tag."""
+    """Return the letters of a tag in the order of the sizes; empty if no tag has these letters."""
     if len(set(letters)) != len(letters):
         return ""
     domains = (_LETTERS[: len(letters)], *_DOMAINS)
@@ -83,11 +87,14 @@ def _logical_order(letters: str) -> str:
 
 
 def write(layout: Layout, letters: str = _LETTERS) -> str:
-    """Return the tag of `layout`, in letters from ``a`` on, or in `letters`.
+    """Return the format tag of `layout`.
 
-    oneDNN has names for many tags, not for all; its blocked descriptors take the rest. ValueError
-    for layouts that fill no block from slot 0 on, for padding that does not hold zeros or fills no
-    block, and for more than 12 dimensions, or none; TypeError for what is no layout.
+    `letters`: a letter per dimension; from ``a`` on by default. oneDNN defines names for many tags,
+    but not for all; describe the others with a blocked descriptor.
+
+    Raises `ValueError` if the layout does not fill a block from slot 0 on, if padding does not hold
+    zeros or does not complete a block, and for 0 or more than 12 dimensions; `TypeError` if
+    `layout` is not a Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.onednn.write(Layout.tiled((8, 32, 5, 5), [(16, 1, 1)]), "nchw")
@@ -103,12 +110,12 @@ def write(layout: Layout, letters: str = _LETTERS) -> str:
         raise_error(f"padding must hold zeros (with_padding_value('ZERO')), got {truncate(layout)}")
     tag = _format_tag(block, names)
     if not is_same_block(read(block.shape, tag), block):
-        raise_error(f"no tag says {truncate(layout)}")
+        raise_error(f"no tag describes {truncate(layout)}")
     return tag
 
 
 def _format_tag(block: Layout, names: str) -> str:
-    """Write the slowest digits of whole blocks as letters, and all faster digits as blocks."""
+    """Write the slowest digit of each dimension as a letter, and all faster digits as blocks."""
     extents, places = layout_digits(block)
     nontrivial_digits = [(dim, number) for dim, number in places if extents[dim][number] != 1]
     blocks: list[Digit] = []
@@ -121,7 +128,8 @@ def _format_tag(block: Layout, names: str) -> str:
     counting_dims = [
         dim for dim, number in nontrivial_digits if number == 0 and (dim, 0) not in blocks
     ]
-    outer_dims = iter(counting_dims)  # these stand in an order of their own
+    # Only these have an order in memory; a dimension of one outer digit keeps its place.
+    outer_dims = iter(counting_dims)
     order = [
         next(outer_dims) if dim in counting_dims else dim for dim in block.minor_to_major[::-1]
     ]

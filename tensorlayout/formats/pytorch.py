@@ -19,9 +19,11 @@ _CHANNELS_LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4
 def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -> Layout:
     """Return the layout of a new tensor of `shape` in a memory format.
 
-    `memory_format`: one of PyTorch's, or its name. ``preserve_format`` is the order of `like`, a
-    layout of this shape, packed. ValueError for other names, and a rank that has no such format;
-    TypeError for what is no name.
+    - `memory_format`: a memory format of PyTorch, or its name.
+    - `like`: layout of the same shape, for ``preserve_format``: the result has its order, packed.
+
+    Raises `ValueError` for other names and for a rank that does not have the format; `TypeError`
+    for other objects.
 
     >>> from tensorlayout import formats
     >>> formats.pytorch.read((2, 3, 4, 5), "channels_last")
@@ -50,12 +52,12 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
 
 
 def _channels_last_strides(sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
-    """PyTorch's strides of channels_last: a size of 0 makes those of slower dimensions 0."""
+    """Return PyTorch's channels_last strides: after a size of 0 all slower strides are 0."""
     return [math.prod(sizes[d] for d in order[order.index(dim) + 1 :]) for dim in range(len(sizes))]
 
 
 def _has_channels_last_strides(layout: Layout, order: tuple[int, ...]) -> bool:
-    """Return whether PyTorch calls the strides channels_last; those of sizes of 1 do not count."""
+    """Return whether PyTorch considers the strides channels_last; it skips sizes of 1."""
     rows = zip(
         layout.shape, layout.strides, _channels_last_strides(layout.shape, order), strict=True
     )
@@ -63,11 +65,13 @@ def _has_channels_last_strides(layout: Layout, order: tuple[int, ...]) -> bool:
 
 
 def write(layout: Layout) -> str:
-    """Return the name of the memory format that `layout` is: of a tensor that is contiguous in it.
+    """Return the name of the memory format in which a tensor with `layout` is contiguous.
 
-    Of several (a single channel), that of the order of its dimensions. Without elements all strides
-    are contiguous, and some channels_last, too. ValueError for layouts that PyTorch has as strides:
-    ``as_strided(x, shape, strides, offset)``. TypeError for what is no layout.
+    If several fit, as for a single channel, the dimension order decides. Without elements any
+    strides are contiguous, and some are channels_last, too.
+
+    Raises `ValueError` for layouts without a name: use ``as_strided(x, shape, strides, offset)``;
+    `TypeError` if `layout` is not a Layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.pytorch.write(Layout.labelled((1, 1, 3, 5), "NHWC"))

@@ -1,7 +1,7 @@
-"""Arrays of other libraries: NumPy's protocols, Dask's and autoray's registrations.
+"""Protocols of other array libraries: NumPy's, and registrations with Dask and autoray.
 
-Above `functions`, whose functions NumPy's call; only the package imports it. What carries out a
-protocol is imported at its first use, what a library asks for when that library is imported, too.
+Above `functions`, which it calls for NumPy; only the package imports it. The implementation of a
+protocol is imported at its first use, and a registration after the library's import.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tensorlayout.tensor import Tensor
 
 
 def _add_numpy_protocol(name: str, module: str, function: str) -> None:
-    """Give `Tensor` a protocol of NumPy's."""
+    """Add a protocol method of NumPy to `Tensor`."""
 
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
         implementation = getattr(import_lazily(f"tensorlayout.interchange.{module}"), function)
@@ -25,7 +25,7 @@ def _add_numpy_protocol(name: str, module: str, function: str) -> None:
 
 
 def register_protocols() -> None:
-    """Give `Tensor` NumPy's protocols, and tensors to the libraries that want to know of them."""
+    """Add NumPy's protocols to `Tensor`, and register tensors with other libraries."""
     _add_numpy_protocol("__array_ufunc__", "numpy_ufuncs", "apply_ufunc")
     _add_numpy_protocol("__array_function__", "numpy_functions", "apply_function")
     call_on_import("dask.array", "tensorlayout.interchange.dask")

@@ -1,8 +1,8 @@
-"""Tensors for autoray, and by it for cotengra and quimb.
+"""Registration with autoray, by which cotengra and quimb accept tensors.
 
 autoray calls functions by the names and with the signatures of NumPy. `register` is called once
-both packages are imported, whichever comes first (`late.follow`): it names the functions that
-NumPy's own call when they are given tensors. New arrays come from the namespace itself.
+both packages are imported, in either order (`call_on_import`): it registers the functions that
+NumPy's own call for tensors. New arrays come from the public namespace.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tensorlayout.support.lazy_imports import import_lazily
 
 
 def register() -> None:
-    """Enter functions into autoray's table; again without effect."""
+    """Register functions with autoray; repeated calls have no further effect."""
     functions_by_name = {
         f"{numpy_function.__module__}.{numpy_function.__name__}": tensor_function
         for numpy_function, tensor_function in TABLE.items()
@@ -32,7 +32,7 @@ _OWN: dict[str, Any] = {
     "array": creation.asarray,
     "complex": lambda real, imag: elementwise.add(real, elementwise.multiply(imag, 1j)),
     "dag": lambda x: elementwise.conj(x if x.ndim < 2 else x.mT),
-    "linalg.svd": lambda x: linalg.svd(x, full_matrices=False),  # as autoray has it
+    "linalg.svd": lambda x: linalg.svd(x, full_matrices=False),  # autoray's default
     "power": elementwise.pow,
     "random.normal": lambda *args, **options: RandomState().normal(*args, **options),
     "random.uniform": lambda *args, **options: RandomState().uniform(*args, **options),

@@ -1,8 +1,9 @@
-"""Dask's arrays whose chunks are tensors: what Dask asks of a library of arrays.
+"""Dask arrays with tensors as chunks: registration, and functions that Dask needs.
 
-`register` is called once both packages are imported, whichever comes first (`late.follow`). Most of
-what Dask does are functions of NumPy, which tensors answer (`numpy_style`); here is the rest: what
-Dask would make of NumPy's arrays, sizes, and its backend ``array.backend: tensorlayout``.
+`register` is called once both packages are imported, in either order (`call_on_import`). Most of
+Dask uses NumPy's functions, which tensors implement (`numpy_functions`). The others are here:
+functions that Dask would apply to NumPy arrays, sizes, and the backend ``array.backend:
+tensorlayout``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tensorlayout.tensor import Tensor
 
 
 def register() -> None:
-    """Enter tensors into Dask's tables; again without effect."""
+    """Register tensors with Dask; repeated calls have no further effect."""
     dispatch = import_lazily("dask.array.dispatch")
     dispatch.empty_lookup.register(Tensor, creation.empty)
     dispatch.numel_lookup.register(Tensor, _numel)
@@ -40,14 +41,14 @@ def register() -> None:
 
 
 def _wrap_module_function(module: Any, name: str, wrapper: Any) -> None:
-    """Replace a function of a module by `wrapper`, which takes the original first; only once."""
+    """Replace a module's function once by `wrapper`, which takes the original first."""
     function = getattr(module, name)
     if not hasattr(function, "__wrapped__"):
         setattr(module, name, functools.wraps(function)(functools.partial(wrapper, function)))
 
 
 def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Any:
-    """Return how many elements a sum of `x` adds up, in the shape of the sum."""
+    """Return the number of elements in each sum of `x`, in the shape of the sum."""
     dims = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     dims = {dim % x.ndim for dim in dims}
     count = math.prod(x.shape[d] for d in dims)
@@ -57,7 +58,7 @@ def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = Non
 
 
 def _chunk_percentile(x: Tensor, q: Any, method: str = "linear") -> tuple[Tensor | None, int]:
-    """Return the percentiles of a chunk, and the number of its elements."""
+    """Return percentiles of a chunk, and its number of elements."""
     if not x.size:
         return None, 0
     return np.percentile(x, q, method=method), x.size  # type: ignore[call-overload]
@@ -68,7 +69,7 @@ def _to_host_array(x: Tensor, **options: Any) -> Any:
 
 
 def to_numpy(x: Tensor, **options: Any) -> Any:
-    """Return the elements as a NumPy array, and record that it goes to another library."""
+    """Return the elements as a NumPy array; a trace records an export."""
     x = transfers.move_to_cpu(x)
     return interchange.note_export("to_numpy", x, _to_host_array(x, **options))
 
@@ -80,7 +81,10 @@ def _sizeof(x: Tensor) -> int:
 
 
 def _call_scipy_linalg(function: Any, name: str, *args: Any, **options: Any) -> Any:
-    """Call `scipy.linalg` for Dask with host arrays, and return its results as tensors."""
+    """Call a function of `scipy.linalg` on host arrays, and return tensors.
+
+    Replaces Dask's own dispatch, which knows only NumPy and CuPy.
+    """
     x = next((item for item in args if isinstance(item, Tensor)), None)
     if x is None:
         return function(name, *args, **options)
@@ -92,7 +96,7 @@ def _call_scipy_linalg(function: Any, name: str, *args: Any, **options: Any) -> 
 
 
 def _rechunk_empty(function: Any, x: Any, chunks: Any) -> Any:
-    """Rechunk a Dask array; make an empty one anew, so that it stays one of tensors."""
+    """Rechunk `x`; without elements, Dask would create new chunks of another array type."""
     if x.size or not isinstance(x._meta, Tensor):
         return function(x, chunks)
     new: Any = import_lazily("dask.array").empty
@@ -100,7 +104,7 @@ def _rechunk_empty(function: Any, x: Any, chunks: Any) -> Any:
 
 
 class RandomState:
-    """NumPy's generator of random numbers; what it draws become tensors on the default device."""
+    """NumPy's random generator; its samples become tensors on the default device."""
 
     def __init__(self, seed: Any = None) -> None:
         self._numpy = np.random.RandomState(seed)
@@ -112,7 +116,10 @@ class RandomState:
 
 
 def _make_creation_method(name: str) -> Any:
-    """Dask's own function, whose chunks are like a tensor; it asks the backend, so it is told."""
+    """Return Dask's own creation function, with chunks like a tensor.
+
+    It runs under the NumPy backend, because it would call this method again otherwise.
+    """
     argument = "like" if name == "arange" else "meta"
 
     def create_with_meta(*args: Any, **options: Any) -> Any:
@@ -125,7 +132,7 @@ def _make_creation_method(name: str) -> Any:
 
 
 def _to_backend(data: Any, **options: Any) -> Any:
-    """Return the same array, its chunks made by ``tl.asarray(chunk, **options)``."""
+    """Return the same array with chunks converted by ``tl.asarray(chunk, **options)``."""
     if isinstance(data._meta, Tensor) and not options:
         return data
     return data.map_blocks(creation.asarray, **options)
@@ -140,7 +147,7 @@ def _raise_no_bit_generator(_: Any) -> Any:
 
 @functools.cache
 def array_backend_class() -> Any:
-    """Return the class that makes arrays where Dask's ``array.backend`` is ``tensorlayout``."""
+    """Return the class of Dask's array backend ``tensorlayout``."""
     names = ("ones", "zeros", "empty", "full", "arange")
     body = {
         **{name: _make_creation_method(name) for name in names},

@@ -1,9 +1,9 @@
-"""NumPy's functions on tensors: what `__array_function__` gives.
+"""NumPy's functions on tensors: the implementation of `__array_function__`.
 
-One table, NumPy's function → ours, which has NumPy's signature. `LIKE` are functions that make
-arrays, called with ``like=`` a tensor. `ON_ARRAYS` are functions whose result is no array; they see
-the memory of tensors of the CPU, or their dtypes alone. All else is refused: a conversion that
-nobody asked for would lose layout and device.
+`TABLE` maps functions of NumPy to ours, with NumPy's signatures. `LIKE` has functions that create
+arrays, called with ``like=`` a tensor. `ON_ARRAYS` has functions whose result is not an array; they
+get arrays over the memory of CPU tensors, or only their dtypes. All other functions raise: an
+implicit conversion would lose layout and device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tensorlayout.tensor import Tensor
 
 Function = Callable[..., Any]
 
-# Complete, as NumPy asks for the protocol when there is a tensor.
+# Completely imported by now, because NumPy calls the protocol only for an existing tensor.
 _PACKAGE = sys.modules["tensorlayout"]
 
 
@@ -48,7 +48,7 @@ def _sliding_window_view(
     return sliding_window(x, window_shape, axis)
 
 
-# Functions called with ``like=`` a tensor: what they make is beside it.
+# Functions called with ``like=`` a tensor; their results are on its device.
 LIKE: dict[Function, Function] = {
     getattr(np, name): inspect.unwrap(getattr(_PACKAGE, name))
     for name in (
@@ -68,8 +68,8 @@ def _cpu_memory(x: Tensor) -> Any:
     return x.memory
 
 
-# Functions whose result is no array, and the array that each gets for a tensor: the elements, the
-# memory as it is, or nothing but the dtype.
+# Functions whose result is not an array, and the array that each gets for a tensor: the elements,
+# the memory as it is, or one arbitrary element of the dtype.
 ON_ARRAYS: dict[Function, Callable[[Tensor], Any]] = {
     **dict.fromkeys((np.array2string, np.array_repr, np.array_str), interchange.to_numpy),
     **dict.fromkeys((np.save, np.savetxt, np.savez, np.savez_compressed), interchange.to_numpy),
@@ -82,7 +82,7 @@ ON_ARRAYS: dict[Function, Callable[[Tensor], Any]] = {
 def _match_functions_by_name(
     numpy_module: ModuleType, tensor_module: ModuleType
 ) -> dict[Function, Function]:
-    """Our functions, without their guards, by those of NumPy of the same name."""
+    """Return our functions, without their wrappers, by NumPy's functions of the same name."""
     return {
         function: inspect.unwrap(getattr(tensor_module, name))
         for name in tensor_module.__all__
@@ -99,7 +99,7 @@ TABLE: dict[Function, Function] = {
     **_match_functions_by_name(np.fft, fft),
     np.clip: methods_of_arrays.clip,
     np.trace: methods_of_arrays.trace,
-    # Not in the namespace, or something else there.
+    # Functions that are not in our namespace, or have another meaning there.
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
     np.ndim: lambda a: a.ndim,
@@ -108,7 +108,7 @@ TABLE: dict[Function, Function] = {
     np.lib.stride_tricks.sliding_window_view: _sliding_window_view,
 }
 
-# What to use for functions that are not here; of our namespace, unless it says otherwise.
+# Alternatives for unsupported functions, in our namespace unless the text says otherwise.
 WAYS = {
     "sort_complex": "lexsort of imag(x) and real(x)",
     "trim_zeros": "nonzero()",
@@ -118,10 +118,10 @@ WAYS = {
 def apply_function(
     x: Tensor, func: Function, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Carry out a function of NumPy that was called on tensors, on their device.
+    """Run a function of NumPy that was called on tensors, on their device.
 
-    TypeError, which names the way out, for a function that is not here; NotImplemented where other
-    types than tensors and NumPy's arrays take part.
+    TypeError with an alternative for an unsupported function; NotImplemented if other types than
+    tensors and NumPy's arrays take part.
     """
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return NotImplemented
@@ -157,7 +157,7 @@ def _call_on_arrays(
 
 
 def _replace_tensors(argument: Any, convert: Callable[[Tensor], Any]) -> Any:
-    """Return an argument with `by(x)` in place of each tensor `x` in it."""
+    """Return an argument with ``convert(x)`` in place of each tensor x in it."""
     if isinstance(argument, Tensor):
         return convert(argument)
     if isinstance(argument, (list, tuple)):

@@ -1,9 +1,10 @@
-"""NumPy's universal functions on tensors: what `__array_ufunc__` gives.
+"""NumPy's universal functions on tensors: the implementation of `__array_ufunc__`.
 
-``np.sin(x)``, ``np.float64(2) * x``: our function of the same name, on every device, with NumPy's
-promotion: operands of a dtype that our function refuses are first converted to that of the loop
-that NumPy would run. A few that we do not have are made of ours. All others, such as those of
-`scipy.special`, run on the memory of tensors of the CPU; their results are packed in their order.
+``np.sin(x)`` and ``np.float64(2) * x`` call our function of the same name, on any device, with
+NumPy's promotion: operands of dtypes that our function rejects are converted to those of the loop
+that NumPy would run. A few ufuncs without a counterpart are composed of our functions. Others, such
+as those of `scipy.special`, run on the memory of CPU tensors; their results are packed in the order
+of the operands.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tensorlayout.tensor import Tensor
 UFunc = np.ufunc
 _Kind = Any  # a dtype, or the type of a Python scalar
 
-# Our functions by NumPy's ufunc of the same name.
+# Our functions by the NumPy ufunc of the same name.
 _OURS: dict[UFunc, Any] = {
     numpy_ufunc: function
     for name, function in vars(xp).items()
@@ -43,7 +44,7 @@ _OURS: dict[UFunc, Any] = {
     and isinstance(numpy_ufunc := getattr(np, name, None), np.ufunc)
 }
 
-# What ours is for bool, where the function of that name does not take it.
+# Replacements for bool, if our function of that name does not accept it.
 _OF_BOOL: dict[UFunc, Any] = {
     np.maximum: xp.logical_or,
     np.minimum: xp.logical_and,
@@ -58,7 +59,7 @@ def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _make_nan_ignoring(combine: Any, bool_function: Any) -> Any:
-    """Return the lesser or greater of two numbers; of a number and NaN, the number."""
+    """Return a minimum or maximum that ignores NaN if the other number is not NaN."""
 
     def combine_ignoring_nan(x: Tensor, y: Tensor) -> Tensor:
         if not dtypes.is_in_category(x.dtype, "real floating"):
@@ -73,7 +74,7 @@ def _heaviside(x: Tensor, y: Tensor) -> Tensor:
     return xp.where(xp.isnan(x), x, nonzero_result)
 
 
-# Made of ours, of operands in the dtypes of NumPy's loop.
+# Ufuncs composed of our functions; operands have the dtypes of NumPy's loop.
 _COMPOSED: dict[UFunc, Callable[..., Any]] = {
     np.divmod: lambda x, y: (xp.floor_divide(x, y), xp.remainder(x, y)),
     np.exp2: lambda x: xp.pow(2.0, x),
@@ -113,17 +114,17 @@ if hasattr(np, "matvec"):  # since NumPy 2.2
     _PRODUCTS |= {np.matvec: _matvec, np.vecmat: _vecmat}
 
 
-# Functions of operands that need no conversion, by ufunc and dtypes (types of what is no tensor).
+# Functions for operands that need no conversion, by ufunc and dtypes (types for non-tensors).
 _STRAIGHT: dict[tuple[Any, ...], Any] = {}
 
 
 def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: Any) -> Any:
-    """Carry out a ufunc that was called on tensors, on their device; the results are tensors.
+    """Run a ufunc that was called on tensors, on their device; results are tensors.
 
     Methods: `reduce`, `accumulate`, `outer`, and `at` for sums, minima and maxima. Keywords:
-    ``out=`` a tensor, ``where=`` a tensor of bool (without ``out=``, all else holds 0), ``dtype=``
-    and ``casting=`` as NumPy's. On the CPU any of these may be a NumPy array; an array given as
-    ``out=`` is returned. NotImplemented beside types that have a protocol of their own.
+    ``out=`` a tensor, ``where=`` a bool tensor (without ``out=``, other elements are 0), ``dtype=``
+    and ``casting=`` as in NumPy. On the CPU, operands and ``out=`` may also be NumPy arrays; an
+    array given as ``out=`` is returned. NotImplemented if another type has a protocol of its own.
     """
     outs = options.get("out", ())
     try:
@@ -147,7 +148,7 @@ def _call_ufunc_method(
 ) -> Any:
     if method not in _METHODS:
         raise TypeError("takes no tensors; loop over slices of x, or take numpy.asarray(x)")
-    # NumPy's scalars come as arrays of rank 0 where they are compared.
+    # In comparisons NumPy passes its scalars as arrays of rank 0.
     operands = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
     if method != "at":  # positions may be arrays on every device
         operands = _wrap_numpy_arrays(operands)
@@ -159,7 +160,7 @@ def _call_ufunc_method(
 
 
 def _wrap_numpy_arrays(operands: Sequence[Any]) -> list[Any]:
-    """Replace NumPy arrays by tensors over the same memory."""
+    """Return operands with NumPy arrays replaced by tensors over the same memory."""
     wrapped_operands = [
         arguments.as_operand(x) if isinstance(x, np.ndarray) else x for x in operands
     ]
@@ -211,7 +212,7 @@ def _call_ufunc(
 
 
 def _dtype_or_scalar_type(x: Any) -> _Kind:
-    """Return the dtype of an operand; of a Python scalar, which is weakly typed, its type."""
+    """Return the dtype of an operand, or the type of a Python scalar, which is weakly typed."""
     if hasattr(x, "dtype"):
         return x.dtype
     return dtypes.bool if type(x) is bool else type(x)
@@ -224,7 +225,7 @@ def _function_and_operands(
     requested_dtype: Any,
     casting: str,
 ) -> tuple[Any, list[Any]]:
-    """Return our function for a NumPy ufunc, and its operands, cast if needed."""
+    """Return our function and the converted operands."""
     function, targets = _resolve_function(ufunc, kinds, requested_dtype, casting)
     if targets is None:
         if requested_dtype is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
@@ -239,7 +240,7 @@ _MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
 
 
 def _cast_operand(x: Any, kind: DType, is_requested: bool) -> Any:
-    """Cast a tensor or NumPy scalar to a dtype; a Python scalar stays one of that kind."""
+    """Cast a tensor or NumPy scalar to a dtype; a Python scalar of that kind is kept."""
     if isinstance(x, Tensor):
         return xp.astype(x, kind, copy=False)
     if isinstance(x, np.generic):
@@ -251,7 +252,7 @@ def _cast_operand(x: Any, kind: DType, is_requested: bool) -> Any:
 def _resolve_function(
     ufunc: UFunc, kinds: tuple[_Kind, ...], dtype: DType | None, casting: str
 ) -> tuple[Any, tuple[DType, ...] | None]:
-    """Return our function, and what to convert operands to; None: they stay as they are."""
+    """Return our function, and the dtypes to convert operands to; None for no conversion."""
     function = _OURS[ufunc]
     operation = function.operation
     strong = [kind for kind in kinds if isinstance(kind, np.dtype)]
@@ -268,7 +269,7 @@ def _resolve_function(
         operation.accepts_dtype(promoted) or (promoted == dtypes.bool and operation.of_bools)
     ):
         return function, None
-    if operation.dtypes == "bool":  # truths of any numbers
+    if operation.dtypes == "bool":  # logical functions take the truth of any numbers
         if dtype is not None:
             numpy_loop_dtypes(ufunc, kinds, dtype, casting)
         return function, (dtypes.bool,) * len(kinds)
@@ -297,8 +298,8 @@ def _resolve_function(
 def numpy_loop_dtypes(
     ufunc: UFunc, kinds: Sequence[_Kind], dtype: DType | None, casting: str
 ) -> tuple[DType, ...]:
-    """Return the dtypes of operands and results of the loop that NumPy runs. TypeError for none."""
-    # With "equiv" NumPy 2.4.6 ends the process beside a Python scalar; native dtypes make it "no".
+    """Return the dtypes of operands and results of NumPy's loop; TypeError if there is none."""
+    # NumPy 2.4.6 crashes for "equiv" with a Python scalar; for native dtypes it equals "no".
     options: dict[str, Any] = {"casting": "no" if casting == "equiv" else casting}
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
@@ -309,7 +310,7 @@ def numpy_loop_dtypes(
 def _operands_in_loop_dtypes(
     operands: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]
 ) -> list[Tensor]:
-    """Return the operands as tensors of the dtypes of NumPy's loop."""
+    """Return the operands as tensors with the dtypes of NumPy's loop."""
     device = next(x.device for x in inputs if isinstance(x, Tensor))
     return [
         xp.astype(x, kind, copy=False)
@@ -333,7 +334,7 @@ def _call_on_cpu_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, 
 
 
 def _call_with_plain_errors(function: Any, *arrays: Any, **options: Any) -> Any:
-    """Call NumPy; its errors, whose text is not in `args`, become plain ones."""
+    """Call NumPy; replace its errors, whose text is not in `args`, by plain ones."""
     try:
         return call_quietly(function, *arrays, **options)
     except (TypeError, ValueError, OverflowError) as error:
@@ -344,7 +345,7 @@ def _call_with_plain_errors(function: Any, *arrays: Any, **options: Any) -> Any:
 def _call_matrix_product(
     ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str, options: dict[str, Any]
 ) -> Any:
-    """Return a product of vectors or matrices, in the dtype asked for."""
+    """Return a product of vectors or matrices in the requested dtype."""
     if ufunc not in _PRODUCTS:
         raise TypeError("takes no tensors; make arrays with numpy.asarray()")
     operands = as_tensors(*inputs)
@@ -384,7 +385,7 @@ def _reduce_ufunc(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """Reduce by our own reduction if there is one, else by a left fold."""
+    """Reduce with our function of the same name if there is one, else by a left fold."""
     name = f"numpy.{ufunc.__name__}.reduce"
     x = arguments.as_tensor(x)
     options = {"axis": axis, "out": out, "keepdims": keepdims}
@@ -420,9 +421,10 @@ _OF_TRUTHS = (np.logical_and, np.logical_or)
 
 
 def _cast_for_fold(method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
-    """Cast `x` to the dtype in which NumPy folds it; refuse what NumPy refuses."""
+    """Cast `x` to the dtype in which NumPy folds it; raise if NumPy would."""
     kind = dtype if method.__self__ in _OF_TRUTHS else accumulation_dtype(x, out, dtype)
     x = x if kind is None else xp.astype(x, kind, copy=False)
+    # One element suffices to let NumPy determine the dtype, and raise its errors.
     probe = np.ones((1,) * x.ndim, x.dtype)
     return xp.astype(
         x, _call_with_plain_errors(method, probe, axis=axis, dtype=kind).dtype, copy=False
@@ -460,7 +462,7 @@ def _accumulate_ufunc(
 
 
 def _outer_ufunc(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
-    # numbers count as arrays here, whose dtypes are not weak
+    # NumPy's outer converts numbers to arrays, so their dtypes are not weak.
     x, y = (np.asarray(z)[()] if type(z) in dtypes.SCALARS else z for z in (x, y))
     if isinstance(x, Tensor):
         y_rank = getattr(y, "ndim", 0)
@@ -477,11 +479,11 @@ _SCATTERING: dict[UFunc, Any] = {
 
 
 def _scatter_ufunc(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
-    """Values combined with what is at the positions, each as often as it is named, in place."""
+    """Combine values with the elements at positions in place, once per occurrence."""
     if ufunc not in _SCATTERING:
         supported_names = ", ".join(item.__name__ for item in _SCATTERING)
         advice = "where no position is named twice, write x[indices] = ..."
-        raise TypeError(f"of tensors there are those of {supported_names}; {advice}")
+        raise TypeError(f"tensors support at() of {supported_names} only; {advice}")
     x = arguments.check_writable(arguments.as_tensor(x))
     places = xp.reshape(xp.arange(x.size, device=x.device), x.shape)[indices]
     value = as_tensor_on_device_of(values, x)
@@ -489,6 +491,7 @@ def _scatter_ufunc(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> No
     if not arguments.can_cast(kind, x.dtype, "same_kind"):
         raise TypeError(f"{kind} cannot be put into {x.dtype}; use astype() first")
     value = xp.broadcast_to(xp.astype(value, x.dtype, copy=False), places.shape)
+    # There is no scatter_subtract: add the negated values.
     value = xp.negative(value) if ufunc is np.subtract else value
     lines = [xp.reshape(item, (-1,)) for item in (x, places, value)]
     x[...] = xp.reshape(_SCATTERING[ufunc](*lines), x.shape)

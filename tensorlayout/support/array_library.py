@@ -1,24 +1,26 @@
-"""Functions of whole arrays, for NumPy and CuPy alike: linear algebra, transforms, sets.
+"""Functions of whole arrays for NumPy and CuPy alike: linear algebra, transforms, sets.
 
-Each takes the module, arrays in the dtype to compute in, and options as the public functions have
-checked them. They use what CuPy 14 and NumPy both have; the CPU has faster ones of some.
+Each takes the array module, arrays in the dtype to compute in, and options that the public
+functions have checked. They use what CuPy 14 and NumPy have in common; the CPU backend has faster
+versions of some.
 
-What CuPy does otherwise than the standard or the CPU, and what is done about it:
+Where CuPy differs from the standard or from the CPU, and the remedy:
 
-- Failures (singular, not positive-definite, not converged) are NaN: CuPy is told to raise.
-- `cholesky` has no upper factor: the lower one of the conjugate transpose, transposed back.
-- `solve` does not broadcast stacks: they are broadcast before.
-- `eig` and `eigvals` need cuSOLVER's geev (11.7, of CUDA 12.6); before, `cuda/library` asks NumPy.
-- `det` is sign times exp of a logarithm: a relative error of about log|det| epsilons.
-- `pinv` and `matrix_rank` have other tolerances: worked out from singular values here.
-- `vector_norm` sums in the operand's dtype, and greatest and least pass NaN by: both done here.
-- `irfftn` over several axes may leave the transform of numbers that are not symmetric undefined:
-  one axis after the other, as NumPy does it. Transforms of empty lines raise: filled up before.
-- `unique` and `isin` are by sorting here, for every dtype and NaN: each NaN is a value of its own,
-  and both zeros are one.
-- `repeat` takes counts from the host only: positions are searched in their running sum.
-- `einsum` adds up bool in bool: counted instead.
-- `bincount` with weights adds up in no fixed order: results may differ in the last bits.
+- Failures (singular, not positive-definite, not converged) give NaN: CuPy is configured to raise.
+- `cholesky` has no upper factor: transpose the lower factor of the conjugate transpose.
+- `solve` does not broadcast stacks: broadcast them first.
+- `eig` and `eigvals` need cuSOLVER's geev (11.7, from CUDA 12.6); before, `cuda/library` uses
+  NumPy.
+- `det` is sign times exp of a logarithm, with a relative error of about log|det| epsilons.
+- `pinv` and `matrix_rank` have other tolerances: compute them from singular values here.
+- `vector_norm` sums in the operand's dtype, and maximum and minimum ignore NaN: both are done here.
+- `irfftn` over several axes may be undefined for input without the required symmetry: transform one
+  axis after the other, as NumPy. Transforms of empty lines raise: fill them first.
+- `unique` and `isin` sort here, for every dtype and NaN: each NaN is a distinct value, and both
+  zeros are equal.
+- `repeat` takes counts from the host only: search positions in their cumulative sum.
+- `einsum` adds bool in bool: count instead.
+- `bincount` with weights adds in no fixed order, so the last bits of results may vary.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # of CuPy, or NumPy
+Array = Any  # a CuPy or NumPy array
 Module = Any
 Axes = tuple[int, ...]
 
 
 def _module_function(attribute_path: str) -> Callable[..., Any]:
-    """Return a call of the function of that name in the module."""
+    """Return a function that calls the module's function of that name."""
     function = attrgetter(attribute_path)
     return lambda xp, *arrays, **options: function(xp)(*arrays, **options)
 
@@ -68,12 +70,11 @@ def _einsum(xp: Module, *arrays: Array, subscripts: str) -> Array:
 
 
 def _conjugate_transpose(xp: Module, x: Array) -> Array:
-    """Return the conjugate transpose."""
     return xp.swapaxes(x, -1, -2).conj()
 
 
 def _cholesky(xp: Module, x: Array, upper: bool) -> Array:
-    """NaN, which no comparison finds, shows in the factor."""
+    """Return a Cholesky factor; NaN in the input must appear in the factor."""
     factor = xp.linalg.cholesky(_conjugate_transpose(xp, x) if upper else x)
     if xp.isnan(factor).any():
         raise np.linalg.LinAlgError
@@ -86,9 +87,9 @@ def _matrix_power(xp: Module, x: Array, n: int) -> Array:
 
 
 def _solve(xp: Module, x: Array, y: Array) -> Array:
-    """Solve linear equations; a vector is one column for all matrices."""
+    """Solve linear equations; a vector is one column, shared by all matrices."""
     columns = y[:, None] if y.ndim == 1 else y
-    # They fit, and np.broadcast_shapes takes no more than 32 sizes.
+    # Shapes were checked before. np.broadcast_shapes accepts no more than 32 sizes.
     sizes = zip_longest(x.shape[-3::-1], columns.shape[-3::-1], fillvalue=1)
     stack = tuple(n if m == 1 else m for m, n in sizes)[::-1]
     a, b = (xp.broadcast_to(operand, stack + operand.shape[-2:]) for operand in (x, columns))
@@ -101,13 +102,13 @@ def _svdvals(xp: Module, x: Array) -> Array:
 
 
 def _matrix_rank(xp: Module, x: Array, rtol: Array) -> Array:
-    """Return how many singular values exceed `rtol` times the largest."""
+    """Return the number of singular values above `rtol` times the largest."""
     values = _svdvals(xp, x)
     return xp.sum(values > values[..., :1] * rtol.real[..., None], axis=-1, dtype=np.int64)
 
 
 def _pinv(xp: Module, x: Array, rtol: Array) -> Array:
-    """Return the pseudo-inverse; singular values up to `rtol` times the largest count as 0."""
+    """Return the pseudo-inverse; singular values up to `rtol` times the largest are taken as 0."""
     left_vectors, values, right_vectors = xp.linalg.svd(x.conj(), False)
     significant = values > values[..., :1] * rtol.real[..., None]
     inverted = xp.where(significant, 1 / xp.where(significant, values, 1), 0).astype(values.dtype)
@@ -118,12 +119,12 @@ def _pinv(xp: Module, x: Array, rtol: Array) -> Array:
 
 # ---- Norms, in double
 
-# ``reduced(what, function, x, axis)``: the sum, max or min of what a function makes of elements.
+# A reducer ``(reduction, function, x, axis)`` returns the sum, max or min of function(elements).
 NormReducer = Callable[[str, Callable[[Array], Array], Array, Axes], Array]
 
 
 def _reduce_elements(xp: Module, reduction: str, function: Any, x: Array, axis: Axes) -> Array:
-    """Return the greatest of none is 0; NaN where there is one."""
+    """Reduce ``function(x)``; a maximum of no elements is 0, and NaN propagates."""
     values = function(x)
     if not axis:
         return values
@@ -189,7 +190,7 @@ def _squared_magnitude(xp: Module, x: Array) -> Array:
 
 
 def _make_fft_function(name: str) -> Callable[..., Array]:
-    """Return a transform along one axis, or of complex numbers over several, or none."""
+    """Return a transform along one axis, or of complex numbers over any number of axes."""
 
     def transform(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
         arguments: Any = (s, axes) if name.endswith("n") else (s[0], axes[0])
@@ -203,13 +204,13 @@ def _make_fft_function(name: str) -> Callable[..., Array]:
 
 
 def _rfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
-    """Return the last axis first, which halves it; the rest is complex."""
+    """Transform real input: the last axis first, which halves it, then the complex others."""
     spectrum = xp.fft.rfft(_replace_empty_lines(xp, x, axes), s[-1], axes[-1], norm)
     return xp.fft.fftn(spectrum, s[:-1], axes[:-1], norm) if axes[1:] else spectrum
 
 
 def _irfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
-    """Return the inverse, in the inverse order."""
+    """Invert `_rfftn`, in the opposite order of axes."""
     signal = _replace_empty_lines(xp, x, axes)
     if axes[1:]:
         signal = xp.fft.ifftn(signal, s[:-1], axes[:-1], norm)
@@ -227,14 +228,14 @@ def _replace_empty_lines(xp: Module, x: Array, axes: Axes) -> Array:
 
 
 def _group_equal_values(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Return flat `x`, its sorting order, where new values begin in it, and marks there.
+    """Return flat `x`, its sorting order, starts of new values in it, and marks of these.
 
-    It is stable, so that a value begins with the first of its elements.
+    The order is stable, so each value begins with the first of its elements.
     """
     flat = x.reshape(-1)
     keys = flat.view(np.uint8) if flat.dtype.kind == "b" else flat
     if keys.dtype.kind in "fc":
-        keys = keys + keys.dtype.type(0)  # -0 becomes 0, which sorts by bits tell apart
+        keys = keys + keys.dtype.type(0)  # -0 becomes 0, because sorts by bits distinguish them
     order = xp.argsort(keys, kind="stable")
     line = keys[order]
     is_new = xp.ones(line.shape, np.bool_)
@@ -245,7 +246,7 @@ def _group_equal_values(xp: Module, x: Array) -> tuple[Array, Array, Array, Arra
 def _make_unique_function(
     indices: bool = False, inverse: bool = False, counts: bool = False
 ) -> Callable[[Module, Array], Any]:
-    """Return a function of the distinct values, and what else is asked for."""
+    """Return a function for distinct values and the other requested results."""
 
     def unique(xp: Module, x: Array) -> Any:
         flat, order, starts, is_new = _group_equal_values(xp, x)
@@ -268,8 +269,8 @@ def _make_unique_function(
 def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
     """Return whether each element occurs in `test_values`; NaN never does.
 
-    Both are sorted together, `test_values` in front: an element is in there if the first of its
-    equals is.
+    Both are sorted together, `test_values` first: an element occurs there if the first of its
+    equals is one of them.
     """
     both = xp.concatenate([test_values.reshape(-1), x.reshape(-1)])
     _, order, starts, is_new = _group_equal_values(xp, both)
@@ -283,7 +284,7 @@ def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
 
 
 def _repeat_positions(xp: Module, counts: Array) -> Array:
-    """Return each position as often as `counts` says, in ascending order."""
+    """Return each position as often as `counts` says, ascending."""
     ends = xp.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if counts.size else 0
     return xp.searchsorted(ends, xp.arange(total, dtype=np.int64), "right")
@@ -303,12 +304,12 @@ def _gradient(
     spacings: tuple[float, ...],
     edge_order: int,
 ) -> Any:
-    """Distances are arrays of coordinates, or numbers, or neither."""
+    """Return the gradient; spacings are arrays of coordinates, numbers, or omitted."""
     result = xp.gradient(x, *(coordinates or spacings), axis=axes, edge_order=edge_order)
     return tuple(result) if isinstance(result, (list, tuple)) else result
 
 
-# ---- The table, by the names of operations
+# ---- Table of functions by name of the operation
 
 ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{

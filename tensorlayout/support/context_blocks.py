@@ -1,10 +1,10 @@
-"""``with`` blocks that say something to the code inside: a trace, a default device.
+"""``with`` blocks that set a value for the code inside: a trace, a default device.
 
-A context variable holds what is said. Tasks and other threads may have copies of it, so each block
-notes for itself that it has been left: those of generators may be left in any order and thread.
+A context variable holds the value. Tasks and other threads may have copies of the variable, so each
+block also records that it has been left: blocks of generators may be left in any order and thread.
 
-A block that an interrupt such as KeyboardInterrupt cuts off, while it is entered or left, is left
-when its object goes: with the ``with`` statement, or with the traceback of the interrupt.
+If an interrupt such as KeyboardInterrupt arrives while a block is entered or left, the block is
+left when its object is destroyed: after the ``with`` statement, or with the interrupt's traceback.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _ScopeEntry(Generic[Value]):
-    """The value of one block, until it is left."""
+    """Value of one block until it is left."""
 
     __slots__ = ("has_exited", "value")
 
@@ -31,11 +31,10 @@ class _ScopeEntry(Generic[Value]):
 
 
 class Scope(Generic[Value]):
-    """The value of the innermost block, of this thread and of tasks begun in it.
+    """Value of the innermost block of this thread, and of tasks started in it.
 
-    `blocks`: those of all threads that code is inside of now. Scopes may have one set of them in
-    common. `outlives_block`: a task that was begun in a block hears it after the block has been
-    left, too.
+    - `blocks`: open blocks of all threads; several scopes may share one set.
+    - `outlives_block`: a task started in a block keeps the value after the block has been left.
     """
 
     __slots__ = ("_entries", "open_entries", "outlives_block")
@@ -43,29 +42,29 @@ class Scope(Generic[Value]):
     def __init__(
         self, name: str, open_entries: set[Any] | None = None, *, outlives_block: bool = False
     ) -> None:
-        # The innermost first.
+        # Innermost block first.
         self._entries: ContextVar[tuple[_ScopeEntry[Value], ...]] = ContextVar(name, default=())
         self.open_entries = set() if open_entries is None else open_entries
         self.outlives_block = outlives_block
 
     def innermost_value(self) -> Value | None:
-        """Return the value of the innermost block; None outside of all blocks."""
+        """Return the value of the innermost block, or None outside of all blocks."""
         for entry in self._entries.get():
             if not entry.has_exited:
                 return entry.value
         return None
 
     def scope_with_value(self, value: Value) -> ScopeContext[Value, Value]:
-        """Return a ``with`` block that sets `value` and binds it to ``as``."""
+        """Return a block that sets `value`, which is also the target of ``as``."""
         return self.scope_with_target(value, value)
 
     def scope_with_target(self, value: Value, target: Target) -> ScopeContext[Value, Target]:
-        """Return a ``with`` block that sets `value` and binds `target` to ``as``."""
+        """Return a block that sets `value` and has another target of ``as``."""
         return ScopeContext(self, value, target)
 
 
 class ScopeContext(ContextDecorator, Generic[Value, Target]):
-    """A context manager for one ``with`` statement, or a decorator of functions."""
+    """Context manager for one ``with`` statement, or decorator of functions."""
 
     _entry: _ScopeEntry[Value] | None = None
 
@@ -76,7 +75,7 @@ class ScopeContext(ContextDecorator, Generic[Value, Target]):
         return type(self)(self._scope, self._value, self._target)
 
     def __call__(self, function: _Function) -> _Function:
-        """Return the function with its own block around each call, or coroutine."""
+        """Return the function or coroutine function with a block of its own around each call."""
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             name = function.__qualname__
             msg = f"{name} is a generator, whose code runs after the call; open the block inside"

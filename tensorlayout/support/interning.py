@@ -1,8 +1,8 @@
-"""Values made once: equal ones are one object, whichever thread asks first.
+"""Interned values: equal ones are one object, in all threads.
 
-There are no locks, for which a child of a fork or a finalizer might wait. What is made enters its
-table by one call of C, ``dict.setdefault``: of several that were made at once, all get the one that
-entered first.
+There are no locks: a child of a fork or a finalizer could wait for one forever. A value enters its
+table by one call of C, ``dict.setdefault``. If several threads create it at once, all get the first
+one that entered.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Value = TypeVar("Value")
 
 
 class Interned(Generic[Value]):
-    """Values by their keys, each kept as long as somebody uses it."""
+    """Weak table of values by key; a value lives as long as it is used elsewhere."""
 
     __slots__ = ("_references", "find_reference")
 
     def __init__(self) -> None:
         self._references: dict[Hashable, weakref.ref[Value]] = {}
-        # Of a key: a reference to its value, or None.
+        # Returns the weak reference of a key, or None.
         self.find_reference = self._references.get
 
     def intern(self, key: Hashable, candidate: Value) -> Value:
-        """Return the one value of `key`: `candidate`, if there was none."""
-        # Locals, because Python clears globals first when it ends.
+        """Return the only value of `key`: `candidate` if there was none."""
+        # Locals, because Python clears globals first at exit, and callbacks may run after that.
         references, remove = self._references, _remove_dead_weakref
 
         def remove_entry(_: object) -> None:
@@ -68,11 +68,11 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property as cached_property
 else:
 
-    class cached_property(functools.cached_property):  # noqa: N801 - as that of functools
-        """`functools.cached_property` without the lock that it has before Python 3.12."""
+    class cached_property(functools.cached_property):  # noqa: N801 - the name in functools
+        """`functools.cached_property` without its lock before Python 3.12."""
 
         def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-            """Return the value, worked out when it is first asked for."""
+            """Return the cached value; compute it on first access."""
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self.attrname, self.func(instance))

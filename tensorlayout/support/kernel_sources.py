@@ -1,4 +1,4 @@
-"""Locations of the CUDA sources: inside an installed package, or beside it in a checkout."""
+"""Locations of the CUDA sources: in the installed package, or next to it in a checkout."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def kernel_directory(package: Path = _PACKAGE) -> Path:
-    """Return the folder of the kernel sources; FileNotFoundError without one."""
+    """Return the folder of the kernel sources; FileNotFoundError if there is none."""
     installed, in_checkout = package / "kernels", package.parent / "kernels"
     if installed.is_dir():
         return installed
-    # Any folder may be called "kernels"; a checkout also has the build description of the package.
+    # An unrelated folder may be called "kernels", but only a checkout has our build description.
     if in_checkout.is_dir() and (package.parent / "pyproject.toml").is_file():
         return in_checkout
     raise FileNotFoundError(
@@ -23,5 +23,5 @@ def kernel_directory(package: Path = _PACKAGE) -> Path:
 
 
 def header_directory() -> Path:
-    """Return the folder of what kernels include."""
+    """Return the folder of headers that kernels include."""
     return kernel_directory() / "include"

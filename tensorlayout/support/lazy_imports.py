@@ -1,4 +1,4 @@
-"""Modules of this package that are imported at first use, or after a library that they serve."""
+"""Lazy imports of this package's modules: at first use, or after a library that they support."""
 
 import functools
 import importlib
@@ -8,7 +8,7 @@ import threading
 import warnings
 from typing import Any
 
-# A fork waits for imports: in the child, one that another thread has begun would never end.
+# A fork waits for lazy imports: one that another thread has begun would never end in the child.
 _import_lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -20,16 +20,16 @@ if hasattr(os, "register_at_fork"):
 
 @functools.cache
 def import_lazily(module_name: str) -> Any:
-    """Return the module of a dotted name; later ``import`` statements need not wait.
+    """Return a module by its dotted name.
 
-    The lock is taken the first time only, for an interrupt might leave it taken.
+    The lock is taken only on the first call: an interrupt could leave it locked.
     """
     with _import_lock:
         return importlib.import_module(module_name)
 
 
 def call_on_import(library_name: str, module_name: str) -> None:
-    """Call ``register()`` of a module of this package once a library is imported: now, or then."""
+    """Call ``register()`` of a module of this package after a library's import, past or future."""
     if library_name in sys.modules:
         _register_integration(library_name, module_name)
     else:
@@ -37,7 +37,7 @@ def call_on_import(library_name: str, module_name: str) -> None:
 
 
 def _register_integration(library_name: str, module_name: str) -> None:
-    """Register an integration module; warn if the installed library lacks what it needs."""
+    """Call `register`; warn if the library lacks something, for example because it is old."""
     try:
         importlib.import_module(module_name).register()
     except (ImportError, AttributeError) as error:
@@ -46,17 +46,18 @@ def _register_integration(library_name: str, module_name: str) -> None:
 
 
 class _PostImportHook:
-    """A finder that finds no module of its own: it waits for one, and leaves."""
+    """Import finder that finds no module itself; it removes itself once the library is imported."""
 
     def __init__(self, library_name: str, module_name: str) -> None:
         self._library_name, self._module_name = library_name, module_name
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Find the library as the other finders do, and let the module follow it."""
+        """Find the library with the other finders, and register after its execution."""
         if name != self._library_name or self not in sys.meta_path:
             return None
         from importlib.util import find_spec
 
+        # Removed first, so that find_spec below does not call this finder again.
         sys.meta_path.remove(self)
         spec = find_spec(name)
         if spec is None or spec.loader is None:

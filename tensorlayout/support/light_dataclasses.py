@@ -1,7 +1,8 @@
 """Dataclasses that share their methods.
 
-The standard library's generate, and compile, methods for each class: up to half a millisecond for
-every one that is imported. These differ in nothing else; `dataclasses.replace` and `fields` work.
+The standard library generates and compiles methods for each class, which takes up to half a
+millisecond per class at import. Otherwise these are the same; `dataclasses.replace` and `fields`
+work.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ _Class = TypeVar("_Class")
 
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 def plan_dataclass(kind: type[_Class]) -> type[_Class]:
-    """Make `kind` a dataclass of slots that is equal to itself alone.
+    """Make `kind` a dataclass with slots that is compared by identity.
 
-    Type checkers see to it that nobody changes one; Python does not.
+    Type checkers treat it as frozen; at run time it is not.
     """
     return cast(
         type[_Class], _build_slots_class({"__init__": _init_fields, "__repr__": _repr_fields}, kind)
@@ -27,7 +28,7 @@ def plan_dataclass(kind: type[_Class]) -> type[_Class]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen_dataclass(kind: type[_Class]) -> type[_Class]:
-    """Make `kind` an immutable dataclass with slots and equality by members."""
+    """Make `kind` a frozen dataclass with slots that is compared by its members."""
     return cast(type[_Class], _build_slots_class(_FROZEN_METHODS, kind))
 
 
@@ -50,7 +51,7 @@ def _build_slots_class(methods: dict[str, Any], cls: Any) -> Any:
 
 
 class _LazyFields:
-    """The members that the functions of `dataclasses` look for, worked out when they do."""
+    """Descriptor of the fields that functions of `dataclasses` read, computed on first access."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
         owner.__dataclass_fields__ = _make_standard_dataclass(
@@ -60,17 +61,17 @@ class _LazyFields:
 
 
 class _LazySignature:
-    """The signature that `help` looks for, worked out when it does."""
+    """Descriptor of the signature that `help` reads, computed on first access."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
         return signature(_make_standard_dataclass(owner, init=True))
 
 
 def _make_standard_dataclass(owner: Any, init: bool) -> Any:
-    """Return a dataclass of the standard library with the same members."""
+    """Return a standard dataclass with the same members."""
     types = {n: t for cls in owner.__mro__[-2::-1] for n, t in cls.__annotations__.items()}
     members = [(n, types[n], owner._defaults.get(n, MISSING)) for n in owner.__match_args__]
-    namespace = {"__doc__": "standard"}  # without one, a signature is worked out
+    namespace = {"__doc__": "standard"}  # without a docstring, dataclass computes a signature
     return make_dataclass("standard", members, namespace=namespace, init=init, repr=False, eq=False)
 
 
@@ -91,7 +92,7 @@ def _init_fields(self: Any, *values: Any, **keyword_values: Any) -> None:
 def _fill_in_field_values(
     self: Any, values: tuple[Any, ...], keyword_values: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """Return the values of all members: those given by place, by name, and defaults."""
+    """Return the values of all members: positional, by keyword, and defaults."""
     names = self.__match_args__
     rest = names[len(values) :]
     for name in rest:

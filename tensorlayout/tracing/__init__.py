@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 
 def trace() -> ScopeContext[Trace, Trace]:
-    """Record every operation of this thread (and of tasks begun in it) inside the block.
+    """Record every operation of this thread, and of tasks started in it, inside the block.
 
-    Costs nothing while no block is active. Blocks nest; the innermost records. What ``as`` gives is
-    a `Trace`, whose records count **bytes** and say which line called.
+    Returns a context manager that gives a `Trace`, whose records have **bytes** and calling lines.
+    Blocks can be nested; only the innermost one records. Without an active block, tracing costs
+    nothing.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros((3, 4), dtype=tl.float32)
@@ -45,21 +46,20 @@ def no_copies(
     """Raise a CopyError at the first copy or change of layout inside the block, before it is made.
 
     - `at_least`: smallest copy to refuse, in **bytes** written.
-    - `warn`: give a CopyWarning at the line of each copy instead, and continue.
+    - `warn`: issue a CopyWarning at the line of each copy instead, and continue.
     - `allow`: names of operations that may copy, as they appear in a trace, such as
       ``"to_layout"``.
     - `exports`: also refuse exports, the records of kind ``export`` in a trace. A copy that another
-      library then makes is not seen.
+      library makes afterwards is not detected.
 
     Returns a context manager and decorator. It refuses what a trace calls ``copy`` or ``relayout``,
-    also of whole operands on the way to a result. The error names the calling line, the layouts
-    before and after, and what to do instead; destinations are unchanged.
+    including copies of whole operands inside other operations. The error names the calling line,
+    the layouts before and after, and an alternative; destinations are unchanged.
 
-    Raises TypeError for an `at_least` that is not an integer and an `allow` that is not a
-    collection of names.
+    Raises `TypeError` if `at_least` is not an integer, or `allow` is not a collection of names.
 
-    Without an active block this costs nothing. A block affects this thread and tasks begun in it.
-    In nested blocks, the innermost one decides.
+    Without an active block this costs nothing. A block affects this thread and tasks started in it.
+    Of nested blocks, the innermost one decides.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros((2, 3))
@@ -80,12 +80,13 @@ def no_copies(
 def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explanation:
     """Run ``function(*args, **named)`` and return the program of each operation in it.
 
-    A program is the list of steps that carries out an operation: the work itself, and the copies of
-    operands in layouts that it cannot read. The **bytes** are those of distinct elements; a result
-    whose size depends on data counts as it is planned. Copies of operands that turn out to share
-    memory with the tensor that is written are not listed; a `trace` shows them. Blocks of `trace`
-    and `explain` around it do not see the call. TypeError for a `function` that cannot be called;
-    other errors are those of the call.
+    A program is the list of steps of an operation: the work itself, and copies of operands in
+    layouts that it cannot read. **Bytes** are those of distinct elements; a result whose size
+    depends on data counts with its planned size. Copies of operands that share memory with the
+    destination are not listed; a `trace` shows them. Surrounding blocks of `trace` and `explain` do
+    not record the call.
+
+    Raises `TypeError` if `function` is not callable; other errors are those of the call.
 
     >>> import tensorlayout as tl
     >>> x = tl.to_layout(tl.zeros((4, 6), dtype=tl.int8), "{1,0:T(2,2)}")

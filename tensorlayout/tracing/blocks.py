@@ -1,4 +1,4 @@
-"""The hooks by which blocks see calls and events; they see nothing while there are no blocks."""
+"""Observers of calls and events that feed `trace`, `explain` and `no_copies` blocks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tensorlayout.tracing.record import Record, calling_lines, record_device_wor
 from tensorlayout.tracing.refusals import Refusal, refusal_scope
 from tensorlayout.tracing.traces import Trace, trace_scope
 
-# Calls inside an `explain`: operation, key, program, and the number of records in its trace before.
+# Calls inside an `explain`: operation, key, program, and length of its trace before the call.
 ExplainedCalls = list[tuple[plans.Operation, tuple[Any, ...], plans.Program, int]]
 explain_scope: Scope[tuple[ExplainedCalls, Trace]] = Scope("explain", plans.watched)
 
 
 def _active_trace_and_refusal() -> tuple[Trace | None, Refusal | None]:
-    """Return the blocks that see what happens; what is done for people's eyes is not refused."""
+    """Return the active trace and refusal; printing a tensor is never refused."""
     return (
         trace_scope.innermost_value(),
         None if plans.events.display_only.innermost_value() else refusal_scope.innermost_value(),
@@ -57,6 +57,7 @@ def _record_call(
     )
     if refusal is not None:
         source = inputs[0].spec if inputs else plan.result
+        # Refuse before the call runs, so that destinations are unchanged.
         planned_record = make_record(outputs or [plan.result])
         refusal.check_record(
             planned_record, _ADVICE_BY_KIND.get(plan.kind, ""), source, plan.result
@@ -73,7 +74,7 @@ def _record_call(
 
 
 def _record_event(event: plans.Event) -> None:
-    """See a copy on the way, or an export; its time is in that of the operation."""
+    """Record or refuse a copy on the way, or an export; the operation's time includes it."""
     trace, refusal = _active_trace_and_refusal()
     if trace is None and refusal is None:
         return
@@ -97,11 +98,8 @@ def _make_record(
     only_allocates_memory: bool = False,
     **details: Any,
 ) -> Record:
-    """Return the record of a call or an event.
-
-    `inputs` and `results` are tensors or their specs.
-    """
-    # What a creation copies is an array, as large as the result.
+    """Return the record of a call or an event; `inputs`, `results` are tensors or specs."""
+    # A creation has no input tensors: it copies an array of the size of the result.
     sources = results if kind == "copy" and not inputs else inputs
     size = sum(plans.distinct_bytes(getattr(x, "spec", x)) for x in sources)
     moves_elements = kind not in ("view", "export")
@@ -122,16 +120,16 @@ def _make_record(
 
 
 def is_allocation_only(plan: plans.Plan) -> bool:
-    """Return whether memory is only allocated."""
+    """Return whether a plan only allocates memory, as `empty`, and writes no bytes."""
     return isinstance(plan, plans.CreatePlan) and plan.operation.values == "nothing"
 
 
 def total_written_bytes(results: Sequence[Any]) -> int:
-    """Return the **bytes** of the elements of tensors, or of their specs."""
+    """Return the **bytes** of the elements of tensors or specs."""
     return sum(x.layout._slots_to_bytes(x.layout.size, x.dtype.itemsize) for x in results)
 
 
-# By the kind of plan, where two layouts do not say it.
+# Advice by kind of plan, if it does not follow from the layouts of source and result.
 _ADVICE_BY_KIND = {
     "assign": "work the value out in the place that it is written to",
     "create": "give an array in this machine's byte order, at strides of whole elements",

@@ -1,4 +1,4 @@
-"""The programs of a call: which steps run, on which layouts, and how many bytes they move."""
+"""`explain`: the steps that a call runs, their layouts, and the bytes that they move."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ from tensorlayout.tracing.traces import Trace, trace_scope
 class ExplainedStep(NamedTuple):
     """One step of a program.
 
-    Attributes:
-        kind: the family of the work, such as ``join``, ``copy`` or ``view``.
-        inputs: the specs of the tensors that it reads.
-        result: the spec of the tensor that it makes or writes, of several the first.
-        bytes_read: **bytes** of distinct elements; 0 for a view.
-        bytes_written: **bytes** of elements; 0 for a view, and for memory that is only allocated.
-
+    Attributes: kind: the kind of work, such as ``join``, ``copy`` or ``view``. inputs: specs of the
+    tensors that it reads. result: spec of the tensor that it returns or writes; the first one of
+    several. bytes_read: **bytes** of distinct elements; 0 for a view. bytes_written: **bytes** of
+    elements; 0 for a view, and for memory that is only allocated.
     """
 
     kind: str
@@ -37,7 +34,7 @@ class ExplainedStep(NamedTuple):
 
 
 class ExplainedCall(NamedTuple):
-    """One operation of a call: its name, its program, and the kernels that it launched on CUDA."""
+    """One operation of a call: name, program, and the kernels that it launched on CUDA."""
 
     name: str
     steps: tuple[ExplainedStep, ...]
@@ -49,7 +46,7 @@ class ExplainedCall(NamedTuple):
 
 
 class Explanation(tuple[ExplainedCall, ...]):
-    """The operations of a call, in order; it prints as a list of their steps."""
+    """Operations of a call, in order; prints as a list of their steps."""
 
     __slots__ = ()
 
@@ -60,13 +57,14 @@ class Explanation(tuple[ExplainedCall, ...]):
 def explain_call(
     function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Explanation:
-    """Run a call and return the programs of the operations in it."""
+    """Run a call and return the programs of its operations."""
     calls: blocks.ExplainedCalls = []
     with (
         trace_scope.scope_with_value(Trace()) as trace,
         blocks.explain_scope.scope_with_value((calls, trace)),
     ):
         function(*args, **options)
+    # The records of a call begin at its `first` and end where the next call begins.
     ends = [*[first for *_, first in calls], len(trace)][1:]
     explanations = []
     for (operation, key, steps, first), end in zip(calls, ends, strict=True):

@@ -1,4 +1,4 @@
-"""A trace as one page of HTML, with no scripts, and nothing from elsewhere."""
+"""A trace as one self-contained HTML page without scripts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _KIND_DESCRIPTIONS = {
 
 
 def render_page(trace: Trace) -> str:
-    """Return the page of a trace."""
+    """Return the HTML page of a trace."""
     traces_by_line = trace.by_line()
     max_bytes = max((part.bytes_copied for part in traces_by_line.values()), default=0)
     kinds = ", ".join(f'<b class="{kind}">{kind}</b> {_KIND_DESCRIPTIONS[kind]}' for kind in KINDS)
@@ -67,9 +67,9 @@ def render_page(trace: Trace) -> str:
 
 
 def render_section(title: str, trace: Trace, max_bytes: int = 0) -> str:
-    """Show the calls of a line.
+    """Return a section with the calls of one line.
 
-    With `max_bytes` a bar for bytes copied, and open if there are any.
+    With `max_bytes` it has a bar of copied bytes on that scale, and is expanded if there are any.
     """
     bar = is_open = ""
     if max_bytes:

@@ -1,6 +1,7 @@
-"""One operation, as a trace has it: which line called it, what it did, and by which kernels.
+"""Record of one operation in a trace: calling line, memory effect, kernels.
 
-The line is found among the frames outside of this package, while somebody asks.
+The line is found by walking up the stack to the first frame outside of this package. This is done
+only while a block is active.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ if TYPE_CHECKING:
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _STDLIB = f"{Path(os.__file__).parent}{os.sep}"
-# Folders of installed libraries: their lines are not the user's.
+# Lines in these folders belong to installed libraries, not to the user.
 _INSTALLED = ("site-packages", "dist-packages")
 
 
 class Line(NamedTuple):
-    """A line of a file, and the function that it is in."""
+    """Line of a file, and the function that contains it."""
 
     file: str
     number: int
     function: str
 
     def __str__(self) -> str:
-        """Return the path below the current or a library's folder, and the line's number."""
+        """Return the path relative to the current or the library's folder, and the line number."""
         path = _shorten_path(self.file)
-        # What is no Unicode is escaped, so that the text can be written anywhere.
+        # Paths may contain undecodable bytes, which no stream could encode.
         return f"{path.encode('utf-8', 'backslashreplace').decode('utf-8')}:{self.number}"
 
 
@@ -55,9 +56,9 @@ def _shorten_path(path: str) -> str:
 
 
 def calling_lines() -> tuple[Line, ...]:
-    """Return the line that called this package, then its callers up to the user's line.
+    """Return the line that called this package, and if it is in a library, its callers.
 
-    The last one is the first outside of installed libraries, where there is one.
+    The last line is the first one outside of installed libraries, if there is one.
     """
     lines: list[Line] = []
     frame = sys._getframe(1)
@@ -68,6 +69,7 @@ def calling_lines() -> tuple[Line, ...]:
             if not _is_library_file(code.co_filename):
                 return tuple(lines)
         frame = frame.f_back  # type: ignore[assignment]
+    # All callers are libraries: one line is enough.
     return tuple(lines[:1])
 
 
@@ -81,13 +83,13 @@ def _is_library_file(file: str) -> bool:
 def record_device_work(
     plan: Plan, operands: tuple[Any, ...]
 ) -> AbstractContextManager[DeviceWork | None]:
-    """Record CUDA work inside the block; None for calls without any, such as views."""
+    """Return a block that records CUDA work; it gives None for calls without, such as views."""
     specs = [x.spec for x in operands if isinstance(x, Tensor)]
     moves_elements = plan.result_kind != "view" or not all(spec.layout.is_strided for spec in specs)
     device = next((s.device for s in (plan.result, *specs) if s.device.kind == "cuda"), None)
     if device is None or not moves_elements:
         return nullcontext()
-    log = import_lazily("tensorlayout.cuda.engine.launch_log")  # only where there is one
+    log = import_lazily("tensorlayout.cuda.engine.launch_log")  # only if CUDA is in use
     return log.observe_device_work(device.number)
 
 
@@ -95,17 +97,20 @@ def record_device_work(
 class Record:
     """One operation: what it did, to which layouts, at what cost, and which line called it.
 
-    `kind`: ``view`` (no element moved), ``export`` (another library got the memory), ``copy``
-    (elements moved, each keeping its place in the layout), ``relayout`` (elements moved into
-    another layout), or ``compute`` (worked out). Bytes are those of distinct elements; `seconds` is
-    the time of the call as the host saw it, `start` when that began, by `time.perf_counter`. What
-    an operation had to move first, such as an operand that BLAS cannot be told of, is a record
-    before its own, under its name; the time and the kernels of that are the operation's. `parts`:
-    of a fused function, the names of what it does in one pass.
+    - `kind`: ``view`` (no element moved), ``export`` (another library received the memory),
+      ``copy`` (elements moved, each keeping its place in the layout), ``relayout`` (elements moved
+      into another layout), or ``compute``.
+    - `bytes_read`, `bytes_written`: bytes of distinct elements. `bytes_exported`: size of memory
+      given to another library; a copy made there is not detected.
+    - `seconds`: host time of the call. `start`: its beginning, by `time.perf_counter`.
+    - `parts`: names of the operations that a fused function runs in one pass.
+    - `stack`: the calling line; if it is in a library, also its callers up to the first file that
+      is not installed.
+    - `thread`: number of the thread.
 
-    `bytes_exported`: the size of memory that another library got; whether it is copied there is not
-    seen. `stack`: the line that called, and, where that is a library's, those that led to it, the
-    last one in a file that is not installed. `thread`: the number of the thread.
+    If an operation first copies an operand, for example one with strides that BLAS does not accept,
+    that copy is a record before it with the same name. Its time and kernels are included in the
+    record of the operation.
     """
 
     name: str
@@ -125,31 +130,31 @@ class Record:
 
     @property
     def file(self) -> str:
-        """The file of the line that called."""
+        """File of the calling line."""
         return self.stack[0].file if self.stack else ""
 
     @property
     def line(self) -> int:
-        """The number of the line that called."""
+        """Number of the calling line."""
         return self.stack[0].number if self.stack else 0
 
     @property
     def where(self) -> str:
-        """``file:line`` that called; where that is a library's, ``< file:line`` of the user's."""
+        """``file:line`` of the call; in a library, followed by ``< file:line`` of the user."""
         ends = dict.fromkeys(map(str, (*self.stack[:1], *self.stack[-1:])))
         return " < ".join(ends)
 
     @property
     def bytes_copied(self) -> int:
-        """**Bytes** written by a copy or a change of layout; 0 of all else."""
+        """**Bytes** written by a copy or change of layout; 0 for other kinds."""
         return self.bytes_written if self.kind in COPIES else 0
 
     @property
     def kernels(self) -> Mapping[Kernel, Counts]:
-        """Launched kernels: seconds on a GPU, counts on the simulator.
+        """Launched kernels, with seconds on a GPU, or counts on the simulator.
 
-        Of each, ``sector_efficiency_read`` and ``sector_efficiency_write`` are the fewest sectors
-        that could have brought the bytes over those that did. To read it waits for the device.
+        ``sector_efficiency_read`` and ``sector_efficiency_write`` divide the minimal number of
+        sectors by the number used. Reading this property waits for the device.
         """
         return {} if self.work is None else self.work.kernels
 
@@ -160,31 +165,34 @@ class Record:
 
     @property
     def gigabytes_per_second(self) -> float:
-        """10^9 bytes read and written per second, in device time where that is known."""
+        """Bytes read and written per second, in 10^9; by device time if known, else host time."""
         moved, took = self.bytes_read + self.bytes_written, self.device_seconds or self.seconds
         return moved / took / 1e9 if took else 0.0
 
     @property
     def called(self) -> str:
-        """The name, with those of the parts of a fused function."""
+        """Name, and for a fused function the names of its parts."""
         return f"{self.name}({', '.join(self.parts)})" if self.parts else self.name
 
     @property
     def layouts(self) -> str:
-        """The layouts of the inputs and the output as text, as a table shows them."""
+        """Layouts before and after, as shown in a table."""
         return format_layout_change(self.inputs, self.output)
 
 
 def format_layout_change(inputs: Iterable[Layout], output: Layout) -> str:
-    """Return layouts before and after, apart by an arrow."""
+    """Return layouts before and after, separated by an arrow."""
     return f"{', '.join(map(str, inputs))} -> {output}".lstrip()
 
 
-# --- kernels of CUDA, as tables show them ---
+# --- CUDA kernels in tables ---
 
 
 def kernel_counts_by_name(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]:
-    """Kernels of one name and operation counted together, by these and their number, if not 1."""
+    """Return the counts of kernels, added up per kernel name and operation.
+
+    The label has the number of launches if it is not 1.
+    """
     counts_by_name: dict[str, Counts] = {}
     for kernel, counts in kernels.items():
         name = f"{kernel.name} {kernel.operation}".rstrip()
@@ -193,7 +201,7 @@ def kernel_counts_by_name(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]
 
 
 def format_kernel_cost(counts: Counts) -> str:
-    """Return the time on a GPU; on the simulator how few sectors would have done."""
+    """Return the time on a GPU, or the sector efficiency on the simulator."""
     if counts.seconds:
         return f"{counts.seconds * 1e6:.1f} us"
     efficiencies = []
@@ -205,7 +213,7 @@ def format_kernel_cost(counts: Counts) -> str:
 
 
 def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
-    """Return an indented line with the cost of each kernel."""
+    """Return one line per kernel, to be printed below its operation."""
     return [
         f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
         for name, counts in kernel_counts_by_name(kernels).items()

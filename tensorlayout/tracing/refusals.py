@@ -1,4 +1,4 @@
-"""Refusals of `no_copies`: copies and exports, with line, layouts and advice."""
+"""`no_copies`: the check of copies and exports, and advice in its errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorlayout.tracing.record import Record
 
 
 class CopyWarning(UserWarning):
-    """A copy, a change of layout, or an export, in ``no_copies(warn=True)``.
+    """Warning about a copy, change of layout, or export, in ``no_copies(warn=True)``.
 
     >>> import warnings
     >>> import tensorlayout as tl
@@ -33,7 +33,7 @@ class CopyWarning(UserWarning):
 
 @frozen_dataclass
 class Refusal:
-    """The options of `no_copies`; `exports`: exports are refused, too."""
+    """Options of `no_copies`."""
 
     at_least: int
     warn: bool
@@ -43,9 +43,9 @@ class Refusal:
     def check_record(
         self, record: Record, instead: str, source: TensorSpec, result: TensorSpec
     ) -> None:
-        """Raise a CopyError, or warn, if `record` is refused; one of a single element never is.
+        """Raise a CopyError, or warn, if `record` is refused; single elements never are.
 
-        `instead`: the advice; empty where it follows from what is copied from `source` to `result`.
+        `instead`: the advice; if empty, it is derived from the specs `source` and `result`.
         """
         copies = record.kind in COPIES
         size = record.bytes_written + record.bytes_exported
@@ -83,7 +83,7 @@ refusal_scope: Scope[Refusal] = Scope("no_copies", events.watched)
 def refuse_copies(
     at_least: Any, warn: bool, allow: Any, exports: bool
 ) -> ScopeContext[Refusal, None]:
-    """Return a block that refuses copies, and exports if asked; TypeError for a wrong argument."""
+    """Return a block that refuses copies, and optionally exports; checks the arguments."""
     try:
         size = operator.index(at_least)
     except TypeError:
@@ -100,12 +100,12 @@ _ACTION_BY_KIND = {
     "relayout": "moved into another layout",
 }
 
-# What Python shows once for each line has been shown.
+# Registry of warnings already shown, which Python shows once per line.
 _warning_registry: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
 def _copy_advice(source: TensorSpec, result: TensorSpec) -> str:
-    """Return the advice that makes a copy unnecessary, by what it would copy."""
+    """Return advice on how to avoid a copy from `source` to `result`."""
     source_layout, result_layout = source.layout, result.layout
     if source.device != result.device:
         return f"make it on {result.device}, by device=, or go on where it is, on {source.device}"

@@ -1,4 +1,4 @@
-"""`Trace`: records in order, parts of them, sums, and the ways to look at them."""
+"""`Trace`: records in order, selections, sums, and exports to tables, HTML and Perfetto."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tensorlayout.tracing.record import Record, format_kernel_lines, kernel_coun
 
 @plan_dataclass
 class Trace:
-    """The records of a `trace()` block, in order; prints as a table, in which - is no time.
+    """Records of a `trace()` block, in order.
 
-    A record has the layouts of inputs and output, the dtype, the **bytes** read and written, and
-    the line that called. `records`: a list of them. A trace is a sequence of its records, and a
-    slice of it a trace.
+    `records` is their list. A record has the layouts of inputs and output, the dtype, the **bytes**
+    read and written, and the calling line. A trace is a sequence of records, and slicing it gives a
+    trace. It prints as a table, in which - means that there is no time.
 
     >>> import tensorlayout as tl
     >>> with tl.trace() as seen:
@@ -55,11 +55,16 @@ class Trace:
         at_least: int = 0,
         where: Callable[[Record], object] | None = None,
     ) -> Trace:
-        """Return the records of these kinds, all by default, that are as the others say.
+        """Return the records of some kinds (by default all) that match all other arguments.
 
-        `name`: of the operation. `file`: the end of the path of a file, and `line` a number in one:
-        those of any line in the record's stack. `at_least`: **bytes** written. `where`: a function
-        that says whether a record is wanted. ValueError for what is no kind.
+        - `kinds`: kinds of records.
+        - `name`: name of the operation.
+        - `file`, `line`: end of the path of a file, and a line number, of any line in the record's
+          stack.
+        - `at_least`: minimum of **bytes** written.
+        - `where`: function of a record that returns whether to include it.
+
+        Returns a Trace. Raises `ValueError` for an unknown kind.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -87,7 +92,7 @@ class Trace:
 
     @property
     def copies(self) -> Trace:
-        """The copies and changes of layout: what `no_copies` refuses.
+        """Copies and changes of layout: the records that `no_copies` refuses.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -98,9 +103,10 @@ class Trace:
         return self.filter(*COPIES)
 
     def by_line(self) -> Lines:
-        """Return a trace for each line that called, that with the most **bytes** copied first.
+        """Return a trace per calling line, the one with the most copied **bytes** first.
 
-        What an installed library called counts for the line that led there. Prints as a table.
+        Calls from an installed library count for the user's line that led there. The result prints
+        as a table.
 
         >>> import tensorlayout as tl
         >>> x = tl.zeros((3, 4))
@@ -141,7 +147,7 @@ class Trace:
 
     @property
     def bytes_copied(self) -> int:
-        """**Bytes** written by copies and changes of layout (views and computations not counted).
+        """**Bytes** written by copies and changes of layout, not by views and computations.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -153,7 +159,7 @@ class Trace:
 
     @property
     def bytes_exported(self) -> int:
-        """**Bytes** of memory that other libraries got; whether they copied it is not seen.
+        """**Bytes** of memory given to other libraries; a copy made there is not detected.
 
         >>> import numpy as np
         >>> import tensorlayout as tl
@@ -167,7 +173,7 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """The time of all calls as the host saw it.
+        """Host time of all calls.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -179,7 +185,7 @@ class Trace:
 
     @property
     def device_seconds(self) -> float | None:
-        """Seconds of work on GPUs, or None if there was none; reading it waits for the device.
+        """GPU time of all calls; None if none ran on a GPU. Reading it waits for the device.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -191,7 +197,7 @@ class Trace:
 
     @property
     def totals(self) -> str:
-        """The last line of the table: how many of each kind, **bytes** and time.
+        """Last line of the table: number of records per kind, **bytes** and time.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -227,7 +233,7 @@ class Trace:
         return "\n".join([*lines, self.totals])
 
     def to_html(self) -> str:
-        """Return the trace as a page that needs nothing else: by line, then each operation.
+        """Return the trace as a self-contained HTML page: by line, then by operation.
 
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
@@ -240,7 +246,7 @@ class Trace:
     def to_perfetto(self) -> str:
         """Return the trace as JSON for Perfetto (ui.perfetto.dev) and Chrome's trace viewer.
 
-        Times are the host's; a copy on the way is a moment.
+        Times are those of the host. A copy on the way appears as an instant event.
 
         >>> import json
         >>> import tensorlayout as tl
@@ -249,7 +255,8 @@ class Trace:
         >>> [event["name"] for event in json.loads(seen.to_perfetto())["traceEvents"]]
         ['zeros', 'T']
         """
-        start_time = min((r.start for r in self.records), default=0.0)  # from which times count
+        # perf_counter has an arbitrary origin: count from the first record.
+        start_time = min((r.start for r in self.records), default=0.0)
         events = [_perfetto_event(r, start_time) for r in self.records]
         return import_lazily("json").dumps(
             {"traceEvents": events, "displayTimeUnit": "ns"}, indent=1
@@ -260,7 +267,7 @@ trace_scope: Scope[Trace] = Scope("trace", watched)
 
 
 class Lines(dict[str, Trace]):
-    """By ``file:line``, the trace of what it called; prints as a table."""
+    """Traces by calling ``file:line``; prints as a table."""
 
     def __str__(self) -> str:
         head = ("line", "operations", *KINDS, "read", "written", "copied", "us")
@@ -285,9 +292,9 @@ def _format_count(count: int, noun: str) -> str:
 def _format_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, left_aligned_columns: int
 ) -> list[str]:
-    """Return lines in columns as wide as need be.
+    """Return rows as lines with columns of sufficient width.
 
-    The first `left_aligned_columns` columns begin at the left.
+    The first `left_aligned_columns` columns are left-aligned, the others right-aligned.
     """
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     return [
@@ -309,13 +316,14 @@ def _trace_table_row(r: Record) -> list[str]:
     ]
 
 
-# --- the Trace Event Format, which Perfetto and Chrome's trace viewer read ---
+# --- Trace Event Format, for Perfetto and Chrome's trace viewer ---
 
 # Source: "Trace Event Format" by the authors of Chrome's trace viewer: complete events ("X") and
 # instant ones ("i"), times in microseconds.
 
 
 def _perfetto_event(r: Record, start_time: float) -> dict[str, Any]:
+    # Copies on the way have no time of their own: instant events, in the scope of their thread.
     duration_fields = {"ph": "X", "dur": r.seconds * 1e6} if r.seconds else {"ph": "i", "s": "t"}
     args: dict[str, Any] = {
         "line": r.where,

@@ -1,4 +1,4 @@
-"""Raw memory in XLA's layouts as tensors, and tensors as such memory."""
+"""Raw memory in XLA's layouts as tensors, and tensors as raw memory."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ _OutT = TypeVar("_OutT")
 
 
 def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | None = None) -> Tensor:
-    """Return the tensor in raw memory that XLA would describe by `shape`.
+    """Return the tensor stored in raw memory that XLA would describe by `shape`.
 
-    `buffer`: bytes, a NumPy array or anything with the buffer protocol, one run of bytes from the
-    first slot on; bytes behind the shape's are left alone. `shape`: an array, as text or `Shape`.
-    `device`: where the tensor goes, by default it stays on the CPU.
+    - `buffer`: bytes, a NumPy array or another object with the buffer protocol, one contiguous run
+      that begins at the first slot. Bytes after the end of the shape are ignored.
+    - `shape`: an array shape, as text or `Shape`. Bounded dimensions have their bound as size.
+    - `device`: device of the tensor; by default the CPU.
 
-    **Shared, not copied**, on the CPU, where the elements have strides: no tiles, or tiles that
-    are but padding. The tensor is read-only if the buffer is, and its layout is `layout_of` the
-    shape. Else the elements are gathered into memory of their own, whole bytes each: the layout is
-    packed in the shape's order of dimensions. Over tiles without a copy lies
-    ``tl.from_storage(buffer, layout_of(shape), dtype=...)``.
+    Returns a tensor of the type's own dtype: s4 is int4, f8e5m2 float8_e5m2. On the CPU **the
+    memory is shared, not copied**, if the elements have strides: no tiles, or tiles that only add
+    padding. Then the tensor is read-only if the buffer is, and its layout is `layout_of` the shape.
+    Otherwise the elements are copied; layout: packed in the shape's order of dimensions, one or
+    more whole bytes per element. Use ``tl.from_storage(buffer, layout_of(shape), dtype=...)`` to
+    get a tiled tensor without a copy.
 
-    The dtype is the type's own: s4 is int4, f8e5m2 float8_e5m2. ``E(n)`` packs n-bit elements
-    little end first, the first element of a byte in its lowest bits; so does the tensor, whose
-    layout has the `slot_bits`. Without it each takes a byte, whose low bits count. Bounded
-    dimensions have their bound.
+    ``E(n)`` packs n-bit elements, the first element of a byte in its lowest bits; the tensor has
+    the same packing as `slot_bits`. Without it each element takes a byte, of which the low bits
+    count.
 
-    ValueError for text or layout that is not valid, a buffer with fewer bytes than
-    `shape_util.physical_byte_size`, an unbounded dimension, a metadata prefix (where XLA puts it is
-    not known here), an element size that is neither the type's bits nor its whole bytes.
+    Raises `ValueError` for invalid text or layout, a buffer with fewer bytes than
+    `shape_util.physical_byte_size`, an unbounded dimension, a metadata prefix (its position is not
+    documented), and an element size that is neither the type's bits nor its whole bytes.
 
     >>> import numpy as np
     >>> from tensorlayout.xla import from_buffer
@@ -69,7 +70,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
 
 
 class _BufferDescription:
-    """The memory of an array that can be read and written: all that needs none of its bytes."""
+    """Memory of an array of a supported shape, described without its bytes."""
 
     def __init__(self, shape: Shape) -> None:
         if shape.is_array and shape.layout is None:
@@ -86,27 +87,27 @@ class _BufferDescription:
             shape,
         )
         self.shape, self.dtype, self.element_bits = shape, kind.dtype, bits
-        # Of tensors that share nothing with it.
+        # For tensors that do not share the memory.
         self.packed_layout = Layout.packed(shape.dimensions, shape.own_layout.minor_to_major)
         self.layout: Layout | None
         try:
             self.layout = layout_of(shape)
-        except ValueError:  # stars and uneven tiles
+        except ValueError:  # splits of dimensions cannot express these stars or uneven tiles
             self.layout = None
 
     @cached_property
     def spec(self) -> TensorSpec:
-        """The spec of the elements; of all slots, where no layout says where these are."""
+        """Spec of the elements, or of all slots if no layout describes the elements."""
         slot_bits = self.element_bits if self.element_bits % 8 else None
         return cpu_spec(self.dtype, self.layout or Layout((self.slot_count,), slot_bits=slot_bits))
 
     def tensor_over_bytes(self, octets: Array) -> Tensor:
-        """Return a tensor over bytes, whose elements are at the `places`."""
+        """Return a tensor over bytes, with `spec`."""
         return tensor_over_buffer(octets, self.spec, self.spec.layout)
 
     @property
     def element_index(self) -> Any:
-        """The index of the elements in tensors over the memory."""
+        """Index of the elements in tensors of `spec`."""
         if self.layout is not None:
             return ...
         sizes, tiles = self.shape.physical()
@@ -115,9 +116,9 @@ class _BufferDescription:
 
 
 def _describe_buffer(shape: Shape | str) -> _BufferDescription:
-    """Return the memory of a valid array, given by its text too."""
+    """Return the description of a valid array, given as `Shape` or text."""
     parsed_shape = as_shape(shape)
-    # Prefixes take no part in comparing shapes, so none may be remembered.
+    # Comparison ignores the prefix, so a cache would confuse shapes with and without one.
     has_prefix = parsed_shape.layout is not None and parsed_shape.layout.metadata_prefix_bytes
     require(
         not has_prefix, "shape: where the metadata of a dynamic shape is is not known", parsed_shape
@@ -133,17 +134,19 @@ def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
 @overload
 def to_buffer(x: Tensor, shape: Shape | str, *, out: _OutT) -> _OutT: ...
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
-    """Return the memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
+    """Return the memory of a tensor as XLA stores it for `shape`; `from_buffer` reads it back.
 
-    `shape`: an array of the sizes of `x` and of its element type, as text or `Shape`. Besides, int8
-    and uint8 are taken for integers of fewer bits, float32 for floats of 8 bits and fewer, to which
-    it is converted as by `astype`. Padding, and what is left of the last byte, is 0. `out`: memory
-    to write to instead of new bytes, with the buffer protocol, one run; it is returned. New bytes
-    cost more than what they are filled with, where there are many of them.
+    - `shape`: an array with the sizes of `x` and the element type of its dtype, as text or `Shape`.
+      Also accepted: int8 and uint8 for integers of fewer bits; float32 for floats of at most 8
+      bits, converted as by `astype`.
+    - `out`: memory to write to, with the buffer protocol, in one run; by default new bytes.
+      Allocating many new bytes takes longer than filling them.
 
-    TypeError for a tensor of another dtype. ValueError for other sizes, an integer that does not
-    fit its bits, the shapes that `from_buffer` refuses, and an `out` that is read-only or has fewer
-    bytes. MemoryError for more bytes than can be allocated.
+    Returns the bytes, or `out`. Padding and unused bits of the last byte are 0.
+
+    Raises `TypeError` for a tensor of another dtype; `ValueError` for other sizes, an integer that
+    does not fit its bits, shapes that `from_buffer` rejects, and an `out` that is read-only or too
+    small; `MemoryError` if the bytes cannot be allocated.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout.xla import to_buffer
@@ -168,7 +171,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     x = _cast_to_stored_dtype(move_to_cpu(x), description)
     try:
         if description.nbytes > sys.maxsize:
-            raise MemoryError  # NumPy would not try
+            raise MemoryError  # NumPy raises ValueError for so many
         octets = np.zeros(description.nbytes, np.uint8) if destination is None else destination
         if destination is not None and (
             description.slot_count != x.size or description.element_bits % 8
@@ -191,7 +194,7 @@ def _writable_bytes(out: Any, description: _BufferDescription) -> Array:
 
 
 def _cast_to_stored_dtype(x: Tensor, description: _BufferDescription) -> Tensor:
-    """Return `x` in the dtype that the buffer stores; an error for values out of its range."""
+    """Return `x` in the dtype that is stored, after checking that it may be converted."""
     kind = description.shape.element_type
     if x.dtype == description.dtype:
         return x

@@ -1,4 +1,8 @@
-"""XLA's functions: aliases of expressions, wrong arguments named, rules that must hold."""
+"""Definition of XLA's functions: one-line definitions, argument checks, rules.
+
+Many of XLA's utilities are one expression on `Shape` or `XlaLayout`. They are declared by a
+signature without a body under ``@define_by("expression")``, which also writes the docstring.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,10 @@ _CHECKED_ANNOTATIONS = {"PrimitiveType", "Shape", "Shape | XlaLayout", "XlaLayou
 
 
 def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _FunctionT]:
-    """Return a decorator that gives a function without a body its result: an expression.
+    """Return a decorator that gives a declared function the result of an expression.
 
-    `expression`: of the parameters, and of the names in the module of the function. The docstring
-    has it, and the `remark`.
+    `expression`: may use the parameters and the names of the function's module. The docstring shows
+    it, followed by `remark`.
     """
 
     def add_definition(declared: _FunctionT) -> _FunctionT:
@@ -35,11 +39,11 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
     return add_definition
 
 
-@functools.cache  # one for all the names of a function
+@functools.cache  # aliases of a function remain the same object
 def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` with a TypeError for an argument that is no shape, layout, type or integer.
+    """Return `function` with a clear TypeError for an argument of the wrong class.
 
-    Any other error is shown as it is.
+    Other errors are unchanged. The check runs only after an error, so correct calls cost nothing.
     """
 
     @functools.wraps(function)
@@ -56,11 +60,12 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: Any) -> str:
-    """Describe the first argument of a wrong class; return nothing without one."""
+    """Describe the first argument of a wrong class; empty if there is none."""
     try:
         bound_arguments = inspect.signature(function).bind(*args, **kwargs).arguments
-    except TypeError:  # too many, or too few
+    except TypeError:  # too many or too few arguments
         return ""
+    # Objects with __index__, such as NumPy's integers, are accepted as int.
     classes = get_type_hints(function) | {"int": SupportsIndex}
     for name, annotation in function.__annotations__.items():
         expected = classes["int" if annotation == "int" else name]
@@ -74,17 +79,14 @@ def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: An
 
 
 def require(condition: object, rule: str, *received: Any, subject: Any = None) -> None:
-    """Raise ValueError unless a rule holds: the rule, which ends in what it is `subject`.
-
-    What came.
-    """
+    """Raise ValueError with `rule`, `subject` and the received values unless `condition` holds."""
     if not condition:
         subject_text = "" if subject is None else f" {_format_value(subject)}"
         raise ValueError(f"{rule}{subject_text}, got {' and '.join(map(_format_value, received))}")
 
 
 def require_in_range(numbers: range, name: str, number: int, subject: Any) -> None:
-    """Raise ValueError unless `number` is in `numbers`, the valid range for `subject`."""
+    """Raise ValueError for a number outside the range that `subject`, a shape or layout, allows."""
     minimum, maximum = numbers.start, numbers.stop - 1
     require(
         minimum <= number <= maximum,
@@ -95,7 +97,7 @@ def require_in_range(numbers: range, name: str, number: int, subject: Any) -> No
 
 
 def _format_value(x: Any) -> str:
-    """Return the text of a shape, layout, tile or type, or the short repr of anything else."""
+    """Return the text of a shape, layout, tile or type; a short repr of other objects."""
     is_ours = type(x).__module__.startswith("tensorlayout.")
     return truncate(getattr(x, "text", x)) if is_ours else short_repr(x)
 
@@ -103,8 +105,8 @@ def _format_value(x: Any) -> str:
 def export_public_names(namespace: dict[str, Any], *extra_modules: ModuleType) -> None:
     """Set ``__all__`` of a module to the public names that it and `extra_modules` define.
 
-    Its own functions name a wrong argument from then on. Type checkers would take an ``__all__``
-    that the module itself computes for an empty one.
+    From then on the module's own functions report wrong arguments. This is done here, because type
+    checkers take an ``__all__`` that the module computes itself for empty.
     """
     module_names = {namespace["__name__"], *(chapter.__name__ for chapter in extra_modules)}
     own_names = {

@@ -1,4 +1,4 @@
-"""XLA's layouts as `tensorlayout.Layout`, and back; the layouts of 2017."""
+"""Conversion between XLA's layouts and `tensorlayout.Layout`, and XLA's padded layouts of 2017."""
 
 from __future__ import annotations
 
@@ -34,21 +34,24 @@ from tensorlayout.xla.tiles import Tile, tiled_sizes
 def layout_of(
     shape: Shape | str, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """Return the `tensorlayout.Layout` of an array `shape` or its text.
+    """Return the `tensorlayout.Layout` of an XLA array shape.
 
-    The order, and all tiles: each becomes a split of dimensions. A star does where the tile ends at
-    the end of a row or of a whole part of one, or where rows go on from tile to tile without a
-    break, as in ``T(*,128)`` of two dimensions; a later tile does where it divides the one before,
-    or takes in all of it. Bounded dimensions count with their bound. `padding_value`: what the
-    padding of the tiles holds; XLA says nothing about it. Not part of a Layout, for these are
-    storage behind it: the tail padding (``L``), the tile of a scalar, and the padding of a merged
-    dimension or a later tile that is no multiple of what it covers (`shape_util.physical_size`
-    counts them). An element size of the type's own 1, 2, 4 or 6 bits, ``E(4)``, is the layout's
-    `slot_bits`; any other is not part of it.
+    - `shape`: a `Shape` or its text. Bounded dimensions have their bound as size.
+    - `padding_value`: value that the padding of the tiles holds, which XLA does not specify.
 
-    ValueError for no array, a missing or invalid layout, an unbounded dimension, and tiles that
-    cannot be said as splits: a star whose merged dimension a tile cuts in the middle of a row, or
-    a later tile that cuts an earlier one unevenly.
+    The order is kept, and each tile becomes a split of dimensions. A star is accepted if the tile
+    ends at the end of a row or of a whole part of one, or if rows continue from tile to tile
+    without a break, as in ``T(*,128)`` of two dimensions. A later tile is accepted if it divides
+    the one before, or covers all of it. An element size of the type's own 1, 2, 4 or 6 bits,
+    ``E(4)``, becomes `slot_bits`; other sizes are ignored.
+
+    The layout does not contain the storage after it, which `shape_util.physical_size` counts: the
+    tail padding (``L``), the tile of a scalar, and the padding of a merged dimension or a later
+    tile that is not a multiple of what it covers.
+
+    Raises `ValueError` for a shape that is not an array, a missing or invalid layout, an unbounded
+    dimension, and tiles that are not splits: a star whose merged dimension is cut in the middle of
+    a row, or a later tile that divides an earlier one unevenly.
 
     >>> from tensorlayout.xla import layout_of
     >>> layout_of("f32[3,5]{1,0:T(2,2)}")
@@ -60,7 +63,7 @@ def layout_of(
 
 
 def as_shape(shape: Shape | str, name: str = "shape") -> Shape:
-    """Return `shape`, parsed if it is text; TypeError for anything else."""
+    """Return a shape, given as `Shape` or text."""
     parsed = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(parsed, Shape):
         raise_named_error(name, f"must be a Shape or its text, got {short_repr(shape)}", TypeError)
@@ -83,7 +86,7 @@ def _cached_layout(shape: Shape, padding_value: Padding) -> Layout:
 
 
 def _sub_byte_bits(kind: PrimitiveType) -> int | None:
-    """Return the bits of a slot below a byte that a type has; None for other types."""
+    """Return the bits of a slot for a type below a byte; None for other types."""
     return kind.bit_width if kind.is_sub_byte else None
 
 
@@ -93,13 +96,16 @@ def _sub_byte_bits(kind: PrimitiveType) -> int | None:
 def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> Shape:
     """Return the XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
 
-    `layout`, `element_type`: slots count elements of that type. Packed layouts give an order alone,
-    padded ones a tile of the padded sizes, tiled ones a tile for each level of splits; slots below
-    a byte give the element's size, ``E(4)``. `properties`: other fields of `XlaLayout`, such as
-    ``tail_padding_alignment`` or ``memory_space``. What the padding holds has no place in a shape.
+    - `layout`: a packed layout becomes an order, a padded one also a tile of the padded sizes, and
+      a tiled one a tile per level of splits. Slots below a byte become the element size, ``E(4)``.
+    - `element_type`: type of the elements in the slots.
+    - `properties`: other fields of `XlaLayout`, such as ``tail_padding_alignment``,
+      ``memory_space``.
 
-    ValueError for what XLA's layouts cannot say: an offset, negative or repeated strides, gaps,
-    padding of a dimension without elements; slots of fewer bits than a byte that are not the
+    The value that padding holds is lost, because shapes do not record it.
+
+    Raises `ValueError` for what XLA's layouts cannot express: an offset, negative or repeated
+    strides, gaps, padding of a dimension without elements, and slots below a byte that are not the
     type's.
 
     >>> from tensorlayout import Layout
@@ -126,24 +132,24 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
         try:
             if layout_of(shape, layout.padding_value) is layout:
                 return shape
-        except ValueError:  # tiles that no layout says
+        except ValueError:  # tiles that no layout can express
             continue
-    return raise_named_error("shape_of", f"XLA's tiles cannot say {truncate(layout)}")
+    return raise_named_error("shape_of", f"XLA's tiles cannot express {truncate(layout)}")
 
 
 def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
-    """Return tiles that give the splits and the padding of a layout that covers its block.
+    """Return tiles that express the splits and padding of a layout that covers its block.
 
-    Level by level: the slowest digits that stand in the order of the dimensions are counts of
-    tiles, all that is faster lies inside of one. Where that ends in an order of its own,
-    `_reordering_tiles` puts it right.
+    Level by level: the slowest digits in the order of the dimensions count tiles, all faster digits
+    lie inside of a tile. If the remaining order differs from memory, `_reordering_tiles` corrects
+    it.
     """
     physical = layout.minor_to_major[::-1]
     sizes = [layout.shape[d] for d in physical]
     padded = [slots.extend_parts_to_size(layout.parts[d], layout.padded_shape[d]) for d in physical]
     dims = [tuple(part for part in parts if part[0] != 1) for parts in padded]
     tiles: list[Tile] = []
-    axes: list[Part] = []  # what stands in front of the last tile
+    axes: list[Part] = []  # dimensions before those of the last tile
     while (counting_dims := _tile_counting_dims(dims, sizes)) is not None:
         inner_digits = [parts[d in counting_dims :] for d, parts in enumerate(dims)]
         inner_sizes = [_extent_product(parts) for parts in inner_digits]
@@ -161,9 +167,9 @@ def _extent_product(parts: Parts) -> int:
 
 
 def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
-    """Return the dimensions whose first digit counts tiles; None where no tile is needed any more.
+    """Return the dimensions whose first digit counts tiles; None if no more tiles are needed.
 
-    Tiles count up to the size, so a dimension with more padding lies inside of one.
+    The number of tiles follows from the size, so a dimension with more padding must be in a tile.
     """
     digits = [(-s, d, k) for d, parts in enumerate(dims) for k, (_, s) in enumerate(parts)]
     counting_dims: set[int] = set()
@@ -181,24 +187,23 @@ def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int]
     if len(counting_dims) == len(digits):
         return None
     fits_exactly = [_extent_product(parts) for parts in dims] == list(sizes)
-    # Nothing stands in order: cut what has several digits, the moves do the rest.
+    # No digit is in order: cut dimensions of several digits, `_reordering_tiles` does the rest.
     return counting_dims or {d for d, parts in enumerate(dims) if fits_exactly and len(parts) > 1}
 
 
 def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
-    """Return tiles that bring axes into the order of their strides: each takes one axis to the end.
+    """Return tiles that sort axes by stride; each tile moves one axis to the end.
 
-    Each is about twice as long as the one before; not so with stars, which take in what has one
-    index only.
+    Each tile is about twice as long as the one before, except with stars, which merge axes of size
+    1.
     """
     current_axes: list[Part | None] = [axis if axis[0] != 1 else None for axis in axes]
     sorted_axes = sorted(
         (axis for axis in current_axes if axis is not None), key=lambda axis: -axis[1]
     )
     in_place_count = 0
-    for (
-        axis
-    ) in current_axes:  # those that may stay where they are: a part of `wanted` from its begin
+    # Axes that need no move: they form a prefix of the sorted axes.
+    for axis in current_axes:
         in_place_count += in_place_count < len(sorted_axes) and axis == sorted_axes[in_place_count]
     tiles = []
     for axis in sorted_axes[in_place_count:]:
@@ -226,17 +231,17 @@ def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
 
 # --- the padded layouts of XLA from January 2017 to November 2018 --------------------------------
 
-# ``minor_to_major``, ``padded_dimensions`` and ``padding_value``: each dimension takes a width of
-# its own in memory, the padding at its high end. Today's XLA says the same with one tile of the
+# ``minor_to_major``, ``padded_dimensions`` and ``padding_value``: each dimension has a padded width
+# in memory, with the padding at its high end. Today's XLA expresses this as one tile of the
 # padded widths: [2,3] in the order [0,1] padded to [3,5] is ``{0,1:T(5,3)}``.
 
 
 class PaddingValue2017(enum.Enum):
-    """Contents of padding, with the numbers of XLA's enum.
+    """Contents of padding, numbered as in XLA's enum.
 
-    ``INVALID_PAD`` is that of an unset field and says nothing, ``UNKNOWN_PAD`` that the content is
-    arbitrary. Whether lowest and highest of floats are infinite XLA never said; as the padding of a
-    `tensorlayout.Layout` they are, so that a maximum or minimum over it changes nothing.
+    ``INVALID_PAD`` is the value of an unset field, ``UNKNOWN_PAD`` means arbitrary contents. XLA
+    never specified whether the lowest and highest floats are infinite; in a `tensorlayout.Layout`
+    they are, so that a maximum or minimum over padding changes nothing.
 
     >>> from tensorlayout.xla import PaddingValue2017
     >>> PaddingValue2017.ZERO_PAD.value
@@ -259,10 +264,11 @@ _PADDING_VALUES = {
 
 @dataclass(frozen=True, slots=True)
 class PaddedLayout2017:
-    """An order of dimensions, and the width that each takes in memory.
+    """Order of dimensions, and the padded width of each in memory.
 
-    `minor_to_major`: as everywhere. `padded_dimensions`: by **logical** dimension; empty for no
-    padding. `padding_value`: what the padding holds; nothing ties it to the widths.
+    - `minor_to_major`: as everywhere.
+    - `padded_dimensions`: widths by **logical** dimension; empty without padding.
+    - `padding_value`: contents of the padding, independent of the widths.
 
     >>> from tensorlayout.xla import PaddedLayout2017, PaddingValue2017
     >>> old = PaddedLayout2017((0, 1), (3, 5), PaddingValue2017.ZERO_PAD)
@@ -280,10 +286,10 @@ class PaddedLayout2017:
         object.__setattr__(self, "padding_value", PaddingValue2017(self.padding_value))
 
     def validate(self, dimensions: Sequence[int]) -> None:
-        """Nothing where the layout fits the sizes of an array; ValueError for the first problem.
+        """Raise ValueError for the first problem of the layout for an array of these sizes.
 
-        One order entry per dimension, in range, none twice; no padded widths or one per dimension,
-        each at least the size.
+        The order needs one entry per dimension, in range, without repeats. Widths are empty, or one
+        per dimension and at least its size.
         """
         sizes = check_integers("dimensions", dimensions)
         fits = sorted(self.minor_to_major) == list(range(len(sizes)))
@@ -296,11 +302,11 @@ class PaddedLayout2017:
         )
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
-        """Return whether some width exceeds its size; ValueError for a wrong number of widths."""
+        """Return whether a width exceeds its size; ValueError for a wrong number of widths."""
         return any(width > size for size, width in self._sizes_with_widths(dimensions))
 
     def _sizes_with_widths(self, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Return each size of an array with its width; nothing without widths."""
+        """Return pairs of size and width; none without widths."""
         sizes, padded = check_integers("dimensions", dimensions), self.padded_dimensions
         fits = len(padded) in (0, len(sizes))
         require(fits, "layout: must have no padded widths or one for each of", self, subject=sizes)
@@ -313,19 +319,20 @@ class PaddedLayout2017:
         return slots * element_type.unpacked_bytes
 
     def get_dimension_stride(self, dimensions: Sequence[int], dimension: int) -> int:
-        """**Elements** between neighbours along a logical dimension, padding included."""
+        """Return the **elements** between neighbours along a logical dimension, with padding."""
         strides = self.layout_of(dimensions).strides
         require_in_range(range(len(strides)), "dimension", dimension, tuple(dimensions))
         return strides[dimension]
 
     def human_string(self) -> str:
-        """Return the text of that time: **the order alone, without the padding**."""
+        """Return the text that XLA used in 2017: **the order alone, without the padding**."""
         return f"{{{','.join(map(str, self.minor_to_major))}}}"
 
     def permute_dimensions(self, permutation: Sequence[int]) -> PaddedLayout2017:
         """Return the layout after dimension i has become ``permutation[i]``, widths included.
 
-        XLA permuted so **until February 2021**: by the inverse of `shape_util.permute_dimensions`.
+        XLA used this convention **until February 2021**; `shape_util.permute_dimensions` takes the
+        inverse.
         """
         dims = checked_permutation("permutation", permutation, len(self.minor_to_major))
         order = [dims[d] for d in self.minor_to_major]
@@ -337,7 +344,7 @@ class PaddedLayout2017:
     def layout_of(self, dimensions: Sequence[int]) -> Layout:
         """Return the `tensorlayout.Layout` of an array of these sizes.
 
-        INVALID_PAD and UNKNOWN_PAD are UNSPECIFIED there.
+        INVALID_PAD and UNKNOWN_PAD become UNSPECIFIED.
         """
         self.validate(dimensions)
         padded, value = (
@@ -348,10 +355,10 @@ class PaddedLayout2017:
 
     @classmethod
     def of_layout(cls, layout: Layout) -> PaddedLayout2017:
-        """Return the old form of a packed or padded `tensorlayout.Layout`.
+        """Return the 2017 form of a packed or padded `tensorlayout.Layout`.
 
-        ValueError for what it cannot say: tiles, slots below a byte, gaps, an offset, negative or
-        repeated strides, and padding that holds a pattern of bits.
+        Raises `ValueError` for what it cannot express: tiles, slots below a byte, gaps, an offset,
+        negative or repeated strides, and padding that holds a bit pattern.
 
         >>> PaddedLayout2017.of_layout(Layout.row_major((2, 3))) == PaddedLayout2017((1, 0))
         True

@@ -1,4 +1,4 @@
-"""A module of HLO as values: computations, instructions, their buffers, and what layouts cost."""
+"""HLO modules as values: computations, instructions, buffers, and the cost of layout changes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import NamedTuple
 from tensorlayout.xla.calling import require
 from tensorlayout.xla.shapes import Shape
 
-# Instructions that leave all values as they are; a bitcast moves nothing.
+# Instructions that change no values; a bitcast does not even move them.
 _LAYOUT_ONLY_OPCODES = frozenset({"bitcast", "copy", "copy-start", "transpose"})
 
-# Computations that these call run by themselves; all others are parts of one instruction.
+# Computations called by these run instruction by instruction; others, such as the body of a
+# fusion, run as a part of the calling instruction.
 _CONTROL_FLOW_OPCODES = frozenset({"call", "conditional", "while"})
 
-# The results of these lie in the memory of others: operands, or what is called.
+# Results of these share memory with their operands or with the called computation.
 _SHARED_MEMORY_OPCODES = _CONTROL_FLOW_OPCODES | {
     "add-dependency",
     "after-all",
@@ -28,7 +29,7 @@ _SHARED_MEMORY_OPCODES = _CONTROL_FLOW_OPCODES | {
     "tuple",
 }
 
-# Of what begins a transfer, the element of the result that is the operand itself.
+# Asynchronous operations return a tuple; this element of it is the operand itself.
 _OPERAND_ELEMENT_NUMBERS = {
     "all-gather-start": 0,
     "collective-permute-start": 0,
@@ -39,12 +40,15 @@ _OPERAND_ELEMENT_NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class HloInstruction:
-    """One line of a computation: a name, what it does to which operands, and the shape it gives.
+    """One line of a computation: name, operation, operands and the shape of the result.
 
-    `opcode`: as in the text, such as ``get-tuple-element``. `operands`: names of instructions of
-    the same computation. `calls`: names of computations. `attributes`: the texts behind the
-    operands by name, such as ``{"dimensions": "{1,0}"}``. `parameter_number`: None for what is no
-    parameter. Values of constants are not kept.
+    - `opcode`: as in the text, such as ``get-tuple-element``.
+    - `operands`: names of instructions of the same computation.
+    - `calls`: names of computations.
+    - `attributes`: texts after the operands by name, such as ``{"dimensions": "{1,0}"}``.
+    - `parameter_number`: None if the instruction is not a parameter.
+
+    Values of constants are not kept.
 
     >>> from tensorlayout import xla
     >>> text = "HloModule m f { x = f32[2,3] parameter(0) ROOT y = f32[3,2] transpose(x) }"
@@ -65,7 +69,7 @@ class HloInstruction:
 
 @dataclass(frozen=True)
 class HloComputation:
-    """Instructions under a name, in the order of the text; `root` gives the result.
+    """Named sequence of instructions, in text order; `root` is the instruction of the result.
 
     >>> from tensorlayout import xla
     >>> module = xla.parse_hlo("HloModule m f { y = s8[] parameter(1) x = s8[] parameter(0) }")
@@ -79,21 +83,21 @@ class HloComputation:
 
     @cached_property
     def by_name(self) -> Mapping[str, HloInstruction]:
-        """The instructions by their names, which are each other's operands."""
+        """Instructions by name; operands are such names."""
         return {instruction.name: instruction for instruction in self.instructions}
 
     @property
     def parameters(self) -> tuple[HloInstruction, ...]:
-        """The parameters in the order of their numbers."""
+        """Parameters in the order of their numbers."""
         numbered = [(n, i) for i in self.instructions if (n := i.parameter_number) is not None]
         return tuple(i for _, i in sorted(numbered, key=lambda pair: pair[0]))
 
 
 class HloBuffer(NamedTuple):
-    """An array that a module keeps in memory; **bytes** by its own shape, padding included.
+    """Array that a module keeps in memory; its **bytes** include padding.
 
-    `name`: the instruction, with its computation in front unless that is the entry, and the path
-    of the array in a tuple behind, as in ``body/sorted{1}``.
+    `name`: the instruction, preceded by its computation unless that is the entry, and followed by
+    the path of the array in a tuple, as in ``body/sorted{1}``.
 
     >>> from tensorlayout import xla
     >>> text = "HloModule m f { x = f32[9,1]{1,0:T(8,128)} parameter(0) }"
@@ -110,10 +114,10 @@ class HloBuffer(NamedTuple):
 
 
 class HloLayoutChange(NamedTuple):
-    """An instruction that only changes a layout, and the **bytes** it moves each time it runs.
+    """Instruction that only changes a layout, and the **bytes** that it moves in each run.
 
-    `name` is as in `HloBuffer`; `source` is the shape that is read, `result` the one that is
-    written; `bytes_read` and `bytes_written` count padding.
+    `name` is as in `HloBuffer`. `source` and `result` are the shapes that are read and written;
+    `bytes_read` and `bytes_written` include padding.
 
     >>> from tensorlayout import xla
     >>> text = '''HloModule m
@@ -134,11 +138,11 @@ class HloLayoutChange(NamedTuple):
 
 @dataclass(frozen=True)
 class HloModule:
-    """All that a text of HLO says: computations in the order of the text, and which is the entry.
+    """Contents of an HLO text: computations in text order, and which of them is the entry.
 
-    `parameter_shapes`, `result_shape`: of the entry, by ``entry_computation_layout`` where the text
-    has it, else by the instructions. An array whose layout is left open there has none.
-    `attributes`: the texts in the first line by name.
+    - `parameter_shapes`, `result_shape`: shapes of the entry, from ``entry_computation_layout`` if
+      the text has it, else from the instructions. Arrays whose layout is left open there have none.
+    - `attributes`: texts of the first line, by name.
 
     >>> from tensorlayout import xla
     >>> module = xla.parse_hlo("HloModule m, is_scheduled=true f { x = f32[2] parameter(0) }")
@@ -155,15 +159,15 @@ class HloModule:
 
     @cached_property
     def by_name(self) -> Mapping[str, HloComputation]:
-        """The computations by their names."""
+        """Computations by name."""
         return {computation.name: computation for computation in self.computations}
 
     @cached_property
     def shapes(self) -> Mapping[str, Shape]:
-        """The shapes of all instructions by their names.
+        """Shapes of all instructions by name.
 
-        XLA's own names are different all over a module. A name that several computations have is
-        there as ``computation/name``, once for each, and not by itself.
+        Names in texts written by XLA are unique in a module. If several computations use a name, it
+        appears as ``computation/name`` for each of them, and not alone.
         """
         times = Counter(i.name for c in self.computations for i in c.instructions)
         return {
@@ -173,15 +177,15 @@ class HloModule:
         }
 
     def buffers(self) -> tuple[HloBuffer, ...]:
-        """Return the arrays that instructions keep in their own memory, in the order of the text.
+        """Return the arrays that instructions keep in memory of their own, in text order.
 
-        Those of the entry, and of what it runs by ``while``, ``conditional`` and ``call``. What
-        happens inside of a fusion has no memory, nor has the computation of a reduction or a sort.
-        Tuples, their elements, bitcasts, parameters of loops and branches and the like lie in the
-        memory of others. XLA writes some results over an operand, and lets arrays share memory that
-        are not needed at the same time: a program may take less than all buffers together.
+        Covers the entry and the computations that it runs by ``while``, ``conditional`` and
+        ``call``. Values inside a fusion, a reduction or a sort have no buffers. Tuples, tuple
+        elements, bitcasts, parameters of loops and branches and similar instructions share memory
+        with others. XLA writes some results over an operand and reuses memory over time, so a
+        program may need less than the sum of these buffers.
 
-        ValueError for an array of unbounded size.
+        Raises `ValueError` for an array of unbounded size.
         """
         result = []
         for computation, instruction in self._executed_instructions():
@@ -205,13 +209,13 @@ class HloModule:
         return tuple(result)
 
     def layout_changes(self) -> tuple[HloLayoutChange, ...]:
-        """Return the instructions that only change a layout, in text order, and what they move.
+        """Return the instructions that only change a layout, in text order, with the moved bytes.
 
-        They are ``copy`` (``copy-start``, too), ``transpose`` and ``bitcast``, and fusions of
-        nothing else. A bitcast moves nothing; a copy may keep the layout. Instructions inside of
-        fusions are not listed by themselves.
+        These are ``copy`` (also ``copy-start``), ``transpose``, ``bitcast``, and fusions of only
+        these. A bitcast moves nothing, and a copy may keep the layout. Instructions inside fusions
+        are not listed separately.
 
-        ValueError for an array of unbounded size.
+        Raises `ValueError` for an array of unbounded size.
         """
         changes = []
         for computation, instruction in self._executed_instructions():
@@ -231,7 +235,7 @@ class HloModule:
         return tuple(changes)
 
     def _layout_change_moves_elements(self, instruction: HloInstruction) -> bool | None:
-        """Return whether a change of layout moves elements; None for what is no such change."""
+        """Return whether a layout change moves elements; None for other instructions."""
         opcodes = {instruction.opcode}
         if opcodes == {"fusion"}:
             called_computations = (self.by_name[name] for name in instruction.calls)
@@ -241,7 +245,7 @@ class HloModule:
         return opcodes != {"bitcast"} if opcodes and opcodes <= _LAYOUT_ONLY_OPCODES else None
 
     def _executed_instructions(self) -> Iterator[tuple[HloComputation, HloInstruction]]:
-        """Return the instructions that run by themselves, each with its computation."""
+        """Return the instructions that run on their own, each with its computation."""
         reached, pending = {self.entry.name}, [self.entry]
         while pending:
             for instruction in pending.pop().instructions:
@@ -257,7 +261,7 @@ class HloModule:
 
 
 def _operand_path_in_result(instruction: HloInstruction) -> tuple[int, ...]:
-    """Return the path of the operand in the result of what begins a transfer; else of no array."""
+    """Return the path of the operand in an asynchronous result; for others one of no array."""
     opcode, elements = instruction.opcode, instruction.shape.elements
     if opcode in _OPERAND_ELEMENT_NUMBERS:
         return (_OPERAND_ELEMENT_NUMBERS[opcode],)

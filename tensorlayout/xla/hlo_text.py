@@ -1,8 +1,9 @@
-"""HLO text read: ``HloModule jit_f, …`` as ``compile().as_text()`` of JAX and XLA's dumps have it.
+"""Parser of HLO text, as JAX's ``compile().as_text()`` and XLA's dumps have it.
 
-What says where values are and how they hang together is read; all other attributes and the
-values of constants are held to their brackets, quotes and comments, and passed over. Each
-letter is looked at a fixed number of times, and brackets in brackets are kept on a list.
+It reads what determines the places of values and their connections. Of other attributes, and of
+values of constants, only brackets, quotes and comments are checked. The time is linear in the
+length of the text, and nested brackets are kept on a list instead of Python's stack, so that no
+text is slow or exceeds the recursion limit.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tensorlayout.xla.text import (
     pattern_with_trailing_blanks,
 )
 
-# Nothing here is matched in two ways: quantifiers are possessive.
+# Possessive quantifiers, because backtracking would make some texts take quadratic time.
 _WHITE = r"[ \t\r\n]"
 _STRING = r'"(?:[^"\\]++|\\(?s:.))*+"'
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
@@ -44,18 +45,20 @@ _TABLE = pattern_with_trailing_blanks(
     r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)"
 )
 _QUOTED = pattern_with_trailing_blanks(_STRING)
-_SHAPE = re.compile(  # an array, or how all others begin
+# An array, or the beginning of a tuple or buffer. A brace after an array begins a layout only if a
+# number or a colon follows; otherwise it may begin the body of a computation.
+_SHAPE = re.compile(
     rf"b?\(|[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
     re.ASCII,
 )
 
-# What stands between two brackets, and in a value that is in none.
+# Text between two brackets, and values outside of brackets.
 _BETWEEN_BRACKETS = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{COMMENT}|/(?![/*]))*+')
 _MESH_AXES = re.compile(r" +\{")
 _UNBRACKETED_VALUE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
-# The attributes whose values are names of computations.
+# Attributes whose values are names of computations.
 _CALL_ATTRIBUTES = frozenset(
     {
         "body",
@@ -74,7 +77,7 @@ _ENTRY_LAYOUT = "entry_computation_layout"
 
 
 class HloSyntaxError(ValueError):
-    """A text that is no module of HLO: what was expected, what came, and a caret under it.
+    """Text that is not an HLO module; the message has the rule, the line and a caret.
 
     `line` counts from 1, `column` the characters of that line from 0.
 
@@ -87,7 +90,7 @@ class HloSyntaxError(ValueError):
     """
 
     def __init__(self, rule: str, line: int, column: int, shown: str) -> None:
-        """`rule` ends in what came instead; `shown` is the line with a caret."""
+        """Take a `rule` that ends in the received text, and the line `shown` with a caret."""
         self.rule = rule
         self.line = line
         self.column = column
@@ -99,17 +102,23 @@ class HloSyntaxError(ValueError):
 
 
 def parse_hlo(text: str) -> HloModule:
-    """Parse the module in a `text`, as from JAX's ``compile().as_text()`` or an XLA dump.
+    """Parse an HLO module.
 
-    Arrays without a layout get the row-major one. Checked: brackets, quotes and comments; every
-    shape; that names are there once, and operands and what is called stand above; that parameters
-    are numbered from 0 on; that shapes which the text says twice agree (those of operands, of the
-    line above a computation, of ``entry_computation_layout``). Without an ``ENTRY`` the last
-    computation is the entry, without a ``ROOT`` the last instruction the root. Not checked: whether
-    an opcode exists, and whether its shape follows from its operands.
+    `text`: a module, as from JAX's ``compile().as_text()`` or an XLA dump. Arrays without a layout
+    become row-major. Without an ``ENTRY`` the last computation is the entry; without a ``ROOT`` the
+    last instruction is the root.
 
-    HloSyntaxError (a ValueError) for any other text, with line, column and a caret; it is raised,
-    too, for computations written inside of an attribute. TypeError for what is no str.
+    Raises `HloSyntaxError` (a ValueError), with line, column and a caret, for any other text;
+    `TypeError` if `text` is not a str. These are checked:
+
+    - brackets, quotes, comments and every shape;
+    - names: unique, and defined before they are used as operands or callees;
+    - parameters: numbered from 0 on;
+    - shapes that occur twice: operands, the signature of a computation,
+      ``entry_computation_layout``.
+
+    Not checked: whether an opcode exists, and whether its shape follows from its operands.
+    Computations written inside an attribute are not supported and raise the error, too.
 
     >>> from tensorlayout.xla import parse_hlo
     >>> module = parse_hlo('''
@@ -129,13 +138,14 @@ def parse_hlo(text: str) -> HloModule:
 
 
 class _HloReader(Scanner):
-    """A place in a text, and what has been found up to it."""
+    """Position in a text, and the computations read so far."""
 
     source_name = "HLO text"
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.parsed_shapes: dict[tuple[str, bool], Shape] = {}  # by their texts: most come again
+        # Shapes by text, because most occur several times.
+        self.parsed_shapes: dict[tuple[str, bool], Shape] = {}
         self.computations: dict[str, HloComputation] = {}
 
     # --- pieces ----------------------------------------------------------------------------------
@@ -180,8 +190,8 @@ class _HloReader(Scanner):
     def read_attribute_value(self) -> str:
         """Read an attribute's value, which ends at a comma or blank outside brackets.
 
-        It stays there unread: brackets and quotes are whole, nothing else is known of it. Axes of a
-        mesh stand behind a blank: ``mesh['x'=2,'y'=2] {'x'}``.
+        Only brackets and quotes are checked. The axes of a mesh follow a blank: ``mesh['x'=2,'y'=2]
+        {'x'}``.
         """
         start = end = self.position
         while True:
@@ -198,7 +208,7 @@ class _HloReader(Scanner):
         return self.text[start:end]
 
     def read_attributes(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Return the values by name, and where each stands."""
+        """Return the values by name, and their positions."""
         values: dict[str, str] = {}
         positions: dict[str, int] = {}
         begin = self.position
@@ -239,7 +249,7 @@ class _HloReader(Scanner):
         return self.parsed_shapes.setdefault((shape_text, default_layout), shape)
 
     def read_parameter_shape(self) -> tuple[Shape, int]:
-        """Read a shape, after its name if there is one; return it and its position."""
+        """Return a shape, which may be preceded by a name, and its position."""
         self.try_match(_PARAMETER)
         position = self.position
         return self.read_shape(default_layout=False), position
@@ -253,7 +263,7 @@ class _HloReader(Scanner):
             self.raise_syntax_error(f"{rule}, got {truncate(shape)}", position)
 
     def read_signature(self) -> list[tuple[Shape, int]]:
-        """Parameters, then the result, as in ``(x: f32[2])->f32[]``, with their places."""
+        """Read parameters and result, as in ``(x: f32[2])->f32[]``, with their positions."""
         self.expect_sign("(")
         parameters = self.read_list(self.read_parameter_shape, ")", sys.maxsize)
         self.expect_sign("->")
@@ -266,7 +276,7 @@ class _HloReader(Scanner):
         computation: HloComputation,
         signature_position: int,
     ) -> None:
-        """Raise the error for a signature that is not that of a computation."""
+        """Raise an error if a signature does not match its computation."""
         parameters = computation.parameters
         if len(signature) != len(parameters) + 1:
             rule = f"expected {len(parameters)} parameters, as {computation.name} has"
@@ -307,7 +317,7 @@ class _HloReader(Scanner):
         return HloModule(name, computations, entry, tuple(shapes), result, attributes)
 
     def skip_table_rows(self) -> None:
-        """Skip the rows of a table of stack frames: a number each, and a string or braces."""
+        """Skip the rows of a stack-frame table: a number each, then a string or braces."""
         while self.try_match(_NUMBER):
             if self.is_next("{"):
                 self.skip_to(self.position_behind_bracket(self.position))
@@ -315,7 +325,7 @@ class _HloReader(Scanner):
                 self.expect_match(_QUOTED, "a string or '{'")
 
     def read_computation(self) -> tuple[HloComputation, bool]:
-        """Return a computation, and whether it says that it is the entry."""
+        """Return a computation, and whether it is marked as the entry."""
         match = self.expect_match(
             _COMPUTATION, "a computation such as ENTRY %main (x: f32[]) -> f32[] {"
         )
@@ -354,7 +364,7 @@ class _HloReader(Scanner):
     def read_instruction(
         self, previous_instructions: dict[str, HloInstruction]
     ) -> tuple[HloInstruction, bool]:
-        """Read an instruction into `previous_instructions`; also return whether it is the root."""
+        """Append an instruction to `previous_instructions`; return whether it is the root."""
         match = self.expect_match(
             _INSTRUCTION, "an instruction such as %y = f32[] add(%x, %x), or '}'"
         )
@@ -388,7 +398,7 @@ class _HloReader(Scanner):
         return result, match[1] is not None
 
     def read_operand(self, previous_instructions: dict[str, HloInstruction]) -> str:
-        """Read the name of an operand defined above, behind its shape if the text has that."""
+        """Read the name of an operand defined above, after its shape if the text has one."""
         shape_position = self.position
         shape = self.read_shape() if _SHAPE.match(self.text, shape_position) else None
         position = self.position
@@ -400,7 +410,7 @@ class _HloReader(Scanner):
         return name
 
     def read_callees(self, value: str, position: int) -> list[str]:
-        """Return the computations that the value of an attribute names."""
+        """Return the computations named by the value of an attribute."""
         resume_position, self.position = self.position, position
         names = (
             self.read_list(self.read_callee, "}", sys.maxsize)
@@ -413,7 +423,7 @@ class _HloReader(Scanner):
         return names
 
     def read_callee(self) -> str:
-        """Return the name of a computation, which must stand above."""
+        """Return the name of a computation, which must be defined above."""
         position = self.position
         name: str = self.expect_match(_ONE_NAME, "the name of a computation, or names in braces")[1]
         if name not in self.computations:

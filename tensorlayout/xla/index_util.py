@@ -1,10 +1,10 @@
-"""XLA's IndexUtil: multi-dimensional and linear indices of an array, tiles ignored.
+"""XLA's IndexUtil: conversion between multi-dimensional and linear indices; tiles are ignored.
 
-The order is that of the layout's `minor_to_major`. For positions in tiled buffers there is
+Linear indices follow the layout's `minor_to_major`. For positions in tiled buffers use
 `Shape.position`.
 """
 # mypy: disable-error-code="empty-body"
-# ruff: noqa: D103 - `alias` gives docstrings
+# ruff: noqa: D103 - `define_by` writes the docstrings
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ def _known_order(shape: Shape) -> tuple[int, ...]:
 def multidimensional_index_to_linear_index(
     shape: Shape, multi_index: Sequence[int], minor_to_major: Sequence[int] | None = None
 ) -> int:
-    """Return the number of an element in the **untiled** buffer: tiles and tail are ignored.
+    """Return the linear index of an element in the **untiled** buffer, without the tail.
 
-    `minor_to_major`: as in XLA's second form; must equal the order in the shape. A scalar has 0.
-    ValueError for an index outside the shape, which a release build of XLA does not notice.
+    `minor_to_major`: as in XLA's second form; must equal the order of `shape`. A scalar has index
+    0.
+
+    Raises `ValueError` for a `multi_index` outside the shape, which release builds of XLA do not
+    check.
     """
     order = _known_order(shape)
     requested_order = order if minor_to_major is None else tuple(minor_to_major)
@@ -48,10 +51,10 @@ def multidimensional_index_to_linear_index(
 
 
 def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> tuple[int, ...]:
-    """Return the index of the element with a number in the **untiled** buffer.
+    """Return the index of the element with a linear index in the **untiled** buffer.
 
-    ValueError outside the elements (caught in debug builds of XLA only), so for any number where a
-    size is 0.
+    Raises `ValueError` if `linear_index` is outside the array (XLA checks in debug builds only), so
+    always if a size is 0.
     """
     order, number = _known_order(shape), check_integer("linear_index", linear_index)
     require_in_range(range(shape.size), "linear_index", number, shape)
@@ -60,10 +63,11 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
 
 
 def bump_indices(shape: Shape, indices: list[int]) -> bool:
-    """Step a list of indices **in place** to the next, the last dimension fastest.
+    """Advance a list of indices **in place**, the last dimension fastest.
 
-    False, and the indices unchanged, where there is no next one. The layout plays no role.
-    ValueError for an index outside the shape.
+    Returns False, with `indices` unchanged, after the last index of `shape`. The layout is ignored.
+
+    Raises `ValueError` for an index outside the shape.
 
     >>> from tensorlayout.xla import parse_shape
     >>> at = [0, 2]
@@ -81,7 +85,8 @@ def bump_indices(shape: Shape, indices: list[int]) -> bool:
 def get_dimension_stride(shape: Shape, dimension: int) -> int:
     """Return the **elements** between neighbours along a dimension of the **untiled** buffer.
 
-    ValueError for a dimension that is not there, where XLA gives the product of all sizes.
+    Raises `ValueError` for a dimension out of range, for which XLA returns the product of all
+    sizes.
     """
     order = _known_order(shape)
     require_in_range(range(shape.rank), "dimension", dimension, shape)
@@ -93,10 +98,10 @@ def index_in_bounds(shape: Shape, index: Sequence[int]) -> bool: ...
 
 
 def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
-    """Return -1 where `lhs` comes first, 1 where `rhs` does, 0 if equal; entry 0 decides first.
+    """Return -1 if `lhs` precedes `rhs` lexicographically, 1 if it follows, 0 if they are equal.
 
-    The comment in XLA's header says the opposite sign; its code gives this one. ValueError for
-    different lengths.
+    The comment in XLA's header states the opposite sign; this is what its code returns. Raises
+    `ValueError` for different lengths.
     """
     left, right = check_integers("lhs", lhs), check_integers("rhs", rhs)
     require(len(left) == len(right), "compare_indices: must have equal lengths", left, right)

@@ -1,6 +1,6 @@
-"""XLA's LayoutUtil: layouts made, compared and asked, and positions in tiled buffers."""
+"""XLA's LayoutUtil: creating and comparing layouts, their properties, and tiled positions."""
 # mypy: disable-error-code="empty-body"
-# ruff: noqa: D103 - `alias` gives docstrings
+# ruff: noqa: D103 - `define_by` writes the docstrings
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
 from tensorlayout.xla.tiles import Tile, as_tile, tiling_steps
 
-# --- made ----------------------------------------------------------------------------------------
+# --- creation ------------------------------------------------------------------------------------
 
 
 @define_by("XlaLayout(minor_to_major=minor_to_major, **properties)")
 def make_layout(minor_to_major: Sequence[int], **properties: Any) -> XlaLayout: ...
 @define_by(
     "make_layout(check_integers('major_to_minor', major_to_minor)[::-1])",
-    "JAX has orders as `major_to_minor`.",
+    "JAX writes orders as `major_to_minor`.",
 )
 def make_layout_from_major_to_minor(major_to_minor: Sequence[int]) -> XlaLayout: ...
 @define_by("XlaLayout.row_major(num_dims)")
@@ -42,18 +42,21 @@ get_default_layout_for_rank = make_descending_layout
 
 
 def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
-    """Return the row-major layout of an array, the empty one of a token. ValueError for a tuple."""
+    """Return the row-major layout of an array, or the empty layout of a token.
+
+    Raises `ValueError` if `shape` is a tuple.
+    """
     require(not shape.is_tuple, "shape: one layout describes no tuple", shape)
     return XlaLayout.row_major(shape.unwrapped.rank)
 
 
-# --- of whole shapes -----------------------------------------------------------------------------
+# --- layouts of whole shapes ---------------------------------------------------------------------
 
 
 def set_to_default_layout(shape: Shape) -> Shape:
-    """Return the shape with each array in row-major order. **Tiles and all else are kept.**
+    """Return the shape with each array in row-major order; tiles and other fields are kept.
 
-    For a layout without anything else take `shape_util.device_shape_to_host_shape` after it.
+    To remove all but split configs, pass the result to `shape_util.device_shape_to_host_shape`.
     """
 
     def with_row_major_order(array: Shape) -> Shape:
@@ -84,8 +87,10 @@ def has_custom_element_size_in_bits(shape: Shape) -> bool: ...
 def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     """Return `dst` with the layouts of `src`, array by array; sizes and types may differ.
 
-    A source array **without** a layout clears that of the destination. ValueError where the tuples
-    or the numbers of dimensions differ, or a layout does not fit its destination.
+    A source array **without** a layout removes that of the destination.
+
+    Raises `ValueError` if the tuple structures or the numbers of dimensions differ, or a layout
+    does not fit its destination.
     """
     alike = len(src.elements) == len(dst.elements) and src.is_tuple == dst.is_tuple
     require(alike, "shape: must be tuples alike", src, dst)
@@ -102,10 +107,14 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
 
 
 def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
-    """Return whether two shapes have the same tuples, ranks and layouts, sizes and types aside.
+    """Return whether two shapes have equal tuple structures, ranks and layouts.
 
-    Token and opaque equal anything, as in XLA, which looks at the left side alone. `ignore`: names
-    of fields of layouts; XLA forgets it inside tuples, here it holds there too.
+    - `lhs`, `rhs`: sizes and types are not compared. A token or opaque `lhs` equals anything: XLA
+      checks the left side only.
+    - `ignore`: names of layout fields to ignore. XLA drops this option inside tuples; here it
+      applies there, too.
+
+    Raises `ValueError` for other names in `ignore`.
     """
     if lhs.is_tuple or lhs.is_buffer:
         return lhs.is_alike(rhs, lambda a, b: layouts_in_shapes_equal(a, b, ignore))
@@ -116,7 +125,7 @@ def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()
     return lhs.layout.equals(rhs.layout, ignore)
 
 
-# --- asked ---------------------------------------------------------------------------------------
+# --- properties ----------------------------------------------------------------------------------
 
 
 @define_by("lhs.equals(rhs, ignore)")
@@ -134,7 +143,10 @@ is_monotonic_with_dim0_minor = has_ascending_layout
 
 
 def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
-    """Return whether `dims`, in any sequence, are adjacent in the minor-to-major order."""
+    """Return whether logical dimensions are adjacent in the order of the layout.
+
+    `dims` may be in any order. Raises `ValueError` for a dimension that `layout` does not have.
+    """
     wanted_dims = check_integers("dims", dims)
     require(
         {*wanted_dims} <= {*layout.minor_to_major},
@@ -148,7 +160,7 @@ def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
 
 @define_by(
     "layout.replace(minor_to_major=(*layout.order_without(dim), dim))",
-    "`shape_util.move_dim_to_major`, of shapes, drops tiles and all else of a layout.",
+    "`shape_util.move_dim_to_major`, for shapes, keeps only the order of a layout.",
 )
 def move_dim_to_major(layout: XlaLayout, dim: int) -> XlaLayout: ...
 @define_by("layout.replace(minor_to_major=(dim, *layout.order_without(dim)))")
@@ -160,14 +172,18 @@ def memory_space(shape: Shape) -> int: ...
 def byte_strides_is_major_to_minor(
     byte_strides: Sequence[int], dims: Sequence[int], element_type: PrimitiveType
 ) -> bool:
-    """Return whether byte strides are those of packed rows, dimensions of size 1 included."""
+    """Return whether byte strides are those of a packed row-major array.
+
+    Unlike NumPy's flags, this compares strides of dimensions of size 1, too. Raises `ValueError` if
+    `byte_strides` and `dims` differ in length. `element_type` gives the bytes of an element.
+    """
     steps, sizes = check_integers("byte_strides", byte_strides), check_integers("dims", dims)
     require(len(steps) == len(sizes), "byte_strides: must have equal lengths", steps, sizes)
     width = element_type.byte_width or 0
     return all(s == width * math.prod(sizes[d + 1 :]) for d, s in enumerate(steps))
 
 
-# --- places in tiled buffers ---------------------------------------------------------------------
+# --- positions in tiled buffers ------------------------------------------------------------------
 
 
 @define_by("(of.own_layout if isinstance(of, Shape) else of).minor_to_major")
@@ -177,34 +193,36 @@ def minor_to_major(of: Shape | XlaLayout) -> tuple[int, ...]: ...
 def minor(layout: XlaLayout, physical: int) -> int:
     """Return the logical dimension that is `physical`-th from the most **minor** end.
 
-    ValueError outside 0 to n - 1, which XLA notices in debug builds only.
+    Raises `ValueError` unless `physical` is from 0 to rank - 1; XLA checks in debug builds only.
     """
     require_in_range(range(layout.rank), "physical", physical, layout)
     return layout.minor_to_major[physical]
 
 
-@define_by("minor(layout, layout.rank - 1 - physical)", "It counts from the most **major** end.")
+@define_by("minor(layout, layout.rank - 1 - physical)", "Counts from the most **major** end.")
 def major(layout: XlaLayout, physical: int) -> int: ...
 @define_by("layout.logical_to_physical")
 def make_logical_to_physical(layout: XlaLayout) -> tuple[int, ...]: ...
 @define_by(
-    "shape.position(indices, first_tile_only=True)", "**Vectors have no tile then**, as in XLA."
+    "shape.position(indices, first_tile_only=True)", "**Tiles of vectors are ignored**, as in XLA."
 )
 def linear_index(shape: Shape, indices: Sequence[int]) -> int: ...
 @define_by("shape.position(indices)")
 def linear_index_for_nested_tiling(shape: Shape, indices: Sequence[int]) -> int: ...
 @define_by("shape.index_at(linear_index)")
 def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tuple[int, ...]: ...
-@define_by("shape.element_at(linear_index)", "It is no function of XLA's.")
+@define_by("shape.element_at(linear_index)", "XLA has no such function.")
 def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None: ...
 
 
 def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]]) -> bool:
-    """Return whether tiles leave the order of **physical** sizes as it is, and add no padding.
+    """Return whether tiles neither change the order of **physical** sizes nor add padding.
 
-    A sufficient test, as in XLA: each tile is judged by itself, so those that undo each other may
-    be judged False. A star changes nothing. ValueError for a tile with more dimensions than there
-    are.
+    Each tile is tested on its own, as in XLA, so the result may be False for tiles that undo each
+    other. A star changes nothing.
+
+    `sizes`, `tiles`: most major first. Raises `ValueError` for a tile with more dimensions than
+    `sizes`.
     """
     size_tuple = check_integers("sizes", sizes)
     tile_list = [*map(as_tile, tiles)]
@@ -225,14 +243,14 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
 
 
 def get_split_config(shape: Shape) -> SplitConfig | None:
-    """Return the one split config of an array, None without any; ValueError for several."""
+    """Return the only split config of an array, or None; ValueError if it has several."""
     splits = () if shape.layout is None else shape.layout.split_configs
     require(len(splits) <= 1, "shape: must have at most one split config", shape)
     return splits[0] if splits else None
 
 
 def max_split_size(shape: Shape, dim: int) -> int:
-    """Return the largest piece of one **logical** dimension between its split points."""
+    """Return the largest distance between split points along a **logical** dimension."""
     sizes, layout = shape.physical()[0], shape.own_layout
     require_in_range(range(shape.rank), "dim", dim, shape)
     physical_dim = layout.logical_to_physical[dim]
@@ -246,7 +264,7 @@ def max_split_size(shape: Shape, dim: int) -> int:
 def max_elements_in_per_split(shape: Shape) -> int: ...
 
 
-# --- validated -----------------------------------------------------------------------------------
+# --- validation ----------------------------------------------------------------------------------
 
 
 @define_by("shape.validate_layout(layout)")

@@ -1,4 +1,4 @@
-"""`XlaLayout`: how XLA stores an array, as an immutable value."""
+"""`XlaLayout`: XLA's layout of an array, as an immutable value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 SPACES = range(-128, 128)
 INTEGERS = range(-(2**63), 2**63)
 
-# The properties of a layout in text, in the order that XLA demands, and the fields that hold them.
+# Properties in layout text and their fields. XLA's parser requires this order.
 PROPERTIES = {
     "T": "tiles",
     "L": "tail_padding_alignment",
@@ -38,7 +38,7 @@ _ALL_BUT_ORDER = "all but minor_to_major"
 class SplitConfig:
     """Split of one **physical** dimension (0 is the most major) over several memories.
 
-    `split_indices`: the first index of each part but the first, ascending.
+    `split_indices`: ascending first indices of all parts except the first.
 
     >>> from tensorlayout.xla import SplitConfig, XlaLayout
     >>> str(XlaLayout(minor_to_major=(1, 0), split_configs=(SplitConfig(0, (4,)),)))
@@ -61,17 +61,19 @@ class SplitConfig:
 class XlaLayout:
     """XLA's layout of an array: order of dimensions, tiles, and further properties.
 
-    `minor_to_major`: logical dimension numbers, the fastest-varying first. `tiles`: applied one
-    after the other, sizes in physical order. `tail_padding_alignment`: the buffer is rounded up to
-    a multiple of so many elements. `element_size_in_bits`: 0 is the width of the type in whole
-    bytes. `memory_space`: a tag (0 default, 1 fast on-chip, 5 pinned host, 6 unpinned host).
-    `split_configs`: distribution over memories. `metadata_prefix_bytes`: of buffers of dynamic
-    shapes; never compared. `index_type`, `pointer_type`, `physical_shape`: of sparse arrays, which
-    fail the validation of dense ones.
+    - `minor_to_major`: logical dimensions, fastest first. `Shape.validate_layout` checks that this
+      is a permutation; the constructor does not.
+    - `tiles`: applied one after the other; sizes in physical order.
+    - `tail_padding_alignment`: the buffer is rounded up to a multiple of so many elements.
+    - `element_size_in_bits`: 0 means the width of the type in whole bytes.
+    - `memory_space`: 0 default, 1 fast on-chip, 5 pinned host, 6 unpinned host.
+    - `split_configs`: distribution over several memories.
+    - `metadata_prefix_bytes`: for buffers of dynamic shapes; never compared.
+    - `index_type`, `pointer_type`, `physical_shape`: for sparse arrays; dense arrays with these
+      fields fail validation.
 
-    Nothing says here that `minor_to_major` is a permutation: `Shape.validate_layout` does.
-    ValueError for a tail alignment below 1, and for a memory space that does not fit 8 signed
-    bits (XLA wraps it: 300 becomes 44).
+    Raises `ValueError` for a tail alignment below 1, and for a memory space outside 8 signed bits
+    (XLA wraps it: 300 becomes 44).
 
     >>> from tensorlayout.xla import XlaLayout
     >>> str(XlaLayout(minor_to_major=(1, 0), tiles=[(8, 128), (2, 1)], memory_space=1))
@@ -105,17 +107,17 @@ class XlaLayout:
 
     @classmethod
     def row_major(cls, rank: int) -> XlaLayout:
-        """Return the default: dimension 0 the most major."""
+        """Return the default layout, with dimension 0 the most major."""
         return cls(minor_to_major=row_major_order(rank))
 
     def replace(self, **changes: Any) -> XlaLayout:
-        """Return a copy of the layout with some fields changed."""
+        """Return a copy with some fields changed."""
         return replace(self, **changes)
 
     # --- text ------------------------------------------------------------------------------------
 
     def properties(self) -> str:
-        """Return text behind the colon: T, L, #, *, E, S, SC, P, M; defaults are left out."""
+        """Return the text after the colon: T, L, #, *, E, S, SC, P, M, without default values."""
         values = {letter: getattr(self, name) for letter, name in PROPERTIES.items()}
         letters = [letter for letter in values if values[letter] != _DEFAULTS[PROPERTIES[letter]]]
         return "".join(f"{letter}{_format_property(values[letter])}" for letter in letters)
@@ -128,31 +130,31 @@ class XlaLayout:
     def __repr__(self) -> str:
         return f"parse_layout({str(self)!r})"
 
-    # --- the order -------------------------------------------------------------------------------
+    # --- order -----------------------------------------------------------------------------------
 
     @property
     def rank(self) -> int:
-        """The number of entries of the order."""
+        """Number of dimensions in the order."""
         return len(self.minor_to_major)
 
     @property
     def major_to_minor(self) -> tuple[int, ...]:
-        """The order from the most major dimension on, as JAX writes it."""
+        """Order from the most major dimension on, as JAX writes it."""
         return self.minor_to_major[::-1]
 
     @property
     def is_row_major(self) -> bool:
-        """True if the order is row-major, as it is for up to one dimension."""
+        """True if the order is row-major; always for rank 0 and 1."""
         return all(a >= b for a, b in pairwise(self.minor_to_major))
 
     @property
     def is_column_major(self) -> bool:
-        """True if the order is column-major, as it is for up to one dimension."""
+        """True if the order is column-major; always for rank 0 and 1."""
         return all(a <= b for a, b in pairwise(self.minor_to_major))
 
     @property
     def logical_to_physical(self) -> tuple[int, ...]:
-        """For each logical dimension its place counted from the most major end.
+        """Position of each logical dimension, counted from the most major end.
 
         >>> XlaLayout(minor_to_major=(2, 4, 3, 1, 0)).logical_to_physical
         (0, 1, 4, 2, 3)
@@ -160,24 +162,25 @@ class XlaLayout:
         return tuple(inverse_permutation(self.major_to_minor))
 
     def order_without(self, dimension: int) -> tuple[int, ...]:
-        """Return the order of the other dimensions; ValueError for one that is not there."""
+        """Return the order of the other dimensions; ValueError if the dimension does not exist."""
         require(
             dimension in self.minor_to_major, "dimension: must be one of", dimension, subject=self
         )
         return tuple(d for d in self.minor_to_major if d != dimension)
 
     def delete_dimension(self, dimension: int) -> XlaLayout:
-        """Return the layout without one logical dimension; larger numbers go down by one.
+        """Return the layout without one logical dimension; larger numbers decrease by one.
 
-        Split configs of that dimension go, those of later physical ones are renumbered. Tiles are
-        left as they are, so they may come to cover other dimensions. ValueError for a dimension
-        that is not there.
+        Split configs of that dimension are removed, and those of later physical dimensions
+        renumbered. Tiles are unchanged, so they may cover other dimensions afterwards.
+
+        Raises `ValueError` if `dimension` does not exist.
         """
         self.order_without(dimension)
         return self.delete_dimensions({dimension})
 
     def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
-        """Return the layout without several logical dimensions, as if one went after the other."""
+        """Return the layout without several logical dimensions, removed one after the other."""
         remaining = sorted(set(self.minor_to_major) - gone)
         new_numbers = {old: new for new, old in enumerate(remaining)}
         order = [new_numbers[d] for d in self.minor_to_major if d in new_numbers]
@@ -191,13 +194,13 @@ class XlaLayout:
         ]
         return self.replace(minor_to_major=order, split_configs=splits)
 
-    # --- compared and checked --------------------------------------------------------------------
+    # --- comparison and validation ---------------------------------------------------------------
 
     def equals(self, other: XlaLayout, ignore: Collection[str] = ()) -> bool:
-        """Return whether two layouts are equal in all fields, those named in `ignore` left out.
+        """Return whether two layouts are equal in all fields except those in `ignore`.
 
         `ignore`: names of fields such as ``"tiles"``, or ``"all but minor_to_major"``. The metadata
-        prefix is never compared. ValueError for another name.
+        prefix is never compared. Raises `ValueError` for another name.
         """
         comparable_names = _DEFAULTS.keys() - {"minor_to_major", "metadata_prefix_bytes"}
         names = normalize_ignored_names(ignore, {*comparable_names, _ALL_BUT_ORDER})
@@ -208,7 +211,7 @@ class XlaLayout:
         return self.replace(**replacements) == other.replace(**replacements)
 
     def problems(self, sizes: Sequence[int]) -> Iterator[str]:
-        """Describe what is wrong with the layout for an array of these sizes, in XLA's order."""
+        """Yield the problems of the layout for an array of these sizes, as XLA orders them."""
         order, rank = self.minor_to_major, len(sizes)
         if sorted(order) != list(range(rank)):
             yield f"the order is no permutation of the {rank} dimensions"
@@ -237,9 +240,9 @@ _DEFAULTS = {field.name: field.default for field in fields(XlaLayout)}
 
 
 def normalize_ignored_names(ignore: Collection[str], allowed_names: Set[str]) -> Set[str]:
-    """Return `ignore` as a set of names; an error unless all are in `allowed_names`.
+    """Return names to ignore as a set; ValueError for names not in `allowed_names`.
 
-    A text is one name.
+    A str is one name.
     """
     try:
         names = frozenset((ignore,) if isinstance(ignore, str) else ignore)
@@ -253,7 +256,6 @@ def normalize_ignored_names(ignore: Collection[str], allowed_names: Set[str]) ->
 
 
 def _format_property(value: Any) -> str:
-    """Return the value of a property as text."""
     if isinstance(value, tuple):
         return "".join(map(str, value))
     if isinstance(value, PrimitiveType):
@@ -262,7 +264,7 @@ def _format_property(value: Any) -> str:
 
 
 def _convert_items(name: str, convert: Callable[[Any], _T], items: Any) -> tuple[_T, ...]:
-    """Return what `convert` gives for each of a sequence."""
+    """Return the items of a sequence, each converted by `convert`."""
     if isinstance(items, str) or not isinstance(items, Sequence):
         raise_named_error(name, f"must be a sequence, got {short_repr(items)}", TypeError)
     return tuple(map(convert, items))

@@ -1,4 +1,4 @@
-"""Permutations, and the common factors of two lists of sizes, as XLA's utilities have them."""
+"""Permutations, and common factors of two lists of sizes, as in XLA's utilities."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ __all__ = [
 ]
 
 _ItemT = TypeVar("_ItemT")
-_MAX_SIZES = 1024  # sizes whose products are compared
+# Limit for sizes whose products are compared: Python's integers grow with each factor.
+_MAX_SIZES = 1024
 
 
 def is_permutation(p: Sequence[int]) -> bool:
-    """Return whether a list holds each of 0 to n - 1 once; the empty list does.
+    """Return whether `p` contains each of 0 to n - 1 once; True for an empty list.
 
     >>> is_permutation([3, 1, 0, 2]), is_permutation([1, 1])
     (True, False)
@@ -38,13 +39,13 @@ def is_permutation(p: Sequence[int]) -> bool:
 
 
 def is_identity_permutation(p: Sequence[int]) -> bool:
-    """Return whether a list counts up from 0, so that it leaves every order as it is."""
+    """Return whether `p` is 0, 1, …, n - 1."""
     entries = check_integers("is_identity_permutation: p", p)
     return entries == tuple(range(len(entries)))
 
 
 def checked_permutation(name: str, p: Sequence[int], length: int | None = None) -> tuple[int, ...]:
-    """Return `p` as a tuple; ValueError where it is no permutation, or not of `length` entries."""
+    """Return `p` as a tuple; ValueError unless it is a permutation of `length` entries."""
     entries = check_integers(name, p)
     length = len(entries) if length is None else length
     if sorted(entries) != list(range(length)):
@@ -57,7 +58,7 @@ def checked_permutation(name: str, p: Sequence[int], length: int | None = None) 
 def permute(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
     """Return the values in another order: ``out[i] = values[p[i]]``.
 
-    ValueError where `p` is no permutation of as many entries as there are values.
+    Raises `ValueError` unless `p` is a permutation with as many entries as `values`.
 
     >>> permute([10, 20, 30], [1, 2, 0])
     [20, 30, 10]
@@ -66,9 +67,9 @@ def permute(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
 
 
 def permute_inverse(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
-    """Return the values put back from the order of `permute`: ``out[p[i]] = values[i]``.
+    """Return the values in the order before `permute`: ``out[p[i]] = values[i]``.
 
-    ValueError where `p` is no permutation of as many entries as there are values.
+    Raises `ValueError` unless `p` is a permutation with as many entries as `values`.
 
     >>> permute_inverse(["a", "b", "c"], [2, 0, 1])
     ['b', 'c', 'a']
@@ -77,7 +78,9 @@ def permute_inverse(values: Sequence[_ItemT], p: Sequence[int]) -> list[_ItemT]:
 
 
 def inverse_permutation(p: Sequence[int]) -> list[int]:
-    """Return the permutation that undoes another: ``out[p[i]] = i``; ValueError where `p` is none.
+    """Return the inverse of a permutation: ``out[p[i]] = i``.
+
+    Raises `ValueError` if `p` is not a permutation.
 
     >>> inverse_permutation([1, 2, 0])
     [2, 0, 1]
@@ -87,9 +90,9 @@ def inverse_permutation(p: Sequence[int]) -> list[int]:
 
 
 def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
-    """Return the permutation that is two in a row: ``out[i] = p1[p2[i]]``.
+    """Return the composition of two permutations: ``out[i] = p1[p2[i]]``.
 
-    ValueError where one is no permutation, or the lengths differ.
+    Raises `ValueError` if `p1` or `p2` is not a permutation, or their lengths differ.
 
     >>> compose_permutations([1, 3, 2, 0], [2, 1, 3, 0])
     [2, 3, 0, 1]
@@ -140,6 +143,7 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     rest_product = math.prod(first[equal_count:])
     if rest_product != math.prod(second[equal_count:]):
         return [(0, 0), ends]
+    # With a 0, products do not tell where groups end.
     if rest_product == 0:
         return [*starts, (equal_count, equal_count), ends]
     return starts + [

@@ -1,4 +1,4 @@
-"""`PrimitiveType`: XLA's element types, their widths, and what they are in NumPy and ml_dtypes."""
+"""`PrimitiveType`: XLA's element types, their widths, and their names in NumPy and ml_dtypes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.typing import DTypeLike
 from tensorlayout.xla.calling import require
 
-# By the letters that the name of a type begins with: the category, and its name elsewhere.
+# Category and NumPy's name by the first letters of a type's name.
 _FAMILIES = {
     "PRED": ("predicate", "bool_"),
     "S": ("signed integer", "int"),
@@ -26,12 +26,13 @@ _FAMILIES = {
 
 
 class PrimitiveType(enum.Enum):
-    """An element type of XLA; the value of a member is its number in XLA's own enum.
+    """Element type of XLA; a member's value is its number in XLA's enum.
 
-    `bit_width`: the bits of a value; 1 for pred, which is stored in a byte; None for no array type.
-    `category`: one of ``predicate``, ``signed integer``, ``floating point``, ``complex``, ….
-    `numpy_name`: the name of the NumPy type, None where NumPy has none of its own.
-    `ml_dtypes_name`: the name of the type in ml_dtypes, None for NumPy's own types.
+    - `bit_width`: bits of a value; 1 for pred, which is stored in a byte; None if the type is not
+      an array type.
+    - `category`: one of ``predicate``, ``signed integer``, ``floating point``, ``complex``, ….
+    - `numpy_name`: name of the NumPy type, or None.
+    - `ml_dtypes_name`: name of the type in ml_dtypes, None for NumPy's own types.
 
     >>> from tensorlayout.xla import PrimitiveType
     >>> PrimitiveType.BF16.text, PrimitiveType.BF16.bit_width
@@ -86,7 +87,7 @@ class PrimitiveType(enum.Enum):
     __hash__ = object.__hash__
 
     def __init__(self, number: int) -> None:
-        """The facts that the name says: a family, the bits, and what small floats are for."""
+        """Derive the facts from the name: family, bits, and the suffix of small floats."""
         self.bit_width = self.numpy_name = self.ml_dtypes_name = None
         self.category = "non-array" if number else "invalid"
         match = re.fullmatch(r"(PRED|BF|[SUFC])(\d*)(E\w+)?", self.name)
@@ -102,9 +103,9 @@ class PrimitiveType(enum.Enum):
 
     @classmethod
     def of_text(cls, name: str) -> PrimitiveType:
-        """Return the type of a name in shape text, such as ``f32``; ValueError for any other word.
+        """Return the type with a name in shape text, such as ``f32``; ValueError for other words.
 
-        Case counts. The words ``tuple``, ``buffer`` and ``opaque_type`` name no type in text.
+        Case matters. The words ``tuple``, ``buffer`` and ``opaque_type`` are not types in text.
         """
         element_type = _BY_TEXT.get(name)
         if element_type is None:
@@ -115,30 +116,30 @@ class PrimitiveType(enum.Enum):
 
     @classmethod
     def by_text(cls) -> Mapping[str, PrimitiveType]:
-        """Return the types that have a name in shape text, by that name."""
+        """Return the types that have a name in shape text, by name."""
         return _BY_TEXT
 
     @property
     def text(self) -> str:
-        """The name in shape text: the name of the member in lower case, but ``opaque``."""
+        """Name in shape text: the member's name in lower case, except ``opaque``."""
         return "opaque" if self is PrimitiveType.OPAQUE_TYPE else self.name.lower()
 
     @property
     def byte_width(self) -> int | None:
-        """The **bytes** of an unpacked element; None for types that arrays do not have."""
+        """**Bytes** of an unpacked element; None if the type is not an array type."""
         width = self.bit_width
         return None if width is None else -(-width // 8)
 
     @property
     def unpacked_bytes(self) -> int:
-        """The `byte_width` of an array type; ValueError for any other."""
+        """`byte_width` of an array type; ValueError for other types."""
         if self.byte_width is None:
             raise_named_error("element type", f"{self.text} has no size")
         return self.byte_width
 
     @property
     def is_array(self) -> bool:
-        """True if arrays may have this type."""
+        """True if arrays can have this type."""
         return self.bit_width is not None
 
     @property
@@ -158,9 +159,9 @@ class PrimitiveType(enum.Enum):
 
     @property
     def dtype(self) -> DType:
-        """The dtype of one unpacked element. TypeError where there is none.
+        """The dtype of one unpacked element; TypeError if there is none.
 
-        ml_dtypes is imported for the types that NumPy does not have.
+        Imports ml_dtypes for types that NumPy does not have.
         """
         name = self.numpy_name or self.ml_dtypes_name
         if name is None:
@@ -169,7 +170,7 @@ class PrimitiveType(enum.Enum):
 
     @classmethod
     def of_dtype(cls, dtype: DTypeLike) -> PrimitiveType:
-        """Return the type of a NumPy or ml_dtypes dtype; TypeError where XLA has none.
+        """Return the type of a NumPy or ml_dtypes dtype; TypeError if XLA has none.
 
         >>> PrimitiveType.of_dtype("float32")
         <PrimitiveType.F32: 11>
@@ -182,7 +183,7 @@ class PrimitiveType(enum.Enum):
 
     @property
     def component(self) -> PrimitiveType:
-        """The type of the parts of a complex type. ValueError for any other."""
+        """Type of the real and imaginary parts of a complex type; ValueError for other types."""
         require(self.category == "complex", "element type: must be c64 or c128", self)
         return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
 

@@ -1,6 +1,6 @@
-"""XLA's ShapeUtil: shapes compared, and which reshapes and transposes move nothing in memory."""
+"""XLA's ShapeUtil: comparing shapes; reshapes and transposes that move nothing in memory."""
 # mypy: disable-error-code="empty-body"
-# ruff: noqa: D103 - `alias` gives docstrings
+# ruff: noqa: D103 - `define_by` writes the docstrings
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ _LAYOUT_FIELDS = {
 
 
 def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
-    """Return whether two shapes are equal; what `ignore` names is left out.
+    """Return whether two shapes are equal, except for what `ignore` names.
 
-    `ignore`: of ``layout`` (or of it only ``tiles``, ``element_size_in_bits``, ``memory_space``,
+    `ignore`: any of ``layout`` (or only ``tiles``, ``element_size_in_bits``, ``memory_space``,
     ``tail_padding_alignment``, ``split_configs``), ``element_type``, ``fp_precision`` (all floats
-    alike), ``dimensions`` (sizes, not their number), ``dynamic`` (then ``?`` matches any size),
-    ``buffer`` (the wrapper). A present layout differs from a missing one. ValueError for others.
+    are alike), ``dimensions`` (sizes, not their number), ``dynamic`` (then ``?`` matches any size),
+    ``buffer`` (the wrapper). Raises `ValueError` for other names.
+
+    A shape with a layout differs from one without.
     """
     ignored = normalize_ignored_names(ignore, _IGNORABLE_NAMES)
     if "buffer" in ignored:
@@ -77,13 +79,13 @@ def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
 
 
 def same_dimensions(lhs: Shape, rhs: Shape) -> bool:
-    """Return whether two arrays have equal sizes, whatever their types; ``?`` equals any size."""
+    """Return whether two arrays have equal sizes; types are ignored, ``?`` equals any size."""
     return same_rank(lhs, rhs) and all(
         m == n or UNBOUNDED in (m, n) for m, n in zip(lhs.dimensions, rhs.dimensions, strict=True)
     )
 
 
-# What equal arrays agree in; a test is left out where one of its names is to be ignored.
+# Properties in which equal arrays agree. A test is skipped if one of its names is ignored.
 _EQUALITY_TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
     (): same_rank,
     ("element_type",): same_element_type_ignoring_fp_precision,
@@ -98,8 +100,10 @@ _IGNORABLE_NAMES = {"layout", "buffer", *_LAYOUT_FIELDS, *chain.from_iterable(_E
 def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
     """Return the type that XLA prefers: complex, more range, more significand, more bits, signed.
 
-    **Not the one that holds the values of both**: of s64 and f16 it is f16, of f16 and bf16 bf16.
-    ValueError for different types that tie, and for types of no array.
+    The result **does not always hold the values of both types**: for s64 and f16 it is f16, for f16
+    and bf16 it is bf16.
+
+    Raises `ValueError` for different types that tie, and for types that are not array types.
     """
     first, second = lhs.as_array().element_type, rhs.as_array().element_type
     if first is not second and first.precision == second.precision:
@@ -121,7 +125,7 @@ def equal_structure(lhs: Shape, rhs: Shape) -> bool: ...
 def is_prefix(prefix: Shape, shape: Shape) -> bool:
     """Return whether `prefix` equals `shape`, or is a tuple of prefixes of its first elements.
 
-    The empty tuple is a prefix of anything, of an array too.
+    The empty tuple is a prefix of everything, including arrays.
     """
     if not prefix.is_tuple or not prefix.elements:
         return prefix.is_tuple or equal(prefix, shape)
@@ -131,9 +135,9 @@ def is_prefix(prefix: Shape, shape: Shape) -> bool:
 
 
 def dynamic_array_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
-    """Return whether each size is at most that of the bounding array; ``?`` there bounds nothing.
+    """Return whether each size is at most that of the bounding array, in which ``?`` has no bound.
 
-    Element types play no role.
+    Element types are ignored.
     """
     return same_rank(dynamic_shape, bounded_shape) and all(
         bound == UNBOUNDED or (size != UNBOUNDED and size <= bound)
@@ -142,19 +146,22 @@ def dynamic_array_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape
 
 
 def dynamic_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
-    """Return whether the tuples are alike, and their arrays as the function of arrays tests."""
+    """Return whether tuple structures match, and all arrays as for arrays alone.
+
+    See `dynamic_array_shape_is_compatible`.
+    """
     if dynamic_shape.is_array and bounded_shape.is_array:
         return dynamic_array_shape_is_compatible(dynamic_shape, bounded_shape)
     return dynamic_shape.is_alike(bounded_shape, dynamic_shape_is_compatible)
 
 
-# --- reshapes and transposes that move nothing in memory ------------------------------------------
+# --- reshapes and transposes that move nothing in memory -----------------------------------------
 
 
 def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[int, int]]:
-    """List pairs of input and output dimensions that a reshape leaves alone, in increasing order.
+    """Return pairs of input and output dimensions that a reshape does not change, ascending.
 
-    ValueError for different numbers of elements.
+    Raises `ValueError` if `input` and `output` have different numbers of elements.
     """
     same_size = input.size == output.size
     require(same_size, "shape: must have equal numbers of elements", input, output)
@@ -165,9 +172,9 @@ def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[
 def reshape_leaves_dimensions_unmodified(
     from_shape: Shape, to_shape: Shape, input_dim_indices: Sequence[int]
 ) -> list[int] | None:
-    """Return the output numbers of input dimensions, if a reshape leaves all of them alone.
+    """Return the output dimensions of input dimensions, if a reshape changes none of them.
 
-    None where it does not, and where the list is not sorted.
+    Returns None if it changes one, and if `input_dim_indices` is not sorted.
     """
     unmodified = dict(dimensions_unmodified_by_reshape(from_shape, to_shape))
     input_dims = list(input_dim_indices)
@@ -179,10 +186,10 @@ def reshape_leaves_dimensions_unmodified(
 def inserted_or_deleted_1_sized_dimensions(
     shape_pre: Shape, shape_post: Shape
 ) -> tuple[list[int], list[int]] | None:
-    """Return the dimensions of size 1 deleted from the first shape, and inserted in the second.
+    """Return the dimensions of size 1 deleted from the first shape and inserted in the second.
 
-    None where the shapes differ in other dimensions too; **sizes of 0 in a changed group count as
-    not larger than 1**. ValueError for different numbers of elements.
+    Returns None if the shapes differ in other dimensions, too; **sizes of 0 in a changed group
+    count as not larger than 1**. Raises `ValueError` for different numbers of elements.
     """
     unmodified = dimensions_unmodified_by_reshape(shape_pre, shape_post)
     deleted = sorted(set(range(shape_pre.rank)) - {d for d, _ in unmodified})
@@ -200,8 +207,8 @@ def transpose_is_bitcast(
 ) -> bool:
     """Return whether a transpose moves nothing; output dimension k is input's ``mapping[k]``.
 
-    Judged **by the two orders alone**: sizes are not compared, size-1 dimensions get no leniency,
-    tiles are not seen. False for different element types unless ignored. ValueError without
+    Only **the two orders** are compared: not the sizes, not the tiles, and dimensions of size 1 are
+    no exception. False for different element types unless ignored. Raises `ValueError` without
     layouts.
     """
     before, after = input_shape.own_order, output_shape.own_order
@@ -214,10 +221,10 @@ def transpose_is_bitcast(
 def reshape_is_bitcast(
     input_shape: Shape, output_shape: Shape, ignore_element_type: bool = False
 ) -> bool:
-    """Return whether a row-major reshape leaves each element in its place, by the two orders.
+    """Return whether a row-major reshape leaves each element in place, by the two orders.
 
-    Size-1 dimensions may stand anywhere; without elements it is True, with different numbers of
-    them False; **tiles are not seen**. False for different element types unless ignored.
+    Dimensions of size 1 may be anywhere. True without elements, False for different numbers of
+    elements and, unless ignored, for different element types. **Tiles are ignored.**
     """
     before, after = input_shape.own_order, output_shape.own_order
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
@@ -233,9 +240,9 @@ def reshape_is_bitcast(
 def _strides_after_reshape(
     sizes: Sequence[int], order: Sequence[int], output_sizes: Sequence[int]
 ) -> dict[int, int] | None:
-    """Return the strides of output dimensions of sizes above 1, if the output lies over the input.
+    """Return the strides of output dimensions larger than 1 in the memory of the input.
 
-    None where no strides say it. Both have the same number of elements, at least one.
+    None if strides cannot express it. Both have the same number of elements, at least one.
     """
     strides = packed_strides(sizes, order)
     output_strides = reshape_strides([*zip(sizes, strides, strict=True)], output_sizes)
@@ -251,8 +258,8 @@ def deduce_transpose_dimensions_for_bitcast(
 ) -> list[int] | None:
     """Return the permutation that makes the output a transpose of the input in the same memory.
 
-    Output dimension k is input dimension ``p[k]``. The two orders say which; then sizes must agree.
-    None where there is none.
+    Output dimension k is input dimension ``p[k]``, as the two orders determine. Returns None if the
+    sizes do not agree.
     """
     before, after = input_shape.own_order, output_shape.own_order
     if len(before) != len(after):
@@ -265,7 +272,7 @@ def deduce_transpose_dimensions_for_bitcast(
 
 
 def is_reshape_or_transpose_bitcast(a: Shape, b: Shape, ignore_element_type: bool = False) -> bool:
-    """Return whether two shapes are equal, or one reshape or transpose apart in one memory."""
+    """Return whether two shapes are equal, or one reshape or transpose in the same memory."""
     if not ignore_element_type and not same_element_type(a, b):
         return False
     return (
@@ -277,19 +284,19 @@ def is_reshape_or_transpose_bitcast(a: Shape, b: Shape, ignore_element_type: boo
 
 @dataclass(frozen=True, slots=True)
 class ReshapeBitcast:
-    """A bitcast that is one reshape."""
+    """Bitcast that is one reshape."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransposeBitcast:
-    """A bitcast that is one transpose: output dimension k is input ``transpose_dims[k]``."""
+    """Bitcast that is one transpose: output dimension k is input ``transpose_dims[k]``."""
 
     transpose_dims: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TrtBitcast:
-    """A bitcast as a transpose, a reshape and a transpose; each may change nothing."""
+    """Bitcast as a transpose, a reshape and a transpose; each step may change nothing."""
 
     transpose1_dims: tuple[int, ...]
     transpose1_shape: Shape
@@ -308,10 +315,10 @@ class TrtBitcast:
 
 
 def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitcast | None:
-    """Return a bitcast as transpose, reshape, transpose, by way of both sides' row-major shapes.
+    """Return a bitcast as transpose, reshape, transpose, through row-major shapes of both sides.
 
-    None where a layout is missing or the numbers of elements differ. Both types are expected to
-    have the same bits.
+    Returns None if a layout is missing or the numbers of elements differ. Both types should have
+    the same bits; this is not checked.
     """
     after = output_shape.layout
     if input_shape.layout is None or after is None or input_shape.size != output_shape.size:
@@ -328,9 +335,9 @@ def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitc
 def decompose_bitcast(
     input_shape: Shape, output_shape: Shape
 ) -> ReshapeBitcast | TransposeBitcast | TrtBitcast | None:
-    """Return a bitcast as one reshape, else as one transpose, else as three steps; types ignored.
+    """Return a bitcast as one reshape, one transpose or three steps, whichever fits first.
 
-    None where a layout is missing or the numbers of elements differ.
+    Returns None if a layout is missing or the numbers of elements differ. Types are ignored.
     """
     steps = decompose_bitcast_to_trt(input_shape, output_shape)
     if steps is None:
@@ -346,11 +353,13 @@ def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool: ..
 
 
 def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
-    """Return `output_shape` in an order that makes the reshape from the input free, None if none.
+    """Return `output_shape` in an order that makes the reshape from the input free, or None.
 
-    Dimensions of size 1 go to the most major end, descending. Each group of dimensions that the
-    reshape merges or splits must be one row-major run in the input. The layout has no tiles.
-    Without elements any order will do: row-major. ValueError for different numbers of elements.
+    Dimensions of size 1 become the most major ones, descending. Each group of dimensions that the
+    reshape merges or splits must be one row-major run in the input. The resulting layout has no
+    tiles. Without elements the order is row-major.
+
+    Raises `ValueError` if the numbers of elements of `input_shape` and `output_shape` differ.
 
     >>> from tensorlayout.xla import parse_shape
     >>> shapes = parse_shape("f32[3,8,5,7,11]{3,2,1,0,4}"), parse_shape("f32[4,3,2,7,5,11]")
@@ -373,11 +382,13 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
 def get_normalized_logical_transpose_shape(
     input_shape: Shape, output_shape: Shape, dimensions: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the output sizes and the permutation of a row-major transpose, as short as possible.
+    """Return the output sizes and the permutation of a row-major transpose, simplified.
 
-    Dimensions of size 1 vanish, runs of input dimensions that stay side by side become one; where
-    nothing moves, one dimension is left. ValueError for other orders than row-major, or where the
-    permutation does not make the output of the input.
+    Dimensions of size 1 are removed, and runs of input dimensions that stay together are merged. If
+    nothing moves, one dimension is left.
+
+    Raises `ValueError` if an order is not row-major, or `dimensions` does not turn `input_shape`
+    into `output_shape`.
 
     >>> from tensorlayout.xla import parse_shape
     >>> shapes = parse_shape("f32[10,1,11,32]"), parse_shape("f32[32,1,10,11]")

@@ -1,6 +1,6 @@
-"""XLA's ShapeUtil: shapes made, and made from others; tuples, and their parts by path."""
+"""XLA's ShapeUtil: creating shapes and deriving others; tuples, and their parts by path."""
 # mypy: disable-error-code="empty-body"
-# ruff: noqa: D103 - `alias` gives docstrings
+# ruff: noqa: D103 - `define_by` writes the docstrings
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ PartVisitor = Callable[[Shape, ShapeIndex], object]
 def make_shape(
     element_type: PrimitiveType, dimensions: Sequence[int], dynamic: Sequence[bool] = ()
 ) -> Shape:
-    """Return an array with the row-major layout; without sizes also the token or opaque shape.
+    """Return an array with the row-major layout, or without sizes also the token or opaque shape.
 
-    `dynamic`: a flag per size. `UNBOUNDED` as a size is dynamic by itself, unless flags are given
-    and say otherwise. ValueError for negative sizes, a wrong number of flags, 2**63 bytes or more.
+    `dynamic`: a flag per size. A size of `UNBOUNDED` is dynamic unless `dynamic` says otherwise.
+
+    Raises `ValueError` for negative `dimensions`, a wrong number of flags, and 2**63 bytes or more.
     """
     if not element_type.is_array and not dimensions:
         return Shape(element_type)
@@ -45,10 +46,11 @@ def make_shape_with_dense_layout(
     minor_to_major: Sequence[int],
     **properties: Any,
 ) -> Shape:
-    """Return an array with an explicit order and other fields of `XlaLayout`, validated.
+    """Return a validated array with an order and other fields of `XlaLayout`.
 
-    An element size that is the byte width of the type is stored as 0. ValueError for anything that
-    does not fit, and for token, opaque and tuple.
+    An element size equal to the byte width of the type is stored as 0.
+
+    Raises `ValueError` if the fields do not fit each other, and for token, opaque and tuple.
     """
     if properties.get("element_size_in_bits") == 8 * element_type.unpacked_bytes:
         properties["element_size_in_bits"] = 0
@@ -62,10 +64,10 @@ make_validated_shape_with_dense_layout = make_shape_with_dense_layout
 
 
 def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> Shape:
-    """Return an array of the same memory in row-major order, its most major dimension first.
+    """Return an array with the same memory in row-major order, its most major dimension first.
 
-    Tiles, element size, tail alignment, memory space and dynamic flags are kept, split configs are
-    dropped. A shape without a layout counts as row-major, and gets that layout.
+    Tiles, element size, tail alignment, memory space and dynamic flags are kept; split configs are
+    dropped. A shape without a layout is treated as row-major, and gets that layout.
 
     >>> from tensorlayout.xla import parse_shape
     >>> shape = parse_shape("f32[128,24,4,48,48]{2,4,3,1,0}")
@@ -78,7 +80,7 @@ def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> 
 
 
 def make_tuple_shape(elements: Sequence[Shape]) -> Shape:
-    """Return a tuple of valid shapes; arrays in it may be without a layout."""
+    """Return a tuple of valid shapes; arrays in it may lack a layout."""
     shape = Shape.tuple_of(elements)
     shape.validate(allow_missing_layouts=True)
     return shape
@@ -98,7 +100,7 @@ def make_scalar_shape(element_type: PrimitiveType) -> Shape: ...
 
 @dataclass(frozen=True, slots=True)
 class ProgramShape:
-    """The signature of a computation: parameters with their names, and the result.
+    """Signature of a computation: named parameters and the result.
 
     >>> from tensorlayout.xla import parse_shape
     >>> print(make_program_shape([parse_shape("f32[2]")], parse_shape("s32[]"), ["x"]))
@@ -110,7 +112,7 @@ class ProgramShape:
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return ``(name: shape, …) -> shape``, without layouts; no name reads (unknown)."""
+        """Return ``(name: shape, …) -> shape``, without layouts; (unknown) stands for no name."""
         names = [*self.names, *("" for _ in self.parameters)]
         pairs = zip(names, self.parameters, strict=False)
         parameter_list = ", ".join(f"{name or '(unknown)'}: {s.to_string()}" for name, s in pairs)
@@ -124,9 +126,9 @@ def make_program_shape(
 
 
 def make_static_shape(shape: Shape) -> Shape:
-    """Return the shape with all dynamic flags cleared, and the metadata prefix 0.
+    """Return the shape with all dynamic flags cleared and the metadata prefix 0.
 
-    ValueError for an unbounded dimension, which in XLA keeps its marker as a size.
+    Raises `ValueError` for an unbounded dimension, which XLA leaves as a marker in the size.
     """
     is_static = not shape.is_unbounded_dynamic
     require(is_static, "shape: an unbounded dimension has no static size", shape)
@@ -135,11 +137,11 @@ def make_static_shape(shape: Shape) -> Shape:
 
 
 def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
-    """Return the shape with another type in each array.
+    """Return the shape with another element type in each array.
 
-    The layout's element size becomes 0, unless the new type is a sub-byte one: **then the old size
-    is kept, even where it is not that of the new type** (`shape_util.update_element_size_in_bits`
-    sets it right).
+    The layout's element size becomes 0, unless the new type is a sub-byte type: **then the old size
+    is kept, even if it is wrong for the new type**. `shape_util.update_element_size_in_bits`
+    corrects it.
     """
     require(element_type.is_array, "element_type: must be the type of an array", element_type)
     if not element_type.is_sub_byte:
@@ -152,9 +154,10 @@ def complex_component_shape(shape: Shape) -> Shape: ...
 
 
 def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape:
-    """Return the shape with each layout's element size set: to the bits of sub-byte types, or 0.
+    """Return the shape with the element size of each layout set to the bits of its type, or 0.
 
-    Arrays without a layout are left alone; pred is never packed.
+    Only sub-byte types are packed, if `pack_subbyte_types`, and pred never is. Arrays without a
+    layout are unchanged.
     """
 
     def set_element_size(array: Shape) -> Shape:
@@ -166,18 +169,18 @@ def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape
 
 
 def device_shape_to_host_shape(shape: Shape) -> Shape:
-    """Return the shape with only the order and split configs of its layouts."""
+    """Return the shape with layouts reduced to orders and split configs."""
     return shape.with_layouts(
         lambda a: XlaLayout(minor_to_major=a.minor_to_major, split_configs=a.split_configs)
     )
 
 
-# As text, for the metadata prefix is never compared.
+# Compares texts, because comparing layouts ignores the metadata prefix.
 @define_by("str(device_shape_to_host_shape(shape)) == str(shape)")
 def device_shape_is_host_shape(shape: Shape) -> bool: ...
 
 
-# --- dimensions added ----------------------------------------------------------------------------
+# --- adding dimensions ---------------------------------------------------------------------------
 
 
 def _append_dimension(bound: int, shape: Shape, order: tuple[int, ...]) -> Shape:
@@ -197,9 +200,10 @@ def append_minor_dimension(bound: int, shape: Shape) -> Shape: ...
 
 
 def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
-    """Return an array with a new logical dimension 0, at the most major end in memory.
+    """Return an array with a new logical dimension 0, which is the most major in memory.
 
-    **Of the layout only the order is kept; tiles and dynamic flags are lost**, as in XLA.
+    Only the order of the layout is kept: **tiles, dynamic flags and all other fields are lost**, as
+    in XLA.
     """
     order = (*(d + 1 for d in shape.order), 0)
     row_major_shape = make_shape(shape.element_type, (bound, *shape.dimensions))
@@ -207,11 +211,12 @@ def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
 
 
 def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
-    """Return an array with a new dimension before `dim_idx`, next more major in memory.
+    """Return an array with a new dimension before dimension `dim_idx`, next to it in memory.
 
-    If inserted last, it is the most minor one. **Tiles and dynamic flags are lost**, as in XLA.
+    Inserted last, the new dimension becomes the most minor one. **Tiles and dynamic flags are
+    lost**, as in XLA.
 
-    Raises `ValueError` if `dim_idx` is not from 0 to n.
+    Raises `ValueError` unless `dim_idx` is from 0 to the rank.
     """
     order, sizes = shape.order, shape.dimensions
     require_in_range(range(shape.rank + 1), "dim_idx", dim_idx, shape)
@@ -233,7 +238,7 @@ def insert_dimensions_at_index(shape: Shape, dim_idx: int, bounds: Sequence[int]
     return shape
 
 
-# --- dimensions dropped and moved ----------------------------------------------------------------
+# --- removing and moving dimensions --------------------------------------------------------------
 
 
 @define_by("shape.delete_dimensions([dim_to_delete])")
@@ -251,8 +256,8 @@ def drop_degenerate_dimensions(shape: Shape) -> Shape: ...
 def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     """Return the shape with one logical dimension made the most major in each array.
 
-    **Of the layouts only the order is kept; tiles are lost**, as in XLA;
-    `layout_util.move_dim_to_major` keeps them. A missing layout counts as row-major.
+    Only the order of the layouts is kept, as in XLA; `layout_util.move_dim_to_major` keeps the
+    other fields. An array without a layout is treated as row-major.
     """
 
     def move_dim_of_array(array: Shape) -> Shape:
@@ -265,8 +270,10 @@ def move_dim_to_major(shape: Shape, dim: int) -> Shape:
 def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
     """Return a transpose without moving data: dimension i is `shape`'s ``permutation[i]``.
 
-    The order of the layout follows; its other parts are kept. (Before February 2021 XLA used the
-    inverse permutation.) Raises `ValueError` if `permutation` is not a permutation.
+    The order of the layout is adapted, its other fields are kept. (Before February 2021, XLA took
+    the inverse permutation.)
+
+    Raises `ValueError` if `permutation` is not a permutation of the dimensions.
 
     >>> from tensorlayout.xla import parse_shape
     >>> print(permute_dimensions([1, 2, 0], parse_shape("f32[10,100,1000]{2,1,0}")))
@@ -283,12 +290,12 @@ def reorder_logical_dimensions(shape: Shape, permutation: Sequence[int]) -> Shap
 
 
 def permute_dimensions_ignoring_layout(permutation: Sequence[int], shape: Shape) -> Shape:
-    """Return sizes and dynamic flags permuted under the **unchanged** layout: elements do move."""
+    """Return sizes and dynamic flags permuted under the **same** layout: elements do move."""
     dims = checked_permutation("permutation", permutation, shape.rank)
     return shape.as_array().reordered(dims, shape.layout)
 
 
-# --- tuples, and parts by path -------------------------------------------------------------------
+# --- tuples and their parts ----------------------------------------------------------------------
 
 
 @define_by("shape.is_tuple and any(element.is_tuple for element in shape.elements)")
@@ -309,7 +316,7 @@ def get_tuple_element_shape(shape: Shape, index: int) -> Shape: ...
 
 
 def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
-    """Return the tuple of the elements from `start` up to, but not including, `limit`."""
+    """Return a tuple of the elements from `start` to before `limit`."""
     count = tuple_element_count(shape)
     rule = f"must be 0 <= start <= limit <= {count} for"
     require(0 <= start <= limit <= count, f"slice_tuple: {rule}", start, limit, subject=shape)
@@ -325,7 +332,7 @@ def update_tuple_shape(shape: Shape, index: int, tuple_shape: Shape) -> Shape:
 
 
 def get_subshape(shape: Shape, index: Sequence[int]) -> Shape:
-    """Return the part of a shape at a path; ValueError where there is none.
+    """Return the part of a shape at a path; ValueError if there is none.
 
     >>> from tensorlayout.xla import parse_shape
     >>> print(get_subshape(parse_shape("(f32[42], (f32[101], pred[33]))"), (1, 1)))

@@ -1,9 +1,9 @@
-"""XLA's ShapeUtil: questions to a shape, its sizes and strides, and its indices.
+"""XLA's ShapeUtil: properties of shapes, sizes and strides, and iteration over indices.
 
-The functions of two chapters are here, too: shapes made, and shapes compared.
+It also exports `shape_making` and `shape_comparison`, which XLA has in the same class.
 """
 # mypy: disable-error-code="empty-body"
-# ruff: noqa: D103 - `alias` gives docstrings
+# ruff: noqa: D103 - `define_by` writes the docstrings
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tensorlayout.xla.shapes import UNBOUNDED, Shape
 Numbers = Sequence[int] | None  # of an array, one for each dimension
 Visitor = Callable[[tuple[int, ...]], object]
 
-# --- validity, text, type and dimensions ---------------------------------------------------------
+# --- validation, text, types and dimensions ------------------------------------------------------
 
 
 @define_by("shape.validate()")
@@ -73,9 +73,9 @@ def get_dimension(shape: Shape, dimension_number: int) -> int: ...
 
 
 def get_dimension_number(shape: Shape, dimension_number: int) -> int:
-    """Return a dimension number counted from the front; negative ones count from the end.
+    """Return a non-negative dimension number; negative ones count from the end.
 
-    ValueError outside -n to n - 1. XLA gives back numbers of n and more as they came.
+    Raises `ValueError` outside -rank to rank - 1. XLA returns numbers of rank or more unchanged.
     """
     rank = shape.as_array().rank
     require_in_range(range(-rank, rank), "dimension_number", dimension_number, shape)
@@ -92,7 +92,7 @@ def is_effectively_most_major_dimension(shape: Shape, dimension: int) -> bool:
 def last_dim_is_minor_most(shape: Shape) -> bool:
     """Return whether the last logical dimension is the most minor; True without a layout.
 
-    ValueError for a scalar, for which XLA reads past the end.
+    Raises `ValueError` for a scalar, for which XLA reads out of bounds.
     """
     order = shape.order
     require(order, "shape: a scalar has no last dimension", shape)
@@ -100,7 +100,10 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
 
 
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
-    """Return the first size of the last of a vector's exactly three tiles, which has two."""
+    """Return the first size of the third tile of a vector that has exactly three tiles.
+
+    That tile must have two sizes; ValueError otherwise.
+    """
     tiles = () if shape.layout is None else shape.layout.tiles
     is_interleaved = shape.rank == 1 and len(tiles) == 3 and len(tiles[2].dimensions) == 2
     require(
@@ -142,11 +145,11 @@ def _check_pointer_size(shape: Shape, pointer_size: int) -> int:
 def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
     """Return the **bytes** of the top-level buffer **without tiles and tail padding**.
 
-    For an array the elements alone, in the layout's element size; a pointer per element of a tuple;
-    0 for a token, a pointer for opaque. Sub-byte types without ``E(n)`` take a byte each. What an
-    array really takes is `physical_byte_size`.
+    An array counts its elements in the layout's element size, and sub-byte types without ``E(n)``
+    take a byte each. A tuple takes a pointer per element, opaque a pointer, a token 0 bytes.
+    `physical_byte_size` returns what an array really takes.
 
-    ValueError for a tuple or opaque without a `pointer_size`.
+    Raises `ValueError` for a tuple or opaque without `pointer_size`.
 
     >>> from tensorlayout.xla import parse_shape
     >>> tiled = parse_shape("f32[3,5]{1,0:T(2,2)}")
@@ -163,19 +166,20 @@ def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
 def byte_size_of_elements_recursive(shape: Shape) -> int:
     """Return the **bytes** of the elements of all arrays, **without tiles and tail padding**.
 
-    A token takes 0. ValueError for opaque.
+    A token takes 0 bytes. Raises `ValueError` for opaque.
     """
     sizeless_types = (PrimitiveType.TUPLE, PrimitiveType.BUFFER, PrimitiveType.TOKEN)
     return sum(part.byte_size for part in shape.parts() if part.element_type not in sizeless_types)
 
 
 def array_size(shape: Shape) -> int:
-    """Return the **bytes** of an array's buffer as XLA's ArraySize counts them: with three traps.
+    """Return the **bytes** of an array's buffer as XLA's ArraySize counts them, with three traps.
 
-    Only the **first tile** counts; **without tiles the tail alignment is ignored**; where a later
-    tile does not divide an earlier one it is too small. `physical_byte_size` has none of them.
+    Only the **first tile** counts; **without tiles the tail alignment is ignored**; the result is
+    too small if a later tile does not divide an earlier one. `physical_byte_size` has none of these
+    traps.
 
-    ValueError for a star, which XLA would take for a number.
+    Raises `ValueError` for a star, which XLA would treat as a number.
 
     >>> from tensorlayout.xla import parse_shape
     >>> tail = parse_shape("f32[3,5]{1,0:L(32)}")
@@ -192,9 +196,11 @@ def array_size(shape: Shape) -> int:
 def array_data_size(shape: Shape) -> int:
     """Return the **bytes** up to the last element, as XLA's ArrayDataSize counts them.
 
-    By `layout_util.linear_index`, so the **first tile alone** counts, and none for vectors; **a
-    tiled array without elements may give a number above 0**. `physical_byte_size` is what the whole
-    buffer takes. ValueError for a star.
+    It uses `layout_util.linear_index`, so **only the first tile** counts, and none for vectors; **a
+    tiled array without elements may give a number above 0**. `physical_byte_size` returns the size
+    of the whole buffer.
+
+    Raises `ValueError` for a star.
 
     >>> from tensorlayout.xla import parse_shape
     >>> empty = parse_shape("f32[0,3]{1,0:T(2,2)}")
@@ -202,13 +208,17 @@ def array_data_size(shape: Shape) -> int:
     (12, 0)
     """
     sizes, tiles = shape.physical()
+    # C++ division matters for arrays without elements: their last index is -1.
     first = tiling.only_first_tile(tiles, len(sizes))
     last = tiling.slot_of_index([n - 1 for n in sizes], sizes, first, _divide_towards_zero)
     return shape.bytes_of(last + 1)
 
 
 def _divide_towards_zero(number: int, divisor: int) -> tuple[int, int]:
-    """Quotient and rest as in C++, towards 0: -1, the last index of no elements, gives 0 and -1."""
+    """Return quotient and remainder as in C++, rounded towards 0.
+
+    The last index of an empty dimension is -1, which gives 0 and -1.
+    """
     return (
         (-(-number // divisor), number + -number // divisor * divisor)
         if number < 0
@@ -217,9 +227,9 @@ def _divide_towards_zero(number: int, divisor: int) -> tuple[int, int]:
 
 
 def strides_for_shape(shape: Shape) -> tuple[int, ...]:
-    """Return the strides in **elements** by sizes and order, **tiles ignored**.
+    """Return the strides in **elements**, from sizes and order, **ignoring tiles**.
 
-    With a size of 0 the strides of more major dimensions are 0, as in XLA. ValueError without a
+    If a size is 0, strides of more major dimensions are 0, as in XLA. Raises `ValueError` without a
     layout, or for unbounded sizes.
     """
     shape.physical()
@@ -241,26 +251,29 @@ byte_strides_for_shape = unpacked_byte_strides
 
 
 def byte_strides(shape: Shape) -> tuple[int, ...] | None:
-    """Return the strides in **bytes**, **tiles ignored**; None if packed or without a layout."""
+    """Return the strides in **bytes**, **ignoring tiles**; None if packed or without a layout."""
     if not shape.is_array or shape.layout is None or shape.element_bits % 8:
         return None
     return unpacked_byte_strides(shape)
 
 
-# --- indices, in the order of memory -------------------------------------------------------------
+# --- indices in memory order ---------------------------------------------------------------------
 
 
 def indices(
     shape: Shape, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> Iterator[tuple[int, ...]]:
-    """Return the indices from `base`, in steps of `incr`, below ``base + count``, minor to major.
+    """Return an iterator over indices in memory order, by default over all of the array.
 
-    By default all of the array. `count` is an **extent, not a number of steps**: 3 in steps of 2
-    gives 0 and 2. A count of 0 pins its dimension to the base, as if it had one step. A size of 0
-    anywhere gives nothing; a scalar has one index.
+    - `base`: first index.
+    - `count`: **extent per dimension, not a number of steps**: an extent of 3 in steps of 2 gives 0
+      and 2. An extent of 0 gives only the base, as if it had one step.
+    - `incr`: step per dimension.
 
-    ValueError for lists of another length, negative counts, and steps below 1 where there is a
-    count (XLA would go round for ever).
+    An array with a size of 0 has no indices; a scalar has one.
+
+    Raises `ValueError` for lists of another length, negative counts, and steps below 1 where the
+    count is not 0 (XLA would loop forever).
 
     >>> from tensorlayout.xla import parse_shape
     >>> list(indices(parse_shape("f32[10,10]"), (2, 3), (3, 1), (2, 1)))
@@ -291,7 +304,7 @@ def _check_entries(name: str, shape: Shape, entries_sequence: Sequence[int]) -> 
 
 
 def _iterate_indices(ranges: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Iterate over the product of the runs, the last dimension of `order` fastest."""
+    """Yield the product of the ranges, the last dimension of `order` fastest."""
     counts = [len(ranges[d]) for d in order]
     for number in range(math.prod(counts)):
         entry_numbers = dict(zip(order, tiling.unravel_index(number, counts), strict=True))
@@ -301,7 +314,7 @@ def _iterate_indices(ranges: list[range], order: tuple[int, ...]) -> Iterator[tu
 def for_each_index(
     shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> None:
-    """Call `visit` with each of the `indices`; **it stops where that returns False**, not None."""
+    """Call `visit` with each of the `indices`, and **stop when it returns False** (not None)."""
     for index in indices(shape, base, count, incr):
         if visit(index) is False:
             return
@@ -314,7 +327,7 @@ for_each_index_no_status = for_each_index
 def for_each_index_parallel(
     shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> None:
-    """Call `visit` with each of the `indices`, **whatever it returns**, in their order."""
+    """Call `visit` with each of the `indices` in order, **whatever it returns**."""
     for index in indices(shape, base, count, incr):
         visit(index)
 

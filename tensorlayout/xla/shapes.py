@@ -1,4 +1,4 @@
-"""`Shape`: what XLA knows of a value, its sizes in memory and the places of its elements."""
+"""`Shape`: type, sizes and layout of a value in XLA, its bytes, and positions of elements."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.tiles import Tile
 
-# What XLA stores as the size of an unbounded dimension, ``?`` in text.
+# The size that XLA stores for an unbounded dimension, ``?`` in text.
 UNBOUNDED = -(2**63)
 
-# Tuples in tuples; deeper ones are refused, so that nothing that walks a shape runs out of stack.
+# Limit of nested tuples, so that recursive functions do not exceed Python's stack.
 MAX_DEPTH = 100
 
-# Sizes of an array, and numbers of any other list: XLA has no limit, and arrays have few.
+# Limit of sizes and other lists in a shape. XLA has none, but real arrays have few dimensions.
 MAX_NUMBERS = 2**14
 
 ShapeIndex = tuple[int, ...]
@@ -33,12 +33,13 @@ ShapeIndex = tuple[int, ...]
 class Shape:
     """XLA's shape of a value: an array, a tuple, a token, an opaque value or a buffer.
 
-    Made by `array`, `tuple_of`, `buffer`, `token`, `opaque`, or `parse_shape` from text. An array
-    has an element type, sizes (0 is legal; `UNBOUNDED` is ``?``), a dynamic flag per size, and
-    maybe a layout. Two shapes are equal where all of that is: a present layout differs from a
-    missing one, a bounded size ``<=4`` from 4. ``str`` writes the text with layouts.
+    Use `array`, `tuple_of`, `buffer`, `token`, `opaque`, or `parse_shape` to create one. An array
+    has an element type, sizes (0 is allowed; `UNBOUNDED` is ``?``), a dynamic flag per size, and
+    optionally a layout. Shapes are equal if all of these are: a shape with a layout differs from
+    one without, and a bounded size ``<=4`` from 4. ``str`` gives the text with layouts.
 
-    ValueError for a size below 0, a non-array type with sizes, or more than 100 levels.
+    Raises `ValueError` for a size below 0, sizes of a type that is not an array type, and more than
+    100 levels.
 
     >>> from tensorlayout.xla import PrimitiveType, Shape, XlaLayout
     >>> print(Shape.array(PrimitiveType.F32, (2, 3), XlaLayout(minor_to_major=(0, 1))))
@@ -93,10 +94,10 @@ class Shape:
 
     @staticmethod
     def allows(size: int, is_dynamic: bool) -> bool:
-        """Return whether a size may be: from 0 on, or `UNBOUNDED` in a dynamic dimension."""
+        """Return whether a size is valid: at least 0, or `UNBOUNDED` if dynamic."""
         return 0 <= size < 2**63 or (size == UNBOUNDED and is_dynamic)
 
-    # --- made by ---------------------------------------------------------------------------------
+    # --- constructors ----------------------------------------------------------------------------
 
     @classmethod
     def array(
@@ -106,12 +107,12 @@ class Shape:
         layout: XlaLayout | None = None,
         dynamic: Sequence[bool] = (),
     ) -> Shape:
-        """Return an array; without a layout where none is given."""
+        """Return an array, without a layout by default."""
         return cls(element_type, dimensions, tuple(dynamic), layout)  # type: ignore[arg-type]
 
     @classmethod
     def tuple_of(cls, elements: Sequence[Shape]) -> Shape:
-        """Return a tuple."""
+        """Return a tuple of shapes."""
         if not isinstance(elements, Sequence) or not all(isinstance(e, Shape) for e in elements):
             raise_named_error(
                 "tuple_of", f"must be a sequence of shapes, got {short_repr(elements)}", TypeError
@@ -120,12 +121,12 @@ class Shape:
 
     @classmethod
     def token(cls) -> Shape:
-        """Return the ordering token."""
+        """Return a token, which only orders operations."""
         return cls(PrimitiveType.TOKEN)
 
     @classmethod
     def opaque(cls) -> Shape:
-        """Return a value that XLA does not look into."""
+        """Return a value that XLA does not inspect."""
         return cls(PrimitiveType.OPAQUE_TYPE)
 
     @classmethod
@@ -135,7 +136,7 @@ class Shape:
         return cls(PrimitiveType.BUFFER, elements=(array,))
 
     def replace(self, **changes: Any) -> Shape:
-        """Return a copy of the shape with some fields changed."""
+        """Return a copy with some fields changed."""
         return replace(self, **changes)
 
     # --- kinds -----------------------------------------------------------------------------------
@@ -157,12 +158,12 @@ class Shape:
 
     @property
     def unwrapped(self) -> Shape:
-        """The array in a buffer; any other shape itself."""
+        """Array in a buffer; other shapes unchanged."""
         return self.elements[0] if self.is_buffer else self
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.dimensions)
 
     @property
@@ -190,21 +191,22 @@ class Shape:
         )
 
     def as_array(self) -> Shape:
-        """Return the shape itself; ValueError if it is no array."""
+        """Return the shape itself; ValueError if it is not an array."""
         require(self.is_array, "shape: must be an array", self)
         return self
 
     def as_tuple(self) -> Shape:
-        """Return the shape itself; ValueError if it is no tuple."""
+        """Return the shape itself; ValueError if it is not a tuple."""
         require(self.is_tuple, "shape: must be a tuple", self)
         return self
 
     # --- text ------------------------------------------------------------------------------------
 
     def to_string(self, *, layout: bool = False) -> str:
-        """Return the text, without layouts unless asked for."""
+        """Return the shape text, with layouts if `layout` is True."""
         if self.is_tuple:
             element_texts = [
+                # XLA numbers every fifth element of a tuple in a comment.
                 f"{f'/*index={i}*/' if i and i % 5 == 0 else ''}{e.to_string(layout=layout)}"
                 for i, e in enumerate(self.elements)
             ]
@@ -229,7 +231,7 @@ class Shape:
     # --- parts -----------------------------------------------------------------------------------
 
     def parts(self) -> Iterator[Shape]:
-        """Yield the shape and all that is in it, from left to right, what is in buffers too."""
+        """Yield the shape and all its parts, from left to right, including those in buffers."""
         pending = [self]
         while pending:
             part = pending.pop()
@@ -237,11 +239,14 @@ class Shape:
             pending += reversed(part.elements)
 
     def arrays(self) -> Iterator[Shape]:
-        """Yield the arrays in the shape, from left to right, those in buffers too."""
+        """Yield the arrays of the shape, from left to right, including those in buffers."""
         return (part for part in self.parts() if part.is_array)
 
     def subshapes(self, *, post_order: bool = False) -> Iterator[tuple[ShapeIndex, Shape]]:
-        """Yield every part with its path, parents first, or last if `post_order`; no buffer's."""
+        """Yield every part with its path, parents first, or last if `post_order`.
+
+        The array in a buffer is not a part of its own.
+        """
         if not post_order:
             yield (), self
         for position, element in enumerate(self.elements if self.is_tuple else ()):
@@ -251,11 +256,11 @@ class Shape:
             yield (), self
 
     def leaves(self) -> list[tuple[ShapeIndex, Shape]]:
-        """List the parts that are no tuples with their paths, from left to right."""
+        """Return the parts that are not tuples, with their paths, from left to right."""
         return [(path, part) for path, part in self.subshapes() if not part.is_tuple]
 
     def part_at(self, path: Sequence[int]) -> Shape | None:
-        """Return the part at a path through tuples, None without one."""
+        """Return the part at a path through tuples, or None."""
         shape = self
         for position in check_integers("index", path):
             if not shape.is_tuple or not 0 <= position < len(shape.elements):
@@ -264,7 +269,7 @@ class Shape:
         return shape
 
     def with_arrays(self, change: Callable[[Shape], Shape]) -> Shape:
-        """Return a copy with each array in it changed."""
+        """Return a copy in which each array is the result of `change`."""
         if self.is_array:
             return change(self)
         if not self.elements:
@@ -272,27 +277,27 @@ class Shape:
         return self.replace(elements=tuple(e.with_arrays(change) for e in self.elements))
 
     def with_layouts(self, change: Callable[[XlaLayout], XlaLayout | None]) -> Shape:
-        """Return a copy with each layout in it changed; arrays without one are left alone."""
+        """Return a copy in which `change` is applied to each layout; other arrays are unchanged."""
         return self.with_arrays(
             lambda a: a if a.layout is None else a.replace(layout=change(a.layout))
         )
 
     def is_alike(self, other: Shape, test: Callable[[Shape, Shape], bool]) -> bool:
-        """Return whether two shapes are of one type and `test` holds for each pair of elements."""
+        """Return whether both shapes have one type and `test` holds for each pair of elements."""
         return (
             self.element_type is other.element_type
             and len(self.elements) == len(other.elements)
             and all(map(test, self.elements, other.elements))
         )
 
-    # --- validity --------------------------------------------------------------------------------
+    # --- validation ------------------------------------------------------------------------------
 
     def validate(self, *, sizes: bool = True, allow_missing_layouts: bool = False) -> None:
         """Raise ValueError for the first problem of an array in the shape, or of its layout.
 
-        `sizes`: whether counts of elements and bytes are held to be below 2**63. As in XLA, a size
-        of 0 makes the count 0 from there on, so that sizes after it may be as large as they like,
-        and unbounded sizes are left out of it.
+        `sizes`: also require that elements and bytes number less than 2**63. As in XLA, sizes after
+        a size of 0 are not limited, and unbounded sizes are not counted. `allow_missing_layouts`:
+        accept arrays without a layout.
         """
         for array in self.arrays():
             if sizes:
@@ -303,12 +308,14 @@ class Shape:
                 raise_named_error(f"shape {truncate(array)}", "has no layout")
 
     def validate_size(self) -> None:
-        """Raise ValueError where the elements or the bytes of an array are 2**63 or more."""
+        """Raise ValueError if the elements or bytes of an array number 2**63 or more."""
         count = 1
         for size in self.dimensions:
             if size != UNBOUNDED:
                 count *= size
-            if count >= 2**63:  # before a size of 0 could end it, as in XLA; and no endless product
+            # Test in the loop: as in XLA, a size of 0 further on does not excuse an overflow. This
+            # also limits the product of very many sizes.
+            if count >= 2**63:
                 raise_named_error(
                     f"shape {truncate(self.to_string())}", "has 2**63 elements or more"
                 )
@@ -318,13 +325,13 @@ class Shape:
     def validate_layout(self, layout: XlaLayout) -> None:
         """Raise ValueError for the first problem of `layout` as a layout of this shape.
 
-        Checked: one order entry per dimension, in range, none twice; no index type, pointer type or
-        physical shape; tiles not empty, of positive sizes or stars; element size not negative;
-        splits inside their physical dimension and increasing. A tuple has no layout; token and
-        opaque accept any.
+        The order must be a permutation of the dimensions; there must be no index type, pointer type
+        or physical shape; tiles must not be empty and must have positive sizes or stars; the
+        element size must not be negative; splits must be inside of their physical dimension and
+        increase. A tuple cannot have a layout; a token or opaque accepts any.
 
-        Not checked, as in XLA: the memory space, odd element sizes, tiles longer than the rank, and
-        a star in the most minor place, which means nothing (positions are refused for it).
+        Not checked, as in XLA: the memory space, unusual element sizes, tiles longer than the rank,
+        and a star in the most minor place, which is meaningless (functions of positions reject it).
         """
         shape = self.unwrapped
         problems = layout.problems(shape.dimensions) if shape.is_array else iter(())
@@ -334,41 +341,41 @@ class Shape:
                 f"layout {truncate(layout)} of shape {truncate(shape.to_string())}", problem
             )
 
-    # --- order and sizes of arrays ---------------------------------------------------------------
+    # --- order and sizes -------------------------------------------------------------------------
 
     @property
     def own_layout(self) -> XlaLayout:
-        """The layout of an array; ValueError without one."""
+        """Layout of an array; ValueError if it has none."""
         if self.layout is None:
             raise_named_error("shape", f"must be an array with a layout, got {truncate(self)}")
         return self.layout
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The dimensions of an array from the most minor on, row-major without a layout.
+        """Dimensions of an array from the most minor on; row-major without a layout.
 
-        ValueError for another shape, and for an invalid layout.
+        Raises `ValueError` if the shape is not an array or its layout is invalid.
         """
         return row_major_order(self.as_array().rank) if self.layout is None else self.own_order
 
     @property
     def own_order(self) -> tuple[int, ...]:
-        """The `order` of an array with a layout; ValueError for anything else."""
+        """`order` of an array with a layout; ValueError for other shapes."""
         self.validate_layout(self.own_layout)
         return self.own_layout.minor_to_major
 
     def physical(self) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
         """Return the sizes from the most major dimension on, and the tiles.
 
-        ValueError for anything else than an array of known sizes with a valid layout.
+        Raises `ValueError` unless the shape is an array of known sizes with a valid layout.
         """
         return _cached_physical(self)
 
     @property
     def size(self) -> int:
-        """The number of elements of an array, padding not counted; a bound counts as the size.
+        """Number of elements of an array without padding; a bound counts as the size.
 
-        ValueError for an unbounded dimension, or no array.
+        Raises `ValueError` for an unbounded dimension and for shapes that are not arrays.
         """
         is_known = UNBOUNDED not in self.as_array().dimensions
         require(is_known, "shape: an unbounded dimension has no count", self)
@@ -376,27 +383,27 @@ class Shape:
 
     @property
     def element_bits(self) -> int:
-        """The **bits** of a stored element: the layout's ``E(n)``, else the type's whole bytes."""
+        """**Bits** of a stored element: the layout's ``E(n)``, else the type's whole bytes."""
         layout, width = self.as_array().layout, self.element_type.byte_width or 0
         return (layout is not None and layout.element_size_in_bits) or 8 * width
 
     def bytes_of(self, slots: int) -> int:
-        """Return the **bytes** of a number of stored elements."""
+        """Return the **bytes** of `slots` stored elements, rounded up."""
         return -(-slots * self.element_bits // 8)
 
     @property
     def byte_size(self) -> int:
-        """The **bytes** of the elements of an array, **without tiles and tail padding**."""
+        """**Bytes** of the elements of an array, **without tiles and tail padding**."""
         return self.bytes_of(self.size)
 
     def aligned(self, slots: int) -> int:
-        """Return a number of slots, rounded up to the layout's tail alignment."""
+        """Return a number of slots rounded up to the layout's tail alignment."""
         step = 1 if self.layout is None else self.layout.tail_padding_alignment
         return -(-slots // step) * step
 
     @property
     def physical_size(self) -> int:
-        """The **slots** of an array's buffer, all tiles, stars and the tail alignment counted.
+        """**Slots** of an array's buffer, including all tiles, stars and the tail alignment.
 
         >>> from tensorlayout.xla import parse_shape
         >>> parse_shape("f32[3,5]{1,0:T(2,2)L(32)}").physical_size
@@ -406,7 +413,7 @@ class Shape:
 
     @property
     def physical_byte_size(self) -> int:
-        """The **bytes** of an array's buffer: all tiles, stars, the tail and ``E(n)`` counted.
+        """**Bytes** of an array's buffer, including all tiles, stars, the tail and ``E(n)``.
 
         >>> from tensorlayout.xla import parse_shape
         >>> parse_shape("f32[1000,1]{1,0:T(8,128)}").physical_byte_size
@@ -414,15 +421,15 @@ class Shape:
         """
         return self.bytes_of(self.physical_size)
 
-    # --- places of elements ----------------------------------------------------------------------
+    # --- positions of elements -------------------------------------------------------------------
 
     def contains(self, index: Sequence[int]) -> bool:
-        """Return whether an index has one entry per dimension, each from 0 to below the size."""
+        """Return whether an index has one entry per dimension, each inside its size."""
         pairs = zip(index, self.dimensions, strict=False)
         return self.is_array and len(index) == self.rank and all(0 <= i < n for i, n in pairs)
 
     def checked_index(self, name: str, index: Sequence[int]) -> tuple[int, ...]:
-        """Return an index as integers; ValueError if it does not lie inside the array."""
+        """Return an index as integers; ValueError unless it is inside the array."""
         entries = check_integers(name, index)
         require(self.contains(entries), f"{name}: must lie inside", entries, subject=self)
         return entries
@@ -430,9 +437,12 @@ class Shape:
     def position(self, index: Sequence[int], *, first_tile_only: bool = False) -> int:
         """Return the position of an element in the buffer, by the order and **all** tiles.
 
-        `first_tile_only`: count the first tile alone, and none for vectors, as XLA's `LinearIndex`.
-        XLA's function of all tiles knows no stars; here they follow XLA's written rule. ValueError
-        for an index outside, for tiles that mean nothing, and for a star in the first tile only.
+        `first_tile_only`: count only the first tile, and none for vectors, as XLA's `LinearIndex`.
+        Stars follow XLA's documentation, because XLA's function for all tiles does not support
+        them.
+
+        Raises `ValueError` for an index outside the array, for meaningless tiles, and for a star if
+        `first_tile_only`.
 
         >>> from tensorlayout.xla import parse_shape
         >>> shape = parse_shape("f32[8]{0:T(2,2)}")
@@ -447,11 +457,13 @@ class Shape:
         )
 
     def index_at(self, position: int) -> tuple[int, ...]:
-        """Return the index of a position. **On padding some entry is mostly not below its size**.
+        """Return the index of a position. **For padding, some entry usually exceeds its size.**
 
-        **Not in the padding of a tile with more dimensions than the array, or that does not divide
-        the tile before it**: there it is the index of another element. `element_at` tells all
-        padding. ValueError for a position outside the tiled buffer.
+        **This does not hold for the padding of a tile with more dimensions than the array, or that
+        does not divide the tile before it**: there the result is the index of another element. Use
+        `element_at` to detect all padding.
+
+        Raises `ValueError` for a position outside the tiled buffer.
         """
         sizes, tiles = self.physical()
         slots = math.prod(tiling.tiled_sizes(sizes, tiles))
@@ -462,7 +474,7 @@ class Shape:
     def element_at(self, position: int) -> tuple[int, ...] | None:
         """Return the index of the element at a position, **None for padding**.
 
-        ValueError for a position outside the tiled buffer.
+        Raises `ValueError` for a position outside the tiled buffer.
 
         >>> from tensorlayout.xla import parse_shape
         >>> shape = parse_shape("f32[8]{0:T(2,2)}")
@@ -474,13 +486,13 @@ class Shape:
             candidate if self.contains(candidate) and self.position(candidate) == position else None
         )
 
-    # --- dimensions dropped ----------------------------------------------------------------------
+    # --- removing and reordering dimensions ------------------------------------------------------
 
     def delete_dimensions(self, dimensions: Sequence[int]) -> Shape:
-        """Return the shape without logical dimensions; the layout follows, its tiles stay.
+        """Return the shape without some logical dimensions; the layout's tiles are unchanged.
 
-        The order of the list does not matter. ValueError for a repeated dimension, one that is not
-        there, or no array.
+        `dimensions` may be in any order. Raises `ValueError` for a repeated or missing dimension,
+        and for shapes that are not arrays.
         """
         removed = check_integers("delete_dimensions", dimensions)
         remaining = sorted(set(range(self.rank)) - set(removed))

@@ -1,4 +1,4 @@
-"""Shape text read: ``f32[2,3]{1,0:T(8,128)S(1)}`` and all that XLA's own parser accepts."""
+"""Parser of shape text: ``f32[2,3]{1,0:T(8,128)S(1)}`` and all that XLA's own parser accepts."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tensorlayout.xla.tiles import Tile
 _NATURAL = range(2**63)
 _NUMBERS = {"L": range(1, 2**63), "E": INTEGERS, "S": SPACES, "M": _NATURAL}
 _T = TypeVar("_T")
-_MAX_CACHED_LENGTH = 512  # letters of a text that is remembered
+_MAX_CACHED_LENGTH = 512  # longer texts would fill the memory of the cache
 
-# The properties in the order that XLA demands; D is read and thrown away.
+# Properties in the order that XLA requires. D is read and ignored.
 _PROPERTY_ORDER = ("D", *PROPERTIES)
 
 COMMENT = r"/\*(?s:.*?)\*/|//[^\r\n]*+"
 BLANK = rf"(?:[ \t\r\n]++|{COMMENT})*+"
-_EXCERPT_LENGTH = 60  # letters of the text on either side of the place that an error points at
+_EXCERPT_LENGTH = 60  # characters of the text that an error shows on either side of the caret
 
 
 def pattern_with_trailing_blanks(regex: str) -> re.Pattern[str]:
-    """Return the pattern of a token, including the blanks and comments after it."""
+    """Return a pattern that also consumes the blanks and comments after it."""
     return re.compile(rf"{regex}{BLANK}", re.ASCII)
 
 
@@ -44,18 +44,19 @@ _LEVEL = pattern_with_trailing_blanks(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
 
 
 def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
-    """Return the shape that a text says.
+    """Return the shape described by shape text.
 
-    `default_layout`: arrays without a layout get the row-major one, as XLA's parser does for a
-    single shape; with False they stay without, scalars excepted.
+    - `text`: one shape, such as ``f32[2,3]{1,0}`` or a tuple.
+    - `default_layout`: give arrays without a layout the row-major one, as XLA's parser does for a
+      single shape. With False they have none, except scalars.
 
-    As in XLA, the order of a single array is not held to be a permutation here, nor are tiles and
-    splits checked: `shape_util.validate_shape` does. Tuples are validated at once.
+    As in XLA, it is not checked that the order of a single array is a permutation, nor its tiles
+    and splits; use `shape_util.validate_shape`. Tuples are validated.
 
-    ShapeSyntaxError (a ValueError) for any other text, with a caret. Beyond the grammar's own
-    errors it is raised where XLA aborts (``T(-1,2)``, ``L(0)``, ``token[2]``) or reads what nobody
-    meant: ``T()``, ``T``, ``L``, ``#(f32)``, ``S(300)`` (S(44) there), a bound of 2**63 (``?``
-    there), a tile size written as -2**63, ``M(-3)``; and for more than 100 levels.
+    Raises `ShapeSyntaxError` (a ValueError) with a caret for other text. Some text that XLA accepts
+    or aborts on raises it, too: ``T(-1,2)``, ``L(0)`` and ``token[2]``, on which XLA aborts;
+    ``T()``, ``T``, ``L``, ``#(f32)``, ``S(300)`` (read as S(44) by XLA), a bound of 2**63 (read as
+    ``?``), a tile size of -2**63, ``M(-3)``, which XLA misreads; and more than 100 levels.
 
     >>> from tensorlayout.xla import parse_shape
     >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
@@ -67,8 +68,9 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
 def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
     """Return the shapes of a list in braces, as in ``{f32[2], s32[]}``.
 
-    `text`: the whole list. `default_layout`: arrays without a layout get the row-major one.
-    ShapeSyntaxError (a ValueError) for any other text, with a caret where it fails.
+    `text`: the whole list. `default_layout`: give arrays without a layout the row-major one.
+
+    Raises `ShapeSyntaxError` (a ValueError) for other text, with a caret at the error.
 
     >>> from tensorlayout.xla import parse_shapes
     >>> list(map(str, parse_shapes("{f32[2], s32[]}")))
@@ -78,9 +80,9 @@ def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
 
 
 def parse_layout(text: str) -> XlaLayout:
-    """Parse a layout `text` such as ``{1,0:T(8,128)}``; ``{}`` is the empty layout here.
+    """Return the layout described by `text`, such as ``{1,0:T(8,128)}``; ``{}`` is empty.
 
-    ShapeSyntaxError (a ValueError) for any other text, with a caret where it fails.
+    Raises `ShapeSyntaxError` (a ValueError) for other text, with a caret at the error.
 
     >>> from tensorlayout.xla import parse_layout
     >>> parse_layout("{0,1:S(5)}").memory_space
@@ -90,7 +92,7 @@ def parse_layout(text: str) -> XlaLayout:
 
 
 def _parse_cached(read_rule: Callable[[_ShapeReader], _T], text: str, default_layout: bool) -> _T:
-    """Parse a text by a rule of the grammar; results of short texts are cached."""
+    """Parse a text by a grammar rule; results of short texts are cached."""
     is_short = type(text) is str and len(text) <= _MAX_CACHED_LENGTH
     return (_cached_parse if is_short else _parse_whole_text)(read_rule, text, bool(default_layout))
 
@@ -109,7 +111,7 @@ _cached_parse = functools.lru_cache(1024)(_parse_whole_text)
 
 
 class ShapeSyntaxError(ValueError):
-    """Shape text that says no shape: what was expected, what came, and a caret at the column.
+    """Text that is not a shape; the message has the rule, the received text and a caret.
 
     `text` is the whole text, `column` counts its characters from 0.
 
@@ -122,7 +124,7 @@ class ShapeSyntaxError(ValueError):
     """
 
     def __init__(self, rule: str, text: str, column: int) -> None:
-        """`rule` ends in what came instead."""
+        """Take a `rule` that ends in the received text."""
         self.rule = rule
         self.text = text
         self.column = column
@@ -135,7 +137,7 @@ class ShapeSyntaxError(ValueError):
 
 
 def caret_excerpt(text: str, column: int) -> str:
-    """Return the text around a column, and a caret under it; blanks of all kinds take one place."""
+    """Return the text around a column with a caret below; each blank takes one column."""
     start, end = max(0, column - _EXCERPT_LENGTH), column + _EXCERPT_LENGTH
     before, after = "…" * (start > 0), "…" * (end < len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[start:end])
@@ -143,7 +145,7 @@ def caret_excerpt(text: str, column: int) -> str:
 
 
 class Scanner:
-    """A place in a text; what is passed takes the blanks and comments behind it along."""
+    """Position in a text; consuming a token also consumes the blanks and comments after it."""
 
     source_name = "shape text"
 
@@ -156,7 +158,7 @@ class Scanner:
         self.try_match(BLANKS)
 
     def raise_expected(self, expected: str, position: int | None = None) -> NoReturn:
-        """Raise the error that says what was expected at a place, which is the next by default."""
+        """Raise an error saying what was expected, at the current position by default."""
         error_position = self.position if position is None else position
         if self.text.startswith("/*", error_position):
             expected = "*/ at the end of a comment"
@@ -168,45 +170,45 @@ class Scanner:
         )
 
     def raise_syntax_error(self, rule: str, position: int) -> NoReturn:
-        """Raise the error of a rule that is broken at a place."""
+        """Raise the error for a violated rule at a position."""
         raise ShapeSyntaxError(rule, self.text, position)
 
     def try_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return what a pattern finds here, which is passed."""
+        """Consume a pattern and return the match, or None."""
         match = pattern.match(self.text, self.position)
         if match is not None:
             self.position = match.end()
         return match
 
     def expect_match(self, pattern: re.Pattern[str], description: str) -> re.Match[str]:
-        """Return what a pattern finds here; fail without it."""
+        """Consume a pattern and return the match; raise an error without one."""
         return self.try_match(pattern) or self.raise_expected(description)
 
     def is_next(self, sign: str) -> bool:
-        """Return whether `sign` stands here."""
+        """Return whether `sign` is next."""
         return self.text.startswith(sign, self.position)
 
     def skip_if_next(self, sign: str) -> bool:
-        """Return whether `sign` stands here, which is then passed."""
+        """Consume `sign` if it is next, and return whether it was."""
         is_present = self.is_next(sign)
         if is_present:
             self.skip_to(self.position + len(sign))
         return is_present
 
     def expect_sign(self, sign: str, context: str = "") -> None:
-        """Pass a `sign`; fail without it."""
+        """Consume `sign`; raise an error if it is not next."""
         if not self.skip_if_next(sign):
             self.raise_expected(f"{sign!r}{context}")
 
     def skip_to(self, position: int) -> None:
-        """Move to `position`, and past the blanks there."""
+        """Continue at a position, and skip the blanks there."""
         self.position = position
         self.try_match(BLANKS)
 
     def read_list(
         self, read_item: Callable[[], _T], end: str, max_items: int = MAX_NUMBERS
     ) -> list[_T]:
-        """Return items with commas between, up to `end`, which is passed."""
+        """Return items separated by commas, and consume `end` after them."""
         if self.skip_if_next(end):
             return []
         items = self.read_separated(read_item, max_items)
@@ -216,7 +218,7 @@ class Scanner:
     def read_separated(
         self, read_item: Callable[[], _T], max_items: int = MAX_NUMBERS, separator: str = ","
     ) -> list[_T]:
-        """Return one or more items with commas, or another sign, between."""
+        """Return one or more items separated by commas, or by another separator."""
         items = [read_item()]
         while self.skip_if_next(separator):
             if len(items) >= max_items:
@@ -233,7 +235,7 @@ class _ShapeReader(Scanner):
     def read_number(self, description: str, allowed: range) -> int:
         position, match = self.position, self.expect_match(_NUMBER, description)
         digits = match[1].lstrip("-").lstrip("0") or "0"
-        value = int(digits[:20])  # 20 digits are too many for any number of 64 bits
+        value = int(digits[:20])  # enough to exceed 64 bits; converting more would be slow
         if match[1].startswith("-"):
             value = -value
         if value not in allowed:
@@ -247,7 +249,7 @@ class _ShapeReader(Scanner):
         return self.read_list(self.read_shape, "}", sys.maxsize)
 
     def read_shape(self, depth: int = 0) -> Shape:
-        """Return a shape inside of `depth` tuples."""
+        """Read a shape that is nested in `depth` tuples."""
         begin = self.position
         if depth >= MAX_DEPTH and (self.is_next("(") or _BUFFER.match(self.text, begin)):
             self.raise_expected(f"at most {MAX_DEPTH} levels")

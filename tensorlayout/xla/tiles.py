@@ -1,10 +1,10 @@
-"""Tiles: XLA's arithmetic from physical indices to positions in a tiled buffer, and back.
+"""XLA's tiling arithmetic: from physical indices to positions in a tiled buffer, and back.
 
-All sizes and indices here are physical: the most major dimension first. The rule, for each tile in
-turn: dimensions marked with a star are merged into the next more minor one; the tile covers the
-most minor dimensions, with dimensions of size 1 put in front where it has more; each covered size d
-becomes a count ceil(d / t) and a size t, counts before sizes. The position is the row-major number
-in the shape that the last tile left.
+All sizes and indices are physical: the most major dimension first. The rule, for each tile in turn:
+dimensions marked with a star are merged into the next more minor one; the tile covers the most
+minor dimensions, after prepending dimensions of size 1 if it has more; each covered size d becomes
+a count ceil(d / t) and a size t, counts before sizes. The position is the row-major number in the
+resulting sizes. Sizes (3, 5) with the tile (2, 2) become (2, 3, 2, 2).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensorlayout.xla.calling import require
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The sizes of one tile, most major first; `COMBINE` stands for a star.
+    """Sizes of one tile, most major first; `COMBINE` stands for a star.
 
     >>> from tensorlayout.xla import COMBINE, Tile
     >>> str(Tile((2, COMBINE, 128)))
@@ -49,14 +49,14 @@ class Tile:
 
 
 def as_tile(sizes: Tile | Sequence[int]) -> Tile:
-    """Return a tile, given by its sizes too."""
+    """Return a tile, given as `Tile` or by its sizes."""
     return sizes if isinstance(sizes, Tile) else Tile(check_integers("tile", sizes))
 
 
 def only_first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
-    """Return the tile that XLA's older functions count: the first, for vectors none.
+    """Return the tiles that XLA's older functions count: the first one, none for vectors.
 
-    ValueError for a star, which they would take for a number.
+    ValueError for a star, which these functions would treat as a number.
     """
     first = tiles[:1] if rank > 1 else ()
     is_starless = not any(tile.has_star for tile in first)
@@ -67,25 +67,25 @@ def only_first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
 class TilingStep(NamedTuple):
     """Effect of one tile on sizes and on indices."""
 
-    rank: int  # of what it meets
-    extended_sizes: list[int]  # the sizes, with 1 in front where the tile has more
-    # For each remaining dimension, the dimensions of `extended_sizes` that are merged into it.
+    rank: int  # number of sizes before this tile
+    extended_sizes: list[int]  # sizes before, with leading ones if the tile is longer
+    # For each merged dimension, the dimensions of `extended_sizes` that are merged into it.
     merged_dims: list[range]
-    merged_sizes: list[int]  # the sizes that are left
-    uncovered_count: int  # how many of them the tile does not cover
-    tile_sizes: list[int]  # the sizes of the tile, stars left out
-    tile_counts: list[int]  # how many tiles cover each of the others
+    merged_sizes: list[int]
+    uncovered_count: int  # number of leading merged dimensions that the tile does not cover
+    tile_sizes: list[int]  # sizes of the tile, without stars
+    tile_counts: list[int]  # number of tiles along each covered dimension
 
     @property
     def sizes_after(self) -> list[int]:
-        """The sizes that the next tile meets."""
+        """Sizes before the next tile."""
         return [*self.merged_sizes[: self.uncovered_count], *self.tile_counts, *self.tile_sizes]
 
 
 def tiling_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[TilingStep]:
-    """Yield what each tile does in turn; ValueError for tiles that mean nothing.
+    """Yield the effect of each tile in turn; ValueError for meaningless tiles.
 
-    And for too many, or too many sizes to one: positions take as many steps as both make.
+    The numbers of tiles and of their sizes are limited, because positions take time in proportion.
     """
     if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
         raise_named_error("tiles", f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes")
@@ -109,7 +109,7 @@ def tiling_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Tiling
 
 
 def _merged_dim_ranges(rank: int, tile: Tile) -> list[range]:
-    """Return the runs of dimensions that a tile merges, one run for each dimension that is left."""
+    """Return the dimensions that a tile merges, as one range per resulting dimension."""
     marks = (0,) * (rank - len(tile.dimensions)) + tile.dimensions
     groups, start = [], 0
     for dim, mark in enumerate(marks):
@@ -139,7 +139,7 @@ def slot_of_index(
 ) -> int:
     """Return the position of a physical index; `divide` splits an entry by a tile's size.
 
-    Of entries that are arrays, the positions of as many elements.
+    Entries may be arrays that broadcast; then the result is an array of positions.
     """
     entries, current_sizes = list(index), list(sizes)
     for step in tiling_steps(sizes, tiles):
@@ -158,9 +158,9 @@ def slot_of_index(
 
 
 def index_of_slot(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
-    """Return the physical index of a position, each tile undone by ``quotient * t + remainder``.
+    """Return the physical index of a position, by ``quotient * t + remainder`` for each tile.
 
-    `Shape.index_at` says what it is on padding.
+    `Shape.index_at` describes the results for padding.
     """
     at = unravel_index(slot, tiled_sizes(sizes, tiles))
     for step in reversed([*tiling_steps(sizes, tiles)]):
@@ -186,7 +186,7 @@ def ravel_index(index: Sequence[Any], sizes: Sequence[int]) -> int:
 
 
 def unravel_index(number: int, sizes: Sequence[int]) -> list[int]:
-    """Return the index of a row-major number; what is too much ends in the most major entry."""
+    """Return the index of a row-major number; an excess goes to the most major entry."""
     index: list[int] = []
     for n in reversed(sizes[1:]):
         number, digit = divmod(number, n)

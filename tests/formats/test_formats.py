@@ -331,7 +331,7 @@ onednn.read((2**40, 2), "aB999999999b") -> onednn.read:
 onednn.write(padded) -> onednn.write: padding must hold zeros (with_padding_value('ZERO'))
 onednn.write(Layout((1,) * 13)) -> onednn.write: needs 1 to 12 dimensions, a letter for each
 onednn.write(cube.with_slot_bits(4)) -> onednn.write: slots are whole bytes (with_slot_bits(None)
-onednn.write(reversal) -> onednn.write: no tag says
+onednn.write(reversal) -> onednn.write: no tag describes
 einops.read((2, 3), "a b") -> einops.read: pattern must have the form 'b c -> c b'
 einops.read((2, 3), "a b -> b a", c=2) -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a b c -> c b a") -> einops.read: pattern 'a b c -> c b a' is of 3 dimensions

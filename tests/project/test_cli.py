@@ -64,7 +64,7 @@ NHWC 1,2 | names 4 dimensions (N, C, H, W), the shape has 2
 NHWC 1,2,x,3 | a shape is sizes with commas between
 f32[2 | shape text: expected ']' or ',', got the end of the text, at column 6
 strides=3,1 | needs sizes, as in sizes=1,3,4,4, got 'strides=3,1'
-sizes=2 sizes=3 | sizes is there twice, at last in 'sizes=3'
+sizes=2 sizes=3 | sizes occurs twice, last in 'sizes=3'
 sizes=2 stride=1 | has sizes, strides, type, total, alignment, got 'stride=1'
 sizes=2,3 strides=1 | Strides must be as many as Sizes, 2, got 1, in 'sizes=2,3
 sizes=2 type=FLOAT33 | DataType must be one of FLOAT32, FLOAT16
@@ -342,7 +342,7 @@ def test_demo_in_the_current_folder(tmp_path):
 def test_a_full_disk_is_one_line_and_status_1(tmp_path):
     with Path("/dev/full").open("w") as full:
         done = run("show", "(9,9):(9,1)", cwd=tmp_path, stdout=full)
-    complaint = "tensorlayout: error: cannot write what was found: No space left on device\n"
+    complaint = "tensorlayout: error: cannot write the results: No space left on device\n"
     assert (done.returncode, done.stderr) == (1, complaint)
 
 

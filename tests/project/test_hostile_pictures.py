@@ -57,7 +57,7 @@ def test_places_that_are_no_files(capsys, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name, rule in [
-        ("pipe", "it is no file"),  # not waited for
+        ("pipe", "it is not a regular file"),  # not waited for
         ("folder", "no pictures are in it"),
         ("loop", "symbolic links"),
         ("nothing", "No such file or directory"),

@@ -1,4 +1,4 @@
-"""``tensorlayout demo``: a pipeline on photographs, each step of which is compared with NumPy."""
+"""``tensorlayout demo``: a pipeline on photographs, each step checked against NumPy."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FIGURE = "<figure><figcaption>{}</figcaption>{}</figure>"
 
 
 def run_demo(options: argparse.Namespace) -> None:
-    """Print the table, and write the pictures, the facts and the page: all of them, or nothing.
+    """Print the table and write pictures, facts and page: all files, or none.
 
-    CommandError for a picture or folder that cannot be used, and where NumPy differs.
+    CommandError if a picture or folder cannot be used, and if a result differs from NumPy's.
     """
     printed_lines: list[str] = []
 
@@ -45,6 +45,7 @@ def run_demo(options: argparse.Namespace) -> None:
         versions_by_name = {
             line[:17].strip(): line[18:] for line in info.version_report().splitlines()
         }
+        # Times of the simulator say nothing about a GPU, so nothing is timed on it.
         simulated = options.device != "cpu" and versions_by_name["CUDA"] == "the simulator"
         table = Table(print_line, options.device, 0 if simulated else options.repeat)
         versions = [
@@ -61,7 +62,7 @@ def run_demo(options: argparse.Namespace) -> None:
             "pictures": lines,
             "steps": [step.json_facts for step in table.steps],
         }
-        with as_command_errors("cannot write what was found"):
+        with as_command_errors("cannot write the results"):
             for target, temporary_file in temporary_files.items():
                 if target.name in images:
                     images[target.name].save(temporary_file, compress_level=4)
@@ -80,7 +81,7 @@ def run_demo(options: argparse.Namespace) -> None:
 
 
 def _html_page(table: Table, printed_text: str, images: Mapping[str, Image]) -> str:
-    """Return a page that needs nothing from elsewhere."""
+    """Return a self-contained page: styles and pictures are part of it."""
     captions, figures = TEXTS["pictures"], []
     for name, image in images.items():
         buffer = io.BytesIO()

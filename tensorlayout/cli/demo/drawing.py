@@ -1,4 +1,4 @@
-"""Drawing for the demo: sheets of captioned panels, histograms, and memory byte by byte."""
+"""Drawing for the demo: sheets of captioned panels, histograms, memory byte by byte."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ import tensorlayout as tl
 from tensorlayout.cli.demo.table import TEXTS, memory_slots
 from tensorlayout.typing import Array
 
-PANEL, MARGIN, TOP, CAPTION = 384, 24, 64, 92  # pixels; the last two: of titles and captions
+# Pixels: side of a panel, distance between panels, heights of the title and of a caption.
+PANEL, MARGIN, TOP, CAPTION = 384, 24, 64, 92
 INK, FAINT, PAPER = (24, 24, 28), (110, 110, 118), (252, 252, 252)
-LETTERS = 56  # of a layout in a line over a panel
-BAND, GROUND = (222, 222, 226), (240, 240, 242)  # of a histogram
+LETTERS = 56  # of a layout's text that fit the width of a panel
+BAND, GROUND = (222, 222, 226), (240, 240, 242)  # colours of a histogram
 COLOURS = ((214, 69, 58), (58, 160, 74), (64, 96, 200))
-GAP, SCALE, LAST = 6, 22, PANEL - 1  # pixels: between its strips, of its axis; the last one
-CELLS, ROWS, CELL = 12, 6, 32  # bytes in a row of magnified memory, its rows, pixels of a byte
-STRIPES = ((255, 214, 64), (60, 56, 40))  # of padding, which no photograph looks like
-LUMA = (0.299, 0.587, 0.114)  # the weights of red, green and blue in how bright a colour is
-BRIGHTENED = 0.6  # the exponent that makes up for the two dark colours of each byte
-# A byte is drawn in the colour of its channel, so that grey values stay readable.
+GAP, SCALE, LAST = 6, 22, PANEL - 1  # pixels between strips, height of the axis, last pixel
+# Magnified memory: bytes per row, rows, and pixels per byte.
+CELLS, ROWS, CELL = 12, 6, 32
+# Colours of padding: no photograph looks like this.
+STRIPES = ((255, 214, 64), (60, 56, 40))
+# Weights of red, green and blue in brightness, by ITU-R BT.601.
+LUMA = (0.299, 0.587, 0.114)
+# A byte shows one channel only and would look dark: this exponent makes it brighter.
+BRIGHTENED = 0.6
+# A byte is drawn in a tint of its channel, not in the pure colour, so that values stay readable.
 TINTS = np.array([[0, 0, 0], [1.0, 0.34, 0.28], [0.32, 0.95, 0.36], [0.36, 0.5, 1.0]])
 
 
 def draw_captioned_sheet(
     name: str, panels: Sequence[tuple[str, Array]], **numbers: int
 ) -> Image.Image:
-    """Draw panels, each a text on memory and rows of RGB pixels, below captions with `numbers`."""
+    """Draw panels, each with a text on its memory, under captions from ``texts.toml``.
+
+    `panels`: pairs of text and RGB pixels. `numbers` are inserted into the captions.
+    """
     captions = TEXTS["pictures"][name]
     columns = captions["columns"]
     images = [resize_picture(x, fit_to_panel(x.shape, max(x.shape[:2]))) for _, x in panels]
@@ -51,12 +59,12 @@ def draw_captioned_sheet(
 
 
 def to_rgb_bytes(picture: Array) -> Array:
-    """Return a picture (C, H, W) as rows of pixels, rounded to bytes."""
+    """Return a picture (C, H, W) as RGB pixels (H, W, C), rounded to bytes."""
     return np.moveaxis(np.round(picture), 0, 2).astype(np.uint8)
 
 
 def tile_pictures(pictures: Array) -> Array:
-    """Return pictures (N, C, H, W) as one (C, …): a square of them, row after row."""
+    """Return pictures (N, C, H, W) as one picture (C, …): a square, filled row by row."""
     n, channels, height, width = pictures.shape
     side = round(n**0.5)
     rows = pictures.reshape(side, side, channels, height, width).transpose(2, 0, 3, 1, 4)
@@ -66,9 +74,9 @@ def tile_pictures(pictures: Array) -> Array:
 def fit_to_panel(
     shape: tuple[int, ...], largest_side: int, max_scale: int = PANEL
 ) -> tuple[int, int]:
-    """Return height and width where `largest_side` fills a panel.
+    """Return height and width scaled so that `largest_side` fills a panel.
 
-    At most `max_scale` times as large.
+    The factor is at most `max_scale`.
     """
     scale = PANEL / largest_side
     scale = min(int(scale), max_scale) if scale >= 1 else scale
@@ -76,7 +84,7 @@ def fit_to_panel(
 
 
 def resize_picture(pixels: Array, height_and_width: tuple[int, int]) -> Image.Image:
-    """Return a picture of that height and width; magnified pixels stay squares."""
+    """Return a picture resized to height and width; magnified pixels stay squares."""
     (height, width), image = height_and_width, Image.fromarray(pixels)
     smaller = height < image.height or width < image.width
     resampling = Image.Resampling.LANCZOS if smaller else Image.Resampling.NEAREST
@@ -91,22 +99,20 @@ def draw_histogram(
     axis_range: tuple[float, float] = (0, 255),
     ticks: Sequence[int] = (),
 ) -> Array:
-    """Draw `counts` (256 values × 3 channels), a strip for each channel, as large as a panel.
+    """Draw `counts` (256 values × 3 channels) as one strip per channel, filling a panel.
 
-    The mean is a line, and what is within a standard deviation of it a band. `levels` (256 × 3):
-    the values in rising order, by default 0 to 255. `axis_range`: of the axis, on which `ticks`
-    are.
+    A line marks the mean and a band one standard deviation around it. `levels` (256 × 3): values in
+    ascending order, by default 0 to 255. `axis_range`: range of the axis. `ticks`: its labels.
     """
     canvas = Image.new("RGB", (PANEL, PANEL), PAPER)
     draw = ImageDraw.Draw(canvas)
     values = np.arange(256.0)[:, None].repeat(3, 1) if levels is None else levels
     height = (PANEL - 2 * GAP - (SCALE if ticks else 0)) // 3
     digits = 1 if axis_range[1] - axis_range[0] > 100 else 2
-    # The value at each pixel.
+    # Value at each pixel of the axis.
     axis = axis_range[0] + np.arange(PANEL) * (axis_range[1] - axis_range[0]) / LAST
 
     def pixel_of_value(value: float) -> int:
-        """Return where a value is, in pixels."""
         return round(
             (max(axis_range[0], min(axis_range[1], value)) - axis_range[0])
             / (axis_range[1] - axis_range[0])
@@ -121,7 +127,7 @@ def draw_histogram(
             (pixel_of_value(mean - deviation), top, pixel_of_value(mean + deviation), bottom), BAND
         )
         channel_counts, channel_levels = counts[:, channel], values[:, channel]
-        # Bars far above the others are cut off.
+        # Cut off bars far above the others, which would make these invisible.
         count_limit = max(1, int(np.quantile(channel_counts, 0.98)))
         bars = channel_counts[np.rint(np.interp(axis, channel_levels, np.arange(256))).astype(int)]
         is_known = (channel_levels[0] - 1e-6 <= axis) & (axis <= channel_levels[-1] + 1e-6)
@@ -142,7 +148,7 @@ def draw_histogram(
 
 
 def _color_bytes_by_channel(octets: Array, channels: Array) -> Array:
-    """Draw rows of memory, a byte a pixel."""
+    """Draw rows of memory, one byte per pixel, in the colour of its channel."""
     grey = 255 * (np.arange(256)[:, None] / 255) ** BRIGHTENED
     pixels: Array = (grey * TINTS[:, None, :]).astype(np.uint8)[channels, octets]
     rows, columns = np.nonzero(channels == 0)
@@ -151,7 +157,7 @@ def _color_bytes_by_channel(octets: Array, channels: Array) -> Array:
 
 
 def _draw_magnified_bytes(octets: Array, channels: Array, top_left: tuple[int, int]) -> Image.Image:
-    """Draw the bytes from row and column `top_left` on, each as a square with its value."""
+    """Draw bytes from row and column `top_left` on, each as a square with its value."""
     rows, columns = (
         slice(max(0, min(at, size - most)), max(0, min(at, size - most)) + most)
         for at, size, most in zip(top_left, octets.shape, (ROWS, CELLS), strict=True)
@@ -176,7 +182,10 @@ def demo_layouts(shape: tuple[int, ...], pitch: int) -> list[tl.Layout]:
 
 
 def stored_bytes_and_channels(picture: tl.Tensor, layout: tl.Layout, rows: int) -> list[Array]:
-    """Return the bytes of a picture (C, H, W) in rows, and their channels; 0 is padding."""
+    """Return the stored bytes of a picture (C, H, W) in `rows` rows, and their channels.
+
+    Channels count from 1; padding is 0.
+    """
     channel_numbers = tl.asarray([[[1]], [[2]], [[3]]], dtype=tl.uint8, device=picture.device)
     channels = tl.broadcast_to(channel_numbers, picture.shape)
     stored_tensors = (tl.to_layout(x, layout, copy=True) for x in (picture, channels))

@@ -1,4 +1,4 @@
-"""NumPy code as many programs have it: nothing in it knows of tensors or layouts."""
+"""NumPy code as found in many programs: it knows nothing about tensors or layouts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pictures in and files out, by Pillow and the file system: nothing here knows of tensors."""
+"""Reading pictures and writing files, with Pillow; independent of tensors."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from tensorlayout.cli.answers import CommandError
 from tensorlayout.typing import Array
 
 PHOTOGRAPHS = str(Path(__file__).parent / "photographs")
-# What Pillow's modes are called in the notes.
+# Names of Pillow's modes in notes for the user.
 MODES = {"1": "black and white", "L": "grey", "LA": "grey with alpha", "P": "palette"}
 MODES |= {"I;16": "16-bit grey"}
-# Pixels of all pictures together, so that the demo takes seconds and at most a gigabyte.
+# Limit for all pictures together: the demo takes seconds and at most a gigabyte.
 MAX_PIXELS = 4_000_000
 MAX_PICTURES = 64
-# Pixels of one picture as it is read, and copied a few times: what packs well is small on disk.
+# Limit for one picture when decoded. A small file can hold a huge picture that compresses well,
+# and reading copies it a few times.
 MAX_DECODED_PIXELS = 2**25
 
 
 def load_pictures(paths: Sequence[str]) -> tuple[Array, list[str]]:
-    """Return the middles of pictures (N, H, W, 3), of their common size, and lines on them.
+    """Return pictures (N, H, W, 3), cropped from the middle to a common size, and notes on them.
 
-    `paths`: files and folders, by default our own. CommandError if a file or all cannot be read.
+    `paths`: files and folders; by default the included photographs. CommandError if a file named
+    there cannot be read, or if there are no pictures.
     """
     files = [file for path in paths or [PHOTOGRAPHS] for file in _list_picture_files(path)]
     pictures: list[Array] = []
@@ -58,7 +60,7 @@ def load_pictures(paths: Sequence[str]) -> tuple[Array, list[str]]:
 
 
 def _list_picture_files(path: str) -> list[tuple[Path, bool]]:
-    """Return a file, or the pictures of a folder by name; and whether they are a folder's."""
+    """Return a file, or the pictures of a folder by name, each with whether it is from a folder."""
     if not os.path.isdir(path):
         return [(Path(path), False)]
     suffixes = {s for s, form in Image.registered_extensions().items() if form in Image.OPEN}
@@ -71,10 +73,11 @@ def _list_picture_files(path: str) -> list[tuple[Path, bool]]:
 
 
 def _read_picture(path: Path, count: int, lines: list[str]) -> Array:
-    """Decode one of `count` pictures, and add a line on it."""
+    """Decode one of `count` pictures, and append a note on it to `lines`."""
     with as_command_errors(f"cannot read {path}"):
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for, a device is endless
-            raise ValueError("it is no file")
+        # Opening a pipe would block, and a device may be endless.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError("it is not a regular file")
         with Image.open(path) as source_image:
             size = source_image.width * source_image.height
             if not 1 <= size <= MAX_DECODED_PIXELS:
@@ -96,12 +99,13 @@ def _read_picture(path: Path, count: int, lines: list[str]) -> Array:
 
 
 def _convert_to_rgb(image: Image.Image, notes: list[str]) -> Image.Image:
-    """Return the picture in RGB, and say if it was in anything else."""
+    """Return the picture in RGB; append a note if it had another mode."""
     is_transparent, mode = image.has_transparency_data, MODES.get(image.mode, image.mode)
     if image.mode == "RGB" and not is_transparent:
         return image.copy()
     notes.append(f"{mode} made RGB{' on a white ground' * is_transparent}")
     if image.mode.startswith("I"):
+        # Pillow's own conversion from 16 bits clips at 255 instead of scaling.
         return image.point(lambda v: v * (1 / 256)).convert("L").convert("RGB")
     if is_transparent:
         white = Image.new("RGBA", image.size, "white")
@@ -111,21 +115,22 @@ def _convert_to_rgb(image: Image.Image, notes: list[str]) -> Image.Image:
 
 @contextmanager
 def as_command_errors(action: str) -> Iterator[None]:
-    """Turn whatever Pillow or the system raises into one line."""
+    """Turn any exception of the block into a CommandError of one line."""
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
-    except Exception as error:  # readers of pictures raise whatever they stumble over
+    except Exception as error:  # Pillow's decoders raise arbitrary exceptions for broken files
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise CommandError(f"{action}: {reason}") from None
 
 
 @contextmanager
 def staged_files(targets: Sequence[Path]) -> Iterator[dict[Path, Path]]:
-    """Give a temporary file for each target; those written become it if the block ends well."""
+    """Yield a temporary file per target; written files replace their targets if all went well."""
     with ExitStack() as stack:
         temporary_files = {}
         for target in targets:
+            # On the file system of the target, so that replacing it is a rename.
             nearest = next(path for path in target.absolute().parents if os.path.lexists(path))
             with as_command_errors(f"cannot write to {target.parent}"):
                 folder = TemporaryDirectory(prefix=".tensorlayout-", dir=nearest)

@@ -1,4 +1,4 @@
-"""The parts of the demo, step by step, and the pictures that they draw."""
+"""Steps of the demo, part by part, and the pictures that they draw."""
 
 from __future__ import annotations
 
@@ -24,25 +24,30 @@ from tensorlayout.cli.demo.drawing import (
 from tensorlayout.cli.demo.table import Table, describe_difference, describe_memory_order, to_numpy
 from tensorlayout.typing import Array
 
-PITCH = 256  # bytes to which rows are aligned, as DirectX and Vulkan textures want them
-MEAN, STD = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])  # of ImageNet, by channel
-REDUCED_DIMS = (0, 2, 3)  # the dimensions of a batch that statistics by channel reduce
-TILE, TILES = (8, 128), "{1,0:T(8,128)}"  # as XLA stores matrices for TPUs
-GRID = 4  # tiles of the checkerboard by side, and the side of the blocks of SPACE_TO_DEPTH
-ZOOM = 8  # by how much UPSAMPLE_2D magnifies
-LEAST = 8  # pixels: in smaller pictures there is nothing to cut for DirectML
-WAVES, SWING = 4, 0.06  # of the distortions: waves over the height, their swing as part of a side
-TOLERANCE = 1e-6  # of the order in which 32-bit floats are summed
-SAMPLE = 7  # of so many pixels one is counted, which keeps the simulator quick
-BOX = 31  # pixels: the side of the squares of which the means are taken
-CROPS, CROP = 9, 128  # how many crops there are, and the pixels of their sides
-# Columns: brightness, blue and red against it, from red, green and blue. In 256ths, so that each
-# product and sum is exact in 32-bit floats, in whatever order it is taken.
+# Row alignment in bytes, as textures of DirectX and Vulkan require.
+PITCH = 256
+# ImageNet's statistics per channel, which pretrained models expect.
+MEAN, STD = np.array([[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]])
+REDUCED_DIMS = (0, 2, 3)  # N, H and W, for statistics per channel
+# Tiles in which XLA stores matrices of 32-bit floats on TPUs.
+TILE, TILES = (8, 128), "{1,0:T(8,128)}"
+GRID = 4  # tiles per side of the checkerboard; block size of SPACE_TO_DEPTH
+ZOOM = 8  # factor of UPSAMPLE_2D
+LEAST = 8  # pixels: smaller pictures cannot be cut for DirectML's operators
+WAVES, SWING = 4, 0.06  # distortions: waves over the height, amplitude relative to the side
+# Relative. NumPy adds 32-bit floats in another order, so the last bits differ.
+TOLERANCE = 1e-6
+# Histograms count one pixel in seven, because the simulator is slow.
+SAMPLE = 7
+BOX = 31  # pixels: side of the squares for box means
+CROPS, CROP = 9, 128  # number of crops, and their side in pixels
+# Columns: luma and the two colour differences, computed from red, green and blue. Multiples of
+# 1/256 make all products and sums exact in 32-bit floats, in any order of summation.
 YCBCR = np.array([[77, -43, 128], [150, -85, -107], [29, 128, -21]], np.float32) / 256
 
 
 def run_pipeline(table: Table, photographs: Array) -> dict[str, Image]:
-    """Run all parts of the demo on pictures (N, H, W, C); return images by file name."""
+    """Run all parts on pictures (N, H, W, C); return the drawn pictures by file name."""
     table.print_line("\n1. Photographs as NHWC")
     x = tl.asarray(photographs, device=table.device)
     batch = table.run_step(
@@ -73,7 +78,7 @@ def run_pipeline(table: Table, photographs: Array) -> dict[str, Image]:
 
 
 def _draw_mosaic(table: Table, batch: tl.Tensor) -> Image:
-    """Draw a row for each picture: itself, its halves with their mirror images, and upside down."""
+    """Draw a row per picture: the picture, its halves with mirror images, and upside down."""
 
     def join_views(xp: Any, x: Any) -> Any:
         half = max(1, x.shape[3] // 2)
@@ -88,10 +93,10 @@ def _draw_mosaic(table: Table, batch: tl.Tensor) -> Image:
 
 
 def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tensor]:
-    """Normalise by NumPy code and by a fused function; return the batch, and padded planes."""
+    """Normalise with NumPy code and with a fused function; return the batch and padded planes."""
     name, code_names = "numpy_code.py", dict[str, Any]()
     text = Path(__file__).with_name(name).read_text("utf-8")
-    # Compiled as if the file lay outside of this package, so that traces name its lines.
+    # Traces skip lines of this package: compile the file under a name outside of it.
     exec(compile(text, name, "exec"), code_names)
     lines = [f"{number:4}  {line}" for number, line in enumerate(text.splitlines(), 1)]
     table.print_line(f"\n2. NumPy code called with tensors, unchanged: {name}")
@@ -153,7 +158,7 @@ def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tens
 
 
 def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image:
-    """Draw the values of each channel before and after, and the normalised pictures."""
+    """Draw histograms before and after normalising, and the normalised pictures."""
 
     def to_pixel_rows(xp: Any, x: Any) -> Any:
         low, high = xp.min(x), xp.max(x)
@@ -191,7 +196,7 @@ def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image
 
 
 def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
-    """Carry out operators on a batch that is NHWC in memory, as their results must be."""
+    """Run DirectML's operators on a batch with NHWC memory; each result must be NHWC, too."""
     height, width = (n // GRID * GRID for n in batch.shape[2:])
     rows, columns = height // ZOOM, width // ZOOM
     vertical, horizontal = (_linear_upsampling_matrix(n) for n in (rows, columns))
@@ -247,7 +252,7 @@ def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
     )
     panels = []
     for title, (call, by_numpy, *indices) in operators.items():
-        # Positions take no memory for what repeats.
+        # Broadcast views: repeated positions take no memory.
         index_tensors = [
             tl.broadcast_to(tl.asarray(index, device=x.device), x.shape) for index in indices
         ]
@@ -262,7 +267,7 @@ def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
 
 
 def _checkerboard_tiles(x: Any) -> list[list[Any]]:
-    """Cut tiles, row by row, in turn from the first picture and the last."""
+    """Cut tiles row by row, alternately from the first and the last picture."""
     h, w = (n // GRID for n in x.shape[2:])
     ends = x[:1], x[-1:]
     return [
@@ -272,7 +277,7 @@ def _checkerboard_tiles(x: Any) -> list[list[Any]]:
 
 
 def _wave_offsets(size_across: int, size_along: int) -> Array:
-    """Return offsets that swing by a part of the size `size_across`, over the size `size_along`."""
+    """Return the offsets of waves along `size_along`, relative in height to `size_across`."""
     angles = 2 * np.pi * WAVES * np.arange(size_along) / size_along
     return np.round(SWING * size_across * np.sin(angles)).astype(np.int64)
 
@@ -290,14 +295,14 @@ def _space_to_depth(x: Array) -> Array:
 
 
 def _linear_upsampling_matrix(size: int) -> Array:
-    """Return the matrix that magnifies `size` numbers, given at pixel centres, linearly."""
+    """Return the matrix that interpolates `size` pixel centres linearly."""
     positions = np.clip((np.arange(size * ZOOM) + 0.5) / ZOOM - 0.5, 0, size - 1)
     weights: Array = np.maximum(0, 1 - np.abs(positions[:, None] - np.arange(size)))
     return weights.astype(np.float32)
 
 
 def _tile_plane(table: Table, plane: tl.Tensor) -> None:
-    """Store a plane in XLA's tiles, check them against NumPy's, and compute in them."""
+    """Store a plane in XLA's tiles, compare with NumPy's reshaping, and compute in them."""
     (height, width), (rows, columns) = plane.shape, TILE
 
     def to_tile_order(x: Array) -> Array:
@@ -320,7 +325,7 @@ def _tile_plane(table: Table, plane: tl.Tensor) -> None:
 
 
 def _draw_statistics(table: Table, batch: tl.Tensor) -> Image:
-    """Compute statistics by channel of a batch that is NHWC in memory, and draw them."""
+    """Run statistics, sums and sorting on a batch with NHWC memory; draw the results."""
     floats = table.run_step("bytes to float32", lambda xp, x: xp.astype(x, xp.float32), batch)
     compute = partial(table.run_step, expected_kind="compute")
     mean, deviation = (
@@ -370,7 +375,7 @@ def _draw_statistics(table: Table, batch: tl.Tensor) -> Image:
 
 
 def _pixel_matrix(xp: Any, x: Any) -> Any:
-    """View an NHWC batch as a matrix, a row for each pixel."""
+    """Return a view of an NHWC batch as a matrix with one row per pixel."""
     return xp.reshape(xp.permute_dims(x, (0, 2, 3, 1)), (-1, 3))
 
 
@@ -395,14 +400,14 @@ def _integral_image(xp: Any, x: Any) -> Any:
 
 
 def _box_means(_: Any, sums: Any, side: int) -> Any:
-    """Return the mean of the square around each pixel, from four numbers of the integral image."""
+    """Return the mean of the square around each pixel, from four values of the integral image."""
     top, bottom = sums[:, :, :-side], sums[:, :, side:]
     sums_of_boxes = bottom[..., side:] - bottom[..., :-side] - top[..., side:] + top[..., :-side]
     return sums_of_boxes // side**2
 
 
 def _stack_crops(xp: Any, x: Any) -> Any:
-    """Join parts of the pictures in turn, from left above to right below, each second mirrored."""
+    """Join crops of the pictures in turn, from top left to bottom right, every second mirrored."""
     n, _, height, width = x.shape
     side = min(CROP, height, width)
     parts = []
@@ -414,7 +419,7 @@ def _stack_crops(xp: Any, x: Any) -> Any:
 
 
 def _share_with_libraries(table: Table, x: tl.Tensor) -> None:
-    """Hand `x` to other libraries: each must see its elements, and `x` what it writes."""
+    """Export `x` to other libraries: they must see its elements, and `x` their writes."""
     if table.repeat == 0:  # the simulator
         table.print_line("no other library knows of the simulator's device memory")
         return
@@ -425,7 +430,7 @@ def _share_with_libraries(table: Table, x: tl.Tensor) -> None:
         except (ImportError, OSError, AssertionError, RuntimeError) as error:  # or it sees no GPU
             table.print_line(f"{name}: not tried: {error}")
             continue
-        array[0, 0, 0, 0] = value  # which no normalised value is
+        array[0, 0, 0, 0] = value  # outside the range of normalised values
         to_host = {"numpy": "view", "cupy": "get", "torch": "cpu"}[name]
         if fault := describe_difference(np.asarray(getattr(array, to_host)()), to_numpy(x)):
             raise CommandError(f"{name} does not share the memory of the batch, {fault}", status=1)

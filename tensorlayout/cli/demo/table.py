@@ -1,4 +1,4 @@
-"""The table of the demo: steps traced, compared with NumPy, timed beside it, and printed."""
+"""Table of the demo: runs steps, traces them, compares with NumPy, times and prints them."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from tensorlayout.tracing.record import format_kernel_lines
 from tensorlayout.typing import Array
 
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
-TIMING_LIMIT = 0.5  # seconds: a step that took so long in all is not timed again
-WIDE_SPREAD = (
-    0.2  # a time is marked if half of the runs differ from it by more than this part of it
-)
+# Seconds of all timed calls of a step, after which it is not timed again.
+TIMING_LIMIT = 0.5
+# A time is marked if its median absolute deviation exceeds this fraction of the median.
+WIDE_SPREAD = 0.2
 ROW_FORMAT = "{:<28} {:<13} {:<14} {:<8} {:>7} {:>7} {:>7} {:>6}"
 HEADER_ROW = ROW_FORMAT.format("step", "shape", "memory", "kind", "MB", "us", "NumPy", "ratio")
 
 
 @dataclass(slots=True)
 class Step:
-    """A row of the table. What the step did to memory is read from its trace."""
+    """Row of the table. The trace says what the step did to memory."""
 
     title: str
     layout: tl.Layout  # of the result
-    dims: str  # a letter for each of its dimensions
+    dims: str  # one letter per dimension of the result
     trace: tl.Trace
-    tolerance: float = 0.0  # the relative difference from NumPy that is allowed
+    tolerance: float = 0.0  # allowed relative difference from NumPy
     our_call: Sequence[float] = ()  # seconds of each timed call
     numpy_call: Sequence[float] = ()
 
     @property
     def main_record_kind(self) -> str:
-        """The kind of record that says most about the step."""
-        # Memory that was only asked for is no computation.
+        """Most significant kind among the records of the step."""
+        # Allocating memory is recorded as "compute" without bytes; it is not a computation.
         kinds = {r.kind for r in self.trace if r.kind != "compute" or r.bytes_written}
         return max(kinds, key=KINDS.index, default="view")
 
     @property
     def megabytes(self) -> float:
-        """The bytes read and written, in units of 10**6 **bytes**, rounded as in the table."""
+        """Bytes read and written in units of 10**6 **bytes**, rounded as in the table."""
         return round((self.trace.bytes_read + self.trace.bytes_written) / 1e6, 2)
 
     @property
     def json_facts(self) -> dict[str, Any]:
-        """All of it in what JSON has, sizes in **bytes** and times in seconds."""
+        """Facts of the step as JSON values, sizes in **bytes** and times in seconds."""
         sizes = ("bytes_read", "bytes_written", "bytes_copied")
         return {
             "name": self.title,
@@ -68,7 +68,7 @@ class Step:
 
     @property
     def table_row(self) -> str:
-        """The row of the step, with its kernels below."""
+        """Row of the step, and its kernels below."""
         (our_seconds, ours_shown), (numpy_seconds, numpy_shown) = map(
             format_time, (self.our_call, self.numpy_call)
         )
@@ -88,7 +88,12 @@ class Step:
 
 @dataclass(slots=True)
 class Table:
-    """The steps so far; `print_line` prints the row of each. Calls are timed `repeat` times."""
+    """Steps so far.
+
+    - `print_line`: receives each row.
+    - `device`: device of the tensors.
+    - `repeat`: number of timed calls per step.
+    """
 
     print_line: Callable[[str], None] = print
     device: str = "cpu"
@@ -107,13 +112,17 @@ class Table:
         tolerance: float = 0.0,
         read_elements: Callable[[tl.Tensor], Array] | None = None,
     ) -> tl.Tensor:
-        """Carry out a step, compare it with NumPy, time both, and print the row.
+        """Run a step, compare its result with NumPy's, time both, and print the row.
 
-        `call` takes a namespace of the array API and the inputs; with `numpy_reference`, which
-        NumPy then does on the same memory, the inputs alone. `dims`, `tolerance`: as in `Step`.
-        `memory_order`: these letters as they must lie in memory, slowest first. `expected_kind`:
-        what the trace must say, without copies. `read_elements`: gets what is compared, by default
-        all elements.
+        - `call`: takes an array-API namespace and the inputs; with `numpy_reference`, only the
+          inputs.
+        - `numpy_reference`: function that does the same on NumPy arrays over the same memory.
+        - `dims`, `tolerance`: as in `Step`.
+        - `memory_order`: these letters in the required memory order, slowest first.
+        - `expected_kind`: required kind in the trace, without copies.
+        - `read_elements`: returns the array to compare; by default all elements.
+
+        CommandError if a requirement is not met.
         """
         our_call = partial(call, *inputs) if numpy_reference else partial(call, tl, *inputs)
         numpy_call = partial(numpy_reference or partial(call, np), *map(to_numpy, inputs))
@@ -144,7 +153,7 @@ class Table:
 
     @property
     def total_row(self) -> str:
-        """The row of the sums of what the rows show, and what all rows mean."""
+        """Row with the sums of the rows as shown, and the legend."""
         megabytes = sum(step.megabytes for step in self.steps)
         ours = sum(format_time(step.our_call)[0] for step in self.steps)
         numpy = sum(format_time(step.numpy_call)[0] for step in self.steps)
@@ -157,7 +166,7 @@ class Table:
 
 
 def describe_difference(actual: Array, expected: Array, tolerance: float = 0.0) -> str:
-    """Describe how arrays differ in values, dtype or shape, if they do."""
+    """Describe how arrays differ in values, dtype or shape; empty if they are equal."""
     try:
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=0, strict=True)
     except AssertionError as error:
@@ -166,25 +175,25 @@ def describe_difference(actual: Array, expected: Array, tolerance: float = 0.0) 
 
 
 def to_numpy(x: tl.Tensor) -> Array:
-    """Return the elements as a NumPy array: the same memory on the CPU, a copy from elsewhere."""
+    """Return the elements as a NumPy array: shared memory on the CPU, a copy from a GPU."""
     return np.asarray(x.to_device("cpu"))
 
 
 def memory_slots(x: tl.Tensor) -> Array:
-    """Return the memory of `x` slot by slot, with its padding; its layout begins at slot 0."""
+    """Return the memory of `x` slot by slot, padding included; its layout must begin at slot 0."""
     array, slots = to_numpy(x), (x.layout.required_size,)
     return np.lib.stride_tricks.as_strided(array, slots, (array.itemsize,), writeable=False)
 
 
 def _expected_memory(x: tl.Tensor, dims: str, memory_order: str) -> Array:
-    """Return what the slots must hold: the elements in `memory_order`, and zeros as padding."""
+    """Return the expected slots: the elements in `memory_order`, with zeros as padding."""
     axes, layout = [dims.index(letter) for letter in memory_order], x.layout
     padding = [(0, layout.padded_shape[d] - layout.shape[d]) for d in axes]
     return np.pad(to_numpy(x).transpose(axes), padding).ravel()
 
 
 def describe_memory_order(layout: tl.Layout, dims: str) -> str:
-    """Return the dimensions in memory order, slowest first, and what is not packed about them."""
+    """Return the dimensions in memory order, slowest first, with tiles, padding or gaps."""
     notes = ["".join(dims[d] for d in reversed(layout.minor_to_major))]
     if not layout.is_strided:
         return f"{notes[0]} in tiles"
@@ -194,7 +203,7 @@ def describe_memory_order(layout: tl.Layout, dims: str) -> str:
 
 
 def time_calls(call: Callable[[], Any], repeat: int, on_cpu: bool = True) -> list[float]:
-    """Return the seconds of up to `repeat` calls, in device time where there is any."""
+    """Return the seconds of up to `repeat` calls; on a GPU, the device's own time."""
     times: list[float] = []
     while len(times) < repeat and sum(times) < TIMING_LIMIT:
         with nullcontext(tl.Trace()) if on_cpu else tl.trace() as trace:
@@ -206,7 +215,7 @@ def time_calls(call: Callable[[], Any], repeat: int, on_cpu: bool = True) -> lis
 
 
 def format_time(seconds: Sequence[float]) -> tuple[int, str]:
-    """Return the median in microseconds, and how the table shows it: marked if spread widely."""
+    """Return the median in microseconds, and its text, marked if the runs differ widely."""
     median = statistics.median(seconds or [0.0])
     spread = statistics.median([abs(time_taken - median) for time_taken in seconds or [0.0]])
     microseconds = round(median * 1e6)

@@ -112,7 +112,7 @@ LAZY_DTYPES = ("bfloat16", *NARROW)
 
 
 def _lazy_dtype(name: str) -> Any:
-    """Return a dtype of ml_dtypes, which is imported at first use."""
+    """Import a dtype of ml_dtypes and keep it in the module; AttributeError for others."""
     if name not in LAZY_DTYPES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     dtype = globals()[name] = _ml_dtypes_dtype(name)

@@ -409,7 +409,7 @@ def fftfreq(
     *,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """Return the frequencies of the elements of an `fft` of `n` samples with spacing `d`.
+    """Return the frequencies of the `n` elements of an `fft`, for samples `d` apart.
 
     `device` is by default the default device. Returns a tensor of shape (n,), of `dtype` (default:
     float64), a real floating dtype. Layout: row-major.

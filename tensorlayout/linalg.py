@@ -620,7 +620,7 @@ def norm(
     axis: Axis = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the norm of vectors along one `axis`, of matrices along two, or of all elements.
+    """Return the real norm along one `axis`, of matrices along two, or of all elements.
 
     - `ord`: as in `vector_norm` and `matrix_norm`; None is the square root of the sum of squares,
       for any rank.

@@ -135,7 +135,7 @@ def compile_fuse(plan: FusePlan) -> Write:
 
 
 def _compile_step_by_step(plan: FusePlan) -> Run:
-    """Compile a program in which each step allocates its result; a destination comes first.
+    """Compile a program of single steps; steps may overwrite operands that expire.
 
     A step overwrites an intermediate result that no later step reads, if that gives the same bits.
     """
@@ -209,7 +209,7 @@ def _has_exact_result(step: Any) -> bool:
 
 
 def _is_contiguous_in_order(layout: Layout, result: Layout) -> bool:
-    """Return whether `layout` is contiguous along the fastest dimension, in the result's order."""
+    """Return whether a layout is tiled, or in the result's order and contiguous there."""
     order = layout.minor_to_major
     if layout.is_tiled or order != result.minor_to_major:
         return layout.is_tiled

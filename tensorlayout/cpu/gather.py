@@ -307,7 +307,7 @@ class IndexRuns:
                 yield [(slice(a, a + o), slice(b, b + m), rest) for b in range(0, middle, m)]
 
     def make_line_mover(self, name: str, make_mover_for: Callable[[Array], MoveLines]) -> Move:
-        """Return a move by unchecked positions of every line, a few lines at a time."""
+        """Return a mover of lines with positions of their own, checked a few lines at a time."""
 
         def move_all_lines(memory: Array, positions: Positions, other: Array) -> None:
             index, others = (self.as_runs(operand)[..., 0] for operand in (positions[0], other))
@@ -326,7 +326,7 @@ class IndexRuns:
         return move_all_lines
 
     def _line_groups(self, length: int) -> Iterator[Lines]:
-        """Yield all lines, as many at a time as have positions that fit the cache."""
+        """Yield all lines in groups whose positions fit the cache together."""
         count = max(1, 8 * BLOCK // max(length, 1))
         line_indices = itertools.product(*[range(self.layout.shape[d]) for d in self.outer])
         begin = 0

@@ -100,7 +100,7 @@ def _element_and_scale_boxes(layout: Layout, dim: int, block: int) -> list[tuple
 
 
 def _split_into_blocks(values: Array, axis: int, block: int) -> Array:
-    """Return a row-major array with `axis` split into blocks; zeros fill the last of several."""
+    """Return a row-major array with `axis` split into blocks; zeros fill the last one."""
     *before, size = values.shape[: axis + 1]
     after = values.shape[axis + 1 :]
     if size < block:
@@ -112,7 +112,7 @@ def _split_into_blocks(values: Array, axis: int, block: int) -> Array:
 
 
 def _join_blocks(values: Array, axis: int, shape: tuple[int, ...]) -> Array:
-    """Return an array split into blocks in its original shape, without the fill."""
+    """Return an array of blocks in its original shape, without the fill elements."""
     lines = values.reshape(*shape[:axis], -1, *shape[axis + 1 :])
     return lines[(slice(None),) * axis + (slice(shape[axis]),)]
 

@@ -184,7 +184,7 @@ _COSTLY = 2.5
 
 
 def accepts_tiles(plan: ElementwisePlan) -> bool:
-    """Return whether one launch computes a plan of tiled tensors with efficient reads."""
+    """Return whether one launch can compute a plan with tiled tensors and read efficiently."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
     return can_launch_on_tiles(plan.result, operands, _padding_to_write(plan))
 
@@ -390,7 +390,7 @@ _AXES = 3
 def choose_staging_tile(
     loop: Loop, kernel_operands: KernelOperands, pack: int
 ) -> SharedTile | None:
-    """Return the box in which operands of other orders are staged; None if that does not pay.
+    """Return the shared tile that stages operands of other orders; None if not worth it.
 
     `pack`: elements that a thread would move at once without staging. Operands with the result's
     strides are never staged. This includes an operand that coincides with the result: each thread

@@ -229,7 +229,7 @@ def loop_over_axes(
     width: int = 1,
     firsts: tuple[int, ...] = (),
 ) -> IndexLoop:
-    """Return the loop over `axes` (slowest first), merged; arguments as in `make_index_loop`."""
+    """Merge axes, given slowest first, and return the index loop over them."""
     count = memory_count + len(positions)
     tables = count - len(firsts)
     merged_axes = merge_axes(axes) or [Axis(1, (0,) * count, OF_POSITIONS)]

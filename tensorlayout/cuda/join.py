@@ -71,7 +71,7 @@ def plan_join(
     *,
     is_split: bool = False,
 ) -> Launches:
-    """Plan copies of all inputs into their parts of the result, which begin at `starts`.
+    """Plan copies of all inputs into their parts of the result, or back if `is_split`.
 
     With `is_split`, plan copies of the parts of `result` into `sources` instead. The result is the
     first memory of the call; in a split it is the last. Inputs with equal access widths share a

@@ -159,7 +159,7 @@ def _compile_on_host(plan: LibraryPlan) -> Call:
 
 
 def tensor_to_array(x: Tensor) -> Any:
-    """Return the library's array over the elements of a tensor; for bool a copy with 0 and 1.
+    """Return the library's array over a tensor's elements; bools are copied as 0 and 1.
 
     Any non-zero byte is True here, but libraries compare, sort and add the bytes themselves.
     """

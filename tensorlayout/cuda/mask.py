@@ -185,7 +185,7 @@ def _compile_counted_write(plan: MaskedPlan) -> Write:
 
 
 def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """Plan a write of one value where the mask is true; None if the destination is empty.
+    """Plan the write of a value where a mask is true; None if there are no elements.
 
     Memories: the destination, the value if it is in memory, the mask. `alignments`: of all but the
     mask.

@@ -399,7 +399,7 @@ _MOST_BLOCKS = 2**31 - 1
 
 
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
-    """Plan the product of two non-empty stacks; memories: result, first, second operand."""
+    """Plan the product of two nonempty stacks of integer matrices."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
     chosen = kernel_with_macros(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
     stack = batch_axes(first, second)

@@ -191,7 +191,7 @@ def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
 
 
 def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
-    """Return the strides of scales; for tiled scales the strides of their running numbers."""
+    """Return the strides of the scales; for tiled ones, those of their packed numbers."""
     if not scales.is_tiled:
         return scales.strides
     whole = [prod([extent for extent, _ in parts]) for parts in scales.parts]
@@ -253,5 +253,5 @@ def _pack_length(
 
 
 def _kernel_rank(axes: Sequence[Axis]) -> int:
-    """Return the rank of the kernel; 0, a loop of any length, for more axes."""
+    """Return the least rank that a kernel has for these axes; 0 if there are too many."""
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)

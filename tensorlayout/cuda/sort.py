@@ -146,7 +146,7 @@ def plan_sort_pairs(
     destination: SortMemories,
     first_scratch: int,
 ) -> Launches:
-    """Plan a sort of `count` keys below ``2**key_bits`` that also returns their positions."""
+    """Plan a sort of `count` keys below ``2**key_bits``, together with their positions."""
     walked = (Axis(count, (1,)),)
     lines = SortLines(
         1,

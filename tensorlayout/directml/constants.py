@@ -224,7 +224,7 @@ def parse_data_type(member_name: str, value: Any) -> DataType:
 
 
 def call_with_error_prefix(prefix: str, function: Callable[..., _Result], *args: Any) -> _Result:
-    """Call `function`; its errors begin with `prefix` in place of the caller's name."""
+    """Call `function(*args)`; prefix the message of its TypeError or ValueError."""
     try:
         return function(*args)
     except (TypeError, ValueError) as error:

@@ -162,7 +162,7 @@ def round_to_data_type(member_name: str, number: float, data_type: DataType) -> 
 
 
 def to_tensor_element(member: Member, number: float, data_type: DataType) -> int | float:
-    """Return a number as an element: scalars are exact for integers, FLOATs are truncated."""
+    """Convert a member's number to an element; FLOAT to integer rounds towards zero."""
     spelling = member.spelling
     if member.kind == "Float":
         number = round_to_data_type(spelling, number, DataType.FLOAT32)

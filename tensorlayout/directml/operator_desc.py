@@ -126,7 +126,7 @@ class OperatorDesc:
         return [(self._reference_tensor().data_type, self._output_sizes())]
 
     def _output_sizes(self) -> Sequence[int]:
-        """Return the sizes of the only output; raises errors as `_make_result_rule`."""
+        """Return the sizes of the only output: by default, those of the reference tensor."""
         return self._reference_tensor().sizes
 
     def _execute(self, *args: Any, **kwargs: Any) -> Any:

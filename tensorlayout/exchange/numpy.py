@@ -191,7 +191,7 @@ capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_
 
 
 def buffer_as_bytes(obj: Any) -> Array:
-    """Return memory of the buffer protocol as an array of bytes, which keeps it alive.
+    """Return buffer-protocol memory as a byte array that pins it.
 
     TypeError for objects without the protocol or with Python objects as elements, which must not be
     overwritten by bytes; ValueError for memory that is released or not contiguous.

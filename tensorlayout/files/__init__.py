@@ -173,7 +173,7 @@ def load(
 
 
 def _normalize_file(file: Any, method_name: str) -> str | IO[bytes]:
-    """Return a path, or an open file that has the method."""
+    """Return an open file that has `method_name`, else a path; TypeError for other types."""
     if hasattr(file, method_name):
         return cast(IO[bytes], file)
     try:

@@ -97,7 +97,7 @@ def map_file(path: str, mode: Any) -> Tensor:
 
 
 def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
-    """Return layout and dtype; ValueError for objects, subarrays, and truncated files."""
+    """Return layout and dtype; raise ValueError for objects, subarrays and too few bytes."""
     start = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in _HEADER_READERS:

@@ -10,7 +10,7 @@ from tensorlayout.tensor import Tensor
 
 
 def prepare_contents(tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
-    """Return what to write; ValueError for a name that a zip archive would truncate."""
+    """Return the elements to write by name; ValueError for a name with a null character."""
     for key in tensors:
         if "\0" in key:
             raise ValueError(f"names in an archive end at a null character, {key!r} has one")
@@ -26,7 +26,7 @@ def write_stream(file: IO[bytes], contents: dict[str, npy.Elements]) -> None:
 
 
 def read_file(file: str | IO[bytes]) -> dict[str, Tensor]:
-    """Return the tensors by name."""
+    """Read the tensors of an .npz archive, by name."""
     tensors = {}
     with zipfile.ZipFile(file) as archive:
         for name, member in _members_by_name(archive.namelist()).items():

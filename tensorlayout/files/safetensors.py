@@ -50,7 +50,7 @@ Contents = tuple[dict[str, Elements], dict[str, str]]
 
 
 def prepare_contents(x: Tensor | dict[str, Tensor]) -> Contents:
-    """Return elements and metadata; ValueError for dtypes that the format does not have."""
+    """Return elements and metadata to save; ValueError for what safetensors cannot hold."""
     import_optional_library("safetensors", "safetensors")
     tensors = {_SINGLE_TENSOR_NAME: x} if isinstance(x, Tensor) else x
     if "__metadata__" in tensors:
@@ -90,7 +90,7 @@ def _storage_elements(x: Tensor) -> Elements:
 
 
 def write_path(path: str, contents: Contents) -> None:
-    """Write the file."""
+    """Write elements and metadata to a new safetensors file."""
     elements, metadata = contents
     module = import_optional_library("safetensors", "safetensors")
     if sys.byteorder == "big":
@@ -111,7 +111,7 @@ def write_path(path: str, contents: Contents) -> None:
 
 
 def read_file(path: str) -> Tensor | dict[str, Tensor]:
-    """Return the tensors by name, or the only one that was saved without a name."""
+    """Read tensors by name from a file, or the one that was saved without a name."""
     import_lazily("ml_dtypes")  # registers the name bfloat16 with NumPy
     with import_optional_library("safetensors", "safetensors").safe_open(
         path, framework="numpy"
@@ -126,7 +126,7 @@ def read_file(path: str) -> Tensor | dict[str, Tensor]:
 
 
 def _read_array(path: str, file: Any, name: str) -> Array:
-    """Return a tensor of the checked file; the library gives NumPy no narrow types."""
+    """Read a tensor of the checked file as an array, narrow dtypes from the raw bytes."""
     tensor_slice = file.get_slice(name)
     if tensor_slice.get_dtype() not in _NARROW:
         return file.get_tensor(name)

@@ -36,7 +36,7 @@ _TINY_CHUNK_BYTES = 1 << 10  # bytes of a chunk
 
 
 def prepare_contents(x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
-    """Return what to write; ValueError for a dtype or a name that Zarr does not allow."""
+    """Return what to write; raise ValueError for a dtype or a name that Zarr lacks."""
     import_optional_library("zarr", "zarr")
     for key, tensor in {"": x}.items() if isinstance(x, Tensor) else x.items():
         check_numpy_dtype("Zarr has", tensor)
@@ -48,7 +48,7 @@ def prepare_contents(x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor
 
 
 def write_path(path: str, x: Tensor | dict[str, Tensor]) -> None:
-    """Write the folder."""
+    """Write a tensor as a Zarr array, or a dictionary as a group, to a new folder."""
     zarr = import_optional_library("zarr", "zarr")
     os.mkdir(path)  # fails without a parent folder, which Zarr would create
     store = zarr.storage.LocalStore(path)  # zarr.open takes some paths for URLs

@@ -226,7 +226,7 @@ def _static_integer(number: Any) -> int:
 
 
 def _parse_cute_text(text: str) -> tuple[Any, Any]:
-    """Parse the two sides of ``shape:stride``: Python tuples, except for a single mode's comma."""
+    """Parse ``shape:stride`` into nested tuples; a single mode in brackets needs no comma."""
     plain = re.sub(_STATIC, "", re.sub(" ?([(),:]) ?", r"\1", " ".join(text.split())))
     sides = re.fullmatch(_SIDES, re.sub(r"(?<![(,])\)", ",)", plain))
     try:

@@ -35,7 +35,7 @@ class JaxLayout(NamedTuple):
 def read(
     shape: Sequence[int], layout: Any, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """Return the layout of an array of `shape` that has a JAX layout.
+    """Return the layout of an array of `shape` that a JAX layout describes.
 
     - `layout`: a ``Layout`` or ``Format`` of JAX, or a `JaxLayout`.
     - `padding_value`: value that the padding of tiles holds, which JAX does not specify.

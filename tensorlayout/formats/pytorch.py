@@ -65,7 +65,7 @@ def _has_channels_last_strides(layout: Layout, order: tuple[int, ...]) -> bool:
 
 
 def write(layout: Layout) -> str:
-    """Return the name of the memory format in which a tensor with `layout` is contiguous.
+    """Return the name of PyTorch's memory format in which `layout` is contiguous.
 
     If several fit, as for a single channel, the dimension order decides. Without elements any
     strides are contiguous, and some are channels_last, too.

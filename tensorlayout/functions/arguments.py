@@ -112,13 +112,13 @@ def normalize_axes(axes: Any, ndim: int, argument: str = "axis") -> tuple[int, .
 
 
 def normalize_axis(axis: Any, ndim: int, argument: str = "axis") -> int:
-    """Return one dimension counted from the front."""
+    """Return one axis as a number from 0 up; raise an error if it is out of range."""
     number = axis if type(axis) is int else as_integer(argument, axis)
     return number % ndim if -ndim <= number < ndim else normalize_axes(number, ndim, argument)[0]
 
 
 def as_indices(x: Any) -> Tensor:
-    """Return a tensor of integers, called ``indices``."""
+    """Return `x` as a tensor, after checking that its dtype is integral."""
     result = as_tensor(x, "indices")
     if not dtypes.is_in_category(result.dtype, "integral"):
         raise TypeError(f"only integral dtypes are allowed as indices, got {result.dtype}")
@@ -174,7 +174,7 @@ def _integers_of_sequence(values: Any) -> tuple[int, ...] | None:
 
 
 def as_shape(sizes: Any) -> tuple[int, ...]:
-    """Return a shape, from an integer or a sequence of integers; plans check the sizes."""
+    """Convert an integer or a sequence of integers to a shape; sizes are not checked."""
     result = as_integers(sizes, "shape", none=False)
     return (result,) if isinstance(result, int) else result
 

@@ -176,7 +176,7 @@ def tensor_from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
 
 
 def _devices_in_sequence(obj: Any) -> dict[Device, None]:
-    """Return the device of the tensors in a nested sequence."""
+    """Return the devices of the tensors in a nested sequence, in order, as dict keys."""
     if isinstance(obj, (list, tuple)):
         return {device: None for item in obj for device in _devices_in_sequence(item)}
     return {obj.device: None} if isinstance(obj, Tensor) else {}

@@ -145,7 +145,7 @@ def _unsigned_to_signed(x: Any) -> Tensor:
 
 
 def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return each element rounded towards 0: `trunc` that accepts bool, too.
+    """Round each element towards 0, as `trunc` does; bool is accepted too.
 
     `out` receives the result. dtypes: real numeric and bool, kept. Layout: the form of `x`.
 

@@ -436,7 +436,7 @@ def empty_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor of the shape and form of `prototype` with undefined elements.
+    """Return an uninitialised tensor with the shape and form of `prototype`.
 
     - `dtype`, `device`, `layout`: by default as `prototype`, the layout in its form: order, padding
       and tiles, without gaps or negative strides.
@@ -467,7 +467,7 @@ def full_like(
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
-    """Return a new tensor of the shape and form of `a` with a single value.
+    """Return a new tensor of the shape and form of `a`, filled with one value.
 
     `fill_value` is a number, or a tensor or list that broadcasts to the shape. `dtype`, `order`,
     `subok`, `shape`, `device` and `layout` are as in `empty_like`.

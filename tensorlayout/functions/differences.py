@@ -183,7 +183,7 @@ def interp(
 
 
 def _wrap_period(x: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
-    """Points of one period in order, and the last and the first one again outside of them."""
+    """Reduce `x` and points modulo `period`; sort the points and add one beyond each end."""
     length = abs(arguments.as_real_float("period", period))
     if length == 0:
         raise ValueError("period must not be 0")
@@ -195,7 +195,7 @@ def _wrap_period(x: Tensor, points: Tensor, values: Tensor, period: Any) -> tupl
 
 
 def _interpolate_linearly(x: Tensor, points: Tensor, values: Tensor) -> Tensor:
-    """Return the values between two points each, and on the first or last line outside of all."""
+    """Interpolate between neighbouring points; extend the first or last line outside."""
     if points.size == 1:
         return basics.where(x != x, x, values[0])
     line = basics.reshape(x, (-1,))

@@ -78,7 +78,7 @@ _TOO_BIG = "array is too big"  # NumPy's message for a size that exceeds 64 bits
 def call_into(
     out: Tensor | None, operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Tensor:
-    """Run the plan of `key`, and write into `out`, if given, which must not alias operands."""
+    """Run the plan of `key` on `operands`, and write into `out` if given."""
     if out is None:
         return call(operation, key, operands)
     return call(plan.into_destination(operation), (out.spec, *key), (out, *operands))
@@ -87,7 +87,7 @@ def call_into(
 def _invalid_key_error(
     operation: plan.Operation, key: tuple[Any, ...], error: TypeError
 ) -> Exception:
-    """Return the plan's error for an argument that is not hashable, such as a list."""
+    """Return the error that planning raises for an unhashable argument, such as a list."""
     try:
         plan.compile_call_uncached(operation, *key)
     except (TypeError, ValueError) as reason:

@@ -372,7 +372,7 @@ def clip(
 
 
 def _clip_bound(x: Tensor, limit: Any) -> Any:
-    """Return a bound that does not change the dtype of `x`; tensors made here are on its device."""
+    """Return `limit` as a bound that keeps the dtype of `x`, on the device of `x`."""
     if type(limit) is int:
         return limit
     arguments.check_no_arrays((limit,), x.device)

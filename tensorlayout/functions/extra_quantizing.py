@@ -186,7 +186,7 @@ def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | Non
 
 
 def _as_scalar_tensor(like: Tensor, value: Tensor | Real) -> Tensor:
-    """Return a number or a tensor of one element, as float32 of rank 0."""
+    """Convert a global scale to a float32 tensor of rank 0; ValueError if out of range."""
     if isinstance(value, Tensor):
         plan.check_category("real floating", value.dtype)
         if value.size != 1:

@@ -109,7 +109,7 @@ class TracedNumber(UnknownScalar):
 
 
 def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> Any:
-    """Return the method of `TracedNumber` that defers a Python operator to the call."""
+    """Return a `TracedNumber` method that defers a Python operator until the call."""
     function: Any = getattr(operator, f"__{name}__")
 
     def method(self: TracedNumber, *others: Any) -> Any:
@@ -141,7 +141,7 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *_WHOLE)
 
 
 def check_not_symbolic(x: Tensor, question: str) -> None:
-    """Refuse to ask for the data of a symbol."""
+    """Raise an error if `x` is a symbol, whose data is unknown while fusing."""
     if type(x.memory) is Symbol:
         x.memory.raise_unknown_data(question)
 
@@ -417,7 +417,7 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
 
 
 def _numpy_operands_as_tensors(operands: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
-    """Replace NumPy arrays and scalars, except `static` ones, by tensors; scalars are moved."""
+    """Replace NumPy arrays and scalars that are not `static` by tensors on the call's device."""
     device = arguments.device_of_first_tensor(operands)
 
     def replace_argument(x: Any, by_value: bool) -> Any:

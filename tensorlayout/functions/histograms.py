@@ -61,7 +61,7 @@ def bincount(
 
 
 def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
-    """Return the bin of each element, int64, for the edges `bins`.
+    """Return the number of each element's bin between the edges `bins`, as int64.
 
     `bins` have rank 1, ascending or descending; with `right` they include their right ends, not
     their left ones. dtypes: real numeric and bool. Layout: row-major, of the shape of `x`.

@@ -130,7 +130,7 @@ def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
 
 
 def _as_value(name: str, x: Tensor, value: Any) -> Any:
-    """Return an array of any library as a tensor on the device of `x`; a number as a scalar."""
+    """Convert a value to assign: an array to a tensor on x's device, a number to a scalar."""
     if isinstance(value, (list, tuple)):  # range-checked like a single number
         whole = dtypes.is_in_category(x.dtype, "integral")
         result = tensor_from_sequence(name, value, x.dtype if whole else None)
@@ -303,7 +303,7 @@ def _basic_view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
 
 
 def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
-    """Return a checked basic key with an entry for each dimension, and its first slot.
+    """Return a basic key's cut for each dimension and its first slot; None for other keys.
 
     The entries are `Cut`s; for a tiled layout, they and the slot are meaningless. None for a key
     with entries other than exact integers, slices, Ellipsis or None.
@@ -364,7 +364,7 @@ _BASIC = {int, slice, type(None), type(...)}
 
 
 def _check_basic_key_length(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
-    """Raise the error for too many entries; keys with data are checked elsewhere."""
+    """Raise the too-many-indices error if the key is basic; other keys are checked later."""
     if {*map(type, items)} <= _BASIC:
         if items.count(...) > 1:
             raise IndexError(_ONE_ELLIPSIS)

@@ -35,7 +35,7 @@ class NamespaceInfo:
     def dtypes(
         self, *, device: DeviceLike | None = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
-        """Return the standard's dtypes of a kind, by name (without float16 and bfloat16)."""
+        """Return the standard's dtypes of a kind, by name; others such as float16 are left out."""
         devices.as_device(device, "dtypes: device")
         wanted = dtypes.STANDARD
         return {

@@ -105,7 +105,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
 
 
 def _read_only_view_of_repeated(array: Array) -> Array:
-    """Return a view for elements that share slots: others may not write what we may not."""
+    """Return a read-only view, for an array whose elements share slots."""
     view = array.view()
     view.flags.writeable = False
     return view

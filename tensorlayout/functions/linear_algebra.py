@@ -102,7 +102,7 @@ def tensordot(
 def _contracted_axes(
     axes: Any, first_rank: int, second_rank: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the axes of operands of two ranks, counted from the front."""
+    """Return the axes of both operands that tensordot sums over, counted from the front."""
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
         count = arguments.as_integer("axes", axes)
         if not 0 <= count <= min(first_rank, second_rank):

@@ -126,7 +126,7 @@ def _call_view(operation: Operation, x: Any, static: Any) -> Tensor:
 
 
 def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
-    """Return the dimensions in another order. A view.
+    """Return a view with the dimensions in another order, reversed by default.
 
     - `axes`: dimension ``i`` of the result is ``axes[i]`` of `a`; by default all in reverse.
 

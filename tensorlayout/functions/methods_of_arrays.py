@@ -49,7 +49,7 @@ def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None 
 
 
 def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
-    """Call `tl.transpose` with axes one by one, or as one sequence.
+    """Permute dimensions; axes come one by one or as one sequence, reversed if none.
 
     Raises `ValueError` and `TypeError` as that function does.
 
@@ -232,7 +232,7 @@ def imag(a: Tensor) -> Tensor:
 
 
 def write_real(a: Tensor, value: Any) -> None:
-    """Assign to `x.real`."""
+    """Assign `value` to the real part of `a`."""
     real(a)[...] = value
 
 

@@ -221,7 +221,7 @@ def nanargmax(
 def _nan_extreme_position(
     operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: bool
 ) -> Tensor:
-    """Return the position of the first element that equals the extreme."""
+    """Return the position of the first extreme that is not NaN; ValueError if all are NaN."""
     x = bools_to_integers(a, dtypes.uint8)
     keeps_dims = arguments.check_bool("keepdims", keepdims)
     extreme = call_reduction(operation, x, axis, keepdims=True)

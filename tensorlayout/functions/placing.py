@@ -145,7 +145,7 @@ def _normalize_flat_positions(positions: Tensor, x: Tensor) -> Tensor:
 
 
 def _write_flat_positions(x: Tensor, positions: Tensor, values: Any) -> None:
-    """Write at positions in index order, which are checked already, whatever the layout."""
+    """Write at flat positions in index order; all positions must be inside."""
     if x.ndim:
         x[unravel_index(positions, x.shape)] = values
     elif positions.size:  # rank 0: all positions mean the same element
@@ -153,7 +153,7 @@ def _write_flat_positions(x: Tensor, positions: Tensor, values: Any) -> None:
 
 
 def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
-    """Write values one after the other, repeated if too few, where `mask` is true.
+    """Write `vals` where `mask` is true, repeated if they are too few.
 
     `mask` has as many elements as `arr`; `vals` has at least one if `mask` is true anywhere. Any
     dtype. In place.

@@ -60,7 +60,7 @@ def _format_values(x: Tensor, prefix: str) -> str:
 
 
 def _as_printable_dtype(values: Array) -> Array:
-    """Convert `values` to a dtype that NumPy prints; others print as scalars' reprs."""
+    """Convert `values` of dtypes that NumPy cannot print to a wider dtype."""
     if dtypes.is_numpy_dtype(values.dtype):
         return values
     return convert_array(values, dtypes.widened_dtype(values.dtype))
@@ -91,7 +91,7 @@ def _values_placeholder(x: Tensor) -> str:
 
 
 def _printed_values(x: Tensor, edge: int) -> tuple[Any, int]:
-    """Return an array that prints like `x`, or its edges, and NumPy's threshold for it."""
+    """Return an array that prints like `x`, maybe of its edges only, and the threshold."""
     if x.device == CPU and x.spec.layout.is_strided:
         return x.memory, _THRESHOLD
     if x.size <= _THRESHOLD:

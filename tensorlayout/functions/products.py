@@ -92,7 +92,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
-    """Return the sums of products along the last dimensions of both; with a number, the product.
+    """Return sums of products along the last dimensions; the product if one is a number.
 
     dtypes: numeric and bool; integers wrap. Layout: row-major; for a product with a number the form
     of the tensor.

@@ -262,7 +262,7 @@ def _quantiles_at_max_rank(
     method: str,
     keepdims: bool,
 ) -> Tensor:
-    """Drop a dimension of size 1 to make room for `q`; at rank 64 at least two have that size."""
+    """Compute quantiles without one dimension of size 1, to make room for the fractions."""
     unit_dim = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
     other_dims = tuple(d - (d > unit_dim) for d in dims if d != unit_dim)
     result = _quantiles_along_axes(

@@ -147,7 +147,7 @@ _NOTHING: Any = object()
 
 
 def make_unary_function(name: str, category: str, summary: str, result: str = "same") -> Unary:
-    """Return the public function of a one-operand line of the table."""
+    """Return the public function for a one-operand row of the operation table."""
     operation = Elementwise(name, category, result)
 
     def apply_unary(
@@ -234,7 +234,7 @@ def make_binary_function(
 def call_with_ufunc_keywords(
     operation: Elementwise, operands: Sequence[Any], out: Any, where: Any, casting: Any, dtype: Any
 ) -> Tensor:
-    """Return the result of an elementwise operation in `out`, where `where` is true."""
+    """Run an elementwise operation with the keywords of NumPy's ufuncs."""
     rule = "same_kind" if casting is None else arguments.check_casting_rule(casting)
     where = True if where is None else where
     if type(out) is tuple and len(out) == 1:  # as in NumPy's ufuncs

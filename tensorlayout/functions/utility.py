@@ -111,7 +111,7 @@ def diff(
 
 
 def _edge_to_join(x: Tensor, value: Any, dim: int, argument: str) -> Tensor:
-    """Return `value` as a tensor to join to `x` along `dim`; ValueError if another size differs."""
+    """Return `value` as a tensor to join to `x` along `dim`; ValueError for a wrong shape."""
     slice_shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
     edge = as_tensor_on_device_of(value, x, weak=False)
     if edge.ndim == 0:

@@ -52,7 +52,7 @@ class Box(NamedTuple):
         return tuple(count for steps in self.steps for count, _ in steps)
 
     def offset_in(self, layout: Placement) -> int:
-        """Return the slot of the first index."""
+        """Return the slot of the box's first index in `layout`."""
         return layout.offset + sum(map(slots.slot_of_index, layout.parts, self.first))
 
     def strides_in(self, layout: Placement) -> tuple[int, ...]:

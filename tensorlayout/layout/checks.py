@@ -91,7 +91,7 @@ def check_padded_shape(shape: tuple[int, ...], padded_shape: Sequence[int]) -> t
 
 
 def strides_to_checked_parts(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Parts, ...]:
-    """Return one part per dimension from strides in elements."""
+    """Return one part per dimension from strides in elements; check number and range."""
     steps = check_integers("strides", strides)
     if len(steps) != len(shape):
         rule = f"must have length {len(shape)}, one for each size of {short_repr(shape)}"

@@ -78,7 +78,7 @@ def make_tiled_loop(
     alignments: Sequence[int],
     written: Sequence[int],
 ) -> TiledLoop | None:
-    """Return the loop over the digits of layouts of one shape, up to the sizes `written`.
+    """Return the loop over digits of layouts of one shape; None if they have no common one.
 
     None if tiles of two layouts do not divide each other, or if padding to write does not follow
     the elements in all digits.

@@ -78,7 +78,7 @@ class Axis(NamedTuple):
 def merge_axes(
     axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.can_merge_with
 ) -> list[Axis]:
-    """Return the fewest axes that visit the same slots in order; axes of size 1 are dropped.
+    """Merge neighbouring axes that continue each other; drop size 1 except for windows.
 
     A window of size 1 stays, because a memory may have none of its indices.
     """
@@ -107,7 +107,7 @@ def reverse_axes(
 
 
 def max_offset_of_axes(axes: Iterable[Axis]) -> int:
-    """Return the largest distance from the first element in any memory, in elements."""
+    """Return the largest offset that the axes reach in any memory, in elements."""
     reach = [
         [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
         for axis in axes

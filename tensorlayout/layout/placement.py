@@ -371,7 +371,7 @@ class Placement:
     # --- positions -------------------------------------------------------------------------------
 
     def offset_of(self, index: Sequence[int]) -> int:
-        """Return the slot (counted in elements) of the element at `index`.
+        """Return the slot of the element at `index`, counted in elements.
 
         `index`: one non-negative entry per dimension.
 

@@ -241,7 +241,7 @@ def tiled_parts(
 
 
 def _parts_from_digits(digits: Sequence[Placed], size: int) -> Parts:
-    """Return the parts of a dimension with padded extents; parts that are always 0 come first."""
+    """Return the parts of a dimension; digits beyond its size come first."""
     live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
     reach = 1
     for extent, unit, _ in live:

@@ -99,7 +99,7 @@ class Operation(Protocol):
         """Public name, for traces and for the caller to put in front of error messages."""
 
     def plan(self, *key: Any) -> Plan:
-        """Return the plan of a call; a pure function of the key."""
+        """Return the plan of a call; has no side effects."""
 
 
 @plan_dataclass

@@ -68,7 +68,7 @@ class Library:
     def call_library(
         self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any
     ) -> Any:
-        """Call a function of `xp`, NumPy or CuPy; raise `error` with our own message."""
+        """Call a NumPy or CuPy function; raise `error` with our own message if it fails."""
         refused = self.finite and not xp.isfinite(arrays[0]).all()
         if not refused:
             try:

@@ -81,7 +81,7 @@ def singular_values_result(shapes: Shapes, dtype: DType) -> Results:
 
 
 def _stack_shape_for_tolerance(shape: Shape, tolerance: Shape) -> Shape:
-    """Return the shape of the stack of matrices, to which the tolerance must broadcast."""
+    """Return the shape of the matrix stack; ValueError if a tolerance would widen it."""
     if broadcast_shape([shape[:-2], tolerance]) != shape[:-2]:
         raise ValueError(f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}")
     return shape[:-2]

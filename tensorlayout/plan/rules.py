@@ -47,7 +47,7 @@ def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
 
 
 def dtype_category_error(category: str, dtype: DType, description: str) -> TypeError:
-    """Return the error for `dtype`, with a hint to convert integers or narrow dtypes."""
+    """Return the TypeError for a dtype of a wrong category, with a cast that may help."""
     if is_narrow_dtype(dtype):
         fix = f"; astype(x, tl.{widened_dtype(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")

@@ -190,7 +190,7 @@ def _squared_magnitude(xp: Module, x: Array) -> Array:
 
 
 def _make_fft_function(name: str) -> Callable[..., Array]:
-    """Return a transform along one axis, or of complex numbers over any number of axes."""
+    """Return a function that calls an FFT of the array library; without axes it copies."""
 
     def transform(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
         arguments: Any = (s, axes) if name.endswith("n") else (s[0], axes[0])

@@ -43,7 +43,7 @@ class Refusal:
     def check_record(
         self, record: Record, instead: str, source: TensorSpec, result: TensorSpec
     ) -> None:
-        """Raise a CopyError, or warn, if `record` is refused; single elements never are.
+        """Raise or warn of a CopyError if `record` is refused; single elements never are.
 
         `instead`: the advice; if empty, it is derived from the specs `source` and `result`.
         """

@@ -60,7 +60,7 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: Any) -> str:
-    """Describe the first argument of a wrong class; empty if there is none."""
+    """Return the text on the first argument of a wrong class; empty if there is none."""
     try:
         bound_arguments = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:  # too many or too few arguments
@@ -103,7 +103,7 @@ def _format_value(x: Any) -> str:
 
 
 def export_public_names(namespace: dict[str, Any], *extra_modules: ModuleType) -> None:
-    """Set ``__all__`` of a module to the public names that it and `extra_modules` define.
+    """Set ``__all__`` to the public names and wrap the functions in argument checks.
 
     From then on the module's own functions report wrong arguments. This is done here, because type
     checkers take an ``__all__`` that the module computes itself for empty.

@@ -261,7 +261,7 @@ class HloModule:
 
 
 def _operand_path_in_result(instruction: HloInstruction) -> tuple[int, ...]:
-    """Return the path of the operand in an asynchronous result; for others one of no array."""
+    """Return where the result of a transfer's start aliases its operand; (-1,) if nowhere."""
     opcode, elements = instruction.opcode, instruction.shape.elements
     if opcode in _OPERAND_ELEMENT_NUMBERS:
         return (_OPERAND_ELEMENT_NUMBERS[opcode],)

@@ -20,7 +20,7 @@ from tensorlayout.xla.tiles import unravel_index
 
 
 def _known_order(shape: Shape) -> tuple[int, ...]:
-    """Return the order of an array of known sizes; the rest of its layout may be invalid."""
+    """Return the minor-to-major order; ValueError for unknown sizes or an invalid order."""
     order = shape.own_layout.minor_to_major
     is_valid = UNBOUNDED not in shape.dimensions and sorted(order) == list(range(shape.rank))
     require(is_valid, "shape: must have known sizes and a valid order", shape)

@@ -153,7 +153,7 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _equal_product_bounds(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the bounds at which both have equal products; no size is 0.
+    """Return the position pairs up to which the products of `a` and `b` are equal.
 
     Sizes of 1 repeat a product; the ends that have it are paired as far as they go.
     """

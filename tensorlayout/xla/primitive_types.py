@@ -189,7 +189,7 @@ class PrimitiveType(enum.Enum):
 
     @property
     def precision(self) -> tuple[bool, int, int, int, bool]:
-        """Key by which XLA prefers types: complex, range, significand, bits, signed."""
+        """Sort key by which XLA prefers types: complex, range, significand, bits, signed."""
         is_complex = self.category == "complex"
         kind = self.component if is_complex else self
         exponent = digits = -1

@@ -353,7 +353,7 @@ def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool: ..
 
 
 def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
-    """Return `output_shape` in an order that makes the reshape from the input free, or None.
+    """Return `output_shape` in an order that makes the reshape a bitcast; None if impossible.
 
     Dimensions of size 1 become the most major ones, descending. Each group of dimensions that the
     reshape merges or splits must be one row-major run in the input. The resulting layout has no

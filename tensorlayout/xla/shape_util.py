@@ -100,7 +100,7 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
 
 
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
-    """Return the first size of the third tile of a vector that has exactly three tiles.
+    """Return the first size of the last tile of a vector with three tiles.
 
     That tile must have two sizes; ValueError otherwise.
     """

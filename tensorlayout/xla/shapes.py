@@ -107,12 +107,12 @@ class Shape:
         layout: XlaLayout | None = None,
         dynamic: Sequence[bool] = (),
     ) -> Shape:
-        """Return an array, without a layout by default."""
+        """Return an array shape; it has no layout if none is given."""
         return cls(element_type, dimensions, tuple(dynamic), layout)  # type: ignore[arg-type]
 
     @classmethod
     def tuple_of(cls, elements: Sequence[Shape]) -> Shape:
-        """Return a tuple of shapes."""
+        """Return the tuple shape of these elements."""
         if not isinstance(elements, Sequence) or not all(isinstance(e, Shape) for e in elements):
             raise_named_error(
                 "tuple_of", f"must be a sequence of shapes, got {short_repr(elements)}", TypeError
@@ -126,7 +126,7 @@ class Shape:
 
     @classmethod
     def opaque(cls) -> Shape:
-        """Return a value that XLA does not inspect."""
+        """Return the opaque shape: that of a value which XLA does not interpret."""
         return cls(PrimitiveType.OPAQUE_TYPE)
 
     @classmethod
@@ -243,7 +243,7 @@ class Shape:
         return (part for part in self.parts() if part.is_array)
 
     def subshapes(self, *, post_order: bool = False) -> Iterator[tuple[ShapeIndex, Shape]]:
-        """Yield every part with its path, parents first, or last if `post_order`.
+        """Yield every part with its path, parents first or last; buffers are not entered.
 
         The array in a buffer is not a part of its own.
         """
@@ -397,7 +397,7 @@ class Shape:
         return self.bytes_of(self.size)
 
     def aligned(self, slots: int) -> int:
-        """Return a number of slots rounded up to the layout's tail alignment."""
+        """Round a number of slots up to a multiple of the layout's tail padding alignment."""
         step = 1 if self.layout is None else self.layout.tail_padding_alignment
         return -(-slots // step) * step
 
@@ -457,7 +457,7 @@ class Shape:
         )
 
     def index_at(self, position: int) -> tuple[int, ...]:
-        """Return the index of a position. **For padding, some entry usually exceeds its size.**
+        """Return the index of the element at a buffer position; beyond the sizes in padding.
 
         **This does not hold for the padding of a tile with more dimensions than the array, or that
         does not divide the tile before it**: there the result is the index of another element. Use

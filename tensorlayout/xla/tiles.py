@@ -137,7 +137,7 @@ def slot_of_index(
     tiles: Sequence[Tile],
     divide: Callable[[int, int], tuple[int, int]] = divmod,
 ) -> int:
-    """Return the position of a physical index; `divide` splits an entry by a tile's size.
+    """Return the slot of a physical index in tiled sizes; `divide` splits by tile size.
 
     Entries may be arrays that broadcast; then the result is an array of positions.
     """
@@ -186,7 +186,7 @@ def ravel_index(index: Sequence[Any], sizes: Sequence[int]) -> int:
 
 
 def unravel_index(number: int, sizes: Sequence[int]) -> list[int]:
-    """Return the index of a row-major number; an excess goes to the most major entry."""
+    """Return the index of a row-major number; any excess stays in the most major entry."""
     index: list[int] = []
     for n in reversed(sizes[1:]):
         number, digit = divmod(number, n)

@@ -64,7 +64,7 @@ def to_rgb_bytes(picture: Array) -> Array:
 
 
 def tile_pictures(pictures: Array) -> Array:
-    """Return pictures (N, C, H, W) as one picture (C, …): a square, filled row by row."""
+    """Return pictures (N, C, H, W) as one (C, …): a square grid, filled row by row."""
     n, channels, height, width = pictures.shape
     side = round(n**0.5)
     rows = pictures.reshape(side, side, channels, height, width).transpose(2, 0, 3, 1, 4)

@@ -60,7 +60,7 @@ def load_pictures(paths: Sequence[str]) -> tuple[Array, list[str]]:
 
 
 def _list_picture_files(path: str) -> list[tuple[Path, bool]]:
-    """Return a file, or the pictures of a folder by name, each with whether it is from a folder."""
+    """Return the file, or a folder's pictures by name, each with whether a folder had it."""
     if not os.path.isdir(path):
         return [(Path(path), False)]
     suffixes = {s for s, form in Image.registered_extensions().items() if form in Image.OPEN}
@@ -99,7 +99,7 @@ def _read_picture(path: Path, count: int, lines: list[str]) -> Array:
 
 
 def _convert_to_rgb(image: Image.Image, notes: list[str]) -> Image.Image:
-    """Return the picture in RGB; append a note if it had another mode."""
+    """Convert an image to RGB; append a note if it had another mode or transparency."""
     is_transparent, mode = image.has_transparency_data, MODES.get(image.mode, image.mode)
     if image.mode == "RGB" and not is_transparent:
         return image.copy()

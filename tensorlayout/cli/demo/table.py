@@ -193,7 +193,7 @@ def _expected_memory(x: tl.Tensor, dims: str, memory_order: str) -> Array:
 
 
 def describe_memory_order(layout: tl.Layout, dims: str) -> str:
-    """Return the dimensions in memory order, slowest first, with tiles, padding or gaps."""
+    """Return the dimensions in memory order, slowest first, with notes on padding and gaps."""
     notes = ["".join(dims[d] for d in reversed(layout.minor_to_major))]
     if not layout.is_strided:
         return f"{notes[0]} in tiles"

@@ -160,7 +160,7 @@ class CopyLoop:
         return bool(self.axes) and self.axes[-1].strides == (self.width, self.width)
 
     def view_axes(self, array: Array) -> Array:
-        """Return a view of the array with these axes."""
+        """View the array with the loop's axes, in words if the loop copies words."""
         array = self.to_axes(array)
         return array if self.word is None else array.view(self.word)[..., 0]
 
@@ -355,7 +355,7 @@ def _copy_array(destination: Array, source: Array) -> None:
 
 
 def make_boxed_copy(loop: CopyLoop, cuts: Cuts, threads: int, move: Mover) -> Run:
-    """Return ``run(destination, source)``, which copies box by box and shares boxes by threads."""
+    """Return ``run(destination, source)``, which copies boxes, shared among threads."""
     view = loop.view_axes
 
     def copy_in_boxes(destination: Array, source: Array) -> None:

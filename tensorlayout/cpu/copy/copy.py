@@ -116,7 +116,7 @@ def compile_copy(plan: CopyPlan) -> Write:
 
 
 def compile_allocating(plan: CopyPlan) -> Run | None:
-    """Return a copy of few row-major elements by one NumPy call; None for other plans."""
+    """Compile a copy of few row-major elements to one NumPy call; None for other plans."""
     source, result, new, copy = plan.source, plan.result, object.__new__, quiet.copy
     source_layout, result_layout = source.layout, result.layout
     alike = (

@@ -149,7 +149,7 @@ def _make_contiguous_fix(function: Any) -> Fix:
 
 
 def _make_row_major_fix(function: Any) -> Fix:
-    """Return a fix that gives the same bits for memory of any kind.
+    """Return a fix that computes on row-major copies, so that no layout changes the bits.
 
     NumPy's vector loops for complex products round once (``fma``), its scalar loop twice. NumPy
     uses the scalar loop for a single element in place or with operands of several ranks, and for
@@ -181,7 +181,7 @@ def _is_all_true(mask: Array) -> bool:
 
 
 def _make_quadrant_fix(function: Any) -> Fix:
-    """Return a fix that computes one quadrant and copies signs: others may round differently."""
+    """Return a fix that computes a complex function in one quadrant and copies signs."""
 
     def compute_from_one_quadrant(x: Array, out: Array) -> None:
         quadrant = np.empty_like(x)
@@ -207,7 +207,7 @@ def _expm1_complex(x: Array, out: Array) -> None:
 
 
 def _acosh_complex(x: Array, out: Array) -> None:
-    """Set the imaginary part for 0 + NaN j to pi / 2: NumPy before 2.3 gives NaN."""
+    """Compute arccosh; set the imaginary part of 0 + NaN j to pi / 2, as NumPy 2.3 does."""
     np.arccosh(x, out=out)
     if not _is_all_finite(x):
         special = (x.real == 0) & np.isnan(x.imag)
@@ -248,7 +248,7 @@ def _log1p_complex(x: Array, out: Array) -> None:
 
 
 def _nextafter_half(x: Array, y: Array, out: Array) -> None:
-    """Return `y` if `x` and `y` are equal zeros: NumPy does not step from one zero to the other."""
+    """Compute nextafter of 16-bit floats, corrected to give `y` for two zeros."""
     np.nextafter(x, y, out=out)
     if np.minimum.reduce(out.view(np.uint16) << 1, axis=None, initial=1) == 0:
         np.copyto(out, y, where=x == y)
@@ -295,7 +295,7 @@ def _reciprocal_complex(x: Array, out: Array) -> None:
 
 
 def _remainder(x: Array, y: Array, out: Array) -> None:
-    """Replace a remainder that was rounded up to the divisor by the next number towards 0."""
+    """Compute remainders; one rounded up to the divisor is moved to the next towards 0."""
     remainder = np.remainder(x, y, out=np.empty_like(out))
     if np.count_nonzero(remainder == y):
         np.nextafter(y, np.zeros_like(y), out=remainder, where=(remainder == y) & np.isfinite(y))
@@ -347,7 +347,7 @@ def _fixes_for_complex(function: Fix) -> Fixes:
 
 
 def _complex_product_function(function: np.ufunc) -> ElementwiseFunction:
-    """Return a function whose complex products are rounded once, in memory of any kind."""
+    """Return a function whose complex products round alike for every memory layout."""
     return ElementwiseFunction(
         function, _fixes_for_dtypes(_make_row_major_fix(function), "complex64<", "complex128<")
     )

@@ -122,7 +122,7 @@ def int_to_odd_float(number: int) -> float:
 
 
 def round_before_bfloat16(array: Array, dtype: DType) -> Array:
-    """Return `array` prepared for a single rounding to `dtype`.
+    """Round to odd float32 if `dtype` is bfloat16, so that its rounding is the only one.
 
     NumPy converts to bfloat16 through float32, which would round twice.
     """
@@ -232,7 +232,7 @@ def _convert_to_bfloat16(destination: Array, source: Array) -> None:
 
 
 def _truncate_to_integers(destination: Array, source: Array) -> None:
-    """Truncate floats to integers; out of range NumPy's result depends on the processor."""
+    """Truncate floats to integers; saturate those out of range, NaN gives 0."""
     limits = np.iinfo(destination.dtype)
     ends = limits.min, limits.max
     if source.size == 0 or _is_in_integer_range(source, limits):
@@ -311,7 +311,7 @@ def encode_narrow(singles: Array, dtype: DType, *, saturate: bool) -> Array:
 
 @functools.cache
 def _float32_to_narrow_table(dtype: DType, saturate: bool) -> Array:
-    """Return the byte of a narrow type for each upper half of a float32 rounded to odd.
+    """Return the table from the upper 16 bits of a float32 to the narrow dtype's byte.
 
     It rounds as ml_dtypes does, except for NaN in types without NaN, and near 2**-127 in
     float8_e8m0fnu.

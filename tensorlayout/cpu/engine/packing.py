@@ -38,7 +38,7 @@ _BLOCK = 1 << 16  # numbers per block: with two temporary arrays they fit the se
 
 
 def numbers_per_whole_bytes(bits: int) -> int:
-    """Return the least number of numbers that take whole bytes."""
+    """Return the least count of numbers that fill whole bytes."""
     return 8 // gcd(8, bits)
 
 

@@ -50,7 +50,7 @@ def axis_slices(size: int, extent: int) -> tuple[slice, ...]:
 
 
 def axis_slices_without_singles(size: int, extent: int) -> tuple[slice, ...]:
-    """Return such slices, but none of one element: NumPy rounds single elements differently."""
+    """Return slices of `extent`, none of one element, which NumPy would round differently."""
     if extent < 3 or not size % extent == 1 < size:
         return axis_slices(size, extent)
     cut = size - 2
@@ -64,7 +64,7 @@ def slab_boxes(
     max_elements: int,
     split_axis: Any = axis_slices_without_singles,
 ) -> list[Box]:
-    """Return boxes of about `max_elements` at most, whole along the fastest dimensions.
+    """Split a shape into boxes of about `max_elements`, whole along the fastest dimensions.
 
     Sizes must not be 0. The first box is one of the largest. `split_axis` cuts a dimension.
     """

@@ -187,7 +187,7 @@ class _SharedCall:
             yield piece
 
     def run_as_helper(self, seat: threading.RLock) -> None:
-        """Process pieces, unless the call has ended."""
+        """Work on pieces of the call, unless it has ended; collect errors."""
         if not seat.acquire(blocking=False):
             return
         try:

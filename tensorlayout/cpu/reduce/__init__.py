@@ -170,7 +170,7 @@ def _reduced_count(plan: ReducePlan) -> np.float64:
 
 
 def _mean_function(plan: ReducePlan) -> Work:
-    """Return the sum divided by the count; NaN for no elements."""
+    """Return a function for the mean: the sum over the count; NaN for no elements."""
     total, count = _sum_function(plan.source.dtype, plan.result.dtype), _reduced_count(plan)
 
     def compute_mean(x: Array, axes: Sequence[int]) -> Array:
@@ -195,7 +195,7 @@ _FEW = 64
 
 
 def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
-    """Return the variance or standard deviation, its divisor reduced by `correction`.
+    """Return a function for the variance or, with `takes_root`, the standard deviation.
 
     float32 and narrower dtypes are computed in float32. If squares overflow or underflow, or the
     mean is far greater than the distances from it, everything is recomputed in float64.
@@ -380,7 +380,7 @@ def _lines_as_rows(x: Array, dims: tuple[int, ...]) -> Array:
 
 
 def _partition_lines(lines: Array, low: Array, last: Array) -> Array:
-    """Return the lines with the sorted elements at `low` and ``low + 1``.
+    """Return the lines partitioned so that `low` and ``low + 1`` hold sorted elements.
 
     The median of 4 M float32 takes 48 ms, and 150 by sorting.
     """
@@ -399,7 +399,7 @@ def _quantile_positions(p: Array, count: Array, method: str) -> Any:
 
 
 def _interpolate_lines(lines: Array, low: Array, last: Array, t: Array) -> Any:
-    """Return values interpolated between `low` and ``low + 1`` in float64.
+    """Interpolate in float64 between the values at positions `low` and ``low + 1``.
 
     They are exact at whole positions and halfway between two elements.
     """

@@ -83,7 +83,7 @@ def compile_move(
     saturate: bool = False,
     owns_all_bytes: bool = False,
 ) -> Write:
-    """Compile a move to `result`, which begins `byte_shift` **bytes** into the destination."""
+    """Compile a conversion to `result`, which begins `byte_shift` **bytes** in."""
 
     def plan_move_at_byte_shift(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments

@@ -173,7 +173,7 @@ def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any
 def plan_unpack(
     destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
 ) -> Launches | None:
-    """Plan one launch into a layout of whole bytes, and its padding; None without a common walk.
+    """Plan one launch that unpacks to whole bytes, with padding; None if no loop fits.
 
     The inverse of `plan_pack`.
     """
@@ -207,7 +207,7 @@ def plan_unpack(
 
 
 def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
-    """Plan one launch into a whole block of slots; None for other layouts and short runs."""
+    """Plan one launch that unpacks into a whole block; None for other layouts, short runs."""
     bits, split = source.slot_bits, _digit_steps_within_block(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]

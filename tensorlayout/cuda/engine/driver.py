@@ -221,7 +221,7 @@ class Driver(Protocol):
     def array_over_memory(
         self, description: StridedMemory, owner: object, *, written: bool = False
     ) -> Any:
-        """Return the library's array over memory; it keeps `owner` alive.
+        """Return the library's array over memory, for reading or, if `written`, writing.
 
         `written`: the library writes the memory; otherwise it reads it.
         """
@@ -233,7 +233,7 @@ def out_of_memory_error(nbytes: int, free: int, device: int) -> MemoryError:
 
 
 def import_cupy_module(name: str) -> Any:
-    """Import a module of CuPy. Raises RuntimeError, with the extra to install, if that fails."""
+    """Import a module of CuPy; RuntimeError that says what to install if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

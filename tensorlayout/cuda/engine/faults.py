@@ -61,7 +61,7 @@ def set_strict_indexing(strict: bool | None) -> None:
 
 
 def strict_indexing(strict: bool = True) -> ScopeContext[bool, None]:
-    """Wait after each read or write at positions on CUDA and raise immediately, inside the block.
+    """Raise CUDA's index errors at once inside the block, by waiting after each call.
 
     >>> with strict_indexing():
     ...     pass

@@ -76,7 +76,7 @@ def kernel_with_macros(
 
 
 def parameter_struct(kernel: Kernel, **constants: int) -> Any:
-    """Return the ctypes structure that a kernel takes; `constants` as in `struct_type`."""
+    """Return the ctypes type of a kernel's parameters; `constants` as in `struct_type`."""
     _, text, *_ = _declared_kernels(kernel.file)[kernel.name]
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
@@ -133,7 +133,7 @@ def _declared_kernels(file: str) -> dict[str, _Declared]:
 def _shapes_of_kernel(
     file: str, name: str, types: Types
 ) -> dict[frozenset[tuple[str, str]], Shape]:
-    """Return the shapes of a kernel in the order of the file, by the set of their macros."""
+    """Return the shapes declared for a kernel, in the file's order, by their set of items."""
     declared = _declared_kernels(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")

@@ -303,7 +303,7 @@ def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
 
 
 def wait_for_stream(name: str, stream: Any, device: Device) -> None:
-    """Make our stream of `device` wait for another library's `stream`; None does nothing."""
+    """Make the current stream of `device` wait for `stream`; None waits for nothing."""
     _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:
         driver().make_stream_wait(

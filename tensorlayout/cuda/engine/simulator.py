@@ -132,7 +132,7 @@ def find_compiler() -> tuple[tuple[str, ...], str]:
 def compile_shared_object(
     file: str, types: kernel_shapes.Types, counters: Counters, index: str = "int32_t"
 ) -> Path:
-    """Compile a file of kernels in all shapes for the macros `types`, or find it in the cache.
+    """Compile a kernel file for the simulator, or find the library in the cache.
 
     `index`: value of the macro INDEX of kernels that have it.
     """

@@ -157,7 +157,7 @@ def _make_structure_class(name: str, fields: tuple[tuple[str, Any], ...]) -> Any
 
 @functools.cache
 def constant_value(file: str, name: str, **constants: int) -> int:
-    """Return the value of a constant, such as "MOST<3, int32_t>", or of an expression "A * B"."""
+    """Return the value of a C++ constant expression of a kernel file."""
     return _evaluate_constant(file, name, constants)
 
 

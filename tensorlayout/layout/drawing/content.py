@@ -130,7 +130,7 @@ class Content:
         return self.found[slot]
 
     def _run_limited_search(self, search: Iterable[Index]) -> list[Index]:
-        """Return the results of a search; none if it takes too long."""
+        """Return the results of a search; mark the content incomplete if it gives up."""
         try:
             return [*search]
         except ValueError:  # strides that no sequence of views makes
@@ -154,7 +154,7 @@ def _shown_counts(sizes: Sequence[int], max_counts: Sequence[int]) -> list[int]:
 
 
 def _first_index_in_slot(layout: Any, slot: int) -> Index:
-    """Return the first index in a slot, in row-major order.
+    """Return the row-major first index in a slot; ValueError if the search is too long.
 
     ValueError if the search is too long.
     """

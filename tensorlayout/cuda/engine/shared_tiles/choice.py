@@ -54,7 +54,7 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
 
 
 def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
-    """Return the problem over words of the destination, for squares; None if not aligned."""
+    """Return the tile problem over words of the destination; None if it does not fit."""
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]

@@ -125,7 +125,7 @@ class SharedTile:
 
     @property
     def block_count(self) -> int:
-        """Number of boxes."""
+        """The number of boxes, one per thread block."""
         others = [a.size for k, a in enumerate(self.problem.axes) if k not in self.axes]
         return prod(self.box_counts) * prod(others)
 
@@ -305,7 +305,7 @@ class SharedTile:
 
     @cached_property
     def tile_strides(self) -> dict[int, tuple[int, ...]]:
-        """Strides of the box's axes in each tile."""
+        """The strides of the box's axes in each tile of shared memory, free of conflicts."""
         limit = next(room for room in ROOMS if room >= self.min_shared_bytes)
         times = (limit - self._table_offsets.end) / self.staged_bytes  # by which tiles may grow
         return {
@@ -358,7 +358,7 @@ class SharedTile:
         return tuple(pitches)
 
     def _tile_extent(self, pitches: Sequence[int]) -> int:
-        """Return the number of elements of a tile, including those left free."""
+        """Return the number of elements that a tile spans under these pitches, gaps included."""
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
     def _indices_by_wavefront(self, side: int, memory: int) -> Iterator[list[list[int]]]:
@@ -467,7 +467,7 @@ def small_divisor_struct(number: int) -> Any:
 
 
 def _padding_candidates(size: int, width: int) -> list[int]:
-    """Return numbers of elements to leave free after `size` elements, the smallest first.
+    """Return candidate counts of padding elements after `size` elements, ascending.
 
     Rows then begin an odd multiple of 1, 2, 4, 8 or 16 accesses apart.
     """

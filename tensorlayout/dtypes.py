@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tensorlayout.errors import short_repr
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 
 DType = np.dtype[Any]
 
@@ -104,14 +104,14 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 @functools.cache
 def _ml_dtypes_dtype(name: str) -> DType:
-    return np.dtype(getattr(import_lazily("ml_dtypes"), name))
+    return np.dtype(getattr(import_module("ml_dtypes"), name))
 
 
 # Importing ml_dtypes takes several milliseconds, so it happens at the first use of its types.
 LAZY_DTYPES = ("bfloat16", *NARROW)
 
 
-def _lazy_dtype(name: str) -> Any:
+def _import_lazy_dtype(name: str) -> Any:
     """Import a dtype of ml_dtypes and keep it in the module; AttributeError for others."""
     if name not in LAZY_DTYPES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -139,7 +139,7 @@ if TYPE_CHECKING:  # with `__getattr__`, type checkers would accept any attribut
     uint2: DType
     uint4: DType
 else:
-    __getattr__ = _lazy_dtype
+    __getattr__ = _import_lazy_dtype
 
 
 def is_bfloat16(dtype: DType) -> Any:
@@ -193,7 +193,7 @@ def is_in_category(dtype: DType, category: str) -> Any:
 @functools.cache
 def integer_limits(dtype: DType) -> tuple[int, int]:
     """Return the least and the greatest value of an integer dtype, even a narrow one."""
-    info = import_lazily("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
+    info = import_module("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
@@ -366,6 +366,6 @@ def extreme_value(dtype: DType, sign: int) -> Any:
         return infinity
     if letter == "b":
         return sign > 0
-    info = import_lazily("ml_dtypes").finfo(dtype) if letter == "x" else None
+    info = import_module("ml_dtypes").finfo(dtype) if letter == "x" else None
     lowest, highest = (info.min, info.max) if info else integer_limits(dtype)
     return highest if sign > 0 else lowest

@@ -471,7 +471,7 @@ def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.fft.fftshift(tl.fft.fftfreq(4))
     Tensor([-0.5 , -0.25,  0.  ,  0.25], dtype=float64, device='cpu')
     """
-    return _shift_frequencies(x, axes, 1)
+    return _roll_by_half_sizes(x, axes, 1)
 
 
 def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
@@ -485,10 +485,10 @@ def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.fft.ifftshift(tl.asarray([-2, -1, 0, 1]))
     Tensor([ 0,  1, -2, -1], dtype=int64, device='cpu')
     """
-    return _shift_frequencies(x, axes, -1)
+    return _roll_by_half_sizes(x, axes, -1)
 
 
-def _shift_frequencies(x: Any, axes: Any, sign: int) -> Tensor:
+def _roll_by_half_sizes(x: Any, axes: Any, sign: int) -> Tensor:
     x = arguments.as_tensor(x)
     dims = arguments.normalize_axes(axes, x.ndim, "axes")
     if not x.ndim:

@@ -78,17 +78,17 @@ _SINGULAR = _FAILS | {"failure": "Singular matrix"}
 _EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converge"}
 _SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
 
-_CHOLESKY = Library("cholesky", _FLOATS, matrices.same_square_shapes, 2, **_INDEFINITE)
-_DET = Library("det", _FLOATS, matrices.scalar_per_matrix, 2)
+_CHOLESKY = Library("cholesky", _FLOATS, matrices.square_matrix_result, 2, **_INDEFINITE)
+_DET = Library("det", _FLOATS, matrices.scalar_per_matrix_result, 2)
 _EIG = Library("eig", _FLOATS, matrices.eig_results, 2, **_EIGENVALUES)
 _EIGH = Library("eigh", _FLOATS, matrices.eigh_results, 2, **_EIGENVALUES)
 _EIGVALS = Library("eigvals", _FLOATS, matrices.complex_eigenvalues_result, 2, **_EIGENVALUES)
 _EIGVALSH = Library("eigvalsh", _FLOATS, matrices.real_eigenvalues_result, 2, **_EIGENVALUES)
-_INV = Library("inv", _FLOATS, matrices.same_square_shapes, 2, **_SINGULAR)
+_INV = Library("inv", _FLOATS, matrices.square_matrix_result, 2, **_SINGULAR)
 _MATRIX_NORM = Library("matrix_norm", _FLOATS, matrices.matrix_norm_result, 2)
 _SPECTRAL_NORM = replace(_MATRIX_NORM, **_SINGULAR_VALUES)
-_MATRIX_POWER = Library("matrix_power", _FLOATS, matrices.same_square_shapes, 2, **_SINGULAR)
-_MATRIX_RANK = Library("matrix_rank", _FLOATS, matrices.rank_per_matrix, 2, **_SINGULAR_VALUES)
+_MATRIX_POWER = Library("matrix_power", _FLOATS, matrices.square_matrix_result, 2, **_SINGULAR)
+_MATRIX_RANK = Library("matrix_rank", _FLOATS, matrices.matrix_rank_result, 2, **_SINGULAR_VALUES)
 _PINV = Library("pinv", _FLOATS, matrices.transposed_result, 2, **_SINGULAR_VALUES)
 _QR = Library("qr", _FLOATS, matrices.qr_results, 2)
 _SLOGDET = Library("slogdet", _FLOATS, matrices.slogdet_results, 2)
@@ -221,7 +221,9 @@ def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return EighResult(*_call_on_floats(_EIGH, a if UPLO == "L" else _with_lower_triangle(a, UPLO)))
+    return EighResult(
+        *_call_on_floats(_EIGH, a if UPLO == "L" else _move_triangle_to_lower(a, UPLO))
+    )
 
 
 def eigvals(a: Tensor) -> Tensor:
@@ -250,10 +252,10 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return _call_on_floats(_EIGVALSH, a if UPLO == "L" else _with_lower_triangle(a, UPLO))
+    return _call_on_floats(_EIGVALSH, a if UPLO == "L" else _move_triangle_to_lower(a, UPLO))
 
 
-def _with_lower_triangle(a: Any, UPLO: str) -> Tensor:  # noqa: N803
+def _move_triangle_to_lower(a: Any, UPLO: str) -> Tensor:  # noqa: N803
     """Return matrices whose lower triangle holds the triangle `UPLO` of the Hermitian `a`."""
     arguments.check_choice("UPLO", UPLO, ("L", "U", "l", "u"), "'L' or 'U'")
     x = arguments.as_tensor(a)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy, make_axis_view
-from tensorlayout.cpu.elementwise.functions import has_one_result
+from tensorlayout.cpu.elementwise.functions import has_exact_result
 from tensorlayout.cpu.elementwise.writing import BlockCall, make_block_call, standalone_ufunc
 from tensorlayout.cpu.engine.casting import WHOLE, is_half_float, make_converter, scalar_as_array
 from tensorlayout.cpu.engine.memory import (
@@ -72,7 +72,7 @@ _RUN = 128
 
 def compile_allocating(plan: FusePlan) -> Run | None:
     """Compile a function that allocates a small or reduced result; None for other plans."""
-    if plan.has_tiles and not plan.is_contiguous_loop:
+    if plan.has_unstrided_layouts and not plan.is_contiguous_loop:
         return None
     if plan.reduction is not None:
         values, reduce = compile_plan(plan.plan_before_reduction), compile_plan(plan.reduction)
@@ -127,7 +127,7 @@ def _compile_ufunc_chain(plan: FusePlan) -> Run | None:
 
 def compile_fuse(plan: FusePlan) -> Write:
     """Compile ``write(out, *operands)``; each operand is disjoint from `out` or exactly there."""
-    if plan.has_tiles and not plan.is_contiguous_loop:
+    if plan.has_unstrided_layouts and not plan.is_contiguous_loop:
         return compile_call_by_call(plan)
     if _should_run_in_blocks(plan):
         return _BlockLoop(plan).run_blocks
@@ -198,17 +198,17 @@ def _is_bitwise_equal_in_blocks(step: Plan, result: Layout) -> bool:
     return not any(d.kind == "c" or is_half_float(d) for d in step.inputs) or all(
         layout.is_packed
         if layout.shape != result.shape
-        else _is_contiguous_in_order(layout, result)
+        else _is_tiled_or_contiguous_in_order(layout, result)
         for layout in (*layouts, step.result.layout)
     )
 
 
 def _has_exact_result(step: Any) -> bool:
     """Return whether all NumPy loops give the same, exact result for a step."""
-    return isinstance(step, CopyPlan) or has_one_result(step.operation.function_name, step.inputs)
+    return isinstance(step, CopyPlan) or has_exact_result(step.operation.function_name, step.inputs)
 
 
-def _is_contiguous_in_order(layout: Layout, result: Layout) -> bool:
+def _is_tiled_or_contiguous_in_order(layout: Layout, result: Layout) -> bool:
     """Return whether a layout is tiled, or in the result's order and contiguous there."""
     order = layout.minor_to_major
     if layout.is_tiled or order != result.minor_to_major:

@@ -280,17 +280,17 @@ class IndexRuns:
         if not self.index_map.per_line:
             middle = self.weighted_positions(positions, self._weights)
             if outer.size == inner.size == 1 and not self.layout.offset and middle.dtype == np.intp:
-                return lambda cut: _broadcast_part(middle, cut)
+                return lambda cut: _slice_broadcastable(middle, cut)
             return lambda cut: (
-                _broadcast_part(outer, cut)
-                + (_broadcast_part(middle, cut) + _broadcast_part(inner, cut))
+                _slice_broadcastable(outer, cut)
+                + (_slice_broadcastable(middle, cut) + _slice_broadcastable(inner, cut))
             )
         (index,), (weight,) = map(self.as_runs, positions), self._weights
 
         def slots_of_cut(cut: Cut) -> Array:
             # There are as many positions as elements, so they are weighted one block at a time.
             element_slots: Array = index[cut] * weight
-            element_slots += _broadcast_part(outer, cut) + _broadcast_part(inner, cut)
+            element_slots += _slice_broadcastable(outer, cut) + _slice_broadcastable(inner, cut)
             return element_slots
 
         return slots_of_cut
@@ -306,12 +306,12 @@ class IndexRuns:
                 rest = slice(c, c + i)
                 yield [(slice(a, a + o), slice(b, b + m), rest) for b in range(0, middle, m)]
 
-    def make_line_mover(self, name: str, make_mover_for: Callable[[Array], MoveLines]) -> Move:
+    def make_line_mover(self, name: str, make_line_move: Callable[[Array], MoveLines]) -> Move:
         """Return a mover of lines with positions of their own, checked a few lines at a time."""
 
         def move_all_lines(memory: Array, positions: Positions, other: Array) -> None:
             index, others = (self.as_runs(operand)[..., 0] for operand in (positions[0], other))
-            move = make_mover_for(memory)
+            move = make_line_move(memory)
 
             def move_line_group(lines: Lines) -> None:
                 move(lines, index[lines[0]], others[lines[0]])
@@ -340,11 +340,11 @@ def row_dtype(array: Array, count: int) -> np.dtype[Any]:
     return np.dtype((np.void, count * array.itemsize)) if count > 1 else array.dtype
 
 
-def view_as_rows(array: Array, count: int) -> Array:
-    """Return rows of `count` elements along the last axis as single elements."""
-    if count > 1 and array.strides[-1] != array.itemsize:
+def view_rows_as_elements(array: Array, row_length: int) -> Array:
+    """Return rows of `row_length` elements along the last axis as single elements."""
+    if row_length > 1 and array.strides[-1] != array.itemsize:
         array = np.ascontiguousarray(array)
-    return array.view(row_dtype(array, count))
+    return array.view(row_dtype(array, row_length))
 
 
 def as_contiguous(array: Array) -> Array:
@@ -359,7 +359,7 @@ def as_contiguous(array: Array) -> Array:
     return copied
 
 
-def _broadcast_part(array: Array, cut: Cut) -> Array:
+def _slice_broadcastable(array: Array, cut: Cut) -> Array:
     """Return a cut of an array that broadcasts; dimensions of size 1 stay whole."""
     pairs = zip(cut, array.shape, strict=True)
     return array[tuple([c if n > 1 else slice(None) for c, n in pairs])]
@@ -381,7 +381,7 @@ def choose_reader(runs: IndexRuns) -> Move:
     if runs.index_map.per_line:
         return _make_slot_reader(runs)
     if runs.is_packed(runs.order):
-        return _make_packed_reader(runs)
+        return _make_gapless_reader(runs)
     if len(dims) == 1 and not runs.outer and inner >= RUN:
         return _make_slice_reader(runs)
     is_one_dim = len(dims) == 1 and runs.element_count(runs.outer) == 1
@@ -395,7 +395,7 @@ def choose_reader(runs: IndexRuns) -> Move:
 # float32 take 2.1 us, "clip" 2.7), and unlike "raise" it writes to `out` without a buffer.
 
 
-def _make_packed_reader(runs: IndexRuns) -> Move:
+def _make_gapless_reader(runs: IndexRuns) -> Move:
     """Return a reader for a tensor without gaps: one `take`, or one per block of lines."""
     shape = (
         runs.element_count(runs.outer),
@@ -449,7 +449,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
     """
     size = runs.element_count(runs.indexed)
 
-    def make_mover_for(memory: Array) -> MoveLines:
+    def make_line_gatherer(memory: Array) -> MoveLines:
         source, flat = runs.line_view(memory), runs.overlapping_rows(memory)
         begins = runs.slot_offsets(runs.outer)[:, None] + runs.layout.offset
 
@@ -463,7 +463,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
 
         return gather_lines
 
-    return runs.make_line_mover(name, make_mover_for)
+    return runs.make_line_mover(name, make_line_gatherer)
 
 
 def _make_slice_reader(runs: IndexRuns) -> Move:
@@ -486,7 +486,7 @@ def _make_row_reader(runs: IndexRuns) -> Move:
         index = runs.merged_positions(positions)
         rows, target = memory.transpose(runs.order).reshape(size, inner), runs.as_runs(out)[0]
         together = inner * memory.itemsize < _LONG and 4 * index.size >= size
-        row_elements = view_as_rows(as_contiguous(rows) if together else rows, inner)[:, 0]
+        row_elements = view_rows_as_elements(as_contiguous(rows) if together else rows, inner)[:, 0]
 
         def gather_rows(cut: slice) -> None:
             places = index[cut]

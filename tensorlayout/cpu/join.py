@@ -27,10 +27,10 @@ def compile_join(plan: JoinPlan) -> Write:
     ]
     move = make_combined_copy(copies, [part.size * spec.dtype.itemsize for part in parts])
 
-    def join(out: Tensor, *operands: Tensor) -> None:
+    def join_into_out(out: Tensor, *operands: Tensor) -> None:
         move(map(out.memory.__getitem__, cuts), map(_MEMORY, operands))
 
-    return join
+    return join_into_out
 
 
 def compile_allocating(plan: JoinPlan) -> Run | None:
@@ -62,8 +62,8 @@ def compile_split(plan: SplitPlan) -> Write:
         copies, [result.layout.size * result.dtype.itemsize for result in results]
     )
 
-    def split(*tensors: Tensor) -> None:
+    def split_into_parts(*tensors: Tensor) -> None:
         *outs, x = tensors
         move(map(_MEMORY, outs), map(x.memory.__getitem__, cuts))
 
-    return split
+    return split_into_parts

@@ -22,7 +22,7 @@ from tensorlayout.cpu.gather import (
     normalize_positions,
     positions_as_signed,
     row_dtype,
-    view_as_rows,
+    view_rows_as_elements,
 )
 from tensorlayout.plan import (
     RUN,
@@ -145,7 +145,7 @@ def _make_row_writer(runs: IndexRuns) -> Move:
 def _make_line_writer(name: str, runs: IndexRuns) -> Move:
     """Return a writer with one call per line; NumPy checks each line's own positions."""
 
-    def make_mover_for(memory: Array) -> MoveLines:
+    def make_line_scatterer(memory: Array) -> MoveLines:
         target = runs.line_view(memory)
 
         def scatter_lines(lines: Lines, index: Array, values: Array) -> None:
@@ -156,7 +156,7 @@ def _make_line_writer(name: str, runs: IndexRuns) -> Move:
 
         return scatter_lines
 
-    return runs.make_line_mover(name, make_mover_for)
+    return runs.make_line_mover(name, make_line_scatterer)
 
 
 def _make_slice_writer(runs: IndexRuns) -> Move:
@@ -188,7 +188,9 @@ def _make_slot_writer(runs: IndexRuns) -> Move:
             for cut in group:
                 *lines, last = cut
                 part = (*lines, slice(last.start * row, last.stop * row))
-                new_rows = view_as_rows(values[part], row) if single_row is None else single_row
+                new_rows = (
+                    view_rows_as_elements(values[part], row) if single_row is None else single_row
+                )
                 # One-dimensional, because 4096 x 4096 float32 along the first axis take 150 ms of
                 # processor time that way, and 190 with three-dimensional slots and values.
                 rows[slots(cut).reshape(-1)] = new_rows.reshape(-1) if new_rows.ndim else new_rows
@@ -208,8 +210,8 @@ def _is_single_value(values: Array) -> bool:
 def _rows_as_elements(values: Array, row: int) -> Array:
     """Return rows as elements; rank 0 for one value: 4 M float32 25 ms instead of 53."""
     if _is_single_value(values):
-        return view_as_rows(np.ascontiguousarray(values[0, :row]), row)[0, ...]
-    return view_as_rows(values, row)[:, 0]
+        return view_rows_as_elements(np.ascontiguousarray(values[0, :row]), row)[0, ...]
+    return view_rows_as_elements(values, row)[:, 0]
 
 
 # ---- Combining values in runs: all devices add floats in the same order
@@ -283,7 +285,7 @@ def _combine_frequent_slots(
     cells = np.repeat(np.arange(0, rows * runs.size, runs.size), width)[:size]
     for slot_chunk, value_chunk in _slot_value_chunks(slots, values, size):
         places = slot_chunk if place_of is None else place_of.take(slot_chunk)
-        number = _run_numbers(places, cells, seen_counts, last[-1])
+        number = _assign_run_numbers(places, cells, seen_counts, last[-1])
         call_quietly(ufunc.at, run_totals, number, value_chunk)
         if place_of is not None:
             others = np.flatnonzero(number == last[-1])
@@ -296,7 +298,7 @@ def _combine_frequent_slots(
         call_quietly(ufunc.at, flat, slot_chunk, value_chunk)
 
 
-def _run_numbers(places: Array, cells: Array, seen_counts: Array, last: int) -> Array:
+def _assign_run_numbers(places: Array, cells: Array, seen_counts: Array, last: int) -> Array:
     """Return the run number of each value, from its rank in its place; update `seen_counts`.
 
     Values of one place in one cell share a run number, unless a run ends within the cell.

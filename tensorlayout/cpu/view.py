@@ -12,9 +12,9 @@ from tensorlayout.plan import (
     Run,
     SamePlan,
     ViewPlan,
-    byte_item_offset,
     compile_row_view,
     index_out_of_bounds_error,
+    items_before_byte,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -72,7 +72,7 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
 
     def reinterpret(x: Tensor) -> Tensor:
         storage, slot = storage_and_slot(x)
-        return _tensor_at_slot(spec, storage, byte_item_offset(slot * have, want), 0)
+        return _tensor_at_slot(spec, storage, items_before_byte(slot * have, want), 0)
 
     return reinterpret
 

@@ -18,20 +18,20 @@ from tensorlayout.cuda.engine import (
     device_of_address,
     export_info,
     keep_capture_memory,
+    make_device_wait_for_stream,
     make_external_stream_wait,
     make_writer,
     overlap_test,
     read_bytes,
     stream_for_consumer,
     tensor_allocator,
-    wait_for_stream,
     wrap_external,
     wrap_external_slots,
 )
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 
 __all__ = [
     "accepts_layouts",
@@ -49,7 +49,7 @@ __all__ = [
     "make_external_stream_wait",
     "set_strict_indexing",
     "strict_indexing",
-    "wait_for_stream",
+    "make_device_wait_for_stream",
     "warmup",
 ]
 
@@ -130,4 +130,4 @@ def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
 @functools.cache
 def _import_compiler(name: str) -> Any:
     module, _, function = name.rpartition(".")
-    return getattr(import_lazily(f"tensorlayout.cuda.{module}"), function)
+    return getattr(import_module(f"tensorlayout.cuda.{module}"), function)

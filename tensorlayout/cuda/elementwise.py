@@ -37,14 +37,14 @@ from tensorlayout.cuda.engine import (
     make_writer_with_numbers,
     narrow_access_cost,
     padding_element_bytes,
-    parameter_struct,
+    parameter_struct_type,
     sector_overfetch,
     shared_tiles,
 )
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import (
     PaddingWrite,
-    padding_struct_and_blocks,
+    padding_struct_and_block_count,
     pattern_bits,
     plan_padding_write,
 )
@@ -295,7 +295,7 @@ class KernelOperands:
     padding_write: PaddingWrite  # padding written in the same launch; for tiles, in their tails
 
     @property
-    def struct_counts(self) -> dict[str, int]:
+    def count_macros(self) -> dict[str, int]:
         """Constants of kernel structs: the numbers of operands and scalars."""
         return {"OPERANDS": self.operand_count, "NUMBERS": self.computation.scalar_count}
 
@@ -308,8 +308,8 @@ class KernelOperands:
         selected_kernel = kernel_with_macros(
             f"{kernels}.cu", f"{kernels}_{kernel_name}", types, functor, **shape
         )
-        params = parameter_struct(selected_kernel, **self.struct_counts)()
-        params.memories.padding, more = padding_struct_and_blocks(
+        params = parameter_struct_type(selected_kernel, **self.count_macros)()
+        params.memories.padding, more = padding_struct_and_block_count(
             self.padding_write, blocks, self.alignment
         )
         params.memories.step[:] = steps
@@ -317,11 +317,11 @@ class KernelOperands:
 
     def block_count(self, threads: int, pack: int) -> int:
         """Return the number of blocks; threads process several packs if packs are small."""
-        return -(-threads // (THREADS * self.kernel_constant(f"PACKS<{pack}>")))
+        return -(-threads // (THREADS * self.header_constant(f"PACKS<{pack}>")))
 
-    def kernel_constant(self, name: str) -> int:
+    def header_constant(self, name: str) -> int:
         """Return a constant of kernels/include/elementwise.cuh for this number of operands."""
-        return constant_value("include/elementwise.cuh", name, **self.struct_counts)
+        return constant_value("include/elementwise.cuh", name, **self.count_macros)
 
 
 def flat_launch(
@@ -347,7 +347,7 @@ def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int
     rows, rank = prod([axis.size for axis in slower]), len(loop.axes)
     count = rows * (packs + rest)
     blocks = kernel_operands.block_count(count, pack_length)
-    if rank > kernel_operands.kernel_constant("MOST_WALKED"):
+    if rank > kernel_operands.header_constant("MOST_WALKED"):
         raise TooManyAxesError
     index = narrowest_index_type(count, loop.max_offset)
     steps = loop.axes[-1].strides[1:] if pack_length > 1 else (0,) * kernel_operands.operand_count
@@ -372,7 +372,7 @@ def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launc
         moves if pack > 1 else [0] * len(moves),
         kernel_operands.block_count(threads, pack),
     )
-    shape = {"INDEX": loop.index_type, "BOUNDED": pack}
+    shape = {"INDEX": loop.index_c_type, "BOUNDED": pack}
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
         "bounded", blocks, steps, **shape
     )
@@ -410,7 +410,7 @@ def choose_staging_tile(
     followers = tuple(sorted((*staged, *unstaged)))
     problem = TileProblem.from_loop(loop, staged, unstaged, pack_in_box, followers)
     box = choose_tile(problem, _AXES)
-    if box is None or len(loop.axes) > kernel_operands.kernel_constant("MOST_OUTER") + len(
+    if box is None or len(loop.axes) > kernel_operands.header_constant("MOST_OUTER") + len(
         box.axes
     ):
         return None

@@ -151,7 +151,7 @@ class FusedChain:
 
 def compile_fuse(plan: FusePlan) -> Write:
     """Compile a fused function: one launch, or more for many steps, operands or a reduction."""
-    if plan.has_tiles and not accepts_tiles(plan):
+    if plan.has_unstrided_layouts and not accepts_tiles(plan):
         return compile_call_by_call(plan)
     if plan.reduction is not None:
         return _compile_fused_reduction(plan, plan.reduction)

@@ -51,7 +51,9 @@ RESULT, READ, POSITIONS = range(3)
 
 def compile_gather(plan: GatherPlan) -> Write:
     """Compile ``write(out, x, *positions)``."""
-    return make_writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
+    return make_writer(
+        plan.result.device.number, partial(plan_gather, plan), aligned_count=POSITIONS
+    )
 
 
 def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
@@ -68,7 +70,7 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
     assert not (plan.clamps and linear_positions.launches.launches), (
         "DirectML clamps one tensor, never empty"
     )
-    return linear_positions.append_launches(
+    return linear_positions.launches_followed_by(
         plan_gather_launch(
             plan, linear_positions.remaining, alignments, linear_positions.memory_shifts[READ]
         )
@@ -311,7 +313,7 @@ class LinearizedPositions:
     remaining: tuple[PositionTensor, ...]  # for one launch; empty if no element is moved
     memory_shifts: tuple[int, ...]  # to add to the offset in each memory, in its units
 
-    def append_launches(self, *launches: Launch, scratch: tuple[int, ...] = ()) -> Launches:
+    def launches_followed_by(self, *launches: Launch, scratch: tuple[int, ...] = ()) -> Launches:
         """Return all launches: those that combine positions first, then `launches`."""
         earlier = self.launches
         return Launches((*earlier.launches, *launches), scratch=(*earlier.scratch, *scratch))
@@ -352,7 +354,7 @@ def linearize_positions(
         number = first_memory_number + len(specs) + len(result.launches.launches)
         launch, merged_positions, shift = _merge_positions(plan.name, group, number)
         shifts = tuple(map(add, result.memory_shifts, shift))
-        extended = result.append_launches(launch, scratch=(8 * merged_positions.layout.size,))
+        extended = result.launches_followed_by(launch, scratch=(8 * merged_positions.layout.size,))
         result = LinearizedPositions(
             extended, rest if 0 in shape else (*rest, merged_positions), shifts
         )

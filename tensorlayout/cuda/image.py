@@ -107,6 +107,6 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
     to, from_, lengths, first = loop.firsts
     octets, grid = plan.lengths.dtype.itemsize, blocks_for_walk(loop.count, rank, RANKS)
     members = {"walk": loop.axes, "count": loop.count, "size": size, "step": step, "first": first}
-    return Launch.with_members(
+    return Launch.from_members(
         chosen, grid, (to, from_, lengths * octets), wide=octets == 8, **members
     )

@@ -147,7 +147,7 @@ def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[A
         dims.append(Axis(result.shape[d], strides, parts if joined else None))
     ones = (1,) * (1 + len(inputs))
     merged_axes = merge_axes(
-        dims, lambda slower, faster: faster.tag is None and slower.steps_past(faster)
+        dims, lambda slower, faster: faster.tag is None and slower.step_spans_axis(faster)
     )
     return merged_axes or [Axis(1, ones, Window(ones))]
 
@@ -295,4 +295,4 @@ def _make_join_writer(
 
     # Each combination of alignments gets its own plan; with many inputs their least one decides.
     alike = part_slice if len(layouts) > 4 else None
-    return make_writer(spec.device.number, plan_launches, alike=alike)
+    return make_writer(spec.device.number, plan_launches, same_alignment=alike)

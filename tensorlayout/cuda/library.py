@@ -17,7 +17,7 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine import tensor_allocator, wrap_external
 from tensorlayout.cuda.engine.driver import StridedMemory, driver, import_cupy_module
 from tensorlayout.cuda.matmul import compile_library_product
-from tensorlayout.cuda.sort import SEARCH_OPERATIONS, compile_search
+from tensorlayout.cuda.sort import SEARCH_OPERATIONS, compile_sorted_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -62,7 +62,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
         news = [tensor_allocator(spec) for spec in specs]
         return lambda *_: tuple(new() for new in news) if len(news) > 1 else news[0]()
     if name in SEARCH_OPERATIONS and dtypes.is_in_category(plan.dtype, "real numeric"):
-        return allocate_then_write(tensor_allocator(plan.result), compile_search(plan))
+        return allocate_then_write(tensor_allocator(plan.result), compile_sorted_search(plan))
     product = compile_library_product(plan)
     if product is not None:
         return allocate_then_write(tensor_allocator(plan.result), product)

@@ -79,7 +79,7 @@ def compile_select(plan: SelectPlan) -> Run:
         return make_writer(
             number,
             partial(plan_gather_launch, gather_plan, index_positions, shift=selection.shift),
-            aligned=2,
+            aligned_count=2,
         )
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
@@ -107,9 +107,9 @@ def compile_masked(plan: MaskedPlan) -> Write:
     if not isinstance(plan.value, TensorSpec):
         name, dtype = plan.name, plan.result.dtype
         write_number = (
-            _compile_uniform_store(plan)
+            _compile_masked_store(plan)
             if plan.spread is not None
-            else _compile_counted_write(plan)
+            else _compile_counting_masked_write(plan)
         )
         return lambda out, value, mask: write_number(
             out, mask, repeat_to_16_bytes(scalar_bytes(name, value, dtype))
@@ -117,9 +117,9 @@ def compile_masked(plan: MaskedPlan) -> Write:
     spec, convert = compile_dtype_cast(plan.value, plan.result.dtype)
     plan = replace(plan, value=spec)
     write = (
-        _compile_uniform_store(plan)
+        _compile_masked_store(plan)
         if plan.spread is not None and _value_fits_any_count(plan)
-        else _compile_counted_write(plan)
+        else _compile_counting_masked_write(plan)
     )
     if convert is None:
         return write
@@ -135,7 +135,7 @@ def _value_fits_any_count(plan: MaskedPlan) -> bool:
     return True
 
 
-def _compile_uniform_store(plan: MaskedPlan) -> Write:
+def _compile_masked_store(plan: MaskedPlan) -> Write:
     """Compile ``write(out, value, mask)``, or ``write(out, mask, octets)`` for a number."""
     has_values, number = isinstance(plan.value, TensorSpec), plan.result.device.number
     pack_scalars = None if has_values else bytes
@@ -144,11 +144,11 @@ def _compile_uniform_store(plan: MaskedPlan) -> Write:
         partial(plan_masked_store, plan),
         2 + has_values,
         pack_scalars,
-        aligned=1 + has_values,
+        aligned_count=1 + has_values,
     )
 
 
-def _compile_counted_write(plan: MaskedPlan) -> Write:
+def _compile_counting_masked_write(plan: MaskedPlan) -> Write:
     """Compile a write whose values depend on the count, or whose mask does not cover all dims."""
     number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
     has_values = isinstance(plan.value, TensorSpec)
@@ -164,7 +164,7 @@ def _compile_counted_write(plan: MaskedPlan) -> Write:
             plan_scatter_launch, scatter_plan, index_positions, shift=selection.shift
         )
         return make_writer(
-            number, plan_launches, 2 + has_values, pack_scalars, aligned=1 + has_values
+            number, plan_launches, 2 + has_values, pack_scalars, aligned_count=1 + has_values
         )
 
     def write_masked_values(out: Tensor, *operands: Any) -> None:
@@ -299,7 +299,7 @@ def _make_mask_counter(
     if not chunks:
         return lambda mask_tensor: (0, None)
     chosen = kernel_with_macros(FILE, "scan_counts")
-    scan = Launch.with_members(chosen, 1, (0,), (COUNTS,), blocks=chunks)
+    scan = Launch.from_members(chosen, 1, (0,), (COUNTS,), blocks=chunks)
     count = _make_mask_writer(
         mask, "count_true", steps, memories=(NOTHING, MASK, COUNTS), following_launches=(scan,)
     )
@@ -345,7 +345,7 @@ def _make_mask_writer(
         )
         members = {"base": position_base, "packed": packed, "count": layout.size, "walk": axes}
         return Launches(
-            (Launch.with_members(chosen, chunks, firsts, memories, **members), *following_launches)
+            (Launch.from_members(chosen, chunks, firsts, memories, **members), *following_launches)
         )
 
-    return make_writer(mask.device.number, plan_mask_launches, aligned=1)
+    return make_writer(mask.device.number, plan_mask_launches, aligned_count=1)

@@ -363,7 +363,7 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
     )
     work = dtypes.float32 if dtype.itemsize == 2 else dtype
 
-    def as_array(
+    def array_over_address(
         address: int, rows: int, columns: int, leading: int, matrix_stride: int, is_output: bool
     ) -> Any:
         steps = (matrix_stride * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
@@ -374,16 +374,16 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         matrix: BlasMatrix, address: int, rows: int, columns: int, operand_stride: int
     ) -> Any:
         sizes = (columns, rows) if matrix.transposed else (rows, columns)
-        values = as_array(address, *sizes, matrix.leading_dimension, operand_stride, False).astype(
-            work, copy=False
-        )
+        values = array_over_address(
+            address, *sizes, matrix.leading_dimension, operand_stride, False
+        ).astype(work, copy=False)
         return values.swapaxes(-1, -2) if matrix.transposed else values
 
     def multiply_with_numpy(x: int, y: int, out: int) -> None:
         numpy = driver.array_module("gemm")
         a = as_operand(gemm.second, y, gemm.n, gemm.k, far_y)
         b = as_operand(gemm.first, x, gemm.k, gemm.m, far_x)
-        c = as_array(out, gemm.n, gemm.m, gemm.n, far_out, True)
+        c = array_over_address(out, gemm.n, gemm.m, gemm.n, far_out, True)
         with numpy.errstate(all="ignore"):
             c[...] = numpy.matmul(a, b.conj() if gemm.conjugate else b)
 

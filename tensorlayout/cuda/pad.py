@@ -88,7 +88,7 @@ def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
 
     def can_merge(slower: Axis, faster: Axis) -> bool:
         has_mergeable_border = slower.tag is None or repeated
-        return has_mergeable_border and faster.tag is None and slower.steps_past(faster)
+        return has_mergeable_border and faster.tag is None and slower.step_spans_axis(faster)
 
     merged_axes = tuple(merge_axes(axes, can_merge)) or (Axis(1, (1, 1)),)
     loop = Loop(merged_axes, (itemsize, itemsize), (first * itemsize, start * itemsize), alignments)
@@ -160,6 +160,8 @@ def compile_pad(plan: PadPlan) -> Write:
     return make_writer(
         plan.result.device.number,
         partial(plan_pad, plan),
-        tensors=2,
-        content=lambda value: repeat_to_16_bytes(scalar_bytes(plan.name, value, plan.result.dtype)),
+        tensor_count=2,
+        pack_scalars=lambda value: repeat_to_16_bytes(
+            scalar_bytes(plan.name, value, plan.result.dtype)
+        ),
     )

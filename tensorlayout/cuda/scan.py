@@ -85,7 +85,7 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     if result.layout.size == 0:
         return None
     lines, functor = (
-        _scan_lines(plan),
+        _make_scan_lines(plan),
         {"prod": "multiply", "sum": "add"}[plan.operation.function_name],
     )
     scaled = functor == "multiply" and dtypes.is_in_category(result.dtype, "floating-point")
@@ -116,24 +116,24 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     for task in ("totals", "results") if has_chunks else ("results",):
         shape[case.upper()] = task
         chosen = kernel_with_macros(FILE, f"scan_{case}", types, functor, **shape)
-        launches.append(Launch.with_members(chosen, groups * chunks, tuple(firsts), **members))
+        launches.append(Launch.from_members(chosen, groups * chunks, tuple(firsts), **members))
     totals = lines.outer_count * lines.inner_count * chunks * total_bytes
     return Launches(tuple(launches), scratch=(totals,) if has_chunks else ())
 
 
-def _scan_lines(plan: ScanPlan) -> _ScanLines:
+def _make_scan_lines(plan: ScanPlan) -> _ScanLines:
     source, result = plan.source.layout, plan.result.layout
     order = tuple(reversed(source.minor_to_major))
     dim_position = order.index(plan.dim)
     length = result.shape[plan.dim]
 
-    def stride_axes(dims: Iterable[int]) -> tuple[Axis, ...]:
+    def read_write_axes(dims: Iterable[int]) -> tuple[Axis, ...]:
         return tuple(Axis(result.shape[d], (source.strides[d], result.strides[d])) for d in dims)
 
     step = source.strides[plan.dim] if source.shape[plan.dim] > 1 else 0
     outer, inner, pace = (
-        stride_axes(order[:dim_position]),
-        stride_axes(order[dim_position + 1 :]),
+        read_write_axes(order[:dim_position]),
+        read_write_axes(order[dim_position + 1 :]),
         result.strides[plan.dim],
     )
     return _ScanLines(outer, inner, length, step, pace, int(plan.initial))

@@ -83,11 +83,11 @@ def compile_scatter(plan: ScatterPlan) -> Write:
             partial(plan_scatter, plan),
             1 + len(plan.positions),
             lambda value: repeat_to_16_bytes(scalar_bytes(name, value, dtype)),
-            aligned=1,
+            aligned_count=1,
         )
         return lambda out, value, *positions: write_number(out, *positions, value)
     spec, convert = compile_dtype_cast(plan.value, dtype)
-    write = make_writer(number, partial(plan_scatter, replace(plan, value=spec)), aligned=2)
+    write = make_writer(number, partial(plan_scatter, replace(plan, value=spec)), aligned_count=2)
     if convert is None:
         return write
     return lambda out, value, *positions: write(out, convert(value), *positions)
@@ -97,7 +97,9 @@ def compile_copy_scatter(plan: CopyScatterPlan) -> Write:
     """Compile one launch for few positions; otherwise a copy and then a scatter."""
     widest = (plan.result.dtype.itemsize,) * 3
     if plan_copy_scatter(plan, widest) is not None:
-        return make_writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
+        return make_writer(
+            plan.result.device.number, partial(plan_copy_scatter, plan), aligned_count=3
+        )
     return compile_copy_then_write(plan, compile_scatter(plan.scatter))
 
 
@@ -151,7 +153,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     values, dims = broadcast_values(plan), index_map.index_dims
     # A number, or values repeated along all positions: every order of writes gives the same result.
     if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
-        return linear_positions.append_launches(direct_launch)
+        return linear_positions.launches_followed_by(direct_launch)
     marks = make_winner_loop(plan, table, linear_positions.remaining)
     index = max(dict(direct_launch.kernel.shape)["INDEX"], marks.index_c_type)
     itemsize = 4 if index == "int32_t" else 8
@@ -164,7 +166,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     written = plan_scatter_launch(
         plan, linear_positions.remaining, alignments, shift, index, winners
     )
-    return linear_positions.append_launches(
+    return linear_positions.launches_followed_by(
         *mark_launches, written, scratch=(table.entry_count * itemsize,)
     )
 
@@ -335,13 +337,15 @@ _RUN_BITS = RUN.bit_length() - 1
 
 def compile_scatter_reduce(plan: ScatterReducePlan) -> Write:
     """Compile a copy of the operand, with which the values are then combined."""
-    return compile_copy_then_write(plan, compile_combine(plan))
+    return compile_copy_then_write(plan, compile_inplace_scatter_reduce(plan))
 
 
-def compile_combine(plan: ScatterReducePlan) -> Write:
+def compile_inplace_scatter_reduce(plan: ScatterReducePlan) -> Write:
     """Compile ``combine(out, value, *positions)``, with operands apart from `out`."""
     number, (scatter, take) = plan.result.device.number, _normalize_values(plan.scatter)
-    combine = make_writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
+    combine = make_writer(
+        number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned_count=0
+    )
     return lambda out, value, *positions: combine(out, take(value), *positions)
 
 
@@ -401,7 +405,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
             chosen, marks, [(scratch_memories.segments, 8 * first)], plan.name
         )
         combined = combination.combine_launch(0, 0, combination.loop.index_c_type)
-        return linear_positions.append_launches(
+        return linear_positions.launches_followed_by(
             combination.clear_segments_launch(size, 8), tally, combined, scratch=(8 * size,)
         )
     levels = (count.bit_length() - 1) // _RUN_BITS
@@ -429,7 +433,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     )
     find = kernel_with_macros(COMBINE, "find_segments", INDEX=index)
     memories = (scratch_memories.segments, scratch_memories.ordered)
-    finding = Launch.with_members(
+    finding = Launch.from_members(
         find, -(-count // THREADS), (0, 0), memories, count=count, places=size
     )
     folds, byte_offset = [], 0
@@ -441,7 +445,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         *(finding, *folds, combination.combine_launch(count, levels, index)),
     )
     own = (2 * octets * size, *[octets * count] * 3, byte_offset)
-    return linear_positions.append_launches(*every, scratch=(*own, *sort.scratch))
+    return linear_positions.launches_followed_by(*every, scratch=(*own, *sort.scratch))
 
 
 class _ScratchMemories(NamedTuple):

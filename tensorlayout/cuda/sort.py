@@ -211,7 +211,7 @@ def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
         "line": divisor32_struct(min(length, TILE)),
     }
     passes: list[LaunchPass] = [
-        (Launch.with_members(sort, tiles, (), descending=lines.descending, **members),)
+        (Launch.from_members(sort, tiles, (), descending=lines.descending, **members),)
     ]
     split, merge = (lines.sort_kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
     run = TILE
@@ -222,8 +222,8 @@ def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
             "tiles": divisor32_struct(tiles_per_line),
             "descending": lines.descending,
         }
-        first = Launch.with_members(split, -(-tiles // THREADS), (), count=tiles, **sizes)
-        passes.append((first, Launch.with_members(merge, tiles, (), **sizes)))
+        first = Launch.from_members(split, -(-tiles // THREADS), (), count=tiles, **sizes)
+        passes.append((first, Launch.from_members(merge, tiles, (), **sizes)))
         run *= 2
     return tuple(passes), tiles * lines.index_bytes if len(passes) > 1 else 0
 
@@ -292,14 +292,14 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
             "descending": lines.descending,
         }
         ends = [
-            Launch.with_members(pass_kernel, count * chunks, (), **members)
+            Launch.from_members(pass_kernel, count * chunks, (), **members)
             for pass_kernel in (first, last)
         ]
         if chunks == 1:  # the counts of a line need no sums over chunks
             return tuple(ends)
         shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
         scan = kernel_with_macros(RADIX_FILE, "scan_digits", lines.type_macros, INDEX=lines.index)
-        sums = Launch.with_members(scan, count << shift, (), chunks=chunks, shift=shift)
+        sums = Launch.from_members(scan, count << shift, (), chunks=chunks, shift=shift)
         return ends[0], sums, ends[1]
 
     passes = tuple(plan_digit_pass(bit) for bit in range(0, lines.key_bits, DIGIT))
@@ -413,19 +413,19 @@ def plan_sorted_search(
 SEARCH_OPERATIONS = ("isin", "searchsorted")
 
 
-def compile_search(plan: LibraryPlan) -> Write:
+def compile_sorted_search(plan: LibraryPlan) -> Write:
     """Compile `searchsorted` or `isin`, whose second operand is sorted first."""
     options, number = dict(plan.options), plan.result.device.number
     if plan.operation.name == "searchsorted":
         line, values = plan.operands
         launch = plan_sorted_search(line, values, plan.dtype, right=options["side"] == "right")
-        return make_writer(number, lambda _: launch, aligned=0)
+        return make_writer(number, lambda _: launch, aligned_count=0)
     values, others = plan.operands
     line = TensorSpec(plan.dtype, Layout.row_major((others.layout.size,)), others.device)
     members = plan_sorted_search(
         line, values, plan.dtype, tests_membership=True, invert=options["invert"]
     )
-    search = make_writer(number, lambda _: members, aligned=0)
+    search = make_writer(number, lambda _: members, aligned_count=0)
     placed = TensorSpec(plan.dtype, Layout.row_major(others.layout.shape), others.device)
     gather, sort = compile_traced_tensor_copy("isin", others, placed), compile_row_sort(line)
     return lambda out, x, elements: search(out, sort(gather(elements)), x)
@@ -442,7 +442,7 @@ def compile_sort(plan: SortPlan) -> Write:
     source, result, dim = plan.source, plan.result, plan.dim
     if result.layout.is_packed and is_fastest_dim(result.layout, dim):
         launches = plan_sort(plan)
-        return make_writer(result.device.number, lambda _: launches, aligned=0)
+        return make_writer(result.device.number, lambda _: launches, aligned_count=0)
     order = (dim, *[d for d in source.layout.minor_to_major if d != dim])
     layout = Layout.packed(result.layout.shape, order)
     lines = TensorSpec(result.dtype, layout, result.device)
@@ -472,7 +472,7 @@ def compile_top_k(plan: TopKPlan) -> Write:
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
         launch = plan_top_k(plan)
-        return make_writer(result.device.number, lambda _: launch, aligned=0)
+        return make_writer(result.device.number, lambda _: launch, aligned_count=0)
     packed = Layout.packed(source.layout.shape, source.layout.minor_to_major)
     every = TensorSpec(int64, packed, source.device)
     steps = SortPlan(plan.name, "positions", source, every, dim, plan.descending, True)

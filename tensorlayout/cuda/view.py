@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorlayout.cuda.engine import view_moved_by_slots
+from tensorlayout.cuda.engine import view_shifted_by_slots
 from tensorlayout.plan import (
     PartPlan,
     ReinterpretPlan,
@@ -10,8 +10,8 @@ from tensorlayout.plan import (
     Run,
     SamePlan,
     ViewPlan,
-    byte_item_offset,
     compile_row_view,
+    items_before_byte,
 )
 from tensorlayout.tensor import Tensor
 
@@ -21,22 +21,22 @@ def compile_view(plan: ViewPlan) -> Run:
     spec, shift, lowest = plan.result, plan.shift, plan.result.layout.offset
     # An empty view has no first element, so it keeps the operand's place.
     if not spec.layout.size:
-        return lambda x, first=0: view_moved_by_slots(x, spec, 0)
-    return lambda x, first=shift + lowest: view_moved_by_slots(x, spec, first - lowest)
+        return lambda x, first=0: view_shifted_by_slots(x, spec, 0)
+    return lambda x, first=shift + lowest: view_shifted_by_slots(x, spec, first - lowest)
 
 
 def compile_part(plan: PartPlan) -> Run:
     """Compile a view of the real or imaginary parts of complex numbers."""
     spec, which = plan.result, plan.which
 
-    def view_half_of_complex(x: Tensor) -> Tensor:
-        result = view_moved_by_slots(x, spec, which)
+    def complex_part_view(x: Tensor) -> Tensor:
+        result = view_shifted_by_slots(x, spec, which)
         assert x.home is not None
         # `home` counts slots of the dtype, and each complex number has two slots of its parts.
         result.home = (x.home[0], 2 * x.home[1] + which)
         return result
 
-    return view_half_of_complex
+    return complex_part_view
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
@@ -48,11 +48,11 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
     )
 
     def reinterpret(x: Tensor) -> Tensor:
-        result = view_moved_by_slots(x, spec, 0)
+        result = view_shifted_by_slots(x, spec, 0)
         assert x.home is not None
         # Only for its ValueError: kernels access elements at multiples of their size.
-        byte_item_offset(x.memory.address, result_itemsize)
-        slot = byte_item_offset(x.home[1] * source_itemsize, result_itemsize)
+        items_before_byte(x.memory.address, result_itemsize)
+        slot = items_before_byte(x.home[1] * source_itemsize, result_itemsize)
         result.home = (x.home[0], slot)
         return result
 

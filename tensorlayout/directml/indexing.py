@@ -267,7 +267,7 @@ class _TupleAddressing(NamedTuple):
     batch_count: int
 
     @property
-    def block_sizes(self) -> tuple[int, ...]:
+    def stacked_block_sizes(self) -> tuple[int, ...]:
         """Sizes of all blocks together; a single tuple counts as a list of one."""
         return (self.index_sizes[:-1] or (1,)) + self.source_sizes[
             self.batch_count + self.index_sizes[-1] :
@@ -312,7 +312,7 @@ class _CoordinateOperator(OperatorDesc):
             rule = f"batch sizes must be {addressing.source_sizes[:batch]}"
             raise ValueError(f"IndicesTensor: {rule}, got {addressing.index_sizes[:batch]}")
         member = "IndicesTensor: the number of dimensions of all blocks"
-        check_range(member, len(addressing.block_sizes), 1, rank, ", DimensionCount")
+        check_range(member, len(addressing.stacked_block_sizes), 1, rank, ", DimensionCount")
         return addressing
 
 
@@ -332,7 +332,7 @@ class GatherNDOperatorDesc(_CoordinateOperator, operator="GATHER_ND"):
     _allocates_output = True
 
     def _output_sizes(self) -> tuple[int, ...]:
-        return _pad_rank(self._addressing.block_sizes, self.input.rank)
+        return _pad_rank(self._addressing.stacked_block_sizes, self.input.rank)
 
     def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
@@ -341,7 +341,7 @@ class GatherNDOperatorDesc(_CoordinateOperator, operator="GATHER_ND"):
             view_reshaped(x, addressing.source_sizes),
             addressing.index_arrays(indices),
         )
-        destination = None if out is None else view_reshaped(out, addressing.block_sizes)
+        destination = None if out is None else view_reshaped(out, addressing.stacked_block_sizes)
         key = (source.spec, tuple(range(len(positions))), False, *map(spec_of, positions))
         gathered = dispatch.call_into(destination, self._plan, key, (source, *positions))
         return view_reshaped(gathered, self.output.sizes) if out is None else out
@@ -439,7 +439,7 @@ class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
     _plan = CopyScatter("SCATTER_ND")
 
     def _output_sizes(self) -> tuple[int, ...]:
-        sizes = _pad_rank(self._addressing.block_sizes, self.input.rank)
+        sizes = _pad_rank(self._addressing.stacked_block_sizes, self.input.rank)
         check_tensor("UpdatesTensor", self.updates, sizes, self.input.data_type)
         return self.input.sizes
 
@@ -452,7 +452,7 @@ class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
             view_reshaped(x, addressing.source_sizes),
             view_reshaped(out, addressing.source_sizes),
         )
-        values = view_reshaped(updates, addressing.block_sizes)
+        values = view_reshaped(updates, addressing.stacked_block_sizes)
         plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(spec_of, key))
         dispatch.call_into(destination, self._plan, plan_key, (source, values, *key))
 

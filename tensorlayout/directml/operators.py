@@ -408,14 +408,15 @@ def _build_operator(
 def _describe_tensors(member: Member, value: Any, tensors: list[Tensor]) -> Any:
     """Return the descriptor of a tensor, or those of a non-empty sequence of tensors."""
     if member.kind == "TensorDesc":
-        return _describe_tensor(member.spelling, value, tensors)
+        return _collect_and_describe_tensor(member.spelling, value, tensors)
     value = arguments.as_tensor_sequence(value, member.spelling)
     return tuple(
-        _describe_tensor(f"{member.spelling}[{i}]", x, tensors) for i, x in enumerate(value)
+        _collect_and_describe_tensor(f"{member.spelling}[{i}]", x, tensors)
+        for i, x in enumerate(value)
     )
 
 
-def _describe_tensor(member_name: str, x: Any, tensors: list[Tensor]) -> TensorDesc:
+def _collect_and_describe_tensor(member_name: str, x: Any, tensors: list[Tensor]) -> TensorDesc:
     tensors.append(arguments.as_tensor(x, member_name))
     return call_with_error_prefix(member_name, desc_from_spec, tensors[-1].spec)
 

@@ -211,7 +211,7 @@ def calc_buffer_tensor_size(
     if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
     return _buffer_nbytes(
-        *call_with_error_name(_NAME, _normalize_sizes_and_strides, data_type, sizes, strides)
+        *call_with_error_name(_NAME, _parse_type_sizes_strides, data_type, sizes, strides)
     )
 
 
@@ -246,11 +246,11 @@ def parse_integers(member_name: str, value: Any) -> tuple[int, ...]:
     """Return integers from a sequence, or from one integer; TypeError for other objects."""
     if type(value) is list and {*map(type, value)} == {int}:  # fast path
         return tuple(value)
-    parsed = arguments.as_integers(value, member_name, none=False)
+    parsed = arguments.as_integers(value, member_name, allow_none=False)
     return (parsed,) if isinstance(parsed, int) else tuple(parsed)
 
 
-def _normalize_sizes_and_strides(
+def _parse_type_sizes_strides(
     data_type: Any, given_sizes: Any, given_strides: Any
 ) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
     """Return data type, sizes and strides; raise an error if a descriptor must not have them."""
@@ -286,7 +286,7 @@ def _normalize_sizes_and_strides(
 def _normalize_members(
     data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
 ) -> tuple[Any, ...]:
-    type_of_data, sizes, strides = _normalize_sizes_and_strides(data_type, sizes, strides)
+    type_of_data, sizes, strides = _parse_type_sizes_strides(data_type, sizes, strides)
     count = max(math.prod(sizes), _spanned_elements(sizes, strides))
     if count > constants.UINT32_MAX:
         received = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")

@@ -286,7 +286,7 @@ def _import_capsule(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor 
     is_copied = bool(managed.flags & IS_COPIED)
     if is_copied and copy is False:
         _raise_exchange_error(f"{type(obj).__name__} made a copy, and copy=False")
-    memory = _tensor_factory(managed)
+    memory = _make_tensor_factory(managed)
     # From here on, we must call the deleter; until now the capsule would.
     _set_capsule_name(capsule, _USED_NAMES[name])
     owner, readonly = _ForeignMemoryOwner(managed, keeper), bool(managed.flags & READ_ONLY)
@@ -344,7 +344,7 @@ def _device_from_dlpack(device_type: int, number: int) -> Device:
 _TensorFactory = Callable[..., Tensor | None]  # takes the owner of the memory, and readonly=
 
 
-def _tensor_factory(managed: Any) -> _TensorFactory:
+def _make_tensor_factory(managed: Any) -> _TensorFactory:
     """Check a description, and return a function that creates a tensor over the memory."""
     dl_tensor = managed.tensor
     ndim = dl_tensor.ndim
@@ -375,11 +375,11 @@ def _tensor_factory(managed: Any) -> _TensorFactory:
     address = (dl_tensor.data or 0) + dl_tensor.byte_offset
     byte_address_range(address, dtype.itemsize, shape, byte_strides)
     if is_packed:
-        return _packed_tensor_factory(address, dtype, shape, strides, dl_tensor.lanes, device)
+        return _make_packed_tensor_factory(address, dtype, shape, strides, dl_tensor.lanes, device)
     return partial(backend_of(device).wrap_external, address, dtype, shape, byte_strides, device)
 
 
-def _packed_tensor_factory(
+def _make_packed_tensor_factory(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],

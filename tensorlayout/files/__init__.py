@@ -18,7 +18,7 @@ from typing import IO, Any, Literal, cast
 from tensorlayout.errors import short_repr
 from tensorlayout.functions.arguments import as_tensor
 from tensorlayout.functions.interchange import to_device
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
 
@@ -142,18 +142,18 @@ def load(
     if out is not None and (mmap_mode is not None or device is not None):
         other = "mmap_mode" if mmap_mode is not None else "device"
         raise ValueError(f"out is memory of its own; leave {other} out")
-    targets = None if out is None else import_lazily("tensorlayout.files.forms").Targets(out)
+    targets = None if out is None else import_module("tensorlayout.files.forms").Targets(out)
     kind = _detect_format(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
         raise ValueError(f"only .npy at a path can be mapped, not {file}")
-    module = import_lazily(f"tensorlayout.files.{kind}")
+    module = import_module(f"tensorlayout.files.{kind}")
     try:
         if targets is not None and kind == "zarr":
             return module.read_file(file, targets)
         mode = "r" if targets is not None and kind == "npy" and isinstance(file, str) else mmap_mode
         loaded_tensors = module.map_file(file, mode) if mode else module.read_file(file)
         if targets is not None:
-            targets.write_tensors(loaded_tensors)
+            targets.copy_into_destinations(loaded_tensors)
             return targets.out
     except (MemoryError, ImportError):
         raise
@@ -185,7 +185,7 @@ def _normalize_file(file: Any, method_name: str) -> str | IO[bytes]:
 
 
 def _write_file(file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
-    module = import_lazily(f"tensorlayout.files.{kind}")
+    module = import_module(f"tensorlayout.files.{kind}")
     contents = module.prepare_contents(x)
     if not isinstance(file, str):
         module.write_stream(file, contents)
@@ -231,7 +231,7 @@ def _replace_when_complete(path: str) -> Iterator[str]:
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")
     # In the same folder, so that the replacement is a rename within one file system.
-    temporary_directory = import_lazily("tempfile").TemporaryDirectory
+    temporary_directory = import_module("tempfile").TemporaryDirectory
     with temporary_directory(
         dir=folder, prefix=".", ignore_cleanup_errors=True
     ) as temporary_folder:

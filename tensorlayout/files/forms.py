@@ -15,7 +15,7 @@ from tensorlayout.functions.interchange import to_device, to_numpy
 from tensorlayout.functions.layouts import to_layout
 from tensorlayout.functions.transfers import move_to_cpu
 from tensorlayout.layout import Layout
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.tensor import Tensor
 
 # Limits of the memory that layout texts in a file may require, which is otherwise unbounded:
@@ -26,7 +26,7 @@ _MAX_PADDING_BYTES, _MAX_PADDING_RATIO = 1 << 26, 1024
 def import_optional_library(package_name: str, module_name: str) -> Any:
     """Return a module of an optional library; ImportError says what to install."""
     try:
-        return import_lazily(module_name)
+        return import_module(module_name)
     except ImportError as error:
         msg = f"{package_name} reads and writes such files: pip install 'tensorlayout[files]'"
         raise ImportError(msg) from error
@@ -98,18 +98,18 @@ class Targets:
         destinations = {"": self.out} if isinstance(self.out, Tensor) else dict(self.out)
         if is_single != isinstance(self.out, Tensor) or destinations.keys() != stored_specs.keys():
             names = "one tensor" if is_single else f"tensors by the names {sorted(stored_specs)}"
-            raise self._record_mismatch(f"out must be {names}, as the file holds")
+            raise self._keep_mismatch_error(f"out must be {names}, as the file holds")
         for name, x in destinations.items():
             shape, dtype = stored_specs[name]
             if (x.shape, x.dtype) != (tuple(shape), dtype.newbyteorder("=")):
                 argument_name = f"out[{name!r}]" if name else "out"
                 expected = f"of {dtype} and shape {tuple(shape)}, as the file"
-                raise self._record_mismatch(
+                raise self._keep_mismatch_error(
                     f"{argument_name} must be {expected}, got {x.dtype} and {x.shape}"
                 )
         return destinations
 
-    def write_tensors(self, contents: Tensor | dict[str, Tensor]) -> None:
+    def copy_into_destinations(self, contents: Tensor | dict[str, Tensor]) -> None:
         """Copy the contents of a file to the destinations."""
         is_single = isinstance(contents, Tensor)
         stored_tensors = {"": contents} if isinstance(contents, Tensor) else contents
@@ -119,6 +119,6 @@ class Targets:
         for name, x in destinations.items():
             x[...] = to_device(stored_tensors[name], x.device)
 
-    def _record_mismatch(self, reason: str) -> ValueError:
+    def _keep_mismatch_error(self, reason: str) -> ValueError:
         self.mismatch_error = ValueError(f"{reason}")
         return self.mismatch_error

@@ -96,7 +96,7 @@ def map_file(path: str, mode: Any) -> Tensor:
     return from_storage(elements, layout, dtype=elements.dtype)
 
 
-def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
+def _read_header(file: IO[bytes], file_size: int) -> tuple[Layout, np.dtype[Any]]:
     """Return layout and dtype; raise ValueError for objects, subarrays and too few bytes."""
     start = file.tell()
     version = np.lib.format.read_magic(file)
@@ -112,7 +112,7 @@ def _read_header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
         raise ValueError(f"each of its elements is an array, of {dtype}; tensors hold numbers")
     expected_bytes, available_bytes = (
         math.prod(shape) * dtype.itemsize,
-        size - (file.tell() - start),
+        file_size - (file.tell() - start),
     )
     if expected_bytes > available_bytes:
         raise ValueError(

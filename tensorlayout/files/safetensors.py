@@ -23,7 +23,7 @@ from tensorlayout.files.forms import (
     layout_text_to_store,
     restore_layouts,
 )
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.tensor import Tensor
 
 _METADATA_KEY = "tensorlayout"  # metadata entry with the layout texts by name
@@ -60,7 +60,7 @@ def prepare_contents(x: Tensor | dict[str, Tensor]) -> Contents:
     layouts = {
         key: text for key, tensor in tensors.items() if (text := layout_text_to_store(tensor))
     }
-    elements = {key: _storage_elements(tensor) for key, tensor in tensors.items()}
+    elements = {key: _elements_to_store(tensor) for key, tensor in tensors.items()}
     return elements, {_METADATA_KEY: json.dumps({"alone": tensors is not x, "layouts": layouts})}
 
 
@@ -81,7 +81,7 @@ def _check_storable(x: Tensor) -> None:
         )
 
 
-def _storage_elements(x: Tensor) -> Elements:
+def _elements_to_store(x: Tensor) -> Elements:
     array = np.ascontiguousarray(host_array(x)).reshape(x.shape)
     if array.dtype.name != _NARROW["F4"]:
         return Elements(array, array.dtype.name)
@@ -112,7 +112,7 @@ def write_path(path: str, contents: Contents) -> None:
 
 def read_file(path: str) -> Tensor | dict[str, Tensor]:
     """Read tensors by name from a file, or the one that was saved without a name."""
-    import_lazily("ml_dtypes")  # registers the name bfloat16 with NumPy
+    import_module("ml_dtypes")  # registers the name bfloat16 with NumPy
     with import_optional_library("safetensors", "safetensors").safe_open(
         path, framework="numpy"
     ) as file:

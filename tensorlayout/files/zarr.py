@@ -23,7 +23,7 @@ from tensorlayout.files.forms import (
 )
 from tensorlayout.functions.creation import asarray
 from tensorlayout.layout import Layout
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.tensor import Tensor
 
 _ATTRIBUTE_KEY = "tensorlayout"
@@ -135,7 +135,7 @@ def _check_chunk_count(name: str, array: Any) -> None:
 def _read_into_tensor(array: Any, x: Tensor) -> None:
     """Read into a tensor: with Zarr if it is strided, else file by file."""
     if x.device == CPU and not x.layout.is_tiled and x.size:
-        buffer = import_lazily("zarr.buffer").cpu.NDBuffer.from_numpy_array(np.asarray(x))
+        buffer = import_module("zarr.buffer").cpu.NDBuffer.from_numpy_array(np.asarray(x))
         array.get_basic_selection(..., out=buffer)
         return
     shard_shape = array.shards or array.chunks

@@ -75,7 +75,7 @@ def as_tensor(x: Any, argument: str = "") -> Tensor:
     raise TypeError(f"{rule}, got {_describe_operand(x)}")
 
 
-def check_no_arrays(operands: Iterable[Any], device: Device) -> None:
+def check_no_numpy_arrays(operands: Iterable[Any], device: Device) -> None:
     """Raise TypeError if NumPy arrays are mixed with tensors that are not on the CPU."""
     if device != CPU:
         for x in operands:
@@ -136,9 +136,9 @@ def as_nonnegative_integer(argument: str, value: Any) -> int:
 _MOST = 1024  # limit on a sequence of integers, which may be endless
 
 
-def as_integers(value: Any, argument: str = "axis", *, none: bool = True) -> Any:
+def as_integers(value: Any, argument: str = "axis", *, allow_none: bool = True) -> Any:
     """Return an integer, a tuple of integers from any sequence, or None: part of a plan's key."""
-    if type(value) is int or (value is None and none):
+    if type(value) is int or (value is None and allow_none):
         return value
     if type(value) is tuple:
         for item in value:
@@ -175,7 +175,7 @@ def _integers_of_sequence(values: Any) -> tuple[int, ...] | None:
 
 def as_shape(sizes: Any) -> tuple[int, ...]:
     """Convert an integer or a sequence of integers to a shape; sizes are not checked."""
-    result = as_integers(sizes, "shape", none=False)
+    result = as_integers(sizes, "shape", allow_none=False)
     return (result,) if isinstance(result, int) else result
 
 
@@ -360,7 +360,7 @@ def as_tensor_sequence(arrays: Sequence[Any], argument: str) -> tuple[Tensor, ..
     if {*map(type, arrays)} == {Tensor}:
         return tuple(arrays)
     result = tuple([as_tensor(x, f"{argument}[{i}]") for i, x in enumerate(arrays)])
-    check_no_arrays(arrays, device_of_first_tensor(arrays))
+    check_no_numpy_arrays(arrays, device_of_first_tensor(arrays))
     return result
 
 

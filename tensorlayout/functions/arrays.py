@@ -106,10 +106,10 @@ def _protocol_attribute(obj: Any, name: str, absent: Any = None) -> Any:
     return absent if isinstance(obj, type) else _call_foreign(obj, name, getattr, obj, name, absent)
 
 
-def _call_foreign(obj: Any, name: str, ask: Callable[..., Any], *arguments: Any) -> Any:
+def _call_foreign(obj: Any, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call another library's code; errors name the type of its object."""
     try:
-        return ask(*arguments)
+        return function(*arguments)
     except (MemoryError, CopyError):
         raise
     except Exception as error:
@@ -319,19 +319,19 @@ def _exact_array(numbers: Array, dtype: DType | None) -> Array:
         ) from None
 
 
-def check_integers_fit(array: Array, kind: DType) -> None:
+def check_integers_fit(array: Array, dtype: DType) -> None:
     """Raise OverflowError for integers outside the range of an integer dtype."""
-    if array.dtype == kind or not (array.size and dtypes.is_in_category(kind, "any integral")):
+    if array.dtype == dtype or not (array.size and dtypes.is_in_category(dtype, "any integral")):
         return
     if array.dtype.kind in "iuO" or dtypes.is_in_category(array.dtype, "narrow integer"):
-        check_range_fits(int(array.min()), int(array.max()), kind)
+        check_range_fits(int(array.min()), int(array.max()), dtype)
 
 
-def check_range_fits(least: int, most: int, kind: DType) -> None:
+def check_range_fits(least: int, most: int, dtype: DType) -> None:
     """Raise OverflowError unless an integer dtype holds both `least` and `most`."""
-    lowest, highest = dtypes.integer_limits(kind)
+    lowest, highest = dtypes.integer_limits(dtype)
     if least < lowest or most > highest:
-        raise dtypes.integer_overflow_error(least if least < lowest else most, kind)
+        raise dtypes.integer_overflow_error(least if least < lowest else most, dtype)
 
 
 def holds_arrays(obj: Any) -> bool:

@@ -119,7 +119,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    return store_in_out("isposinf", xp.equal(_unsigned_to_signed(x), math.inf), out)
+    return store_in_out("isposinf", xp.equal(_signed_numbers_as_floats(x), math.inf), out)
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -134,10 +134,10 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    return store_in_out("isneginf", xp.equal(_unsigned_to_signed(x), -math.inf), out)
+    return store_in_out("isneginf", xp.equal(_signed_numbers_as_floats(x), -math.inf), out)
 
 
-def _unsigned_to_signed(x: Any) -> Tensor:
+def _signed_numbers_as_floats(x: Any) -> Tensor:
     result = integers_to_float(x)
     if result.dtype.kind == "c":
         raise TypeError(f"complex numbers have no sign, got {result.dtype}; use real() first")

@@ -128,7 +128,7 @@ def _as_tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     device = arguments.device_of_first_tensor(operands)
     if device == CPU:
         return inputs
-    arguments.check_no_arrays(operands, device)
+    arguments.check_no_numpy_arrays(operands, device)
     return tuple(
         call(_SCALAR, (y.spec, device), (y,)) if isinstance(x, np.generic) else y
         for x, y in zip(operands, inputs, strict=True)
@@ -138,7 +138,7 @@ def _as_tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 def call_library(operation: plan.Library, *operands: Any, **options: Any) -> Any:
     """Call a library function, which returns one or several tensors, with hashable `options`."""
     tensors = tuple([x if type(x) is Tensor else arguments.as_tensor(x) for x in operands])
-    arguments.check_no_arrays(operands, arguments.device_of_first_tensor(tensors))
+    arguments.check_no_numpy_arrays(operands, arguments.device_of_first_tensor(tensors))
     return call(operation, (len(tensors), *[x.spec for x in tensors], *options.items()), tensors)
 
 
@@ -150,7 +150,7 @@ def call_library(operation: plan.Library, *operands: Any, **options: Any) -> Any
 def make_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """Return the method for ``x + y`` and its like."""
 
-    def method(self: Tensor, other: Any, /) -> Any:
+    def binary_operator(self: Tensor, other: Any, /) -> Any:
         try:
             if type(other) is Tensor and not watched:
                 return compile_call(operation, self.spec, other.spec)(self, other)
@@ -158,31 +158,31 @@ def make_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
                 return compile_call(operation, self.spec, type(other))(self, other)
             return (
                 call_elementwise(operation, self, other)
-                if is_supported_operand(other)
+                if answers_for_operand(other)
                 else NotImplemented
             )
         except REFUSALS as error:
             raise named_error(operation, error) from None
 
-    return method
+    return binary_operator
 
 
 def make_reflected_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
     """Return the method for ``1 + x`` and its like."""
 
-    def method(self: Tensor, other: Any, /) -> Any:
+    def reflected_operator(self: Tensor, other: Any, /) -> Any:
         try:
             if type(other) in SCALARS and not watched:
                 return compile_call(operation, type(other), self.spec)(other, self)
             return (
                 call_elementwise(operation, other, self)
-                if is_supported_operand(other)
+                if answers_for_operand(other)
                 else NotImplemented
             )
         except REFUSALS as error:
             raise named_error(operation, error) from None
 
-    return method
+    return reflected_operator
 
 
 def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
@@ -192,7 +192,7 @@ def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any
     """
     writing = plan.into_destination(operation)
 
-    def method(self: Tensor, other: Any, /) -> Any:
+    def in_place_operator(self: Tensor, other: Any, /) -> Any:
         try:
             if not watched:
                 spec = self.spec
@@ -205,7 +205,7 @@ def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any
                 if kind is not None:
                     check_writable(self)
                     return compile_call(writing, spec, spec, kind)(self, self, other)
-            if not is_supported_operand(other):
+            if not answers_for_operand(other):
                 return NotImplemented
             out, operand = check_writable(self), arguments.as_operand(other)
             own = out.spec.dtype
@@ -218,10 +218,10 @@ def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any
         except REFUSALS as error:
             raise named_error(operation, error) from None
 
-    return method
+    return in_place_operator
 
 
-def is_supported_operand(other: Any) -> bool:
+def answers_for_operand(other: Any) -> bool:
     """Return True if operators handle `other`, by accepting it or raising a helpful error.
 
     Types with a ufunc protocol (pint, xarray, Dask) or a higher priority than ours come first.

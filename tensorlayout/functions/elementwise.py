@@ -375,7 +375,7 @@ def _clip_bound(x: Tensor, limit: Any) -> Any:
     """Return `limit` as a bound that keeps the dtype of `x`, on the device of `x`."""
     if type(limit) is int:
         return limit
-    arguments.check_no_arrays((limit,), x.device)
+    arguments.check_no_numpy_arrays((limit,), x.device)
     bound = arguments.as_operand(limit)
     if not isinstance(bound, Tensor):
         kind = bound.spec if isinstance(bound, arguments.UnknownScalar) else type(bound)

@@ -167,7 +167,7 @@ def dequantize_blocks(
         raise ValueError(f"{rule} must have shape {sizes}, got {scales.shape}")
     if form.has_power_of_two_scales and global_scale is not None:
         raise ValueError(f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
-    whole = None if global_scale is None else _as_scalar_tensor(data, global_scale)
+    whole = None if global_scale is None else _as_global_scale(data, global_scale)
     result: Tensor = xp.empty_like(data, dtype=kind, layout=layout)
     further = () if whole is None else (whole,)
     specs = (result.spec, data.spec, scales.spec, None if whole is None else whole.spec)
@@ -177,7 +177,7 @@ def dequantize_blocks(
 def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | None) -> Tensor:
     """Return `global_scale`, by default the scale that maps the largest block scale to 448."""
     if scale is not None:
-        return _as_scalar_tensor(x, scale)
+        return _as_global_scale(x, scale)
     if not x.size:
         return xp.full((), _LEAST, dtype=dtypes.float32, device=x.device)
     most = xp.maximum(xp.max(x), xp.negative(xp.min(x)))
@@ -185,7 +185,7 @@ def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | Non
     return xp.maximum(most / (448 * largest), _LEAST)
 
 
-def _as_scalar_tensor(like: Tensor, value: Tensor | Real) -> Tensor:
+def _as_global_scale(like: Tensor, value: Tensor | Real) -> Tensor:
     """Convert a global scale to a float32 tensor of rank 0; ValueError if out of range."""
     if isinstance(value, Tensor):
         plan.check_category("real floating", value.dtype)

@@ -67,10 +67,10 @@ class Symbol:
     def __init__(self, recording: _Recording, get: _Get | None, step: Any = None) -> None:
         self.recording, self.get, self.step = recording, get, step
 
-    def raise_unknown_data(self, question: str) -> NoReturn:
+    def raise_unknown_data(self, request: str) -> NoReturn:
         """Raise TypeError for a request for the elements of a traced tensor."""
         fix = "use where() to choose by elements, and call what needs them outside"
-        text = f"the data of a tensor {_FLOW} ({question}); {fix}"
+        text = f"the data of a tensor {_FLOW} ({request}); {fix}"
         raise prefix_operation_name(self.recording.name, TypeError(text))
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -140,10 +140,10 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *_WHOLE)
     setattr(TracedNumber, f"__r{_name}__", _make_arithmetic_method(_name, 2, reflected=True))
 
 
-def check_not_symbolic(x: Tensor, question: str) -> None:
+def check_not_symbolic(x: Tensor, request: str) -> None:
     """Raise an error if `x` is a symbol, whose data is unknown while fusing."""
     if type(x.memory) is Symbol:
-        x.memory.raise_unknown_data(question)
+        x.memory.raise_unknown_data(request)
 
 
 def _is_symbol(x: Any) -> bool:
@@ -255,7 +255,7 @@ class _Recording:
             for x, spec in zip(result.step.reads, result.step.call[1], strict=False)
             if not (type(x) is Symbol and x.step)
         }
-        rows = sorted(read.values(), key=lambda row: self._operand_order(row[0]))
+        rows = sorted(read.values(), key=lambda row: self._operand_rank(row[0]))
         operands = self._make_operand_getter([x for x, _ in rows], count)
         if len(results) == 1 and symbol.step.plan.kind == "reduce":  # nothing to fuse
             operation, key = symbol.step.call
@@ -267,12 +267,12 @@ class _Recording:
             parts.append(Part(operation, reads, key[len(reads) :]))
         return Fusion(self.name, tuple(parts)), tuple([spec for _, spec in rows]), operands
 
-    def _operand_order(self, x: Any) -> int:
+    def _operand_rank(self, x: Any) -> int:
         """Return the sort key of an operand: arguments, then derived values, then constants."""
         return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, TracedNumber) else 2
 
     def _make_operand_getter(self, reads: list[Any], count: int) -> _Get:
-        """Return the function that maps `count` arguments to all operands, in `_operand_order`."""
+        """Return the function that maps `count` arguments to all operands, in `_operand_rank`."""
         numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]
         gets = [x.get for x in reads[len(numbers) :] if type(x) in (Symbol, TracedNumber)]
         get_arguments, constants = (
@@ -423,7 +423,7 @@ def _numpy_operands_as_tensors(operands: tuple[Any, ...], static: list[bool]) ->
     def replace_argument(x: Any, by_value: bool) -> Any:
         if by_value or not isinstance(x, (np.generic, np.ndarray)):
             return x
-        arguments.check_no_arrays((x,), device)
+        arguments.check_no_numpy_arrays((x,), device)
         return move_to_device(arguments.as_operand(x), device)
 
     return tuple(map(replace_argument, operands, static))

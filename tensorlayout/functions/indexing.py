@@ -55,7 +55,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         result = _basic_view_or_none(name, x, items)
         if result is not None:
             return result
-        view, data, dims, positions_first = _split_data_key(name, x, items)
+        view, data, dims, positions_first = _split_advanced_key(name, x, items)
         if _has_single_mask(data):
             of = (view.spec, dims[0], positions_first, data[0].spec)
             return dispatch.call(_SELECT, of, (view, *data))
@@ -83,7 +83,7 @@ def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None
     name = scatter.name
     arguments.check_writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
-        value = _as_value(name, x, value)
+        value = _as_assigned_value(name, x, value)
     if not x.spec.layout.is_strided and not _is_view_or_whole(name, x, key):
         whole = ensure_strided("__setitem__", x)
         write_at_key(scatter, whole, key, value)
@@ -108,7 +108,7 @@ def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None
         dispatch.call(_ASSIGN, (part.spec, kind), (part, value))
         return
     kind = value.spec if type(value) is Tensor else type(value)
-    view, data, dims, positions_first = _split_data_key(name, x, items)
+    view, data, dims, positions_first = _split_advanced_key(name, x, items)
     if _has_single_mask(data):
         key = (view.spec, kind, dims[0], positions_first, data[0].spec)
         dispatch.call(_MASKED, key, (view, value, *data))
@@ -129,7 +129,7 @@ def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
     return view is not None and (view.slot_bits is None or view.lowest * view.slot_bits % 8 == 0)
 
 
-def _as_value(name: str, x: Tensor, value: Any) -> Any:
+def _as_assigned_value(name: str, x: Tensor, value: Any) -> Any:
     """Convert a value to assign: an array to a tensor on x's device, a number to a scalar."""
     if isinstance(value, (list, tuple)):  # range-checked like a single number
         whole = dtypes.is_in_category(x.dtype, "integral")
@@ -176,7 +176,7 @@ def _masks_to_positions(
     return tuple(results), tuple(reached)
 
 
-def _split_data_key(
+def _split_advanced_key(
     name: str, x: Tensor, items: tuple[Any, ...]
 ) -> tuple[Tensor, tuple[Tensor, ...], tuple[int, ...], bool]:
     """Split a key with tensors, as NumPy does, into a view, tensors, and the dimensions they index.
@@ -316,7 +316,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
         kind = type(item)
         if kind is int or kind is slice:
             if dim == ndim:
-                _check_basic_key_length(items, shape)
+                _reject_long_basic_key(items, shape)
                 return None
             size, stride = shape[dim], strides[dim]
             dim += 1
@@ -346,7 +346,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
             kinds = [*map(type, items)]
             rest = ndim - len(items) + kinds.count(type(None)) + 1
             if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
-                _check_basic_key_length(items, shape)
+                _reject_long_basic_key(items, shape)
                 return None
             cuts += [(n, 1) for n in shape[dim : dim + rest]]
             dim += rest
@@ -355,7 +355,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
     if dim < ndim:
         cuts += [(n, 1) for n in shape[dim:]]
     if len(items) > MOST_ENTRIES:
-        _check_basic_key_length(items, shape)
+        _reject_long_basic_key(items, shape)
         return None
     return cuts, first
 
@@ -363,7 +363,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
 _BASIC = {int, slice, type(None), type(...)}
 
 
-def _check_basic_key_length(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _reject_long_basic_key(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """Raise the too-many-indices error if the key is basic; other keys are checked later."""
     if {*map(type, items)} <= _BASIC:
         if items.count(...) > 1:

@@ -38,7 +38,7 @@ from tensorlayout.plan import (
     watched,
 )
 from tensorlayout.support.context_blocks import ScopeContext
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, LayoutLike, SupportsDLPack
 
@@ -259,7 +259,9 @@ def allow_negative_strides() -> ScopeContext[bool, bool]:
 
 
 def _as_integer_pair(argument: str, value: Any) -> tuple[int, int]:
-    pair = call_with_error_name("__dlpack__", arguments.as_integers, value, argument, none=False)
+    pair = call_with_error_name(
+        "__dlpack__", arguments.as_integers, value, argument, allow_none=False
+    )
     if not isinstance(pair, tuple) or len(pair) != 2:
         msg = (
             f"__dlpack__: {argument} must be a pair of integers, got "
@@ -381,7 +383,7 @@ def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
         return _unpickle_tensor_copy, (*said, octets.tobytes(), *device)
     # joblib shares only NumPy arrays between its processes. Without it, they are avoided: a corrupt
     # byte in a pickled array's header may crash the process that reads it.
-    buffer = octets if "joblib" in sys.modules else import_lazily("pickle").PickleBuffer(octets)
+    buffer = octets if "joblib" in sys.modules else import_module("pickle").PickleBuffer(octets)
     return _unpickle_tensor, (*said, buffer, *device)
 
 
@@ -392,7 +394,7 @@ _OUT_OF_BAND = 5
 def dask_token(x: Tensor) -> tuple[Any, ...]:
     """Return the token by which Dask identifies a tensor, the same in each process."""
     _, (dtype, layout, octets, *device) = pickle_parts(x, _OUT_OF_BAND)
-    summed = import_lazily("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
+    summed = import_module("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
     return "tensorlayout", dtype, layout, summed, *device
 
 

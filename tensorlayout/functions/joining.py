@@ -421,7 +421,7 @@ def _split_along_axis(ary: Any, sections: Any, axis: Any, *, equal: bool) -> lis
     dim = arguments.normalize_axis(axis, x.ndim)
     size, outer_slices = x.shape[dim], (slice(None),) * dim
     plain_sections = sections.tolist() if hasattr(sections, "tolist") else sections
-    bounds = arguments.as_integers(plain_sections, "indices_or_sections", none=False)
+    bounds = arguments.as_integers(plain_sections, "indices_or_sections", allow_none=False)
     if isinstance(bounds, int):
         if bounds < 1:
             raise ValueError(f"the number of parts must be at least 1, got {bounds}")

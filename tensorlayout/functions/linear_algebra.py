@@ -110,7 +110,7 @@ def _contracted_axes(
             raise ValueError(f"axes {rule}, got {arguments.format_argument(count)}")
         return tuple(range(first_rank - count, first_rank)), tuple(range(count))
     try:
-        left_axes, right_axes = (arguments.as_integers(n, "axes", none=False) for n in axes)
+        left_axes, right_axes = (arguments.as_integers(n, "axes", allow_none=False) for n in axes)
     except (TypeError, ValueError):
         rule = "axes must be an integer or two sequences of integers"
         raise TypeError(f"{rule}, got {arguments.format_argument(axes)}") from None

@@ -162,8 +162,8 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
     >>> tl.moveaxis(tl.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    sources = arguments.as_integers(source, "source", none=False)
-    destinations = arguments.as_integers(destination, "destination", none=False)
+    sources = arguments.as_integers(source, "source", allow_none=False)
+    destinations = arguments.as_integers(destination, "destination", allow_none=False)
     return _call_view(_MOVE, a, (sources, destinations))
 
 
@@ -327,7 +327,7 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    return _call_view(_EXPAND, a, arguments.as_integers(axis, none=False))
+    return _call_view(_EXPAND, a, arguments.as_integers(axis, allow_none=False))
 
 
 def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
@@ -362,7 +362,7 @@ def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> T
     Tensor([[0, 1, 2],
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
-    sizes = arguments.as_integers(window_shape, "window_shape", none=False)
+    sizes = arguments.as_integers(window_shape, "window_shape", allow_none=False)
     return _call_view(_WINDOW, x, (sizes, arguments.as_integers(axis)))
 
 
@@ -411,7 +411,7 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
     """
     if type(a) is not Tensor:
         a = arguments.as_tensor(a)
-    sizes = arguments.as_integers(shape, "shape", none=False)
+    sizes = arguments.as_integers(shape, "shape", allow_none=False)
     copying = arguments.check_flag("copy", copy)
     if not arguments.is_column_major_order(order, "CFA", a):
         return dispatch.call(_RESHAPE, (a.spec, sizes, copying), (a,))

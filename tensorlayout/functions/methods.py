@@ -116,7 +116,7 @@ _METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # type checkers would not s
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
     if type(other) is not Tensor and not (
-        isinstance(other, np.ndarray) and dispatch.is_supported_operand(other)
+        isinstance(other, np.ndarray) and dispatch.answers_for_operand(other)
     ):
         return NotImplemented
     try:
@@ -222,7 +222,7 @@ def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
 
 
 def _divmod(self: Tensor, other: Any, /) -> Any:
-    if not dispatch.is_supported_operand(other):
+    if not dispatch.answers_for_operand(other):
         return NotImplemented
     return self // other, self % other
 

@@ -125,7 +125,7 @@ def as_tensor_on_device_of(x: Any, other: Tensor, *, weak: bool = True) -> Tenso
         return asarray(x, device=other.device)
     operand = arguments.as_operand(x)
     if isinstance(operand, Tensor):
-        arguments.check_no_arrays((x,), other.device)
+        arguments.check_no_numpy_arrays((x,), other.device)
         return move_to_device(operand, other.device) if isinstance(x, np.generic) else operand
     kind = dtypes.promote_with_scalar(other.dtype, type(operand))
     try:

@@ -49,7 +49,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     Tensor([4, 1, 2, 3], dtype=int64, device='cpu')
     """
     x = arguments.as_tensor(a)
-    steps = arguments.as_integers(shift, "shift", none=False)
+    steps = arguments.as_integers(shift, "shift", allow_none=False)
     axes = arguments.as_integers(axis)
     order = x.layout.minor_to_major
     if axes is None:
@@ -156,7 +156,7 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
             [1, 2, 1, 2]], dtype=int64, device='cpu')
     """
     x = arguments.as_tensor(A)
-    repetitions = arguments.as_integers(reps, "reps", none=False)
+    repetitions = arguments.as_integers(reps, "reps", allow_none=False)
     times = (repetitions,) if isinstance(repetitions, int) else repetitions
     if any(n < 0 for n in times):
         raise ValueError(f"reps must not be negative, got {arguments.format_argument(times)}")

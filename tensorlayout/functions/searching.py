@@ -208,13 +208,13 @@ def searchsorted(
     """
     arguments.check_choice("side", side, ("left", "right"), "'left' or 'right'")
     line = arguments.as_tensor(a)
-    values = v if type(v) is Tensor else _search_values(v, line)
+    values = v if type(v) is Tensor else _as_search_values(v, line)
     if sorter is not None:
         line = _apply_sorter(line, arguments.as_tensor(sorter, "sorter"))
     return dispatch.call_library(_SEARCH, line, values, side=side)
 
 
-def _search_values(v: Any, sorted_values: Tensor) -> Tensor:
+def _as_search_values(v: Any, sorted_values: Tensor) -> Tensor:
     """Return the values to search for in `sorted_values` as a tensor.
 
     Arrays of any library are moved to its device.

@@ -174,7 +174,7 @@ def _check_kth(a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> Non
     refuse_unsupported_arguments(order=order)
     x = arguments.as_tensor(a)
     size = x.size if axis is None else x.shape[arguments.normalize_axis(axis, x.ndim)]
-    places = arguments.as_integers(kth, "kth", none=False)
+    places = arguments.as_integers(kth, "kth", allow_none=False)
     for place in (places,) if isinstance(places, int) else places:
         if not -size <= place < size:
             raise ValueError(f"kth must lie within the {size} elements of a line, got {place}")

@@ -63,7 +63,7 @@ _SIGNATURES = {
 }
 
 
-def _document_function(
+def _set_function_metadata(
     function: Any, operation: Elementwise, summary: str, signature_function: Any, operand_text: str
 ) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
@@ -173,7 +173,7 @@ def make_unary_function(name: str, category: str, summary: str, result: str = "s
             raise dispatch.named_error(operation, error) from None
 
     shapes = "- `x`: a tensor of any shape."
-    return _document_function(apply_unary, operation, summary, _unary_signature, shapes)
+    return _set_function_metadata(apply_unary, operation, summary, _unary_signature, shapes)
 
 
 # Python scalars among the operands must be of a kind that the category contains.
@@ -228,7 +228,7 @@ def make_binary_function(
             raise dispatch.named_error(operation, error) from None
 
     shapes = "- `x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
-    return _document_function(apply_binary, operation, summary, _binary_signature, shapes)
+    return _set_function_metadata(apply_binary, operation, summary, _binary_signature, shapes)
 
 
 def call_with_ufunc_keywords(

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout.support.lazy_imports import call_on_import, import_lazily
+from tensorlayout.support.lazy_imports import import_module, register_on_import
 from tensorlayout.tensor import Tensor
 
 
 def _add_numpy_protocol(name: str, module: str, function: str) -> None:
     """Add a protocol method of NumPy to `Tensor`."""
 
-    def method(self: Tensor, *args: Any, **options: Any) -> Any:
-        implementation = getattr(import_lazily(f"tensorlayout.interchange.{module}"), function)
+    def install_then_call(self: Tensor, *args: Any, **options: Any) -> Any:
+        implementation = getattr(import_module(f"tensorlayout.interchange.{module}"), function)
         setattr(Tensor, name, implementation)
         return implementation(self, *args, **options)
 
-    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-    setattr(Tensor, name, method)
+    install_then_call.__name__, install_then_call.__qualname__ = name, f"Tensor.{name}"
+    setattr(Tensor, name, install_then_call)
 
 
 def register_protocols() -> None:
     """Add NumPy's protocols to `Tensor`, and register tensors with other libraries."""
     _add_numpy_protocol("__array_ufunc__", "numpy_ufuncs", "apply_ufunc")
     _add_numpy_protocol("__array_function__", "numpy_functions", "apply_function")
-    call_on_import("dask.array", "tensorlayout.interchange.dask")
-    call_on_import("autoray", "tensorlayout.interchange.autoray")
+    register_on_import("dask.array", "tensorlayout.interchange.dask")
+    register_on_import("autoray", "tensorlayout.interchange.autoray")

@@ -1,7 +1,7 @@
 """Registration with autoray, by which cotengra and quimb accept tensors.
 
 autoray calls functions by the names and with the signatures of NumPy. `register` is called once
-both packages are imported, in either order (`call_on_import`): it registers the functions that
+both packages are imported, in either order (`register_on_import`): it registers the functions that
 NumPy's own call for tensors. New arrays come from the public namespace.
 """
 
@@ -13,7 +13,7 @@ from tensorlayout import linalg
 from tensorlayout.functions import creation, elementwise
 from tensorlayout.interchange.dask import RandomState, to_numpy
 from tensorlayout.interchange.numpy_functions import TABLE
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 
 
 def register() -> None:
@@ -23,7 +23,7 @@ def register() -> None:
         for numpy_function, tensor_function in TABLE.items()
     }
     for name, function in (functions_by_name | _OWN).items():
-        import_lazily("autoray").register_function(
+        import_module("autoray").register_function(
             "tensorlayout", name.removeprefix("numpy."), function
         )
 

@@ -164,7 +164,7 @@ def _wrap_numpy_arrays(operands: Sequence[Any]) -> list[Any]:
     wrapped_operands = [
         arguments.as_operand(x) if isinstance(x, np.ndarray) else x for x in operands
     ]
-    arguments.check_no_arrays(operands, arguments.device_of_first_tensor(operands))
+    arguments.check_no_numpy_arrays(operands, arguments.device_of_first_tensor(operands))
     return wrapped_operands
 
 
@@ -226,7 +226,7 @@ def _function_and_operands(
     casting: str,
 ) -> tuple[Any, list[Any]]:
     """Return our function and the converted operands."""
-    function, targets = _resolve_function(ufunc, kinds, requested_dtype, casting)
+    function, targets = _resolve_tensor_function(ufunc, kinds, requested_dtype, casting)
     if targets is None:
         if requested_dtype is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
             key = [x.spec.dtype if type(x) is Tensor else type(x) for x in inputs]
@@ -249,7 +249,7 @@ def _cast_operand(x: Any, kind: DType, is_requested: bool) -> Any:
 
 
 @functools.cache
-def _resolve_function(
+def _resolve_tensor_function(
     ufunc: UFunc, kinds: tuple[_Kind, ...], dtype: DType | None, casting: str
 ) -> tuple[Any, tuple[DType, ...] | None]:
     """Return our function, and the dtypes to convert operands to; None for no conversion."""

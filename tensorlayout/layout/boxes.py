@@ -32,7 +32,7 @@ def nested_units_of_dim(
     return None if any(large % small for large, small in itertools.pairwise(falling)) else falling
 
 
-def slots_per_unit(parts: slots.Parts, unit: int) -> int:
+def stride_of_unit(parts: slots.Parts, unit: int) -> int:
     """Return the slots between indices that are a `unit` apart; it divides or is a part's unit."""
     for (_, stride), inner in zip(parts, slots.part_units(parts), strict=True):
         if inner <= unit:
@@ -51,14 +51,14 @@ class Box(NamedTuple):
         """Shape of the box, with one dimension for each digit."""
         return tuple(count for steps in self.steps for count, _ in steps)
 
-    def offset_in(self, layout: Placement) -> int:
+    def first_slot_in(self, layout: Placement) -> int:
         """Return the slot of the box's first index in `layout`."""
         return layout.offset + sum(map(slots.slot_of_index, layout.parts, self.first))
 
     def strides_in(self, layout: Placement) -> tuple[int, ...]:
         """Return the stride of each digit, in elements."""
         pairs = zip(layout.parts, self.steps, strict=True)
-        return tuple(slots_per_unit(parts, unit) for parts, steps in pairs for _, unit in steps)
+        return tuple(stride_of_unit(parts, unit) for parts, steps in pairs for _, unit in steps)
 
 
 def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:

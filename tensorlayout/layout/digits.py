@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import gcd, prod
 from typing import NamedTuple
 
-from tensorlayout.layout.boxes import nested_units_of_dim, slots_per_unit
+from tensorlayout.layout.boxes import nested_units_of_dim, stride_of_unit
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, merge_axes, reverse_axes
 from tensorlayout.layout.slots import part_units
@@ -76,14 +76,14 @@ def make_tiled_loop(
     layouts: Sequence[Layout | None],
     widths: Sequence[int],
     alignments: Sequence[int],
-    written: Sequence[int],
+    written_sizes: Sequence[int],
 ) -> TiledLoop | None:
     """Return the loop over digits of layouts of one shape; None if they have no common one.
 
     None if tiles of two layouts do not divide each other, or if padding to write does not follow
     the elements in all digits.
     """
-    forwards = _flip_leading_padding(layouts, written)
+    forwards = _flip_dims_padded_in_front(layouts, written_sizes)
     if forwards is None:
         return None
     first = forwards[0]
@@ -93,15 +93,15 @@ def make_tiled_loop(
     tails: list[tuple[int, int, int, list[int]]] = []  # size, written, first digit, units
     for d, size in enumerate(first.shape):
         steps = nested_units_of_dim(
-            [operand.parts[d] for operand in forwards if operand is not None], written[d]
+            [operand.parts[d] for operand in forwards if operand is not None], written_sizes[d]
         )
         if steps is None:
             return None
-        extents = [-(-written[d] // steps[0]), *[a // b for a, b in pairwise(steps)]]
+        extents = [-(-written_sizes[d] // steps[0]), *[a // b for a, b in pairwise(steps)]]
         if prod(extents) > size:
-            tails.append((size, written[d], len(digits), steps))
+            tails.append((size, written_sizes[d], len(digits), steps))
         for extent, unit in zip(extents, steps, strict=True):
-            moves = [0 if o is None else slots_per_unit(o.parts[d], unit) for o in forwards]
+            moves = [0 if o is None else stride_of_unit(o.parts[d], unit) for o in forwards]
             digits.append(Axis(extent, tuple(moves)))
     # The index along each dimension with a tail is treated as one more memory, so that axes merge
     # only where it continues, too.
@@ -131,7 +131,7 @@ def make_tiled_loop(
     )
 
 
-def _flip_leading_padding(
+def _flip_dims_padded_in_front(
     layouts: Sequence[Layout | None], written: Sequence[int]
 ) -> Sequence[Layout | None] | None:
     """Return the layouts, flipped where padding of the first precedes its elements, or None."""

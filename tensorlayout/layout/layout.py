@@ -14,7 +14,7 @@ from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
 from tensorlayout.support.interning import cached_property
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 
 if TYPE_CHECKING:
     from tensorlayout.layout.drawing.drawing import Drawing
@@ -360,7 +360,7 @@ class Layout(Placement):
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
         Layout.parse('(4,3):(2*6+2*1,2)')
         """
-        said = import_lazily("tensorlayout.formats.cute").layout_fields_from_cute(
+        said = import_module("tensorlayout.formats.cute").layout_fields_from_cute(
             source, shape, padding_value
         )
         said["offset"] += checks.check_integer("offset", offset)
@@ -766,7 +766,7 @@ class Layout(Placement):
         >>> found.global_dims, found.global_strides, found.box_dims
         ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
         """
-        return import_lazily("tensorlayout.layout.tensor_map").make_tensor_map(
+        return import_module("tensorlayout.layout.tensor_map").make_tensor_map(
             self, box, dtype, element_strides, interleave, swizzle, l2_promotion, oob_fill
         )
 
@@ -787,7 +787,7 @@ class Layout(Placement):
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
         ((2,2),(2,3)):((2,12),(1,4))
         """
-        return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
+        return import_module("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
     def draw(self) -> Drawing:
         """Return a picture of the slot at each index, and of the index in each slot.
@@ -799,13 +799,13 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        return import_lazily("tensorlayout.layout.drawing.drawing").Drawing(self)
+        return import_module("tensorlayout.layout.drawing.drawing").Drawing(self)
 
     def _repr_svg_(self) -> str:
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        return import_lazily("tensorlayout.layout.drawing.drawing").layout_summary_html(self)
+        return import_module("tensorlayout.layout.drawing.drawing").layout_summary_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)

@@ -52,7 +52,7 @@ class Axis(NamedTuple):
         all_counts = (self.size,) * len(self.strides)
         return self.tag if isinstance(self.tag, Window) else Window(all_counts)
 
-    def steps_past(self, faster: Axis) -> bool:
+    def step_spans_axis(self, faster: Axis) -> bool:
         """Return whether one step equals all of `faster`, in each memory with several indices."""
         ends = tuple([faster.size * stride for stride in faster.strides])
         if not isinstance(self.tag, Window):
@@ -63,7 +63,9 @@ class Axis(NamedTuple):
     def can_merge_with(self, faster: Axis) -> bool:
         """Return whether this axis and `faster` can be one axis."""
         return (
-            self.tag == faster.tag and not isinstance(self.tag, Window) and self.steps_past(faster)
+            self.tag == faster.tag
+            and not isinstance(self.tag, Window)
+            and self.step_spans_axis(faster)
         )
 
     def scale_axis(self, strides: tuple[int, ...], times: int, parts: int = 1) -> Axis:
@@ -191,7 +193,7 @@ class Loop:
         return max_offset_of_axes(self.axes)
 
     @property
-    def index_type(self) -> str:
+    def index_c_type(self) -> str:
         """Narrowest C++ type for the number of an element and the largest offset."""
         return narrowest_index_type(self.count, self.max_offset)
 

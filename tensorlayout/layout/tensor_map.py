@@ -20,7 +20,7 @@ from tensorlayout.layout.checks import (
 )
 from tensorlayout.layout.padding import PaddingValue
 from tensorlayout.layout.placement import Placement
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 _BITS = {
@@ -134,7 +134,7 @@ class TensorMap:
             message = f"{short_repr(address)} and {self.byte_offset} bytes to the first element"
             raise_argument_error("globalAddress", f"{rule}, got {message}")
         try:
-            driver = import_lazily("cuda.bindings.driver")
+            driver = import_module("cuda.bindings.driver")
         except ImportError as error:
             msg = "encode: needs cuda-python, which is not installed; pip install cuda-bindings"
             raise ImportError(msg) from error
@@ -191,14 +191,15 @@ def make_tensor_map(
     """Return the tensor map of a layout; `choices` are in the order of `_CHOICES`."""
     kind = _tensor_map_data_type(dtype)
     choice_names = {
-        name: _choice_suffix(name, choice) for name, choice in zip(_CHOICES, choices, strict=True)
+        name: _parse_enum_choice(name, choice)
+        for name, choice in zip(_CHOICES, choices, strict=True)
     }
     boxes = check_integers("box", box)
     check_length("box", boxes, layout.ndim)
     steps = check_integers("element_strides", element_strides or (1,) * layout.ndim)
     check_length("element_strides", steps, layout.ndim)
-    _check_interleave_and_swizzle(kind, choice_names)
-    axes = _sort_axes_fastest_first(layout, [*_map_axes(layout, boxes, steps)])
+    _check_mode_combinations(kind, choice_names)
+    axes = _sort_axes_fastest_first(layout, [*_tensor_map_axes(layout, boxes, steps)])
     _check_map_limits(kind, choice_names, axes)
     return TensorMap(
         data_type=_TYPE + kind,
@@ -242,7 +243,7 @@ def _tensor_map_data_type(dtype: Any) -> str:
     return _SIZED[size]
 
 
-def _choice_suffix(option: str, requested: Any) -> str:
+def _parse_enum_choice(option: str, requested: Any) -> str:
     """Return CUDA's name of a choice, without prefix."""
     prefix, allowed_names = _CHOICES[option]
     word = str(getattr(requested, "name", requested)).upper().removeprefix(prefix)
@@ -259,7 +260,7 @@ def _required_byte_alignment(kind: str, interleave: str) -> int:
     return 32 if interleave == "32B" or kind in _SPREAD else 16
 
 
-def _check_interleave_and_swizzle(kind: str, names: dict[str, str]) -> None:
+def _check_mode_combinations(kind: str, names: dict[str, str]) -> None:
     interleave, swizzle = names["interleave"], names["swizzle"]
     if interleave == "32B" and swizzle != "32B":
         raise_argument_error("swizzle", f"must be 32B with an interleave of 32B, got {swizzle}")
@@ -275,7 +276,9 @@ def _check_interleave_and_swizzle(kind: str, names: dict[str, str]) -> None:
         )
 
 
-def _map_axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
+def _tensor_map_axes(
+    layout: Placement, boxes: Sequence[int], steps: Sequence[int]
+) -> Iterator[_Axis]:
     """Yield a dimension for each part of each dimension, the most minor first."""
     for dim in layout.minor_to_major:
         parts, size = layout.parts[dim], layout.shape[dim]

@@ -142,9 +142,9 @@ from tensorlayout.plan.view import (
     SamePlan,
     View,
     ViewPlan,
-    byte_item_offset,
+    bytes_before_slot,
     compile_row_view,
     index_out_of_bounds_error,
-    slot_byte_offset,
+    items_before_byte,
     too_many_indices_error,
 )

@@ -15,7 +15,7 @@ from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.events import Kind
 from tensorlayout.plan.rules import check_same_device
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.support.light_dataclasses import plan_dataclass as plan_dataclass
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -171,7 +171,7 @@ class Backend(Protocol):
         address: int,
         dtype: DType,
         shape: tuple[int, ...],
-        byte_steps: tuple[int, ...],
+        byte_strides: tuple[int, ...],
         device: Device,
         owner: object,
         /,
@@ -180,7 +180,7 @@ class Backend(Protocol):
     ) -> Tensor | None:
         """Return a tensor over another library's memory; None if strides are no whole elements.
 
-        `address`: of the element at index (0, …, 0). `byte_steps`: strides in **bytes**.
+        `address`: of the element at index (0, …, 0). `byte_strides`: strides in **bytes**.
         """
 
     def wrap_external_slots(
@@ -197,4 +197,4 @@ class Backend(Protocol):
 
 def backend_of(device: Device) -> Backend:
     """Return the backend of a device (``tensorlayout.cpu``, …), imported at first use."""
-    return import_lazily(f"tensorlayout.{device.kind}")
+    return import_module(f"tensorlayout.{device.kind}")

@@ -35,7 +35,7 @@ class ElementwisePlan(Plan):
 
     @property
     def is_contiguous_loop(self) -> bool:
-        return share_contiguous_placement(self.result, self.operands)
+        return have_same_block_placement(self.result, self.operands)
 
     def check_destination_fits(self, destination: TensorSpec) -> None:
         result = self.result
@@ -45,7 +45,7 @@ class ElementwisePlan(Plan):
         Plan.check_destination_fits(self, destination)
 
 
-def share_contiguous_placement(result: TensorSpec, operands: Iterable[Operand]) -> bool:
+def have_same_block_placement(result: TensorSpec, operands: Iterable[Operand]) -> bool:
     """Return whether all tensors are one block in the result's order, so that one flat loop does.
 
     Scalars and tensors of rank 0 do not matter.

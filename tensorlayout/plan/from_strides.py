@@ -17,7 +17,7 @@ _ADDRESSES = 2**63 if sys.maxsize > 2**32 else 2**32
 
 @functools.lru_cache(maxsize=1024)
 def spec_of_strides(
-    dtype: DType, shape: tuple[int, ...], byte_steps: tuple[int, ...], device: Device = CPU
+    dtype: DType, shape: tuple[int, ...], byte_strides: tuple[int, ...], device: Device = CPU
 ) -> TensorSpec | None:
     """Return the spec for strides in **bytes**; None if they are no multiples of an element.
 
@@ -25,12 +25,12 @@ def spec_of_strides(
     """
     kind = as_dtype(dtype)
     if kind != dtype or any(
-        s % kind.itemsize for s, n in zip(byte_steps, shape, strict=True) if n > 1
+        s % kind.itemsize for s, n in zip(byte_strides, shape, strict=True) if n > 1
     ):
         return None
     if 0 in shape:
         return TensorSpec(kind, Layout.row_major(shape), device)
-    strides = slots.fill_unit_dim_strides(shape, [step // kind.itemsize for step in byte_steps])
+    strides = slots.fill_unit_dim_strides(shape, [step // kind.itemsize for step in byte_strides])
     lowest, _ = slots.slot_range(shape, slots.strides_to_parts(shape, strides), 0)
     return TensorSpec(kind, Layout(shape, strides, offset=-lowest), device)
 
@@ -42,13 +42,13 @@ def row_major_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, 
 
 
 def byte_address_range(
-    address: int, itemsize: int, shape: tuple[int, ...], byte_steps: tuple[int, ...]
+    address: int, itemsize: int, shape: tuple[int, ...], byte_strides: tuple[int, ...]
 ) -> tuple[int, int]:
     """Return the address of the lowest byte of the elements, and the one after the highest.
 
     `address`: of the element at index (0, …, 0). Raises BufferError if no such memory can exist.
     """
-    low, high = slots.slot_range(shape, slots.strides_to_parts(shape, byte_steps), address)
+    low, high = slots.slot_range(shape, slots.strides_to_parts(shape, byte_strides), address)
     if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:
         msg = f"elements of {itemsize} bytes in {len(shape)} dimensions, more than can be counted"
         raise BufferError(msg)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tensorlayout.plan.base import Operation, Plan, Write, backend_of, plan_dataclass
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.elementwise import Operand, share_contiguous_placement
+from tensorlayout.plan.elementwise import Operand, have_same_block_placement
 from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.programs import (
     EMPTY,
@@ -98,7 +98,7 @@ class FusePlan(Plan):
         return [*self.operands, *[step.plan.result for step in self.steps]]
 
     @property
-    def has_tiles(self) -> bool:
+    def has_unstrided_layouts(self) -> bool:
         """True if some value is tiled or packed below a byte."""
         specs = [v for v in (*self.all_value_specs, self.result) if isinstance(v, TensorSpec)]
         return any(not spec.layout.is_strided for spec in specs)
@@ -106,7 +106,7 @@ class FusePlan(Plan):
     @property
     def is_contiguous_loop(self) -> bool:
         """True if all values are one block in the same order, or have rank 0."""
-        return self.reduction is None and share_contiguous_placement(
+        return self.reduction is None and have_same_block_placement(
             self.result, self.all_value_specs
         )
 

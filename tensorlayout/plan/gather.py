@@ -82,9 +82,9 @@ class IndexMap:
         sizes |= dict(zip(self.index_dims, positions_shape, strict=True))
         return tuple([sizes[d] for d in range(len(sizes))])
 
-    def positions_shape(self, shape: Shape) -> Shape:
-        """Return the shape of the positions, for a result of `shape`."""
-        return shape if self.per_line else tuple(shape[d] for d in self.index_dims)
+    def positions_shape(self, result_shape: Shape) -> Shape:
+        """Return the shape of the positions, for a result of `result_shape`."""
+        return result_shape if self.per_line else tuple(result_shape[d] for d in self.index_dims)
 
 
 def positions_broadcast_shape(positions: Sequence[TensorSpec]) -> Shape:

@@ -16,37 +16,37 @@ from tensorlayout.plan.rules import AxisError, broadcast_shape
 Shapes = Sequence[Shape]
 
 
-def _eigenvalue_shape(shape: Shape) -> Shape:
+def _row_shape_of_square(shape: Shape) -> Shape:
     """Return the shape without the last dimension; raise ValueError for non-square matrices."""
     if shape[-1] != shape[-2]:
         raise ValueError(f"matrices must be square, got shape {shape}")
     return shape[:-1]
 
 
-def same_square_shapes(shapes: Shapes, dtype: DType, **_: Any) -> Results:
+def square_matrix_result(shapes: Shapes, dtype: DType, **_: Any) -> Results:
     """Return one square matrix per square matrix."""
-    return [((*_eigenvalue_shape(shapes[0]), shapes[0][-1]), dtype)]
+    return [((*_row_shape_of_square(shapes[0]), shapes[0][-1]), dtype)]
 
 
-def scalar_per_matrix(shapes: Shapes, dtype: DType) -> Results:
+def scalar_per_matrix_result(shapes: Shapes, dtype: DType) -> Results:
     """Return the shape and dtype of one number per square matrix."""
-    return [(_eigenvalue_shape(shapes[0])[:-1], dtype)]
+    return [(_row_shape_of_square(shapes[0])[:-1], dtype)]
 
 
 def slogdet_results(shapes: Shapes, dtype: DType) -> Results:
     """Return the shapes and dtypes of two numbers per square matrix, the second one real."""
-    shape = _eigenvalue_shape(shapes[0])[:-1]
+    shape = _row_shape_of_square(shapes[0])[:-1]
     return [(shape, dtype), (shape, dtypes.real_part_dtype(dtype))]
 
 
 def real_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
     """Return n real numbers per n×n matrix."""
-    return [(_eigenvalue_shape(shapes[0]), dtypes.real_part_dtype(dtype))]
+    return [(_row_shape_of_square(shapes[0]), dtypes.real_part_dtype(dtype))]
 
 
 def complex_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
     """Return n complex numbers per n×n matrix."""
-    return [(_eigenvalue_shape(shapes[0]), complex_dtype_for(dtype))]
+    return [(_row_shape_of_square(shapes[0]), complex_dtype_for(dtype))]
 
 
 def eigh_results(shapes: Shapes, dtype: DType) -> Results:
@@ -87,7 +87,7 @@ def _stack_shape_for_tolerance(shape: Shape, tolerance: Shape) -> Shape:
     return shape[:-2]
 
 
-def rank_per_matrix(shapes: Shapes, dtype: DType) -> Results:
+def matrix_rank_result(shapes: Shapes, dtype: DType) -> Results:
     """Return the shape and dtype of one integer per matrix."""
     return [(_stack_shape_for_tolerance(*shapes), dtypes.int64)]
 
@@ -101,7 +101,7 @@ def transposed_result(shapes: Shapes, dtype: DType) -> Results:
 def solve_result(shapes: Shapes, dtype: DType) -> Results:
     """Return a solution per system: vectors, or matrices."""
     a, b = shapes
-    rows = _eigenvalue_shape(a)
+    rows = _row_shape_of_square(a)
     # The standard: `b` is a vector only if it has rank 1; otherwise it is a stack of matrices.
     if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
         raise ValueError(f"shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)")

@@ -149,14 +149,14 @@ def _compile_copying_overlaps(step: Step) -> Run:
     def run_on_copied_operands(x: Tensor, *others: Any) -> Tensor:
         call_operands = [
             x,
-            *(copy_operand(o) if type(o) is Tensor and overlaps(x, o) else o for o in others),
+            *(copy_and_report(o) if type(o) is Tensor and overlaps(x, o) else o for o in others),
         ]
         # Copies have other layouts, so the call continues under another key.
         specs = iter([o.spec for o in call_operands if type(o) is Tensor])
         new_key = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
         return compile_call(operation, *new_key)(*call_operands)
 
-    def copy_operand(x: Tensor) -> Tensor:
+    def copy_and_report(x: Tensor) -> Tensor:
         spec = x.spec
         packed_spec = TensorSpec(spec.dtype, spec.layout.form, spec.device)
         notify_listeners(Event(operation.name, spec, packed_spec, advice))

@@ -123,7 +123,7 @@ class Reinterpret:
         return ReinterpretPlan(source, TensorSpec(dtype, layout, source.device))
 
 
-def slot_byte_offset(layout: Layout, slot: int) -> int:
+def bytes_before_slot(layout: Layout, slot: int) -> int:
     """Return the bytes before a slot of a layout packed below a byte.
 
     Raises ValueError for a slot that begins inside a byte. Only the call can check that: a plan
@@ -138,7 +138,7 @@ def slot_byte_offset(layout: Layout, slot: int) -> int:
     return slot * bits // 8
 
 
-def byte_item_offset(begin: int, itemsize: int) -> int:
+def items_before_byte(begin: int, itemsize: int) -> int:
     """Return the items before byte `begin`; raise ValueError if it is inside an item."""
     if begin % itemsize:
         problem = f"it begins {begin % itemsize} bytes behind one"

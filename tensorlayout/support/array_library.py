@@ -39,7 +39,7 @@ Module = Any
 Axes = tuple[int, ...]
 
 
-def _module_function(attribute_path: str) -> Callable[..., Any]:
+def _make_module_call(attribute_path: str) -> Callable[..., Any]:
     """Return a function that calls the module's function of that name."""
     function = attrgetter(attribute_path)
     return lambda xp, *arrays, **options: function(xp)(*arrays, **options)
@@ -123,7 +123,7 @@ def _pinv(xp: Module, x: Array, rtol: Array) -> Array:
 NormReducer = Callable[[str, Callable[[Array], Array], Array, Axes], Array]
 
 
-def _reduce_elements(xp: Module, reduction: str, function: Any, x: Array, axis: Axes) -> Array:
+def _map_and_reduce(xp: Module, reduction: str, function: Any, x: Array, axis: Axes) -> Array:
     """Reduce ``function(x)``; a maximum of no elements is 0, and NaN propagates."""
     values = function(x)
     if not axis:
@@ -144,7 +144,7 @@ def vector_norm(
     reducer: NormReducer | None = None,
 ) -> Array:
     """Return the norm of order `ord` of the elements along the dimensions `axis`."""
-    reducer = partial(_reduce_elements, xp) if reducer is None else reducer
+    reducer = partial(_map_and_reduce, xp) if reducer is None else reducer
     if ord == 0:
         norm = reducer("sum", lambda a: xp.not_equal(a, 0), x, axis)
     elif ord == 1:
@@ -163,7 +163,7 @@ def matrix_norm(
     xp: Module, x: Array, keepdims: bool, ord: Any, *, reducer: NormReducer | None = None
 ) -> Array:
     """Return the norm of each matrix: Frobenius, nuclear, or induced by the order `ord`."""
-    reducer = partial(_reduce_elements, xp) if reducer is None else reducer
+    reducer = partial(_map_and_reduce, xp) if reducer is None else reducer
     if ord in (None, "fro"):
         return vector_norm(xp, x, (x.ndim - 2, x.ndim - 1), keepdims, 2, reducer=reducer)
     if ord == "nuc":
@@ -172,7 +172,7 @@ def matrix_norm(
         summed_dim = x.ndim - (2 if abs(ord) == 1 else 1)
         spectral = abs(ord) == 2
         values = _svdvals(xp, x) if spectral else reducer("sum", xp.abs, x, (summed_dim,))
-        norm = _reduce_elements(xp, "max" if ord > 0 else "min", _to_float64, values, (-1,))
+        norm = _map_and_reduce(xp, "max" if ord > 0 else "min", _to_float64, values, (-1,))
     return xp.expand_dims(norm, (-2, -1)) if keepdims else norm
 
 
@@ -313,7 +313,7 @@ def _gradient(
 
 ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
-        name: _module_function(f"linalg.{name}")
+        name: _make_module_call(f"linalg.{name}")
         for name in ("det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "qr", "slogdet", "svd")
     },
     **{
@@ -322,7 +322,7 @@ ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     },
     "bincount": _bincount,
     "cholesky": _cholesky,
-    "cross": _module_function("cross"),
+    "cross": _make_module_call("cross"),
     "einsum": _einsum,
     "gradient": _gradient,
     "irfftn": _irfftn,

@@ -19,7 +19,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @functools.cache
-def import_lazily(module_name: str) -> Any:
+def import_module(module_name: str) -> Any:
     """Return a module by its dotted name.
 
     The lock is taken only on the first call: an interrupt could leave it locked.
@@ -28,7 +28,7 @@ def import_lazily(module_name: str) -> Any:
         return importlib.import_module(module_name)
 
 
-def call_on_import(library_name: str, module_name: str) -> None:
+def register_on_import(library_name: str, module_name: str) -> None:
     """Call ``register()`` of a module of this package after a library's import, past or future."""
     if library_name in sys.modules:
         _register_integration(library_name, module_name)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan import COPIES, Kind, Plan
-from tensorlayout.support.lazy_imports import import_lazily
+from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import Tensor
 
@@ -89,7 +89,7 @@ def record_device_work(
     device = next((s.device for s in (plan.result, *specs) if s.device.kind == "cuda"), None)
     if device is None or not moves_elements:
         return nullcontext()
-    log = import_lazily("tensorlayout.cuda.engine.launch_log")  # only if CUDA is in use
+    log = import_module("tensorlayout.cuda.engine.launch_log")  # only if CUDA is in use
     return log.observe_device_work(device.number)
 
 

@@ -41,11 +41,11 @@ class Refusal:
     exports: bool
 
     def check_record(
-        self, record: Record, instead: str, source: TensorSpec, result: TensorSpec
+        self, record: Record, advice: str, source: TensorSpec, result: TensorSpec
     ) -> None:
         """Raise or warn of a CopyError if `record` is refused; single elements never are.
 
-        `instead`: the advice; if empty, it is derived from the specs `source` and `result`.
+        `advice`: the advice; if empty, it is derived from the specs `source` and `result`.
         """
         copies = record.kind in COPIES
         size = record.bytes_written + record.bytes_exported
@@ -64,7 +64,7 @@ class Refusal:
         text = (
             f"{size:,} bytes of {record.dtype} would be {_ACTION_BY_KIND[record.kind]}"
             f" at {record.where or 'an unknown line'}, layout {layouts};"
-            f" instead, {instead or _copy_advice(source, result)}"
+            f" instead, {advice or _copy_advice(source, result)}"
         )
         if self.warn:
             file_and_line = (record.file, record.line) if record.stack else ("<unknown>", 1)

@@ -85,9 +85,9 @@ def require(condition: object, rule: str, *received: Any, subject: Any = None) -
         raise ValueError(f"{rule}{subject_text}, got {' and '.join(map(_format_value, received))}")
 
 
-def require_in_range(numbers: range, name: str, number: int, subject: Any) -> None:
+def require_in_range(allowed: range, name: str, number: int, subject: Any) -> None:
     """Raise ValueError for a number outside the range that `subject`, a shape or layout, allows."""
-    minimum, maximum = numbers.start, numbers.stop - 1
+    minimum, maximum = allowed.start, allowed.stop - 1
     require(
         minimum <= number <= maximum,
         f"{name}: must be from {minimum} to {maximum} for",
@@ -102,7 +102,7 @@ def _format_value(x: Any) -> str:
     return truncate(getattr(x, "text", x)) if is_ours else short_repr(x)
 
 
-def export_public_names(namespace: dict[str, Any], *extra_modules: ModuleType) -> None:
+def export_with_argument_checks(namespace: dict[str, Any], *extra_modules: ModuleType) -> None:
     """Set ``__all__`` to the public names and wrap the functions in argument checks.
 
     From then on the module's own functions report wrong arguments. This is done here, because type

@@ -13,13 +13,18 @@ from collections.abc import Sequence
 from operator import mul
 
 from tensorlayout.layout import check_integer, check_integers, packed_strides
-from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
+from tensorlayout.xla.calling import (
+    define_by,
+    export_with_argument_checks,
+    require,
+    require_in_range,
+)
 from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 from tensorlayout.xla.tiles import unravel_index
 
 
-def _known_order(shape: Shape) -> tuple[int, ...]:
+def _valid_minor_to_major(shape: Shape) -> tuple[int, ...]:
     """Return the minor-to-major order; ValueError for unknown sizes or an invalid order."""
     order = shape.own_layout.minor_to_major
     is_valid = UNBOUNDED not in shape.dimensions and sorted(order) == list(range(shape.rank))
@@ -38,7 +43,7 @@ def multidimensional_index_to_linear_index(
     Raises `ValueError` for a `multi_index` outside the shape, which release builds of XLA do not
     check.
     """
-    order = _known_order(shape)
+    order = _valid_minor_to_major(shape)
     requested_order = order if minor_to_major is None else tuple(minor_to_major)
     require(
         requested_order == order,
@@ -56,7 +61,7 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     Raises `ValueError` if `linear_index` is outside the array (XLA checks in debug builds only), so
     always if a size is 0.
     """
-    order, number = _known_order(shape), check_integer("linear_index", linear_index)
+    order, number = _valid_minor_to_major(shape), check_integer("linear_index", linear_index)
     require_in_range(range(shape.size), "linear_index", number, shape)
     physical = unravel_index(number, [shape.dimensions[dim] for dim in order[::-1]])
     return tuple(permute_inverse(physical, order[::-1]))
@@ -88,7 +93,7 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
     Raises `ValueError` for a dimension out of range, for which XLA returns the product of all
     sizes.
     """
-    order = _known_order(shape)
+    order = _valid_minor_to_major(shape)
     require_in_range(range(shape.rank), "dimension", dimension, shape)
     return math.prod(shape.dimensions[d] for d in order[: order.index(dimension)])
 
@@ -108,4 +113,4 @@ def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
     return (left > right) - (left < right)
 
 
-export_public_names(globals())
+export_with_argument_checks(globals())

@@ -10,7 +10,12 @@ from itertools import chain, pairwise
 from typing import Any
 
 from tensorlayout.layout import check_integers
-from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
+from tensorlayout.xla.calling import (
+    define_by,
+    export_with_argument_checks,
+    require,
+    require_in_range,
+)
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
@@ -273,4 +278,4 @@ def validate_layout_for_shape(layout: XlaLayout, shape: Shape) -> None: ...
 def validate_layout_in_shape(shape: Shape, allow_missing_layouts: bool = False) -> None: ...
 
 
-export_public_names(globals())
+export_with_argument_checks(globals())

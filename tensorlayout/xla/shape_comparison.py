@@ -12,7 +12,7 @@ from itertools import chain, groupby, pairwise
 from tensorlayout.errors import raise_named_error, truncate
 from tensorlayout.layout import packed_strides, reshape_strides
 from tensorlayout.xla import layout_util
-from tensorlayout.xla.calling import define_by, export_public_names, require
+from tensorlayout.xla.calling import define_by, export_with_argument_checks, require
 from tensorlayout.xla.layouts import XlaLayout, normalize_ignored_names
 from tensorlayout.xla.permutations import (
     checked_permutation,
@@ -411,4 +411,4 @@ def get_normalized_logical_transpose_shape(
     return merged, tuple(map(ranked.index, runs))
 
 
-export_public_names(globals())
+export_with_argument_checks(globals())

@@ -10,7 +10,12 @@ from typing import Any
 
 from tensorlayout.errors import raise_named_error, short_repr, truncate
 from tensorlayout.layout import permute_order, row_major_order
-from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
+from tensorlayout.xla.calling import (
+    define_by,
+    export_with_argument_checks,
+    require,
+    require_in_range,
+)
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -378,4 +383,4 @@ def for_each_subshape_post_order(shape: Shape, visit: PartVisitor) -> None: ...
 def for_each_leaf_shape(shape: Shape, visit: PartVisitor) -> None: ...
 
 
-export_public_names(globals())
+export_with_argument_checks(globals())

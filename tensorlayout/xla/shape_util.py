@@ -14,7 +14,12 @@ from tensorlayout.layout import check_integers
 from tensorlayout.xla import shape_comparison as _comparison
 from tensorlayout.xla import shape_making as _making
 from tensorlayout.xla import tiles as tiling
-from tensorlayout.xla.calling import define_by, export_public_names, require, require_in_range
+from tensorlayout.xla.calling import (
+    define_by,
+    export_with_argument_checks,
+    require,
+    require_in_range,
+)
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_comparison import *  # noqa: F403 - each chapter says what it exports
 from tensorlayout.xla.shape_making import *  # noqa: F403
@@ -332,4 +337,4 @@ def for_each_index_parallel(
         visit(index)
 
 
-export_public_names(globals(), _comparison, _making)
+export_with_argument_checks(globals(), _comparison, _making)

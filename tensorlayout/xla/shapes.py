@@ -369,7 +369,7 @@ class Shape:
 
         Raises `ValueError` unless the shape is an array of known sizes with a valid layout.
         """
-        return _cached_physical(self)
+        return _physical_sizes_and_tiles(self)
 
     @property
     def size(self) -> int:
@@ -513,7 +513,7 @@ class Shape:
 
 
 @functools.lru_cache(1024)
-def _cached_physical(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
+def _physical_sizes_and_tiles(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
     layout = shape.layout
     if not shape.is_array or layout is None or UNBOUNDED in shape.dimensions:
         raise_named_error(

@@ -13,7 +13,7 @@ from tensorlayout.cuda.engine import simulator, structs
 from tensorlayout.cuda.engine.kernel_shapes import (
     kernel_with_macros,
     kernels_in_file,
-    parameter_struct,
+    parameter_struct_type,
     simulator_source,
 )
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
@@ -101,7 +101,7 @@ def structures_of(file, types):
     operands = sum(name in ("FIRST", "SECOND", "THIRD") for name, _ in types)
     constants = {"OPERANDS": operands} if operands else {}
     constants |= {name: int(value) for name, value in types if name in ("OPERANDS", "NUMBERS")}
-    structures = [parameter_struct(item, **constants) for item in kernels_in_file(file, types)]
+    structures = [parameter_struct_type(item, **constants) for item in kernels_in_file(file, types)]
     results = {structure.__name__: structure for structure in structures}
     assert results
     assert max(map(ctypes.sizeof, results.values())) <= 4096  # what a launch takes
@@ -219,7 +219,7 @@ def test_shapes_are_those_declared(tmp_path):
     chosen = kernel_with_macros(
         str(file), "do_some", (("BYTES", "4"),), PACK=8, SIZE=4, INDEX="int32_t"
     )
-    assert ctypes.sizeof(parameter_struct(chosen)) == 16
+    assert ctypes.sizeof(parameter_struct_type(chosen)) == 16
 
 
 @pytest.mark.parametrize("file", FILES)

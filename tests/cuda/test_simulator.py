@@ -351,7 +351,7 @@ def test_ranges_against_brute_force():
             live.append((int(rng.integers(1, 400)), int(rng.integers(0, 30))))
             ranges.add_range(*live[-1])
         covered = {at for begin, nbytes in live for at in range(begin, begin + nbytes)}
-        table, count = ranges.sorted_table()
+        table, count = ranges.sorted_range_table()
         begins, sizes = table[::3], table[1::3]
         assert len(begins) == count
         assert all(a + n <= b for a, n, b in zip(begins, sizes, begins[1:], strict=False))

@@ -105,10 +105,10 @@ def over(values, layout, fill_padding=False):
     device = tl.default_device()
     if device == "cpu":
         return x
-    from tensorlayout.cuda.engine.memory import view_moved_by_slots
+    from tensorlayout.cuda.engine.memory import view_shifted_by_slots
 
     slots = tl.asarray(storage, device=device)
-    return view_moved_by_slots(slots, TensorSpec(x.dtype, x.layout, device), x.layout.lowest)
+    return view_shifted_by_slots(slots, TensorSpec(x.dtype, x.layout, device), x.layout.lowest)
 
 
 def placed(x, device="cuda"):

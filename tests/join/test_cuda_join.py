@@ -212,7 +212,7 @@ def test_one_launch_and_one_allocation(gpu):
 
 def test_of_many_inputs_the_least_alignment_counts():
     x, seen = on_cuda(np.zeros(8, np.int16)), []
-    write = make_writer(0, seen.append, alike=slice(1, None))
+    write = make_writer(0, seen.append, same_alignment=slice(1, None))
     write(x, x, x[4:], x)
     assert seen == [(32, 8, 8, 8)]
 

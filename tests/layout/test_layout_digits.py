@@ -142,7 +142,7 @@ def test_units_of_two_layouts(below, expected):
 def slots_in(box, layout):
     """The slots of a box, by its strides."""
     steps = zip(box.shape, box.strides_in(layout), strict=True)
-    start = box.offset_in(layout)
+    start = box.first_slot_in(layout)
     return [
         start + sum(at) for at in itertools.product(*([i * s for i in range(n)] for n, s in steps))
     ]

@@ -150,7 +150,7 @@ def test_axes_merge_with_their_own_kind_only():
 
 def absorbs(slower, faster):
     step = slower.window.step
-    return faster.tag is None and step == 1 and slower.steps_past(faster)
+    return faster.tag is None and step == 1 and slower.step_spans_axis(faster)
 
 
 def test_windows_merge_with_axes_that_all_have():
@@ -180,7 +180,7 @@ def test_scalars_have_strides_of_zero():
     x = Layout((4, 6), (6, 1))
     loop = Loop.over_layouts((x, None, x.permute((0, 1))), (4, 0, 2), (32, 1, 32))
     assert loop == Loop((Axis(24, (1, 0, 1)),), (4, 0, 2), (0, 0, 0), (32, 1, 32))
-    assert (loop.row_alignment(0), loop.max_pack_size(16), loop.index_type) == (32, 4, "int32_t")
+    assert (loop.row_alignment(0), loop.max_pack_size(16), loop.index_c_type) == (32, 4, "int32_t")
     assert Loop.over_layouts((Layout(()), None), (4, 0), (32, 1)).axes == (Axis(1, (1, 0)),)
 
 
@@ -199,4 +199,4 @@ def test_what_an_image_of_three_bytes_becomes():
 def test_the_narrowest_index(count, furthest, expected):
     assert narrowest_index_type(count, furthest) == expected
     loop = Loop((Axis(count, (1,)),), (1,), (0,), (1,))
-    assert loop.index_type == ("int32_t" if count < 2**31 else "int64_t")
+    assert loop.index_c_type == ("int32_t" if count < 2**31 else "int64_t")

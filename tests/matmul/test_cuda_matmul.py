@@ -18,7 +18,7 @@ from tensors import as_dtype, close, kind, slots
 
 import tensorlayout as tl
 from tensorlayout.cuda import matmul
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in_file, parameter_struct
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in_file, parameter_struct_type
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.matmul import _TYPES, BlasMatrix, blas_matrix, compile_gemm, plan_gemm
 from tensorlayout.layout import Layout
@@ -371,7 +371,7 @@ def test_accesses(case, dtype):
 
 def launch_parameters(first, second):
     launch = matmul.plan_integer_matmul(first, second, 4)
-    return parameter_struct(launch.kernel).from_buffer_copy(launch.parameters)
+    return parameter_struct_type(launch.kernel).from_buffer_copy(launch.parameters)
 
 
 def test_no_address_is_beyond_the_reach_of_an_index():

@@ -355,10 +355,12 @@ class FewBits:
         if device == "cpu":
             self.storage = bytearray(octets)
             return tl.from_storage(self.storage, layout.moved(self.first), dtype=self.dtype)
-        from tensorlayout.cuda.engine.memory import view_moved_by_slots
+        from tensorlayout.cuda.engine.memory import view_shifted_by_slots
 
         self.storage = tl.asarray(octets, device=device)
-        return view_moved_by_slots(self.storage, TensorSpec(self.dtype, layout, device), self.first)
+        return view_shifted_by_slots(
+            self.storage, TensorSpec(self.dtype, layout, device), self.first
+        )
 
     def written(self, key, value):
         """Return the slots of the storage after a write, as `known` gives them."""

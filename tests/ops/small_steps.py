@@ -25,7 +25,7 @@ SMALL_STEPS = [
     *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
     *((sharing, n, v) for n, v in [("LEAST_BYTES", 99), ("SURE_BYTES", 999), ("_PIECE", 8)]),
     (threads, "_forced", 3),
-    (staging, "_is_out_of_order", lambda result, operand: True),
+    (staging, "_needs_tiled_copy", lambda result, operand: True),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
     *((sharing, "BLOCK_BYTES", 256), (writing, "CHUNK_BYTES", 64)),
     *((library, "_BLOCK", 16), (functions, "_SAMPLE", 8), (functions, "_LONG_RUN", 4)),

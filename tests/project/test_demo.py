@@ -490,7 +490,7 @@ def test_rows():
         ([9e-6, 5e-6, 4.1e-6], (5, "5")),
         ([9e-6, 5e-6, 3.9e-6], (5, "~5")),
     ):
-        assert table.format_time(runs) == shown
+        assert table.median_time_and_text(runs) == shown
 
 
 @pytest.mark.parametrize(

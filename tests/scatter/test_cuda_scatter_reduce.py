@@ -8,7 +8,7 @@ from test_cuda_matmul import copied, count_second_call
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.scatter import compile_combine, plan_scatter_reduce
+from tensorlayout.cuda.scatter import compile_inplace_scatter_reduce, plan_scatter_reduce
 from tensorlayout.plan.scatter import Scatter, ScatterReducePlan
 from tensorlayout.tensor import TensorSpec
 
@@ -40,7 +40,7 @@ def combine(x, dims, positions, value, operation="add", **order):
 
 def reducing(plan, operation="add"):
     """Return the function that combines values with a destination, as a plan does."""
-    return compile_combine(reduction(plan, operation))
+    return compile_inplace_scatter_reduce(reduction(plan, operation))
 
 
 def reduction(plan, operation="add"):

@@ -63,7 +63,7 @@ def to_rgb_bytes(picture: Array) -> Array:
     return np.moveaxis(np.round(picture), 0, 2).astype(np.uint8)
 
 
-def tile_pictures(pictures: Array) -> Array:
+def arrange_pictures_in_square(pictures: Array) -> Array:
     """Return pictures (N, C, H, W) as one (C, …): a square grid, filled row by row."""
     n, channels, height, width = pictures.shape
     side = round(n**0.5)

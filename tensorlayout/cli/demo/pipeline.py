@@ -15,10 +15,10 @@ import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cli.answers import CommandError
 from tensorlayout.cli.demo.drawing import (
+    arrange_pictures_in_square,
     draw_captioned_sheet,
     draw_histogram,
     draw_layouts_sheet,
-    tile_pictures,
     to_rgb_bytes,
 )
 from tensorlayout.cli.demo.table import Table, describe_difference, describe_memory_order, to_numpy
@@ -72,7 +72,9 @@ def run_pipeline(table: Table, photographs: Array) -> dict[str, Image]:
     _tile_plane(table, planes[0, 0])
     table.print_line("\n8. Statistics, colours, sums and sorting")
     images["statistics.png"] = _draw_statistics(table, batch)
-    table.print_line(f"\n{table.total_row}\n\n9. The normalised batch in other libraries")
+    table.print_line(
+        f"\n{table.total_row_and_legend}\n\n9. The normalised batch in other libraries"
+    )
     _share_with_libraries(table, normalised)
     return images
 
@@ -207,7 +209,7 @@ def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
     pads, mirrored = (0, 0, height // 4, width // 4), directml.PaddingMode.REFLECTION
     nearest, linear = directml.InterpolationMode
 
-    def crop_middle(x: Any) -> Any:
+    def crop_top_center(x: Any) -> Any:
         return x[..., : height // 2, width // 4 : width // 4 + width // 2]
 
     def crop_patch(xp: Any, x: Any) -> Any:
@@ -235,8 +237,8 @@ def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
         ),
         "SPACE_TO_DEPTH": (lambda x: directml.space_to_depth(x, GRID), _space_to_depth),
         "PADDING": (
-            lambda x: directml.padding(crop_middle(x), pads, pads, mirrored),
-            lambda x: np.pad(crop_middle(x), [(pad, pad) for pad in pads], mode="reflect"),
+            lambda x: directml.padding(crop_top_center(x), pads, pads, mirrored),
+            lambda x: np.pad(crop_top_center(x), [(pad, pad) for pad in pads], mode="reflect"),
         ),
         "UPSAMPLE_2D, nearest": (
             lambda x: directml.upsample_2d(crop_patch(tl, x), (ZOOM, ZOOM), nearest),
@@ -261,7 +263,7 @@ def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
         )
         picture = to_numpy(result)[-1 if title == "GATHER_ELEMENTS" else 0]
         if title == "SPACE_TO_DEPTH":
-            picture = tile_pictures(picture.reshape(GRID**2, 3, *picture.shape[1:]))
+            picture = arrange_pictures_in_square(picture.reshape(GRID**2, 3, *picture.shape[1:]))
         panels.append((f"{result.dtype} {result.layout}", to_rgb_bytes(picture)))
     return draw_captioned_sheet("directml.png", panels)
 
@@ -363,12 +365,14 @@ def _draw_statistics(table: Table, batch: tl.Tensor) -> Image:
         (counts, draw_histogram(to_numpy(counts), to_numpy(mean), to_numpy(deviation))),
         (
             planes,
-            to_rgb_bytes(tile_pictures(np.stack([picture, *grey[:, None].repeat(3, axis=1)]))),
+            to_rgb_bytes(
+                arrange_pictures_in_square(np.stack([picture, *grey[:, None].repeat(3, axis=1)]))
+            ),
         ),
         (sums, to_rgb_bytes(table_of_sums * 255 // greatest)),
         (boxes, to_rgb_bytes(to_numpy(boxes)[0])),
         (red, to_numpy(red)[0][..., None].repeat(3, 2)),
-        (crops, to_rgb_bytes(tile_pictures(to_numpy(crops)))),
+        (crops, to_rgb_bytes(arrange_pictures_in_square(to_numpy(crops)))),
     ]
     panels = [(f"{x.dtype} {x.layout}", picture) for x, picture in pictures]
     return draw_captioned_sheet("statistics.png", panels, side=side)

@@ -70,7 +70,7 @@ class Step:
     def table_row(self) -> str:
         """Row of the step, and its kernels below."""
         (our_seconds, ours_shown), (numpy_seconds, numpy_shown) = map(
-            format_time, (self.our_call, self.numpy_call)
+            median_time_and_text, (self.our_call, self.numpy_call)
         )
         row = ROW_FORMAT.format(
             self.title,
@@ -152,11 +152,11 @@ class Table:
         return result
 
     @property
-    def total_row(self) -> str:
+    def total_row_and_legend(self) -> str:
         """Row with the sums of the rows as shown, and the legend."""
         megabytes = sum(step.megabytes for step in self.steps)
-        ours = sum(format_time(step.our_call)[0] for step in self.steps)
-        numpy = sum(format_time(step.numpy_call)[0] for step in self.steps)
+        ours = sum(median_time_and_text(step.our_call)[0] for step in self.steps)
+        numpy = sum(median_time_and_text(step.numpy_call)[0] for step in self.steps)
         ratio = f"{ours / numpy:.2f}" if numpy else "-"
         title_cells = f"total of {len(self.steps)} steps", "", "", ""
         row = ROW_FORMAT.format(*title_cells, f"{megabytes:.2f}", ours or "-", numpy or "-", ratio)
@@ -214,7 +214,7 @@ def time_calls(call: Callable[[], Any], repeat: int, on_cpu: bool = True) -> lis
     return times
 
 
-def format_time(seconds: Sequence[float]) -> tuple[int, str]:
+def median_time_and_text(seconds: Sequence[float]) -> tuple[int, str]:
     """Return the median in microseconds, and its text, marked if the runs differ widely."""
     median = statistics.median(seconds or [0.0])
     spread = statistics.median([abs(time_taken - median) for time_taken in seconds or [0.0]])

@@ -10,11 +10,11 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
-from tensorlayout.cpu.copy.packed import is_any_packed, make_packed_filler, make_packed_mover
+from tensorlayout.cpu.copy.packed import has_sub_byte_packing, make_packed_filler, make_packed_mover
 from tensorlayout.cpu.engine.casting import (
     can_numpy_convert,
+    directly_converted_range,
     make_converter,
-    plain_scalar_range,
     scalar_as_array,
 )
 from tensorlayout.cpu.engine.memory import (
@@ -63,7 +63,7 @@ def choose_converting_copy(
 def _compile_move(
     source: TensorSpec, result: TensorSpec, saturate: bool = False, is_new: bool = False
 ) -> Write:
-    if is_any_packed(source, result):
+    if has_sub_byte_packing(source, result):
         between = functools.partial(_compile_move, saturate=saturate)
         convert = make_converter(source.dtype, result.dtype, saturate)
         return make_packed_mover(source, result, convert, is_new, between)
@@ -143,11 +143,11 @@ def compile_assign(plan: AssignPlan) -> Write:
     spec, source, name = plan.result, plan.source, plan.name
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
-        if is_any_packed(spec):
+        if has_sub_byte_packing(spec):
             return make_packed_filler(spec, functools.partial(scalar_as_array, name, dtype))
         if not spec.layout.is_tiled:
             # Scalars in this range are converted by NumPy as by `scalar_as_array`, but faster.
-            least, most = plain_scalar_range(dtype, source)
+            least, most = directly_converted_range(dtype, source)
 
             def assign_value(out: Tensor, value: Any) -> None:
                 plain = source is not complex and least <= value <= most
@@ -162,7 +162,7 @@ def compile_assign(plan: AssignPlan) -> Write:
     # Arrays of tiled and packed tensors are vectors of slots, which NumPy cannot broadcast.
     if not (source.layout.is_strided and spec.layout.is_strided):
         read = TensorSpec(source.dtype, wide, source.device)
-        if is_any_packed(read, spec):
+        if has_sub_byte_packing(read, spec):
             return make_packed_mover(
                 read, spec, make_converter(source.dtype, dtype), False, compile_box_move
             )

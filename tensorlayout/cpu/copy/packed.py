@@ -35,7 +35,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 _PIECE = 1 << 19
 
 
-def is_any_packed(*specs: TensorSpec) -> bool:
+def has_sub_byte_packing(*specs: TensorSpec) -> bool:
     """Return whether any tensor is packed below a byte."""
     return any(spec.layout.slot_bits is not None for spec in specs)
 
@@ -55,9 +55,9 @@ def make_packed_mover(
     """
     if not source.layout.size:
         return lambda destination, x: None
-    if not is_any_packed(source, result):
+    if not has_sub_byte_packing(source, result):
         return make_unpacked_mover(source, result)
-    if _is_same_slot_order(source.layout, result, is_new):
+    if _can_copy_blockwise(source.layout, result, is_new):
         return _make_blockwise_mover(source, result, convert)
     if source.layout.slot_bits is not None:
         plain, layout, bits = _byte_per_element_spec(source), source.layout, source.layout.slot_bits
@@ -129,7 +129,7 @@ def _packed_bytes(x: Tensor, layout: Layout) -> Array:
     return storage_bytes(x)[first : first + count]
 
 
-def _is_same_slot_order(source: Layout, result: TensorSpec, is_new: bool) -> bool:
+def _can_copy_blockwise(source: Layout, result: TensorSpec, is_new: bool) -> bool:
     """Return whether whole blocks can be copied: equal slot order, padding may change."""
     source_slots, result_slots = source.with_slot_bits(None), result.layout.with_slot_bits(None)
     alike = source_slots.covers_block and source_slots.padded_shape == result_slots.padded_shape

@@ -46,7 +46,7 @@ _INEXACT = {
 }
 
 
-def has_one_result(name: str, inputs: Sequence[DType]) -> bool:
+def has_exact_result(name: str, inputs: Sequence[DType]) -> bool:
     """Return whether all NumPy loops give the same, exact result of an operation."""
     return name not in _INEXACT and all(d.kind != "c" for d in inputs)
 
@@ -180,7 +180,7 @@ def _is_all_true(mask: Array) -> bool:
     return bool(np.count_nonzero(mask) == mask.size)
 
 
-def _make_quadrant_fix(function: Any) -> Fix:
+def _make_first_quadrant_fix(function: Any) -> Fix:
     """Return a fix that computes a complex function in one quadrant and copies signs."""
 
     def compute_from_one_quadrant(x: Array, out: Array) -> None:
@@ -271,7 +271,7 @@ def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
         np.power(x, np.array(np.broadcast_to(y, out.shape)), out=out)
 
 
-def _is_usual_exponent(exponent: float) -> bool:
+def _numpy_handles_exponent(exponent: float) -> bool:
     """Return whether NumPy needs no fix for this Python scalar as exponent of all elements."""
     return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
 
@@ -338,28 +338,28 @@ def _tanh_complex(x: Array, out: Array) -> None:
 # --- the table -----------------------------------------------------------------------------------
 
 
-def _fixes_for_dtypes(function: Fix, *names: str) -> Fixes:
+def _same_fix_for_dtypes(function: Fix, *names: str) -> Fixes:
     return dict.fromkeys(names, function)
 
 
 def _fixes_for_complex(function: Fix) -> Fixes:
-    return _fixes_for_dtypes(function, "complex64", "complex128")
+    return _same_fix_for_dtypes(function, "complex64", "complex128")
 
 
 def _complex_product_function(function: np.ufunc) -> ElementwiseFunction:
     """Return a function whose complex products round alike for every memory layout."""
     return ElementwiseFunction(
-        function, _fixes_for_dtypes(_make_row_major_fix(function), "complex64<", "complex128<")
+        function, _same_fix_for_dtypes(_make_row_major_fix(function), "complex64<", "complex128<")
     )
 
 
 def _float_test_function(function: np.ufunc) -> ElementwiseFunction:
     """Return a test of floats, with a fix for vector loops that ignore output strides."""
-    fixes = _fixes_for_dtypes(_make_contiguous_fix(function), "float32", "float64")
+    fixes = _same_fix_for_dtypes(_make_contiguous_fix(function), "float32", "float64")
     return ElementwiseFunction(function, fixes, is_right_when_allocating=True)
 
 
-_UNEQUAL = _fixes_for_dtypes(_make_bool_comparison(np.not_equal), "bool")
+_UNEQUAL = _same_fix_for_dtypes(_make_bool_comparison(np.not_equal), "bool")
 _OLD = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 _WORDS = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -369,18 +369,18 @@ _WORDS = (
 _FUNCTIONS = {
     "abs": _complex_product_function(np.abs),
     "acosh": ElementwiseFunction(np.acosh, _fixes_for_complex(_acosh_complex) if _OLD else _NONE),
-    "atan": ElementwiseFunction(np.atan, _fixes_for_complex(_make_quadrant_fix(np.atan))),
-    "atanh": ElementwiseFunction(np.atanh, _fixes_for_complex(_make_quadrant_fix(np.atanh))),
+    "atan": ElementwiseFunction(np.atan, _fixes_for_complex(_make_first_quadrant_fix(np.atan))),
+    "atanh": ElementwiseFunction(np.atanh, _fixes_for_complex(_make_first_quadrant_fix(np.atanh))),
     "bitwise_xor": ElementwiseFunction(np.bitwise_xor, _UNEQUAL),
     "clip": ElementwiseFunction(_clip, small_function=np.ndarray.clip),
     "equal": ElementwiseFunction(
-        np.equal, _fixes_for_dtypes(_make_bool_comparison(np.equal), "bool")
+        np.equal, _same_fix_for_dtypes(_make_bool_comparison(np.equal), "bool")
     ),
     "expm1": ElementwiseFunction(np.expm1, _fixes_for_complex(_expm1_complex)),
     "floor_divide": ElementwiseFunction(
         np.floor_divide,
         {
-            **_fixes_for_dtypes(_floor_divide_narrow, "float16", "bfloat16", "float32"),
+            **_same_fix_for_dtypes(_floor_divide_narrow, "float16", "bfloat16", "float32"),
             "float64": _floor_divide,
         },
     ),
@@ -396,18 +396,18 @@ _FUNCTIONS = {
     "pow": ElementwiseFunction(
         np.pow,
         {
-            **_fixes_for_dtypes(_pow_signed, "int8", "int16", "int32", "int64"),
-            **_fixes_for_dtypes(_pow_one_exponent, "float32*", "float64*"),
+            **_same_fix_for_dtypes(_pow_signed, "int8", "int16", "int32", "int64"),
+            **_same_fix_for_dtypes(_pow_one_exponent, "float32*", "float64*"),
         },
-        _is_usual_exponent,
+        _numpy_handles_exponent,
     ),
     "reciprocal": ElementwiseFunction(np.reciprocal, _fixes_for_complex(_reciprocal_complex)),
     "remainder": ElementwiseFunction(
-        np.remainder, _fixes_for_dtypes(_remainder, "float16", "bfloat16", "float32", "float64")
+        np.remainder, _same_fix_for_dtypes(_remainder, "float16", "bfloat16", "float32", "float64")
     ),
     "round": ElementwiseFunction(_round_to_integral),
     "scale_bias": ElementwiseFunction(
-        _scale_bias, _fixes_for_dtypes(_scale_bias, "float32", "float64")
+        _scale_bias, _same_fix_for_dtypes(_scale_bias, "float32", "float64")
     ),  # by blocks
     "sign": ElementwiseFunction(
         np.sign, {**_fixes_for_complex(_sign_complex), "bfloat16": _sign_bfloat16}
@@ -417,6 +417,6 @@ _FUNCTIONS = {
     "tan": ElementwiseFunction(np.tan, _fixes_for_complex(_tan_complex)),
     "tanh": ElementwiseFunction(np.tanh, _fixes_for_complex(_tanh_complex)),
     "where": ElementwiseFunction(
-        _where_by_copy, _fixes_for_dtypes(_where_by_masks, *_WORDS), small_function=np.where
+        _where_by_copy, _same_fix_for_dtypes(_where_by_masks, *_WORDS), small_function=np.where
     ),
 }

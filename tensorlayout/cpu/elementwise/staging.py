@@ -61,7 +61,7 @@ def make_staged_call(plan: ElementwisePlan, call: Call) -> Call:
             layout = Layout.packed(layout.shape, layout.minor_to_major)
             scattered[i] = tensor_allocator(TensorSpec(o.dtype, layout, o.device))
         operand = _ReorderedOperand(i, o.dtype, layout.broadcast_to(result.shape))
-        if _is_out_of_order(result, operand):
+        if _needs_tiled_copy(result, operand):
             reordered.append(operand)
     whole = _make_slab_call(plan, call, reordered) if reordered else call
     if not scattered:
@@ -107,7 +107,7 @@ def _make_slab_call(
     return call_slab_by_slab
 
 
-def _is_out_of_order(result: Layout, operand: _ReorderedOperand) -> bool:
+def _needs_tiled_copy(result: Layout, operand: _ReorderedOperand) -> bool:
     itemsize = operand.dtype.itemsize
     plan = choose_copy(result.shape, result.strides, operand.layout.strides, itemsize)
     return plan.case == "tiles"

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.elementwise.functions import Fix, elementwise_function, has_one_result
+from tensorlayout.cpu.elementwise.functions import Fix, elementwise_function, has_exact_result
 from tensorlayout.cpu.elementwise.staging import make_staged_call
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
     decode_narrow,
-    make_scalar_reader,
+    directly_converted_range,
+    make_scalar_converter,
     normalize_bools,
-    plain_scalar_range,
 )
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
@@ -56,7 +56,7 @@ def compile_allocating(plan: ElementwisePlan) -> Run | None:
     """
     if plan.destinations:
         return _compile_inplace_ufunc(plan) if _is_plain_binary_ufunc(plan) else None
-    usual, fix = _usual_scalar_test(plan), _required_fix(plan)
+    usual, fix = _common_scalar_test(plan), _required_fix(plan)
     common = _compile_allocating_with_fix(plan, None if usual else fix)
     if common is None or usual is None:
         return common
@@ -69,7 +69,7 @@ def compile_allocating(plan: ElementwisePlan) -> Run | None:
 
 def compile_elementwise(plan: ElementwisePlan) -> Write:
     """Compile ``write(out, *operands)``; each operand is disjoint from `out` or exactly there."""
-    usual, with_fix = _usual_scalar_test(plan), _compile_with_fix(plan, _required_fix(plan))
+    usual, with_fix = _common_scalar_test(plan), _compile_with_fix(plan, _required_fix(plan))
     return (
         with_fix
         if usual is None
@@ -77,7 +77,7 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
     )
 
 
-def _usual_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
+def _common_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
     """Return a test of whether a Python scalar as last operand needs no fix; None if unneeded."""
     scalar = isinstance(plan.operands[-1], type)
     return (
@@ -88,9 +88,9 @@ def _usual_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
 
 
 def _choose_by_last_scalar(
-    usual: Callable[[Any], bool], common: Write, rare: Write
+    is_common: Callable[[Any], bool], common: Write, rare: Write
 ) -> Callable[..., Any]:
-    return lambda *operands: (common if usual(operands[-1]) else rare)(*operands)
+    return lambda *operands: (common if is_common(operands[-1]) else rare)(*operands)
 
 
 def _compile_allocating_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
@@ -127,7 +127,7 @@ def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     call, read = make_staged_call(plan, alone), _make_operand_reader(plan)
     if call is alone:
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
-        exact = has_one_result(plan.operation.function_name, plan.inputs)
+        exact = has_exact_result(plan.operation.function_name, plan.inputs)
         call = make_shared_call(alone, layout, itemsize, _traffic_bytes(plan), exact)
 
     def compute_into_out(out: Tensor, *operands: Any) -> None:
@@ -210,10 +210,12 @@ def _is_numpy_promotion(plan: ElementwisePlan) -> bool:
             return False  # NumPy converts Python scalars to float32 if the other is bfloat16
         if plan.result.dtype == dtypes.bool and plan.inputs[0].kind in "iu":
             return False  # NumPy accepts Python integers that do not fit the dtype
-    return _has_planned_loop(plan, [o if isinstance(o, type) else o.dtype for o in plan.operands])
+    return _numpy_picks_planned_dtypes(
+        plan, [o if isinstance(o, type) else o.dtype for o in plan.operands]
+    )
 
 
-def _has_planned_loop(plan: ElementwisePlan, operand_types: Sequence[Any]) -> bool:
+def _numpy_picks_planned_dtypes(plan: ElementwisePlan, operand_types: Sequence[Any]) -> bool:
     """Return whether NumPy picks the planned dtypes for operands of these dtypes or scalar types.
 
     Its integer division has loops that convert: 16 MB of int32 6.3 ms, through a buffer 13.6.
@@ -321,7 +323,7 @@ _FEW = 1024
 def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) -> Run | None:
     """Compile a ternary function of few elements; `fallback` handles scalars out of range."""
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
-    ranges = [(i, *plain_scalar_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
+    ranges = [(i, *directly_converted_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
     odd = plan.result.dtype.kind == "V"  # NumPy's functions have no loop for bfloat16
     if odd or _needs_conversion(plan) or any(least > most for _, least, most in ranges):
         return None
@@ -352,15 +354,15 @@ Reader = Callable[[tuple[Any, ...]], list[Array]]
 
 
 def _make_operand_reader(
-    plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None = None
+    plan: ElementwisePlan, read_tensor: Callable[[Tensor], Array] | None = None
 ) -> Reader:
     """Return a function that reads operands as arrays, scalars converted."""
-    if of_tensor is None and _has_only_tensors(plan):
+    if read_tensor is None and _has_only_tensors(plan):
         return lambda operands: [o.memory for o in operands]
     get = [
-        make_scalar_reader(plan.operation.name, dtype, o)
+        make_scalar_converter(plan.operation.name, dtype, o)
         if isinstance(o, type)
-        else of_tensor or attrgetter("memory")
+        else read_tensor or attrgetter("memory")
         for o, dtype in zip(plan.operands, plan.inputs, strict=True)
     ]
     return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
@@ -403,7 +405,7 @@ def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
         return make_converting_call(fix or function, plan.inputs, converts, nbytes)
     if not isinstance(_numpy_function(plan), np.ufunc):
         return lambda arrays, out: copy().run(function, *arrays, out)
-    if _has_planned_loop(plan, _operand_dtypes(plan)):
+    if _numpy_picks_planned_dtypes(plan, _operand_dtypes(plan)):
         return lambda arrays, out: copy().run(function, *arrays, out=out)
     signature = (*plan.inputs, plan.result.dtype)
     convert: Any = functools.partial(function, signature=signature, casting="unsafe")
@@ -412,8 +414,8 @@ def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 
 def standalone_ufunc(plan: ElementwisePlan) -> Any:
     """Return the ufunc that alone gives the planned result, for scalars up to 2**53; or None."""
-    fix = None if _usual_scalar_test(plan) else _required_fix(plan)
-    is_standalone = _usual_scalar_test(plan) is None and _numpy_returns_planned_array(plan, fix)
+    fix = None if _common_scalar_test(plan) else _required_fix(plan)
+    is_standalone = _common_scalar_test(plan) is None and _numpy_returns_planned_array(plan, fix)
     return _numpy_function(plan) if is_standalone and not plan.result.layout.is_tiled else None
 
 
@@ -437,14 +439,14 @@ def make_block_call(plan: ElementwisePlan) -> BlockCall:
         ),
         result=TensorSpec(plan.result.dtype, vector, plan.result.device),
     )
-    usual, fix = _usual_scalar_test(plan), _required_fix(plan)
+    usual, fix = _common_scalar_test(plan), _required_fix(plan)
     rare = _with_out_keyword(_make_call(shrunk, fix))
     if usual is None and fix is not None:
         return BlockCall(rare, rare, None, False)
     exact = (
         isinstance(_numpy_function(plan), np.ufunc)
         and not _decoders_by_operand(plan)
-        and _has_planned_loop(plan, _operand_dtypes(plan))
+        and _numpy_picks_planned_dtypes(plan, _operand_dtypes(plan))
     )
     common = _numpy_function(plan) if exact else _with_out_keyword(_make_call(shrunk, None))
     return BlockCall(common, rare, usual, exact and usual is None and not _needs_conversion(plan))

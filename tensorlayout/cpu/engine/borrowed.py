@@ -98,7 +98,7 @@ def array_over_address(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],
-    byte_steps: tuple[int, ...],
+    byte_strides: tuple[int, ...],
     owner: object,
     *,
     readonly: bool,
@@ -107,12 +107,12 @@ def array_over_address(
 
     Raises BufferError for an invalid address range.
     """
-    byte_address_range(address, dtype.itemsize, shape, byte_steps)
+    byte_address_range(address, dtype.itemsize, shape, byte_strides)
     if 0 in shape:
         array = np.empty(shape, dtype)
         array.flags.writeable = not readonly
         return array
-    steps = zip(shape, byte_steps, strict=True)
+    steps = zip(shape, byte_strides, strict=True)
     interface = {
         "version": 3,
         "typestr": dtype.str if is_numpy_dtype(dtype) else f"<u{dtype.itemsize}",
@@ -127,7 +127,7 @@ def wrap_external(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],
-    byte_steps: tuple[int, ...],
+    byte_strides: tuple[int, ...],
     _device: Device,
     owner: object,
     *,
@@ -135,7 +135,7 @@ def wrap_external(
 ) -> Tensor | None:
     """Return a tensor over memory of `owner`; None if strides are not whole elements."""
     return tensor_over_array(
-        array_over_address(address, dtype, shape, byte_steps, owner, readonly=readonly)
+        array_over_address(address, dtype, shape, byte_strides, owner, readonly=readonly)
     )
 
 

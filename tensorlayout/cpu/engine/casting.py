@@ -59,7 +59,7 @@ def scalar_as_array(name: str, dtype: DType, value: Any) -> Array:
         raise dtypes.integer_overflow_error(value, dtype) from None
 
 
-def plain_scalar_range(dtype: DType, kind: type) -> tuple[float, float]:
+def directly_converted_range(dtype: DType, kind: type) -> tuple[float, float]:
     """Return the range of scalars of type `kind` that NumPy converts as `scalar_as_array` does.
 
     It is (0, -1), an empty range, if there are none.
@@ -73,9 +73,9 @@ def plain_scalar_range(dtype: DType, kind: type) -> tuple[float, float]:
     return 0, -1
 
 
-def make_scalar_reader(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
+def make_scalar_converter(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
     """Return `scalar_as_array` for scalars of one type, with a fast path for the plain range."""
-    (least, most), make = plain_scalar_range(dtype, kind), dtype.type
+    (least, most), make = directly_converted_range(dtype, kind), dtype.type
     if least > most:
         return functools.partial(scalar_as_array, name, dtype)
     return lambda value: (

@@ -18,7 +18,7 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, uint8
 from tensorlayout.errors import short_repr
 from tensorlayout.layout import Layout, Padding, boxes, row_major_order
-from tensorlayout.plan import ExportInfo, padding_bytes, slot_byte_offset, spec_of_strides
+from tensorlayout.plan import ExportInfo, bytes_before_slot, padding_bytes, spec_of_strides
 from tensorlayout.tensor import Home, Tensor, TensorSpec
 
 Array = np.ndarray[Any, Any]
@@ -72,7 +72,7 @@ def array_of_layout(storage: Array, dtype: DType, layout: Layout) -> Array:
 
 def make_box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array, int], Array]:
     """Return ``view(storage, slot)``: a box of a tensor whose lowest slot is `slot`."""
-    itemsize, start = dtype.itemsize, box.offset_in(layout) - layout.lowest
+    itemsize, start = dtype.itemsize, box.first_slot_in(layout) - layout.lowest
     shape, strides = box.shape, tuple([s * itemsize for s in box.strides_in(layout)])
 
     def view_box(storage: Array, slot: int) -> Array:
@@ -186,7 +186,7 @@ def packed_byte_range(layout: Layout, slot: int) -> tuple[int, int]:
 
     Raises ValueError if the slot is not at a byte boundary.
     """
-    first = slot_byte_offset(layout, slot)
+    first = bytes_before_slot(layout, slot)
     return first, layout._slots_to_bytes(max(0, layout.required_size - layout.lowest), 1)
 
 

@@ -248,12 +248,12 @@ def _sum_squared_distances(
     for key, part in zip(keys, parts, strict=True):
         sums[result_key(key, axes)] += part
     sums = np.asarray(np.maximum(sums - count * np.square(middle - near), 0))
-    if work == dtypes.float64 or _is_float32_enough(sums / count, near, x, axes, precise):
+    if work == dtypes.float64 or _are_float32_squares_enough(sums / count, near, x, axes, precise):
         return sums
     return None
 
 
-def _is_float32_enough(
+def _are_float32_squares_enough(
     variance: Array, mean: Array, x: Array, axes: Sequence[int], precise: bool
 ) -> bool:
     """Return whether float32 squares were in range and the mean was accurate enough.

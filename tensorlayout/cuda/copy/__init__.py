@@ -349,7 +349,7 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 
 def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
-    shape = {"RANK": len(loop.axes), "INDEX": loop.index_type, "ELEMENT": loop.widths[READ]}
+    shape = {"RANK": len(loop.axes), "INDEX": loop.index_c_type, "ELEMENT": loop.widths[READ]}
     chosen, count = kernel_with_macros(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
     return launch_with_padding(
         chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
@@ -358,7 +358,7 @@ def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
     count, width = loop.count // pack_length, loop.width * pack_length
-    chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_type, WIDTH=width)
+    chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_c_type, WIDTH=width)
     members = {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
         "bits": pattern_bits(padding_write[1]),

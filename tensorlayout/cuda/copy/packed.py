@@ -87,13 +87,13 @@ def plan_pack(
         and _can_pack_runs(loop, bits)
     ):
         chosen, walk = (
-            kernel_with_macros(FILE, "pack_runs", INDEX=loop.index_type, PACKED_RUN=bits),
+            kernel_with_macros(FILE, "pack_runs", INDEX=loop.index_c_type, PACKED_RUN=bits),
             _walk_struct_members(loop),
         )
         walk |= {"runs": count // RUN, "octets": source.required_size, "tails": bool(loop.bounds)}
         along = next((b for b, w in enumerate(loop.weights) if w[-1]), -1)
         grid, padded = -(-count // (RUN * THREADS)), filler * 0x01010101
-        runs = Launch.with_members(chosen, grid, (0, 0), along=along, padding=padded, **walk)
+        runs = Launch.from_members(chosen, grid, (0, 0), along=along, padding=padded, **walk)
         return Launches((runs,), "packed runs")
     word = 4 if alignments[0] >= 4 else 1
     # Elements that a thread packs into whole words; 6-bit elements fill no fewer than three words.
@@ -105,7 +105,9 @@ def plan_pack(
     # Neighbouring threads of a warp read bytes that are `per` elements apart.
     if _is_intermediate_cheaper(loop, per // wide if source.slot_bits is None else 1):
         return None
-    chosen = kernel_with_macros(FILE, "pack_elements", INDEX=loop.index_type, WORD=word, WIDE=wide)
+    chosen = kernel_with_macros(
+        FILE, "pack_elements", INDEX=loop.index_c_type, WORD=word, WIDE=wide
+    )
     walk = _walk_struct_members(loop, wide) | {
         "slots": count,
         "octets": -(-count * bits // 8),
@@ -113,7 +115,7 @@ def plan_pack(
     }
     walk |= {"per": per, "bits": bits, "from_bits": source.slot_bits or 8, "padding": filler}
     return Launches(
-        (Launch.with_members(chosen, -(-count // (per * THREADS)), (0, 0), **walk),), "packed"
+        (Launch.from_members(chosen, -(-count // (per * THREADS)), (0, 0), **walk),), "packed"
     )
 
 
@@ -127,7 +129,7 @@ def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
 
 def _index_type_spans_source(loop: TiledLoop, source: Layout) -> bool:
     """Return whether the index type can also count the bytes of the source with its padding."""
-    return loop.index_type == "int64_t" or source.required_size < 2**31
+    return loop.index_c_type == "int64_t" or source.required_size < 2**31
 
 
 def _run_alignment(bits: int) -> int:
@@ -195,7 +197,7 @@ def plan_unpack(
         destination, 1, alignments[0], padding, loop
     )
     chosen, blocks = (
-        kernel_with_macros(FILE, "unpack_elements", INDEX=loop.index_type),
+        kernel_with_macros(FILE, "unpack_elements", INDEX=loop.index_c_type),
         blocks_for_elements(loop.count),
     )
     walk = _walk_struct_members(loop) | {"count": loop.count, "bits": bits}
@@ -223,19 +225,19 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
     # The kernel handles up to three runs per thread: 16 elements touch no more of length 8.
     if min(run, row or run) < 8 or len(steps) > MOST_DIGITS:
         return None
-    chosen = kernel_with_macros(FILE, "unpack_runs", INDEX=loop.index_type, UNPACKED_RUN=bits)
+    chosen = kernel_with_macros(FILE, "unpack_runs", INDEX=loop.index_c_type, UNPACKED_RUN=bits)
     octets = -(-source.required_size * bits // 8)
     params = make_parameter_struct(chosen, count=count, octets=octets, first=loop.firsts[READ])
     walk = params.walk
     walk.row, walk.run = (
-        divisor_struct(loop.index_type, row or 1),
-        divisor_struct(loop.index_type, run),
+        divisor_struct(loop.index_c_type, row or 1),
+        divisor_struct(loop.index_c_type, run),
     )
     walk.tail, walk.steps = int(row > 0), len(steps)
     for d, (step, size, stride) in enumerate(steps):
         walk.step[d], walk.size[d], walk.stride[d] = (
             step,
-            divisor_struct(loop.index_type, size),
+            divisor_struct(loop.index_c_type, size),
             stride,
         )
     blocks = -(-count // (RUN * THREADS))
@@ -303,7 +305,7 @@ def _flat_launches(case: str, chosen: Kernel, count: int, kept_bits: int) -> Lau
     runs, tail = divmod(count, RUN)
     blocks = -(-(runs + (tail > 0)) // THREADS)
     return Launches(
-        (Launch.with_members(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept_bits),), case
+        (Launch.from_members(chosen, blocks, (0, 0), runs=runs, tail=tail, kept=kept_bits),), case
     )
 
 

@@ -145,7 +145,7 @@ class PinnedStaging:
         # Enough that many small copies can wait in a busy stream.
         self._slots = _PinnedBufferQueue(cupy, SLOT, 16)
 
-    def to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
+    def copy_to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
         """Copy to the device; on return, `source` has been read, but copies may be unfinished."""
         kind = self._runtime.memcpyHostToDevice
         queue = self._slots if source.size <= SLOT else self._halves
@@ -160,7 +160,7 @@ class PinnedStaging:
                 buffer.event.record(stream)
                 queue.put(buffer)
 
-    def to_host(self, destination: Bytes, pointer: int, stream: Any) -> None:
+    def copy_to_host(self, destination: Bytes, pointer: int, stream: Any) -> None:
         """Copy to the host; on return, all of `destination` has been written."""
         kind = self._runtime.memcpyDeviceToHost
         arriving: deque[tuple[Bytes, _PinnedBuffer]] = deque()
@@ -342,7 +342,7 @@ class CupyDriver(Driver):
         number = self.cuda.get_current_stream(device).ptr
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
-    def capture_memory(self, device: int) -> object | None:
+    def current_capture_memory(self, device: int) -> object | None:
         """Return the memory of the current capture; also forget captures that have ended."""
         for number, capture in tuple(self.captures.items()):
             if not self._is_stream_capturing(number):
@@ -382,7 +382,7 @@ class CupyDriver(Driver):
             capture.memory.append(memory)
             buffer.keep_owner_alive(capture)
         elif self.captures:
-            self.capture_memory(device)
+            self.current_capture_memory(device)
         return buffer
 
     def wrap_memory(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
@@ -393,7 +393,7 @@ class CupyDriver(Driver):
         self._check_not_capturing("it copies from the host")
         stream = self.cuda.get_current_stream()
         if not self._is_pinned(source):  # CUDA would not say when it has read pageable memory
-            self._staging_of_current_device().to_device(pointer, source, stream)
+            self._staging_of_current_device().copy_to_device(pointer, source, stream)
             return
         kind = self.runtime.memcpyHostToDevice
         self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
@@ -404,7 +404,7 @@ class CupyDriver(Driver):
         stream = self.cuda.get_current_stream()
         if destination.size >= STAGED and not self._is_pinned(destination):
             self.counters.synchronisations += 1
-            self._staging_of_current_device().to_host(destination, pointer, stream)
+            self._staging_of_current_device().copy_to_host(destination, pointer, stream)
             return
         to, kind = destination.ctypes.data, self.runtime.memcpyDeviceToHost
         self.runtime.memcpyAsync(to, pointer, destination.size, kind, stream.ptr)

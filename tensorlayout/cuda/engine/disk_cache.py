@@ -79,13 +79,13 @@ def cached_file(key: str, suffix: str, make: Callable[[Path], None], counters: C
     """
     place = cache_folder()
     try:
-        return _cached_in_folder(place, key + suffix, make, counters)
+        return _find_or_make_entry(place, key + suffix, make, counters)
     except (OSError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and _has_free_space(place):
             raise  # an error in the source, not a full disk
         reason = error
     try:
-        return _cached_in_folder(temporary_folder(), key + suffix, make, counters)
+        return _find_or_make_entry(temporary_folder(), key + suffix, make, counters)
     except OSError as error:
         msg = (
             f"cuda: compiled kernels can be kept neither in {place} ({reason}) nor in"
@@ -100,7 +100,7 @@ def read_entry(entry: Path) -> bytes:
     return entry.read_bytes()[:-_CHECKSUM_BYTES]
 
 
-def _cached_in_folder(
+def _find_or_make_entry(
     folder: Path, name: str, make: Callable[[Path], None], counters: Counters
 ) -> Path:
     entry = folder / name

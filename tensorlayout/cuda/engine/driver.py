@@ -174,7 +174,7 @@ class Driver(Protocol):
         """Return whether the current stream captures a graph; waiting raises CaptureError then."""
         return False
 
-    def capture_memory(self, device: int) -> object | None:
+    def current_capture_memory(self, device: int) -> object | None:
         """Return the memory allocated by the current stream's capture; None without a capture."""
         return None
 

@@ -75,7 +75,7 @@ def kernel_with_macros(
     return Kernel(file, name, types, shape_values, operation)
 
 
-def parameter_struct(kernel: Kernel, **constants: int) -> Any:
+def parameter_struct_type(kernel: Kernel, **constants: int) -> Any:
     """Return the ctypes type of a kernel's parameters; `constants` as in `struct_type`."""
     _, text, *_ = _declared_kernels(kernel.file)[kernel.name]
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
@@ -83,7 +83,7 @@ def parameter_struct(kernel: Kernel, **constants: int) -> Any:
 
 def make_parameter_struct(kernel: Kernel, /, **members: Any) -> Any:
     """Return the structure with these members; a ``Walk`` is filled from axes, or by a function."""
-    structure = parameter_struct(kernel)()
+    structure = parameter_struct_type(kernel)()
     for name, value in members.items():
         if isinstance(value, Sequence) and hasattr(member := getattr(structure, name), "stride"):
             fill_walk(member, value)

@@ -69,7 +69,7 @@ class Launch:
     takes: tuple[int, int | None] = (0, None)
 
     @classmethod
-    def with_members(
+    def from_members(
         cls,
         kernel: Kernel,
         grid: int,
@@ -176,31 +176,34 @@ def _bind_launch(launch: Launch) -> Bound:
 def make_writer(
     device: int,
     plan: Callable[[tuple[int, ...]], Launch | Launches | None],
-    tensors: int | None = None,
-    content: Callable[..., bytes] | None = None,
-    alike: slice | None = None,
-    aligned: int | None = None,
+    tensor_count: int | None = None,
+    pack_scalars: Callable[..., bytes] | None = None,
+    same_alignment: slice | None = None,
+    aligned_count: int | None = None,
 ) -> Write:
     """Return ``write(out, *operands)``, which runs ``plan(alignments)``.
 
     A plan is made once per tuple of alignments: powers of two that divide the tensors' addresses.
 
-    - `tensors`: number of leading operands that are tensors; None for all.
-    - `content`: function that encodes the other operands as bytes of the struct.
-    - `alike`: tensors whose least alignment counts for all of them, so that there are fewer plans.
-    - `aligned`: number of leading alignments that the plan needs; None for all.
+    - `tensor_count`: number of leading operands that are tensors; None for all.
+    - `pack_scalars`: function that encodes the other operands as bytes of the struct.
+    - `same_alignment`: tensors whose least alignment counts for all of them, so that there are
+      fewer plans.
+    - `aligned_count`: number of leading alignments that the plan needs; None for all.
     """
     at = CacheByAlignment(lambda alignments: bind_launches(plan(alignments), device))
 
     def launch_on_operands(*operands: Any) -> None:
-        addresses = [*map(_address, operands[:tensors])]
-        scalars = content(*operands[tensors:]) if content is not None else b""
+        addresses = [*map(_address, operands[:tensor_count])]
+        scalars = pack_scalars(*operands[tensor_count:]) if pack_scalars is not None else b""
         seen = addresses
-        if alike is not None:
+        if same_alignment is not None:
             # The lowest bit of all addresses together is their least alignment.
             seen = addresses.copy()
-            seen[alike] = [reduce(or_, addresses[alike])] * len(addresses[alike])
-        alignments, gpu = tuple(map(alignment_of, map(low_bits, seen[:aligned]))), driver()
+            seen[same_alignment] = [reduce(or_, addresses[same_alignment])] * len(
+                addresses[same_alignment]
+            )
+        alignments, gpu = tuple(map(alignment_of, map(low_bits, seen[:aligned_count]))), driver()
         if device == gpu.only:
             at[alignments](addresses, scalars)
             return

@@ -167,7 +167,7 @@ class Mode:
             raise ValueError(msg)
 
     @cached_property
-    def flags(self) -> int:
+    def check_flags(self) -> int:
         """Checks as a bit mask."""
         return sum(CHECKS[check] for check in set(self.checks))
 
@@ -261,10 +261,10 @@ def launch_log() -> Iterator[KernelCounts]:
     log = KernelCounts()
     try:
         with _logs.scope_with_value(log):
-            _select_call_method(opened.launcher_type)
+            _patch_call_for_logging(opened.launcher_type)
             yield log
     finally:
-        _select_call_method(opened.launcher_type)
+        _patch_call_for_logging(opened.launcher_type)
         around = _logs.innermost_value()
         if around is not None:
             around.extend(log)
@@ -278,7 +278,7 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
     with launch_log() as kernels:
         work = DeviceWork(kernels)
         with opened.using_device(device):
-            span = _begin_span()
+            span = _begin_event_span()
         before = counters.launches, counters.library_calls
         yield work
         launched, device_number = counters.launches - before[0], counters.library_calls - before[1]
@@ -288,7 +288,7 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
             work.span = span
 
 
-def _select_call_method(kind: type) -> None:
+def _patch_call_for_logging(kind: type) -> None:
     """Set the ``__call__`` of launchers: the logging one while any block is open."""
     with _exchanging:
         plain = _plain.setdefault(kind, kind.__call__)
@@ -300,7 +300,7 @@ def _launch_and_log(launcher: Any, grid: Any, parameters: bytearray) -> None:
     if log is None:  # of another thread
         plain(launcher, grid, parameters)
         return
-    span = _begin_span()
+    span = _begin_event_span()
     plain(launcher, grid, parameters)
     kernel = launcher.kernel
     log.add(kernel, Counts(kernel.name, 1))
@@ -309,7 +309,7 @@ def _launch_and_log(launcher: Any, grid: Any, parameters: bytearray) -> None:
         log.timed.append((kernel, span))
 
 
-def _begin_span() -> _EventSpan | None:
+def _begin_event_span() -> _EventSpan | None:
     """Begin a span; None if the driver has no events, or while a graph is captured."""
     opened = driver()
     cuda: Any = getattr(opened, "cuda", None)

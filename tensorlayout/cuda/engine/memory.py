@@ -23,8 +23,8 @@ from tensorlayout.plan import (
     ExportInfo,
     OverlapTest,
     Write,
+    bytes_before_slot,
     padding_bytes,
-    slot_byte_offset,
     spec_of_strides,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -83,13 +83,13 @@ def padding_element_bytes(spec: TensorSpec) -> bytes | None:
     return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
 
 
-def view_moved_by_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
+def view_shifted_by_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     """Return a view of `x` that begins `slots` slots further, counted in the result's dtype."""
     home, place = x.home, x.memory
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
     if layout.slot_bits is not None:
-        step = slot_byte_offset(layout, home[1] + slots) - slot_byte_offset(layout, home[1])
+        step = bytes_before_slot(layout, home[1] + slots) - bytes_before_slot(layout, home[1])
     address = place.address + step
     return Tensor._from_memory(
         DeviceMemory(address, place.readonly), spec, (home[0], home[1] + slots)
@@ -100,7 +100,7 @@ def wrap_external(
     address: int,
     dtype: DType,
     shape: tuple[int, ...],
-    byte_steps: tuple[int, ...],
+    byte_strides: tuple[int, ...],
     device: Device,
     owner: object,
     *,
@@ -110,7 +110,7 @@ def wrap_external(
 
     Raises BufferError if the memory is not aligned to elements.
     """
-    spec = spec_of_strides(dtype, shape, byte_steps, device)
+    spec = spec_of_strides(dtype, shape, byte_strides, device)
     if spec is None:
         return None
     if address % dtype.itemsize and spec.layout.size:
@@ -192,7 +192,7 @@ def keep_capture_memory(write: Write) -> Write:
     def write_and_keep_memory(out: Tensor, *operands: Any) -> None:
         write(out, *operands)
         if captures:
-            capture = gpu.capture_memory(out.device.number)
+            capture = gpu.current_capture_memory(out.device.number)
             if capture is not None and out.home is not None:
                 out.home[0].keep_owner_alive(capture)
 
@@ -302,7 +302,7 @@ def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
         driver().make_stream_wait(ours, Stream(device.number, theirs))
 
 
-def wait_for_stream(name: str, stream: Any, device: Device) -> None:
+def make_device_wait_for_stream(name: str, stream: Any, device: Device) -> None:
     """Make the current stream of `device` wait for `stream`; None waits for nothing."""
     _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:

@@ -76,7 +76,7 @@ class LiveRanges:
         if nbytes:
             self._removed.append((begin, nbytes))
 
-    def sorted_table(self) -> tuple[array[int], int]:
+    def sorted_range_table(self) -> tuple[array[int], int]:
         """Return a table of disjoint ranges by address, which never changes, and their number."""
         with _lock, garbage_collection_disabled():
             self._remove_pending()
@@ -86,7 +86,7 @@ class LiveRanges:
 
     def total_bytes(self) -> int:
         """Return the number of bytes in all ranges."""
-        table, _ = self.sorted_table()
+        table, _ = self.sorted_range_table()
         return sum(table[1::3])
 
     def contains(self, pointer: int, nbytes: int) -> bool:
@@ -115,7 +115,7 @@ class LiveRanges:
 
     def _range_containing(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
         """Return the first byte of the range with these bytes, and the address of its flags."""
-        table, _ = self.sorted_table()
+        table, _ = self.sorted_range_table()
         at = 3 * (bisect_right(table[::3], pointer) - 1)
         if at < 0 or pointer + nbytes > table[at] + table[at + 1]:
             return None

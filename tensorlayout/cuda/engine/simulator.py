@@ -262,23 +262,23 @@ class SimulatedLauncher:
             ranges.mark_all_written()
         with _launching, garbage_collection_disabled():
             self._driver.counters.launches += 1
-            table, count = ranges.sorted_table()
+            table, count = ranges.sorted_range_table()
             _launch.grid[:] = blocks
             _launch.operation = self._operation
             _launch.allocations = table.buffer_info()[0]
             _launch.allocation_count = count
-            _launch.checks = mode_of_launch.flags
+            _launch.checks = mode_of_launch.check_flags
             _launch.order = ORDERS.index(mode_of_launch.order)
             _launch.seed = mode_of_launch.seed
             _launch.parameter_bytes = len(parameters)
-            if mode_of_launch.flags & CHECKS["count"]:
+            if mode_of_launch.check_flags & CHECKS["count"]:
                 ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
             self._function(
                 ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
             )
             if message := _message.value:
                 raise KernelError(message.decode(errors="replace"))
-            if mode_of_launch.flags & CHECKS["count"]:
+            if mode_of_launch.check_flags & CHECKS["count"]:
                 tallies = [
                     Tally(tally.accesses, tally.lanes, tally.bytes, tally.units, tally.ideal)
                     for tally in _tallies
@@ -342,10 +342,10 @@ class SimulatorDriver(Driver):
         """Allocate memory followed by at least 256 bytes that belong to no allocation."""
         self.check_device(device)
         ranges = self.ranges[device]
-        memory = self._allocate_host_memory(nbytes, ranges)
+        memory = self._allocate_simulated_memory(nbytes, ranges)
         if memory is None:
             gc.collect()  # frees buffers in reference cycles
-            memory = self._allocate_host_memory(nbytes, ranges)
+            memory = self._allocate_simulated_memory(nbytes, ranges)
         if memory is None:
             raise out_of_memory_error(nbytes, self._free_bytes(ranges), device)
         self.counters.allocations += 1
@@ -362,21 +362,21 @@ class SimulatorDriver(Driver):
         return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
 
     def copy_to_device(self, pointer: int, source: Bytes) -> None:
-        self._check_live_range("copy_to_device", pointer, source.size).mark_written(
+        self._find_live_ranges("copy_to_device", pointer, source.size).mark_written(
             pointer, source.size
         )
         ctypes.memmove(pointer, source.ctypes.data, source.size)
 
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
-        self._check_live_range("copy_to_host", pointer, destination.size)
+        self._find_live_ranges("copy_to_host", pointer, destination.size)
         self.counters.synchronisations += 1
         ctypes.memmove(destination.ctypes.data, pointer, destination.size)
 
     def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
-        written = self._check_live_range("copy_device_to_device", source, nbytes).written_flags(
+        written = self._find_live_ranges("copy_device_to_device", source, nbytes).written_flags(
             source, nbytes
         )
-        self._check_live_range("copy_device_to_device", destination, nbytes).mark_written(
+        self._find_live_ranges("copy_device_to_device", destination, nbytes).mark_written(
             destination, nbytes, written
         )
         ctypes.memmove(destination, source, nbytes)
@@ -425,7 +425,7 @@ class SimulatorDriver(Driver):
             description.steps,
         )
 
-    def _allocate_host_memory(self, nbytes: int, ranges: LiveRanges) -> Bytes | None:
+    def _allocate_simulated_memory(self, nbytes: int, ranges: LiveRanges) -> Bytes | None:
         """Return memory of the host; None if there is not enough."""
         if self._limit is not None and nbytes > self._free_bytes(ranges):
             return None
@@ -439,7 +439,7 @@ class SimulatorDriver(Driver):
             return max(0, self._limit - ranges.total_bytes())
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
-    def _check_live_range(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
+    def _find_live_ranges(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
         """Return the ranges of the device that contains these bytes. Raises ValueError if none."""
         for ranges in self.ranges:
             if ranges.contains(pointer, nbytes):

@@ -203,9 +203,9 @@ def divisor32_struct(number: int) -> Any:
     return _Divisor32(number, magic, shift)
 
 
-def divisor_struct(index: str, number: int) -> Any:
+def divisor_struct(index_c_type: str, number: int) -> Any:
     """Return ``Divisor<index>`` for a positive number."""
-    return divisor32_struct(number) if index == "int32_t" else _Divisor64(number)
+    return divisor32_struct(number) if index_c_type == "int32_t" else _Divisor64(number)
 
 
 def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
@@ -243,7 +243,7 @@ def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack:
     """
     rank, packs = len(loop.axes), loop.loop_over_packs(pack, memories_in_packs)
     walk = struct_type(
-        "include/bounded.cuh", f"BoundedWalk<{loop.index_type}, {len(loop.firsts)}>"
+        "include/bounded.cuh", f"BoundedWalk<{loop.index_c_type}, {len(loop.firsts)}>"
     )()
     fill_walk(walk, packs.axes)
     walk.bounds = bounds_struct(loop.bounds)

@@ -155,7 +155,7 @@ def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
 
 
 def _strided_fill_launch(loop: Loop, count: int, padding_write: PaddingWrite) -> Launch:
-    shape = {"INDEX": loop.index_type, "WIDTH": loop.width, "RANK": len(loop.axes)}
+    shape = {"INDEX": loop.index_c_type, "WIDTH": loop.width, "RANK": len(loop.axes)}
     chosen = kernel_with_macros(FILE, "fill_strided", **shape)
     return launch_with_padding(
         chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
@@ -167,11 +167,11 @@ def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bo
     pack = loop.max_pack_size(WIDEST)
     count = loop.count // pack
     chosen = kernel_with_macros(
-        BOUNDED_FILE, "fill_bounded", INDEX=loop.index_type, FILL=loop.width * pack
+        BOUNDED_FILE, "fill_bounded", INDEX=loop.index_c_type, FILL=loop.width * pack
     )
     members = {"walk": bounded_walk_struct(loop, (0,), pack), "padding": pattern_bits(padding)}
     grid = blocks_for_elements(count)
-    return Launch.with_members(
+    return Launch.from_members(
         chosen, grid, loop.firsts, count=count, elements=writes_elements, **members
     )
 
@@ -189,8 +189,8 @@ def compile_fill(
     return make_writer(
         spec.device.number,
         lambda alignments: plan_launches(spec.layout, spec.dtype.itemsize, alignments[0], padding),
-        tensors=1,
-        content=lambda value: repeat_to_16_bytes(encode_value(value)),
+        tensor_count=1,
+        pack_scalars=lambda value: repeat_to_16_bytes(encode_value(value)),
     )
 
 
@@ -262,7 +262,7 @@ def pattern_bits(value: bytes) -> tuple[int, int]:
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 
-def padding_struct_and_blocks(
+def padding_struct_and_block_count(
     padding_write: PaddingWrite, first_block: int, alignment: int
 ) -> tuple[Any, int]:
     """Return the struct, and the number of blocks that write padding, after `first_block`.
@@ -297,5 +297,5 @@ def launch_with_padding(
     chosen: Kernel, loop: Loop, blocks: int, padding_write: PaddingWrite, **members: Any
 ) -> Launch:
     """Return the launch of a kernel over a loop, with more blocks that write the padding."""
-    padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
-    return Launch.with_members(chosen, blocks + more, loop.firsts, padding=padded, **members)
+    padded, more = padding_struct_and_block_count(padding_write, blocks, loop.alignments[0])
+    return Launch.from_members(chosen, blocks + more, loop.firsts, padding=padded, **members)

@@ -89,17 +89,17 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
     chosen = kernel_with_macros(SEQUENCE_FILE, f"sequence_{kind}", **{macro: element})
     length = WIDEST // dtype.itemsize  # of a pack, which a thread writes at once
     blocks = block_count_of_packs(count // length, length)
-    return Launch.with_members(chosen, max(blocks, 1), (0,))
+    return Launch.from_members(chosen, max(blocks, 1), (0,))
 
 
 def compile_arange(spec: TensorSpec) -> Write:
     """Compile a sequence from a first value and a step, in row-major index order of any layout."""
     count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
 
-    def pack_integers(start: int, step: int) -> bytes:
+    def pack_integer_scalars(start: int, step: int) -> bytes:
         return _pack_struct_scalars("Integers", start=start % 2**64, step=step % 2**64, count=count)
 
-    def pack_reals(start: float, step: float) -> bytes:
+    def pack_real_scalars(start: float, step: float) -> bytes:
         return _pack_real_scalars(count, float(start), float(step))
 
     def plan_arange(alignments: tuple[int, ...]) -> Launch | None:
@@ -110,7 +110,10 @@ def compile_arange(spec: TensorSpec) -> Write:
         return launch and replace(launch, takes=(0, 16))
 
     return make_writer(
-        spec.device.number, plan_arange, 1, pack_integers if kind == "integers" else pack_reals
+        spec.device.number,
+        plan_arange,
+        1,
+        pack_integer_scalars if kind == "integers" else pack_real_scalars,
     )
 
 
@@ -118,12 +121,12 @@ def compile_linspace(spec: TensorSpec) -> Write:
     """Compile a sequence between two ends, the last one optional, with NumPy's values."""
     count = spec.layout.size
 
-    def pack_reals(start: float, stop: float, endpoint: bool) -> bytes:
+    def pack_real_scalars(start: float, stop: float, endpoint: bool) -> bytes:
         step, divisor = _step_and_divisor(float(stop) - float(start), count, endpoint)
         last = {"last": stop, "end": count - 1} if endpoint and count > 1 else {}
         return _pack_real_scalars(count, float(start), step, divisor=divisor, **last)
 
-    def pack_complex(start: complex, stop: complex, endpoint: bool) -> bytes:
+    def pack_complex_scalars(start: complex, stop: complex, endpoint: bool) -> bytes:
         first, last = np.complex128(start), np.complex128(stop)
         with np.errstate(all="ignore"):  # NumPy's division is not rounded as Python's
             step, divisor = _step_and_divisor(last - first, count, endpoint)
@@ -132,10 +135,10 @@ def compile_linspace(spec: TensorSpec) -> Write:
         end = count - 1 if endpoint and count > 1 else -1
         return _pack_struct_scalars("Complex", **members, factor=1 / divisor, end=end, count=count)
 
-    write = _sequence_writer(spec, "real", pack_reals)
+    write = _sequence_writer(spec, "real", pack_real_scalars)
     if spec.dtype.kind != "c":
         return write
-    write_pairs = _sequence_writer(spec, "complex", pack_complex)
+    write_pairs = _sequence_writer(spec, "complex", pack_complex_scalars)
 
     def linspace(out: Any, start: complex, stop: complex, endpoint: bool) -> None:
         is_complex = isinstance(start, complex) or isinstance(stop, complex)
@@ -231,4 +234,4 @@ def _pattern_launch(
     rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
     chosen = kernel_with_macros("fill/patterns.cu", kernel_name, RANK=rank, INDEX=index, **macros)
     members |= {"count": loop.count, "walk": loop.axes}
-    return Launch.with_members(chosen, -(-loop.count // THREADS), firsts, **members)
+    return Launch.from_members(chosen, -(-loop.count // THREADS), firsts, **members)

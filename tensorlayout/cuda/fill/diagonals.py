@@ -29,7 +29,7 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import (
     PaddingWrite,
-    padding_struct_and_blocks,
+    padding_struct_and_block_count,
     plan_padding,
     plan_padding_write,
 )
@@ -112,7 +112,7 @@ def _flat_band_launch(loop: Loop, diagonal_distances: Loop, padding_write: Paddi
     """Plan a diagonal band in a contiguous loop; `diagonal_distances`: the loop with the table."""
     count, pack, sizes = loop.count, WIDEST // loop.width, diagonal_distances.sizes
     blocks = block_count_of_packs(count // pack + count % pack, pack)
-    padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
+    padded, more = padding_struct_and_block_count(padding_write, blocks, loop.alignments[0])
     index = narrowest_index_type(count + WIDEST, sum(n - 1 for n in sizes))
     chosen = kernel_with_macros(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
     walk = [Axis(axis.size, axis.strides[1:]) for axis in diagonal_distances.axes]
@@ -130,7 +130,7 @@ def _strided_band_launch(loop: Loop, pack: int, padding_write: PaddingWrite) -> 
     blocks = block_count_of_packs(threads, pack)
     # The walk may pass the last element by this much.
     index = narrowest_index_type(threads, loop.max_offset + pack * pack)
-    padded, more = padding_struct_and_blocks(padding_write, blocks, loop.alignments[0])
+    padded, more = padding_struct_and_block_count(padding_write, blocks, loop.alignments[0])
     shape = {"RANK": len(walk), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
     chosen = kernel_with_macros(FILE, "band_strided", **shape)
     members = {"threads": threads, "packs": packs, "step": row.strides[-1], "walk": walk}

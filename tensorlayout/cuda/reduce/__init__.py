@@ -23,7 +23,7 @@ from tensorlayout.cuda.engine import (
     kernel_with_macros,
     make_parameter_struct,
     make_writer,
-    parameter_struct,
+    parameter_struct_type,
     struct_type,
 )
 from tensorlayout.cuda.reduce.box import (
@@ -199,7 +199,7 @@ def plan_reduce(
     chosen = kernel_with_macros(FILE, box.name, (*types, *more), functor, **shape)
     frame = _frame_struct(plan, reduction_axes, box, per_block, counts)
     fill_walk(frame.places, places)
-    params = parameter_struct(chosen, **counts)(frame=frame)
+    params = parameter_struct_type(chosen, **counts)(frame=frame)
     fill_walk(params.groups, box.groups)
     fill_walk(params.rows, box.rows)
     parts = chunks * (box.fold if box.row_spans_blocks else 1)
@@ -251,7 +251,7 @@ def _frame_struct(
     reduction_axes: ReductionAxes,
     box: ThreadBox,
     rows_per_chunk: int,
-    struct_counts: dict[str, int],
+    count_macros: dict[str, int],
 ) -> Any:
     row = box.x.size if box.row_spans_blocks else box.size_x
     channels = {
@@ -261,7 +261,7 @@ def _frame_struct(
     behind = box.rows[-1] if box.rest else box.w
     plain_names = ("run", "rest", "position_step", "size_z", "fold")
     divisors = ("tiles", "column_tiles", "size_x", "size_y")
-    return struct_type(FILE, "Frame", **struct_counts)(
+    return struct_type(FILE, "Frame", **count_macros)(
         finish=_finish_struct(plan),
         results=plan.result.layout.size,
         first_result=reduction_axes.result_offset,
@@ -294,7 +294,7 @@ def _join_partials_launch(
         "size_y": size_y,
     }
     grid = -(-results // size_x)
-    return Launch.with_members(chosen, grid, (0, 0), (0, 2), finish=_finish_struct(plan), **members)
+    return Launch.from_members(chosen, grid, (0, 0), (0, 2), finish=_finish_struct(plan), **members)
 
 
 # ---- Medians and quantiles: lines sorted, then read at fractional positions

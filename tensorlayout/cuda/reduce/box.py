@@ -292,7 +292,7 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
     segment = beside * box.length * itemsize  # bytes side by side
     short = min(room, _SHORT if box.length > 1 else THREADS)
     if box.name == "reduce_rows" and count <= short and not box.run:
-        z = _round_to_sectors(min(room // count, groups), count * segment)
+        z = _round_down_to_sectors(min(room // count, groups), count * segment)
         if groups >= TURNS * z:
             return box._replace(name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
@@ -315,11 +315,11 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
         return (round(1 - used, 2), -min(turns, ROWS))
 
     size_y = min(sizes, key=idle_cost)
-    size_z = _round_to_sectors(min(room // size_y, groups), count * segment)
+    size_z = _round_down_to_sectors(min(room // size_y, groups), count * segment)
     return box._replace(size_y=size_y, size_z=size_z)
 
 
-def _round_to_sectors(count: int, item_bytes: int) -> int:
+def _round_down_to_sectors(count: int, item_bytes: int) -> int:
     """Return `count` rounded down to whole sectors of items, if at most an eighth is lost."""
     grain = SECTOR // gcd(SECTOR, item_bytes)
     whole = count // grain * grain

@@ -114,25 +114,20 @@ _STYLE = (
 
 
 def _svg_lines(picture: Picture) -> Iterator[str]:
-    size = f'viewBox="0 0 {WIDTH} {_format_number(picture.height)}" width="{WIDTH}"'
+    size = f'viewBox="0 0 {WIDTH} {_coordinate(picture.height)}" width="{WIDTH}"'
     fitting = 'style="max-width:100%;height:auto"'
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{_SCOPE}" role="img" {size}'
-        f' height="{_format_number(picture.height)}" {fitting}>'
+        f' height="{_coordinate(picture.height)}" {fitting}>'
     )
     yield f"<title>{escape(picture.title)}</title>"
     yield f"<desc>{escape(picture.description)}</desc>"
     yield f"<style>{_STYLE}</style>"
-    yield (
-        f'<rect class="paper" width="{WIDTH}" height="{_format_number(picture.height)}" rx="6"/>'
-    )
+    yield (f'<rect class="paper" width="{WIDTH}" height="{_coordinate(picture.height)}" rx="6"/>')
     for box in picture.boxes:
         yield _box_svg(box)
     for (x, y), (right, low), width in picture.rules:
-        d = (
-            f"M{_format_number(x)} {_format_number(y)}L{_format_number(right)} "
-            f"{_format_number(low)}"
-        )
+        d = f"M{_coordinate(x)} {_coordinate(y)}L{_coordinate(right)} {_coordinate(low)}"
         yield f'<path class="tile" stroke-width="{width}" d="{d}"/>'
     for text in picture.texts:
         yield _text_svg(text, text.kind)
@@ -144,8 +139,8 @@ def _box_svg(box: Box) -> str:
     kind = f"row{cell.row % len(ROWS)}" if cell.kind == ELEMENT else cell.kind
     index = "" if cell.at is None else f' data-index="{",".join(map(str, cell.at))}"'
     area = (
-        f'x="{_format_number(box.x)}" y="{_format_number(box.y)}" '
-        f'width="{_format_number(box.width)}" height="{_format_number(box.height)}"'
+        f'x="{_coordinate(box.x)}" y="{_coordinate(box.y)}" '
+        f'width="{_coordinate(box.width)}" height="{_coordinate(box.height)}"'
     )
     shared = ' data-shared="yes"' if cell.shared else ""
     parts = [
@@ -154,12 +149,12 @@ def _box_svg(box: Box) -> str:
     ]
     if lines := box.hatch_lines:
         d = "".join(
-            f"M{_format_number(a)} {_format_number(b)}L{_format_number(c)} {_format_number(e)}"
+            f"M{_coordinate(a)} {_coordinate(b)}L{_coordinate(c)} {_coordinate(e)}"
             for (a, b), (c, e) in lines
         )
         parts.append(f'<path class="hatch" d="{d}"/>')
     if box.shared_slot_mark:
-        d = "L".join(f"{_format_number(x)} {_format_number(y)}" for x, y in box.shared_slot_mark)
+        d = "L".join(f"{_coordinate(x)} {_coordinate(y)}" for x, y in box.shared_slot_mark)
         parts.append(f'<path class="mark" d="M{d}Z"/>')
     letters = "on" if cell.kind == ELEMENT else "plain"
     return "".join([*parts, *(_text_svg(text, letters) for text in box.texts), "</g>"])
@@ -168,12 +163,12 @@ def _box_svg(box: Box) -> str:
 def _text_svg(text: Text, kind: str) -> str:
     anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
     attributes = (
-        f'x="{_format_number(text.x)}" y="{_format_number(text.y)}" font-size="{text.size}"{anchor}'
+        f'x="{_coordinate(text.x)}" y="{_coordinate(text.y)}" font-size="{text.size}"{anchor}'
     )
     return f'<text class="{kind}" {attributes}>{escape(text.words)}</text>'
 
 
-def _format_number(number: float) -> str:
+def _coordinate(number: float) -> str:
     """Return a coordinate rounded to a tenth, as text."""
     return f"{number:.1f}".removesuffix(".0")
 

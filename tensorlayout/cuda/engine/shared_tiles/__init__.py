@@ -94,7 +94,7 @@ class TileProblem:
         memories = (loop.axes, loop.widths, tuple(alignments), staged, unstaged)
         return cls(*memories, pack, *tails, followers)
 
-    def access_bytes(self, memory: int) -> int:
+    def wanted_access_bytes(self, memory: int) -> int:
         """Return the bytes of an access to a memory, if its rows allow it."""
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, NARROWEST)

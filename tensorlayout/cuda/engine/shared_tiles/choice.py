@@ -185,12 +185,17 @@ class _TileRuns:
         return SharedTile(self.problem, axes, tuple([extents[k] for k in axes]))
 
     def _lengthen_run(
-        self, extents: dict[int, int], memory: int, run: int, most: int, first: int | None = None
+        self,
+        extents: dict[int, int],
+        memory: int,
+        run: int,
+        max_axes: int,
+        axis_count: int | None = None,
     ) -> None:
         """Lengthen a memory's run to about `run` elements, along its fastest axes."""
         done = 1
-        for k in self.orders[memory][:first]:
-            if k not in extents and len(extents) >= most:
+        for k in self.orders[memory][:axis_count]:
+            if k not in extents and len(extents) >= max_axes:
                 return
             size, extent = self.problem.axes[k].size, -(-run // done)
             if extent < size:

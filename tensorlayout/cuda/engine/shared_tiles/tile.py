@@ -155,7 +155,7 @@ class SharedTile:
         step = abs(steps[order[run]]) * width if run < len(order) else 0
         grain = gcd(first_rows, step)
         inner, last = self.inner_run_elements(order, run) * width, order[run - 1]
-        unit = self.problem.access_bytes(memory)
+        unit = self.problem.wanted_access_bytes(memory)
         lengths = self._run_lengths(memory, order, run)
         fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
         beside = self.problem.unstaged if memory == WRITE else ()

@@ -202,7 +202,8 @@ def array(
     if ndmax:
         raise TypeError(f"takes no ndmax={ndmax} with tensors")
     result = asarray(object, dtype, order, device=device, copy=copy)
-    return result if result.ndim >= ndmin else result[(None,) * (ndmin - result.ndim)]
+    rank = arguments.as_integer("ndmin", ndmin)
+    return result if result.ndim >= rank else result[(None,) * (rank - result.ndim)]
 
 
 def ascontiguousarray(

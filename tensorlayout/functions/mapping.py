@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
@@ -33,7 +34,7 @@ def apply_along_axis(
     x = arguments.as_tensor(arr)
     dim = arguments.normalize_axis(axis, x.ndim)
     outer_shape = (*x.shape[:dim], *x.shape[dim + 1 :])
-    lines = xp.reshape(xp.moveaxis(x, dim, -1), (-1, x.shape[dim]))
+    lines = xp.reshape(xp.moveaxis(x, dim, -1), (math.prod(outer_shape), x.shape[dim]))
     if not lines.shape[0]:
         raise ValueError(f"there are no lines along axis {dim} of shape {x.shape}")
     line_results = [func1d(line, *args, **kwargs) for line in lines]

@@ -309,7 +309,7 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     converted to the dtype of `arr`. Any dtype. Layout: packed in the order of `arr`.
 
     Raises `IndexError` if a position is out of bounds; `ValueError` (`AxisError`) if `axis` is, and
-    if `values` do not broadcast; `TypeError` if `arr` is not a tensor.
+    if `values` do not broadcast; `TypeError` if `arr` is not a tensor or a position not an integer.
 
     >>> import tensorlayout as tl
     >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
@@ -322,6 +322,8 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     places = as_tensor_on_device_of(obj, xp.arange(1, device=x.device))
     if places.dtype == dtypes.bool:
         raise TypeError("positions must be integers, got bool; use nonzero() first")
+    if places.size and places.dtype.kind not in "iu":
+        raise TypeError(f"positions must be integers, got {places.dtype}")
     single, scalar = places.size == 1, places.ndim == 0
     places = places.astype(dtypes.int64, copy=False).reshape(-1)
     outside = places[(places < -size) | (places > size)]

@@ -381,3 +381,13 @@ def test_dir_leaves_out_internal_attributes():
     for names in (dir(x), dir(tl.Tensor)):
         assert "shape" in names
         assert not {"memory", "spec", "home"} & set(names)
+
+
+def test_put_takes_one_position_for_any_dtype():
+    x = tl.zeros(300, dtype=tl.int8)
+    tl.put(x, 200, 1)
+    tl.put(x, -1, 2)
+    assert (int(x[200]), int(x[299])) == (1, 2)
+    y = tl.zeros(3)
+    np.put(y, 1, 5.0)
+    assert y.tolist() == [0.0, 5.0, 0.0]

@@ -201,3 +201,9 @@ def test_means_do_not_overflow_on_the_way():
     same(tl.median(tl.asarray([most, most])), np.array(most))
     same(tl.median(tl.asarray([np.inf, np.inf])), np.array(np.inf))
     same(tl.median(tl.asarray([-np.inf, np.inf])), np.array(np.nan))
+
+
+def test_functions_of_lines_without_elements():
+    sums = tl.apply_along_axis(tl.sum, 0, tl.zeros((0, 3)))
+    assert (sums.shape, sums.tolist()) == ((3,), [0.0, 0.0, 0.0])
+    assert tl.apply_along_axis(lambda line: line, 0, tl.zeros((0, 3))).shape == (0, 3)

@@ -681,6 +681,7 @@ eye(3, -1)  # ValueError: M must not be negative, got -1
 eye(2.0)  # TypeError: N must be an integer, got 2.0
 identity(-1)  # ValueError: N must not be negative, got -1
 tri(3, -1)  # ValueError: M must not be negative, got -1
+array([1], ndmin=1.5)  # TypeError: ndmin must be an integer, got 1.5
 array([1], ndmax=1)  # TypeError: takes no ndmax=1 with tensors
 ascontiguousarray({})  # TypeError: …
 asfortranarray({})  # TypeError: …
@@ -762,6 +763,7 @@ split(v, 2)  # ValueError: 3 elements cannot be split into 2 equal parts
 array_split(v, 0)  # ValueError: the number of parts must be at least 1, got 0
 vsplit(v, 1)  # ValueError: needs a rank of at least 2, got shape (3,)
 insert(v, 4, 1)  # IndexError: index 4 is out of bounds for axis 0 with size 3
+insert(v, 1.5, 1)  # TypeError: positions must be integers, got float64
 insert(v, b, 1)  # TypeError: positions must be integers, got bool; use nonzero() first
 delete(v, 3)  # IndexError: index 3 is out of bounds for axis 0 with size 3
 rot90(x, axes=(0,))  # ValueError: axes must be two, got (0,)

@@ -352,3 +352,9 @@ def test_shapes_validated_without_layouts():
     su.validate_shape_with_optional_layout(Shape.array(F32, (2,)))
     with pytest.raises(ValueError, match=r"shape f32\[2\]: has no layout"):
         su.validate_shape(Shape.array(F32, (2,)))
+
+
+def test_a_size_of_0_does_not_excuse_an_overflow_before_it():
+    with pytest.raises(ValueError, match=r"has 2\*\*63 elements or more"):
+        su.validate_shape(parse_shape("f32[4294967296,4294967296,0]"))
+    su.validate_shape(parse_shape("f32[0,4294967296,4294967296]"))

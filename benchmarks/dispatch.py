@@ -104,7 +104,9 @@ def _null_cupy(device_count: int) -> Any:
 @contextmanager
 def _cupy(device_count: int) -> Iterator[None]:
     cupy = patch.dict(sys.modules, cupy=_null_cupy(device_count))
-    architecture = patch.object(nvrtc, "architecture_for", lambda capability: capability)
+    architecture = patch.object(
+        nvrtc, "newest_runnable_architecture", lambda capability: capability
+    )
     compiled = patch.object(nvrtc, "read_cubin", lambda *arguments: b"machine code")
     with cupy, architecture, compiled, reopened(simulator="0"):
         yield

@@ -32,7 +32,9 @@ class Gpu:
         properties = runtime.getDeviceProperties(runtime.getDevice())
         self.l2 = int(properties["l2CacheSize"])
         self.name = properties["name"].decode()
-        self.architecture = nvrtc.architecture_for(10 * properties["major"] + properties["minor"])
+        self.architecture = nvrtc.newest_runnable_architecture(
+            10 * properties["major"] + properties["minor"]
+        )
         self.facts = [
             f"{self.name}: {properties['multiProcessorCount']} multiprocessors,"
             f" {properties['totalGlobalMem'] / 2**30:.0f} GB, L2 {self.l2 / 2**20:.0f} MB",

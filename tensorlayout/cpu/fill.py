@@ -98,7 +98,7 @@ def _compile_small_arange(plan: CreatePlan) -> Run:
     spec, count, new = plan.result, plan.result.layout.size, tensor_allocator(plan.result)
     exact_fallback = allocate_then_write(new, compile_create(plan))
 
-    def arange(start: int, step: int) -> Tensor:
+    def create_arange(start: int, step: int) -> Tensor:
         stop = start + count * step
         if not (-_EXACT <= start <= _EXACT and -_EXACT <= stop <= _EXACT):
             return exact_fallback(start, step)
@@ -109,7 +109,7 @@ def _compile_small_arange(plan: CreatePlan) -> Run:
         tensor.memory[...] = numbers
         return tensor
 
-    return arange
+    return create_arange
 
 
 def _fill_with_narrow_value(name: str, out: Array, value: Any) -> None:

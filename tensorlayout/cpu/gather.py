@@ -74,14 +74,14 @@ def compile_gather(plan: GatherPlan) -> Write:
     read = _make_line_reader(plan.name, runs) if by_line else choose_reader(runs)
     sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
 
-    def gather(out: Tensor, x: Tensor, *positions: Tensor) -> None:
+    def gather_into_out(out: Tensor, x: Tensor, *positions: Tensor) -> None:
         places = [p.memory for p in positions]
         if not by_line:
             places = normalize_positions(plan.name, places, sizes, clamps=plan.clamps)
         if out.memory.size:
             read(x.memory, places, out.memory)
 
-    return gather
+    return gather_into_out
 
 
 def compile_take(plan: GatherPlan) -> Run | None:
@@ -403,7 +403,7 @@ def _make_gapless_reader(runs: IndexRuns) -> Move:
         runs.element_count(runs.inner),
     )
 
-    def read(memory: Array, positions: Positions, out: Array) -> None:
+    def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged_positions(positions)
         source, target = memory.transpose(runs.order).reshape(shape), runs.as_runs(out)
 
@@ -415,7 +415,7 @@ def _make_gapless_reader(runs: IndexRuns) -> Move:
         room = max(1, 8 * BLOCK // max(target.shape[2], 1))
         move_parts_in_threads(block_boxes(target.shape[:2], room), take_block, out.size)
 
-    return read
+    return gather_into_out
 
 
 def _make_staged_reader(runs: IndexRuns) -> Move:
@@ -424,7 +424,7 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
     outer, slots = tuple([runs.layout.shape[d] for d in runs.outer]), _make_slot_reader(runs)
     keys = block_boxes(outer, max(1, _STAGE // (length * inner)))
 
-    def read(memory: Array, positions: Positions, out: Array) -> None:
+    def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged_positions(positions)
         if 4 * index.size < length:
             slots(memory, positions, out)
@@ -439,7 +439,7 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
 
         move_parts_in_threads(keys, gather_block, out.size)
 
-    return read
+    return gather_into_out
 
 
 def _make_line_reader(name: str, runs: IndexRuns) -> Move:
@@ -469,20 +469,20 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
 def _make_slice_reader(runs: IndexRuns) -> Move:
     """Return a reader that copies one long slice per position, for a tensor with gaps."""
 
-    def read(memory: Array, positions: Positions, out: Array) -> None:
+    def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         source, index = memory.transpose(runs.order), runs.merged_positions(positions)
         target = out.transpose(runs.major).reshape(index.size, *source.shape[1:])
         for place, position in enumerate(index.tolist()):
             target[place] = source[position]
 
-    return read
+    return gather_into_out
 
 
 def _make_row_reader(runs: IndexRuns) -> Move:
     """Return a reader of separate contiguous rows, each as one element; short ones packed first."""
     inner, size = runs.element_count(runs.inner), runs.element_count(runs.indexed)
 
-    def read(memory: Array, positions: Positions, out: Array) -> None:
+    def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged_positions(positions)
         rows, target = memory.transpose(runs.order).reshape(size, inner), runs.as_runs(out)[0]
         together = inner * memory.itemsize < _LONG and 4 * index.size >= size
@@ -499,13 +499,13 @@ def _make_row_reader(runs: IndexRuns) -> Move:
             axis_slices(index.size, max(1, 4 * BLOCK // inner)), gather_rows, out.size
         )
 
-    return read
+    return gather_into_out
 
 
 def _make_slot_reader(runs: IndexRuns) -> Move:
     """Return a reader for any layout: by the slot of every element or long row."""
 
-    def read(memory: Array, positions: Positions, out: Array) -> None:
+    def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         target = runs.as_runs(out)
         long = runs.row_length * memory.itemsize >= _LONG and target.strides[2] == target.itemsize
         row = runs.row_length if long else 1
@@ -521,4 +521,4 @@ def _make_slot_reader(runs: IndexRuns) -> Move:
             out.size,
         )
 
-    return read
+    return gather_into_out

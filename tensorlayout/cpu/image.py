@@ -42,7 +42,7 @@ def compile_col2im(plan: Col2ImPlan) -> Write:
         cut = (slice(start, start + w.step * (w.count - 1) + 1, w.step) for start, w in starts)
         taps.append(((..., *cut), (slice(None), slice(None), *tap)))
 
-    def col2im(result: Tensor, x: Tensor) -> None:
+    def write_col2im(result: Tensor, x: Tensor) -> None:
         columns = x.memory.reshape(window_shape)
         image = np.zeros((batch, channels, *padded_sizes), sum_dtype)
         with np.errstate(all="ignore"):
@@ -50,7 +50,7 @@ def compile_col2im(plan: Col2ImPlan) -> Write:
                 image[cut] += columns[tap]
             result.memory[...] = image[inside]
 
-    return col2im
+    return write_col2im
 
 
 def compile_upsample(plan: UpsamplePlan) -> Write:
@@ -58,7 +58,7 @@ def compile_upsample(plan: UpsamplePlan) -> Write:
     order = plan.source.layout.minor_to_major[::-1]
     rank, (height, width) = len(order), plan.scales
 
-    def upsample(result: Tensor, x: Tensor) -> None:
+    def write_upsampled(result: Tensor, x: Tensor) -> None:
         with np.errstate(all="ignore"):
             wide = x.memory.astype(np.float32, copy=False)
             if height > 1:
@@ -67,7 +67,7 @@ def compile_upsample(plan: UpsamplePlan) -> Write:
                 wide = _upsample_dim(wide, rank - 1, width, order)
             result.memory[...] = wide
 
-    return upsample
+    return write_upsampled
 
 
 def _upsample_dim(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
@@ -101,9 +101,9 @@ def compile_reverse_sequence(plan: ReverseSequencePlan) -> Write:
     gather = Gather(plan.name).plan(plan.source, (dim,), None, positions)
     read = compile_plan(gather.with_destination(plan.result))
 
-    def reverse(result: Tensor, x: Tensor, lengths: Tensor) -> None:
+    def write_reversed_sequences(result: Tensor, x: Tensor, lengths: Tensor) -> None:
         length = np.minimum(lengths.memory, size).astype(np.int64)
         source = np.where(place < length, length - 1 - place, place)
         read(result, x, Tensor._from_memory(source, positions))
 
-    return reverse
+    return write_reversed_sequences

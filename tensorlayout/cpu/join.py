@@ -40,13 +40,13 @@ def compile_allocating(plan: JoinPlan) -> Run | None:
     if not (alike and spec.layout.is_row_major) or spec.layout.size > _FEW:
         return None
 
-    def join(*operands: Tensor) -> Tensor:
+    def join_to_new(*operands: Tensor) -> Tensor:
         tensor = new(Tensor)
         tensor.memory = np.concatenate(tuple(map(_MEMORY, operands)), axis)
         tensor.spec, tensor.home = spec, None
         return tensor
 
-    return join
+    return join_to_new
 
 
 def compile_split(plan: SplitPlan) -> Write:

@@ -56,7 +56,7 @@ def compile_select(plan: SelectPlan) -> Run:
     is_small = alone and layout.size <= _FEW
     spec_of = functools.lru_cache(functools.partial(selected_spec, viewed_spec, index_map))
 
-    def select(x: Tensor, mask: Tensor) -> Tensor:
+    def read_selected(x: Tensor, mask: Tensor) -> Tensor:
         chosen = normalize_bools(mask.memory)
         memory = x.memory.reshape(layout.shape)
         count = 0 if is_small else int(np.count_nonzero(chosen))
@@ -70,7 +70,7 @@ def compile_select(plan: SelectPlan) -> Run:
             read(memory, _true_positions(chosen, index_map), result.memory)
         return result
 
-    return select
+    return read_selected
 
 
 def compile_masked(plan: MaskedPlan) -> Write:
@@ -106,7 +106,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     if source.layout.size <= _FEW and dtype == source.dtype:
         return _compile_small_nonzero(source)
 
-    def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+    def find_nonzero(x: Tensor) -> tuple[Tensor, ...]:
         values = x.memory
         if dtype == np.bool_:
             chosen = normalize_bools(values)
@@ -128,7 +128,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
             _move_mask_blocks_in_threads(flat, _BLOCK, write_positions)
         return tuple(tensors)
 
-    return nonzero
+    return find_nonzero
 
 
 def _compile_small_nonzero(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
@@ -138,12 +138,12 @@ def _compile_small_nonzero(source: TensorSpec) -> Callable[..., tuple[Tensor, ..
         np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype,
     )
 
-    def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+    def find_nonzero(x: Tensor) -> tuple[Tensor, ...]:
         coordinates = x.memory.view(kind).nonzero()
         spec = _positions_spec(coordinates[0].size)
         return tuple([new(indices.copy(), spec) for indices in coordinates])
 
-    return nonzero
+    return find_nonzero
 
 
 @functools.lru_cache(maxsize=256)

@@ -34,7 +34,7 @@ def compile_quantize(plan: QuantizePlan) -> Write:
             _quantize_with_power_scales, form, np.uint32(form.round_up_threshold(plan.scaling))
         )
 
-    def quantize(data: Tensor, scales: Tensor, x: Tensor, *whole: Tensor) -> None:
+    def write_quantized(data: Tensor, scales: Tensor, x: Tensor, *whole: Tensor) -> None:
         destination, factors, source = (t.memory.transpose(order) for t in (data, scales, x))
         tensor_scales = [np.float32(scale_tensor.memory) for scale_tensor in whole]
 
@@ -52,7 +52,7 @@ def compile_quantize(plan: QuantizePlan) -> Write:
 
         share_pieces(boxes, quantize_box)
 
-    return quantize
+    return write_quantized
 
 
 def compile_dequantize(plan: DequantizePlan) -> Write:
@@ -67,7 +67,7 @@ def compile_dequantize(plan: DequantizePlan) -> Write:
     else:
         element_values = narrow_values_table(element)
 
-    def dequantize(result: Tensor, x: Tensor, scales: Tensor, *whole: Tensor) -> None:
+    def write_dequantized(result: Tensor, x: Tensor, scales: Tensor, *whole: Tensor) -> None:
         destination, source, factors = (t.memory.transpose(order) for t in (result, x, scales))
         tensor_scales = [np.float32(factor.memory) for factor in whole]
 
@@ -84,7 +84,7 @@ def compile_dequantize(plan: DequantizePlan) -> Write:
 
         share_pieces(boxes, dequantize_box)
 
-    return dequantize
+    return write_dequantized
 
 
 def _element_and_scale_boxes(layout: Layout, dim: int, block: int) -> list[tuple[Box, Box]]:

@@ -67,12 +67,12 @@ def compile_allocating(plan: ScanPlan) -> Run | None:
         return None
     accumulate = _FUNCTIONS[plan.operation.function_name][0].accumulate
 
-    def scan(x: Array) -> Any:
+    def accumulate_array(x: Array) -> Any:
         return accumulate(x, dim, wide).astype(dtype, copy=False)
 
     def allocate_and_scan(x: Tensor) -> Tensor:
         tensor = new(Tensor)
-        tensor.memory, tensor.spec, tensor.home = copy().run(scan, x.memory), spec, None
+        tensor.memory, tensor.spec, tensor.home = copy().run(accumulate_array, x.memory), spec, None
         return tensor
 
     return allocate_and_scan

@@ -54,7 +54,7 @@ def compile_scatter(plan: ScatterPlan) -> base.Write:
     by_line = runs.is_by_line
     write = _make_line_writer(plan.name, runs) if by_line else choose_writer(runs)
 
-    def scatter(x: Tensor, value: Any, *positions: Tensor) -> None:
+    def scatter_into_tensor(x: Tensor, value: Any, *positions: Tensor) -> None:
         places = [p.memory for p in positions]
         if not by_line:
             places = normalize_positions(plan.name, places, sizes)
@@ -63,7 +63,7 @@ def compile_scatter(plan: ScatterPlan) -> base.Write:
         if 0 not in plan.shape:
             write(x.memory, places, broadcast_value(values, plan.shape))
 
-    return scatter
+    return scatter_into_tensor
 
 
 def compile_copy_scatter(plan: CopyScatterPlan) -> base.Write:

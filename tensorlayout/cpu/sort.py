@@ -37,7 +37,7 @@ def compile_sort(plan: SortPlan) -> Write:
         _LINE_SORTERS[plan.output],
     )
 
-    def sort(out: Tensor, x: Tensor) -> None:
+    def sort_into_out(out: Tensor, x: Tensor) -> None:
         source, destination = x.memory.transpose(order), out.memory.transpose(order)
 
         def sort_block(key: Key) -> None:
@@ -45,7 +45,7 @@ def compile_sort(plan: SortPlan) -> Write:
 
         share_pieces(block_boxes(source.shape, uncut_axes=1), sort_block)
 
-    return sort
+    return sort_into_out
 
 
 def _compile_small_sort(plan: SortPlan) -> Write:
@@ -53,15 +53,15 @@ def _compile_small_sort(plan: SortPlan) -> Write:
     dim, last = plan.dim, plan.source.layout.shape[plan.dim] - 1
     flipped_lines = (*[slice(None)] * dim, slice(None, None, -1 if plan.descending else None))
 
-    def sort(out: Tensor, x: Tensor) -> None:
+    def sort_into_out(out: Tensor, x: Tensor) -> None:
         out.memory[...] = x.memory
         out.memory[flipped_lines].sort(dim, "stable")
 
-    def argsort(out: Tensor, x: Tensor) -> None:
+    def argsort_into_out(out: Tensor, x: Tensor) -> None:
         positions = x.memory[flipped_lines].argsort(dim, "stable")
         out.memory[flipped_lines] = last - positions if plan.descending else positions
 
-    return sort if plan.output == "values" else argsort
+    return sort_into_out if plan.output == "values" else argsort_into_out
 
 
 def compile_top_k(plan: TopKPlan) -> Write:
@@ -71,7 +71,7 @@ def compile_top_k(plan: TopKPlan) -> Write:
         plan.result.layout.shape[plan.dim],
     )
 
-    def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
+    def write_top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
         source, top_values, top_positions = (
             tensor.memory.transpose(order) for tensor in (x, out, positions)
         )
@@ -83,7 +83,7 @@ def compile_top_k(plan: TopKPlan) -> Write:
 
         share_pieces(block_boxes(source.shape, uncut_axes=1), select_block)
 
-    return top_k
+    return write_top_k
 
 
 def _storage_order_with_dim_last(layout: Layout, dim: int) -> tuple[int, ...]:

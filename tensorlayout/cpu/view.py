@@ -32,14 +32,14 @@ def compile_view(plan: ViewPlan) -> Run:
     shape, strides, itemsize = layout.shape, byte_strides(layout, dtype.itemsize), dtype.itemsize
     lowest, new, over = layout.offset, object.__new__, np.ndarray
 
-    def view(x: Tensor, first: int = shift + layout.offset) -> Tensor:
+    def view_at_slot(x: Tensor, first: int = shift + layout.offset) -> Tensor:
         storage, slot = x.home or storage_and_slot(x)
         tensor = new(Tensor)
         tensor.memory = over(shape, dtype, storage, (slot + first) * itemsize, strides)
         tensor.spec, tensor.home = spec, (storage, slot + first - lowest)
         return tensor
 
-    return view
+    return view_at_slot
 
 
 def _tensor_at_slot(spec: TensorSpec, storage: Array, slot: int, slot_shift: int) -> Tensor:
@@ -70,11 +70,11 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
     """Compile a view of the operand's storage in another dtype."""
     spec, have, want = plan.result, plan.source.dtype.itemsize, plan.result.dtype.itemsize
 
-    def reinterpret(x: Tensor) -> Tensor:
+    def view_in_dtype(x: Tensor) -> Tensor:
         storage, slot = storage_and_slot(x)
         return _tensor_at_slot(spec, storage, items_before_byte(slot * have, want), 0)
 
-    return reinterpret
+    return view_in_dtype
 
 
 def compile_same(plan: SamePlan) -> Run:

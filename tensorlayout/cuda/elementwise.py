@@ -165,7 +165,7 @@ def plan_computation(
     loop: Loop | None = tiled
     if loop is None and layout.size:
         loop = Loop.over_layouts(layouts, widths, alignments)
-    if loop is not None and loop.count:
+    if loop is not None and loop.element_count:
         case, launch = _cheapest_launch(kernel_operands, loop)
         return Launches((launch, *padding_launches), case)
     if padding_write[0] is None or not padding_write[0].regions:
@@ -210,7 +210,7 @@ def can_launch_on_tiles(
 def reads_tiles_efficiently(loop: TiledLoop) -> bool:
     """Return whether one launch reads operands in tiles with tails efficiently."""
     return all(
-        loop.count * width < SMALL_BYTES or sector_overfetch(loop, memory) <= _COSTLY
+        loop.element_count * width < SMALL_BYTES or sector_overfetch(loop, memory) <= _COSTLY
         for memory, width in enumerate(loop.widths[1:], 1)
     )
 
@@ -230,14 +230,14 @@ def _common_tiled_loop(
 def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, Launch]:
     if isinstance(loop, TiledLoop) and loop.bounds:
         return "bounded", tiled_tail_launch(kernel_operands, loop)
-    if loop.count == 1:
+    if loop.element_count == 1:
         loop = replace(loop, axes=(Axis(1, (1,) + (0,) * kernel_operands.operand_count),))
     to, *steps = loop.axes[-1].strides
     # Packs need the fastest axis contiguous in all memories, or repeated (step 0) in operands.
     rows = to == 1 and all(step in (0, 1) for step in steps)
     pack = _row_pack_length(loop, kernel_operands.widest_itemsize) if rows else 1
     if rows and len(loop.axes) == 1:
-        return "flat", flat_launch(kernel_operands, loop.count, pack, steps, loop.firsts)
+        return "flat", flat_launch(kernel_operands, loop.element_count, pack, steps, loop.firsts)
     box = choose_staging_tile(loop, kernel_operands, pack)
     if box is not None:
         return "tiles", shared_tile_launch(kernel_operands, loop, box)
@@ -367,7 +367,7 @@ def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launc
         [pack for pack in pack_lengths(kernel_operands.widest_itemsize) if pack <= max_pack],
         default=1,
     )
-    threads, moves = loop.count // pack, loop.axes[-1].strides[1:]
+    threads, moves = loop.element_count // pack, loop.axes[-1].strides[1:]
     steps, blocks = (
         moves if pack > 1 else [0] * len(moves),
         kernel_operands.block_count(threads, pack),
@@ -397,7 +397,7 @@ def choose_staging_tile(
     reads its element where it then writes.
     """
     widths = loop.widths
-    if loop.count * max(widths) < shared_tiles.SMALL_BYTES:
+    if loop.element_count * max(widths) < shared_tiles.SMALL_BYTES:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
     sectors = {memory: sector_overfetch(loop, memory, pack) for memory in tensors}

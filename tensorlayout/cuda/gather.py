@@ -142,7 +142,7 @@ class IndexLoop:
     @property
     def index_c_type(self) -> str:
         """Narrowest C++ index type that holds all offsets."""
-        return narrowest_index_type(self.loop.count, self.max_offset)
+        return narrowest_index_type(self.loop.element_count, self.max_offset)
 
 
 def make_position_tensor(
@@ -203,7 +203,7 @@ def make_index_loop(
     elements of `width` bytes. The other memories are tables, which keep their width.
     """
 
-    def loop_axis(d: int) -> Axis:
+    def make_loop_axis(d: int) -> Axis:
         across: Sequence[int] = [0] * len(positions)
         if index_map.per_line or d in index_map.index_dims:
             positions_dim = d if index_map.per_line else d - index_map.index_dims[0]
@@ -211,7 +211,7 @@ def make_index_loop(
         steps = (*[s[d] for s in strides], *across)
         return Axis(shape[d], steps, OF_POSITIONS if d in index_map.index_dims else None)
 
-    axes = [loop_axis(d) for d in reversed(index_map.order)]
+    axes = [make_loop_axis(d) for d in reversed(index_map.order)]
     return loop_over_axes(axes, len(strides), positions, width, firsts)
 
 
@@ -281,7 +281,7 @@ def make_index_launch(
     params, rank = make_parameter_struct(chosen, **members), len(loop.axes)
     reach, index = params.reach, shape["INDEX"]
     reach.owner = new_launch_number(operation_name) if positions else 0
-    reach.count, reach.rank, reach.clamps = loop.count, rank, clamps
+    reach.count, reach.rank, reach.clamps = loop.element_count, rank, clamps
     for d, axis in enumerate(loop.axes):
         reach.size[d] = divisor_struct(index, axis.size)
     for into, strides in zip([*reach.stride, *reach.across], loop.strides, strict=False):
@@ -296,7 +296,7 @@ def make_index_launch(
     numbers, firsts = zip(*pointers, strict=True)
     if grid is None:
         grid = blocks_for_elements(
-            loop.count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD)
+            loop.element_count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD)
         )
     scalar_offset, takes = (type(params).bits.offset, None) if fills else (None, 0)
     return Launch(chosen, grid, bytes(params), firsts, numbers, scalar_offset, (0, takes))

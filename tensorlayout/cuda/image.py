@@ -76,17 +76,17 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
     ).with_wider_elements(WIDEST)
     source_reach = [abs(s) * (n - 1) for n, s in zip(source.shape, source.strides, strict=True)]
     index = narrowest_index_type(
-        loop.count, max(loop.max_offset, sum(source_reach), 4 * max(shape))
+        loop.element_count, max(loop.max_offset, sum(source_reach), 4 * max(shape))
     )
     rank, kind = len(loop.sizes), c_type(plan.result.dtype)
     chosen = kernel_with_macros(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
-    params = make_parameter_struct(chosen, count=loop.count, walk=loop.axes)
+    params = make_parameter_struct(chosen, count=loop.element_count, walk=loop.axes)
     for k, scale in enumerate(plan.scales):
         dim = params.dims[k]
         dim.first, dim.size = loop.firsts[2 + k], source.shape[k - 2]
         dim.step, dim.scale = source.strides[k - 2], divisor_struct(index, scale)
     firsts = (loop.firsts[0], loop.firsts[1] * itemsize)
-    return Launch(chosen, blocks_for_walk(loop.count, rank, RANKS), bytes(params), firsts)
+    return Launch(chosen, blocks_for_walk(loop.element_count, rank, RANKS), bytes(params), firsts)
 
 
 def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch:
@@ -101,12 +101,21 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
     loop = Loop.over_elements_and_tables(
         (result, source), tables, itemsize, alignments[:2]
     ).with_wider_elements(WIDEST)
-    index, rank = narrowest_index_type(loop.count, max(loop.max_offset, 2 * size)), len(loop.sizes)
+    index, rank = (
+        narrowest_index_type(loop.element_count, max(loop.max_offset, 2 * size)),
+        len(loop.sizes),
+    )
     chosen = kernel_with_macros(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
     step = source.strides[plan.dim] * itemsize // loop.width
     to, from_, lengths, first = loop.firsts
-    octets, grid = plan.lengths.dtype.itemsize, blocks_for_walk(loop.count, rank, RANKS)
-    members = {"walk": loop.axes, "count": loop.count, "size": size, "step": step, "first": first}
+    octets, grid = plan.lengths.dtype.itemsize, blocks_for_walk(loop.element_count, rank, RANKS)
+    members = {
+        "walk": loop.axes,
+        "count": loop.element_count,
+        "size": size,
+        "step": step,
+        "first": first,
+    }
     return Launch.from_members(
         chosen, grid, (to, from_, lengths * octets), wide=octets == 8, **members
     )

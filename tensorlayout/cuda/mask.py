@@ -82,7 +82,7 @@ def compile_select(plan: SelectPlan) -> Run:
             aligned_count=2,
         )
 
-    def select(x: Tensor, mask: Tensor) -> Tensor:
+    def read_selected(x: Tensor, mask: Tensor) -> Tensor:
         with driver().using_device(number):
             count, counts = selection.count_true(mask)
             result = tensor_allocator(selected_spec(seen, index_map, count))()
@@ -96,7 +96,7 @@ def compile_select(plan: SelectPlan) -> Run:
                 )
         return result
 
-    return select
+    return read_selected
 
 
 def compile_masked(plan: MaskedPlan) -> Write:
@@ -233,7 +233,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     units = [tuple(int(k == d) for k in range(rank)) for d in range(rank)]
     writers = [_make_mask_writer(spec, "select_positions", unit) for unit in units]
 
-    def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+    def find_nonzero(x: Tensor) -> tuple[Tensor, ...]:
         mask = x if convert is None else convert(x)
         with driver().using_device(number):
             count, counts = counter(mask)
@@ -243,7 +243,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
                 write(mask, counts, result)
         return results
 
-    return nonzero
+    return find_nonzero
 
 
 # ---- Over a mask

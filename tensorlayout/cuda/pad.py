@@ -136,7 +136,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
     loop = Loop(merged_axes, (itemsize, itemsize), firsts, alignments)
     if merged_axes[-1].window.step == 1:
         loop = loop.with_wider_elements(WIDEST)
-    count, rank = loop.count, len(loop.axes)
+    count, rank = loop.element_count, len(loop.axes)
     index = narrowest_index_type(count, max(loop.max_offset, *loop.sizes))
     chosen = kernel_with_macros(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
     params = make_parameter_struct(chosen, count=count, rank=rank)

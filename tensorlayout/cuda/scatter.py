@@ -283,7 +283,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     positions[0] = replace(positions[0], steps=(0, 0, paces[0], positions[0].steps[-1]))
     by_dim = dict(index_map.kept)
 
-    def copy_axis(d: int) -> Axis:
+    def make_copy_axis(d: int) -> Axis:
         values_dim = by_dim.get(d)
         steps = (
             layout.strides[d],
@@ -295,11 +295,11 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
             lines = [p.layout.strides[values_dim] for p in positions]
         return Axis(layout.shape[d], (*steps, weights.get(d, 0), *lines))
 
-    axes = [copy_axis(d) for d in reversed(layout.minor_to_major)]
+    axes = [make_copy_axis(d) for d in reversed(layout.minor_to_major)]
     itemsize = plan.result.dtype.itemsize
     firsts = tuple(operand_layout.offset * itemsize for operand_layout in (layout, source, values))
     loop = widen_index_loop(loop_over_axes(axes, 4, positions, itemsize, firsts), alignments)
-    elements, across = loop.loop.count, paces[1:]
+    elements, across = loop.loop.element_count, paces[1:]
     furthest = loop.max_offset + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
     index = narrowest_index_type(elements, furthest)
     rank, width = len(loop.loop.axes), loop.loop.width
@@ -439,7 +439,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     folds, byte_offset = [], 0
     for level, loop in enumerate(elements, 1):
         folds.append(combination.fold_runs_launch(loop, index, count, level, byte_offset))
-        byte_offset += loop.loop.count * loop.loop.width
+        byte_offset += loop.loop.element_count * loop.loop.width
     every = (
         *(listing, *sort.launches, combination.clear_segments_launch(size, 2 * octets)),
         *(finding, *folds, combination.combine_launch(count, levels, index)),

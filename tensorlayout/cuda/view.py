@@ -47,7 +47,7 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
         plan.result.dtype.itemsize,
     )
 
-    def reinterpret(x: Tensor) -> Tensor:
+    def view_in_dtype(x: Tensor) -> Tensor:
         result = view_shifted_by_slots(x, spec, 0)
         assert x.home is not None
         # Only for its ValueError: kernels access elements at multiples of their size.
@@ -56,7 +56,7 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
         result.home = (x.home[0], slot)
         return result
 
-    return reinterpret
+    return view_in_dtype
 
 
 def compile_same(plan: SamePlan) -> Run:

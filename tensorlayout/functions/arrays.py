@@ -234,7 +234,7 @@ def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
         msg = f"the numbers of a {type(obj).__name__} cannot be held in memory"
         raise MemoryError(msg) from None
     if _may_hide_large_integers(array) and not holds_arrays(obj):
-        return _exact_array(np.array(obj, dtype=object), dtype)
+        return _array_of_big_numbers(np.array(obj, dtype=object), dtype)
     if array.dtype.kind not in "biufcV":
         _raise_not_numbers({_CONTENTS.get(array.dtype.kind, array.dtype.name)})
     return array
@@ -297,7 +297,7 @@ def _may_hide_large_integers(array: Array) -> bool:
     return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
 
 
-def _exact_array(numbers: Array, dtype: DType | None) -> Array:
+def _array_of_big_numbers(numbers: Array, dtype: DType | None) -> Array:
     """Return Python numbers, of which some exceed int64, as an array, each rounded once."""
     kinds = {type(n) for n in numbers.flat}
     if not all(issubclass(kind, (int, float, complex)) for kind in kinds):

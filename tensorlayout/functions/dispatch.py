@@ -111,7 +111,7 @@ def call_elementwise(
     """Call an elementwise operation on tensors and scalars; an operand may be exactly in `out`."""
     for x in operands:
         if type(x) is not Tensor and type(x) not in SCALARS:
-            operands = _as_tensors_and_scalars(operands)
+            operands = _as_operands_on_one_device(operands)
             break
     if Tensor not in map(type, operands):
         rule = "at least one operand must be a tensor or an array, got only Python scalars"
@@ -122,7 +122,7 @@ def call_elementwise(
     return call_into(out, operation, key, operands)
 
 
-def _as_tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _as_operands_on_one_device(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars by tensors; scalars are moved to the device of others."""
     inputs = tuple([arguments.as_operand(x) for x in operands])
     device = arguments.device_of_first_tensor(operands)

@@ -112,7 +112,7 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
     """Return a `TracedNumber` method that defers a Python operator until the call."""
     function: Any = getattr(operator, f"__{name}__")
 
-    def method(self: TracedNumber, *others: Any) -> Any:
+    def deferred_operator(self: TracedNumber, *others: Any) -> Any:
         operands = (*others, self) if reflected else (self, *others)
         if len(operands) != count or not all(type(x) in (*SCALARS, TracedNumber) for x in operands):
             return NotImplemented
@@ -128,7 +128,7 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
 
         return TracedNumber(self.name, kind, compute_value)
 
-    return method
+    return deferred_operator
 
 
 for _name in ("neg", "pos", "abs", "invert"):

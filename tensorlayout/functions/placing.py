@@ -24,7 +24,7 @@ from tensorlayout.functions.positions import (
     Mode,
     first_position_outside,
     unravel_index,
-    wrap_positions,
+    wrap_or_clip_positions,
 )
 from tensorlayout.plan import Scatter, broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -62,7 +62,7 @@ def put_along_axis(
     if axis is None:
         if places.ndim != 1:
             raise ValueError(f"indices must be of rank 1 for axis=None, got {places.shape}")
-        places = wrap_positions(places, x.size, "raise")
+        places = wrap_or_clip_positions(places, x.size, "raise")
         _write_flat_positions(x, _normalize_flat_positions(places, x), value)
         return
     arguments.as_indices(places)
@@ -112,7 +112,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
     values = _flat_values(v, x, "unsafe")
     if not (places.size and values.size):
         return
-    places = _normalize_flat_positions(wrap_positions(places, x.size, mode), x)
+    places = _normalize_flat_positions(wrap_or_clip_positions(places, x.size, mode), x)
     if values.size != 1:
         values = values[xp.remainder(xp.arange(places.size, device=x.device), values.size)]
     _write_flat_positions(x, places, values)

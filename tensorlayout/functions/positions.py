@@ -34,7 +34,7 @@ def as_integer_tensor(x: Any) -> Tensor:
     return positions
 
 
-def wrap_positions(positions: Tensor, size: int, mode: str) -> Tensor:
+def wrap_or_clip_positions(positions: Tensor, size: int, mode: str) -> Tensor:
     """Return positions as int64, clipped or wrapped to `size` unless `mode` is ``raise``."""
     arguments.check_choice("mode", mode, ("raise", "wrap", "clip"), "'raise', 'wrap' or 'clip'")
     if positions.dtype.kind not in "biu" and positions.size:  # an empty list has dtype float64
@@ -112,7 +112,7 @@ def ravel_multi_index(
         raise ValueError(f"{len(parts)} indices for {len(sizes)} dimensions")
     positions = xp.asarray(0, device=parts[0].device)
     for part, n in zip(parts, sizes, strict=True):
-        part = wrap_positions(part, n, mode)
+        part = wrap_or_clip_positions(part, n, mode)
         if (wrong := first_position_outside(part, n)) is not None:
             raise ValueError(f"index {wrong} is out of bounds for size {n}")
         positions = xp.add(xp.multiply(positions, n), part)

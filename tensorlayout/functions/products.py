@@ -241,7 +241,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
     """
     x, y = as_tensors(a, v, weak=False)
     x, y = (operand if operand.ndim else xp.reshape(operand, (1,)) for operand in (x, y))
-    _check_nonempty_vectors(x, y)
+    _check_1d_and_nonempty(x, y)
     if x.size < y.size:
         x, y = y, x
     return _sliding_products(x, y[::-1], mode)
@@ -262,7 +262,7 @@ def correlate(
     Tensor([21, 32], dtype=int64, device='cpu')
     """
     x, y = as_tensors(a, v, weak=False)
-    _check_nonempty_vectors(x, y)
+    _check_1d_and_nonempty(x, y)
     conjugate = xp.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
         return _sliding_products(x, conjugate, mode)
@@ -270,7 +270,7 @@ def correlate(
     return _sliding_products(conjugate, x, mode)[::-1]
 
 
-def _check_nonempty_vectors(x: Tensor, y: Tensor) -> None:
+def _check_1d_and_nonempty(x: Tensor, y: Tensor) -> None:
     if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
         raise ValueError(f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
 

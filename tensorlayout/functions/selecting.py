@@ -25,7 +25,7 @@ from tensorlayout.functions.positions import (
     Mode,
     as_integer_tensor,
     first_position_outside,
-    wrap_positions,
+    wrap_or_clip_positions,
 )
 from tensorlayout.plan import Gather, broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -84,7 +84,7 @@ def take(
         positions = xp.astype(positions, dtypes.int64)
     places = as_integer_tensor(positions)
     if mode != "raise":
-        places = wrap_positions(places, a.shape[dim], mode)
+        places = wrap_or_clip_positions(places, a.shape[dim], mode)
     result = dispatch.call(_TAKE, (a.spec, (dim,), False, places.spec), (a, places))
     return result if out is None else store_in_out("take", result, out)
 
@@ -227,7 +227,7 @@ def choose(
     typed: list[Any] = [choice for choice in choices if not isinstance(choice, (list, tuple))]
     kind = xp.result_type(*typed, bool)
     parts = [xp.astype(x, kind, copy=False) for x in as_tensors(*choices, a)[:-1]]
-    choice_numbers = wrap_positions(as_tensor_on_device_of(a, parts[0]), len(parts), mode)
+    choice_numbers = wrap_or_clip_positions(as_tensor_on_device_of(a, parts[0]), len(parts), mode)
     if first_position_outside(choice_numbers, len(parts)) is not None:
         raise ValueError(f"a must be at least 0 and below {len(parts)}, the number of choices")
     result = xp.broadcast_to(

@@ -8,7 +8,7 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.plan import Copy, Transfer, packed_strided_spec
+from tensorlayout.plan import Copy, Transfer, strided_or_packed_spec
 from tensorlayout.tensor import Tensor
 
 _TRANSFER = Transfer()
@@ -53,7 +53,7 @@ def ensure_strided(function_name: str, x: Tensor) -> Tensor:
     """Return `x`, or a packed copy if it is tiled or packed below a byte."""
     if x.spec.layout.is_strided:
         return x
-    return copy_tensor(function_name, x, packed_strided_spec(x.spec).layout)
+    return copy_tensor(function_name, x, strided_or_packed_spec(x.spec).layout)
 
 
 def _transfer_to_device(x: Tensor, device: Device) -> Tensor:

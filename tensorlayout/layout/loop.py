@@ -183,7 +183,7 @@ class Loop:
         return tuple(zip(*[axis.strides for axis in self.axes], strict=True))
 
     @property
-    def count(self) -> int:
+    def element_count(self) -> int:
         """Number of elements."""
         return prod([axis.size for axis in self.axes])
 
@@ -195,7 +195,7 @@ class Loop:
     @property
     def index_c_type(self) -> str:
         """Narrowest C++ type for the number of an element and the largest offset."""
-        return narrowest_index_type(self.count, self.max_offset)
+        return narrowest_index_type(self.element_count, self.max_offset)
 
     @property
     def element_memories(self) -> range:
@@ -203,7 +203,7 @@ class Loop:
         return range(len(self.widths) - self.tables)
 
     @property
-    def is_contiguous(self) -> bool:
+    def is_fastest_axis_contiguous(self) -> bool:
         """True if the fastest axis is contiguous in all memories and moves no table."""
         return self.axes[-1].strides == (1,) * len(self.element_memories) + (0,) * self.tables
 
@@ -252,7 +252,7 @@ class Loop:
         """Return the loop over wider elements, up to `widest` bytes; all axes stay."""
         return (
             self.loop_over_packs(self.max_pack_size(widest), self.element_memories)
-            if self.is_contiguous
+            if self.is_fastest_axis_contiguous
             else self
         )
 

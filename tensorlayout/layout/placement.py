@@ -76,7 +76,7 @@ class Placement:
             # Every plan reads these, so they are plain attributes rather than calls of properties.
             tiled = max(map(len, parts), default=1) > 1
             new_layout.__dict__.update(is_tiled=tiled, is_strided=not tiled and slot_bits is None)
-            new_layout._check_size()
+            new_layout._check_slot_range()
             if is_own_form:
                 new_layout.__dict__.update(_OF_PACKED)
                 if order == orders.row_major_order(len(shape)):
@@ -84,7 +84,7 @@ class Placement:
             layout = _interned.intern(key, new_layout)
         return layout
 
-    def _check_size(self) -> None:
+    def _check_slot_range(self) -> None:
         # Sizes of 0 count as 1, so that the strides of an empty block stay within 64 bits too.
         if math.prod([n or 1 for n in self.padded_shape]) > slots.MAX_SLOTS:
             sizes = short_repr(self.padded_shape)

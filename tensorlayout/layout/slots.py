@@ -224,7 +224,7 @@ def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int
     dead: set[tuple[int, int]] = set()
     tried = 0
 
-    def search(
+    def search_digits(
         depth: int, remaining_slot: int, digits: tuple[int, ...]
     ) -> Iterator[tuple[int, ...]]:
         nonlocal tried
@@ -245,7 +245,7 @@ def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int
             next_slot = remaining_slot - digit * stride
             if (next_slot % below if below else next_slot) or (depth + 1, next_slot) in dead:
                 continue
-            for solution in search(depth + 1, next_slot, (*digits, digit)):
+            for solution in search_digits(depth + 1, next_slot, (*digits, digit)):
                 has_solution = True
                 yield solution
         if not has_solution:
@@ -253,7 +253,7 @@ def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int
 
     if slot % divisor[0] if divisor[0] else slot:
         return
-    for digits in search(0, slot, ()):
+    for digits in search_digits(0, slot, ()):
         yield tuple(digit for _, digit in sorted(zip(order, digits, strict=True)))
 
 

@@ -72,8 +72,8 @@ from tensorlayout.plan.programs import (
     into_destination,
     make_items_getter,
     make_program,
-    packed_strided_spec,
     plan_call,
+    strided_or_packed_spec,
 )
 from tensorlayout.plan.quantize import (
     FORMATS,

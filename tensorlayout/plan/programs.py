@@ -184,7 +184,7 @@ def _program_on_strided_copies(
     name, numbers = operation.name, [*range(len(operands))]
     program_steps = Program(len(numbers))
     if all(isinstance(o, type) or o.layout.is_strided for o in operands):  # the result alone is not
-        strided_plan: Any = replace(plan, result=packed_strided_spec(plan.result))  # type: ignore[type-var]
+        strided_plan: Any = replace(plan, result=strided_or_packed_spec(plan.result))  # type: ignore[type-var]
         value_number = program_steps.append_step(strided_plan, numbers, call=(operation, key))
         _add_copy(program_steps, name, value_number, strided_plan.result, plan.result)
         return program_steps
@@ -193,19 +193,19 @@ def _program_on_strided_copies(
             continue
         if number < plan.destinations and not plan.partial:
             numbers[number] = program_steps.append_step(
-                CreatePlan(EMPTY, packed_strided_spec(spec)), ()
+                CreatePlan(EMPTY, strided_or_packed_spec(spec)), ()
             )
         else:
             numbers[number] = _add_copy(
-                program_steps, name, number, spec, packed_strided_spec(spec)
+                program_steps, name, number, spec, strided_or_packed_spec(spec)
             )
     value_number = program_steps.append_program(
         make_program(operation, _key_with_strided_specs(key)), numbers
     )
     for number, spec in enumerate(operands[: plan.destinations]):
         if numbers[number] != number:
-            event = Event(name, packed_strided_spec(spec), spec)
-            back = AssignPlan(name, packed_strided_spec(spec), spec)
+            event = Event(name, strided_or_packed_spec(spec), spec)
+            back = AssignPlan(name, strided_or_packed_spec(spec), spec)
             program_steps.append_step(back, (number, numbers[number]), (event,))
     if plan.destinations:
         program_steps.result = 0
@@ -225,7 +225,7 @@ def _add_copy(
     )
 
 
-def packed_strided_spec(spec: TensorSpec) -> TensorSpec:
+def strided_or_packed_spec(spec: TensorSpec) -> TensorSpec:
     """Return `spec` if it is strided, otherwise a packed one in the same order of dimensions."""
     layout = spec.layout
     if layout.is_strided:
@@ -235,7 +235,7 @@ def packed_strided_spec(spec: TensorSpec) -> TensorSpec:
 
 def _key_with_strided_specs(key: Key) -> Key:
     return tuple(
-        [packed_strided_spec(item) if isinstance(item, TensorSpec) else item for item in key]
+        [strided_or_packed_spec(item) if isinstance(item, TensorSpec) else item for item in key]
     )
 
 

@@ -137,10 +137,10 @@ def _compile_copying_overlaps(step: Step) -> Run:
     copying = Copy(operation.name)  # one object, because the cache finds plans by its identity
     advice = "write what shares no memory with the tensor that is written"
 
-    def copy_overlapping_operand(x: Tensor, other: Tensor) -> Tensor:
+    def run_pair_copying_overlap(x: Tensor, other: Tensor) -> Tensor:
         return run_on_copied_operands(x, other) if overlaps(x, other) else run(x, other)
 
-    def copy_overlapping_operands(x: Tensor, *others: Any) -> Tensor:
+    def run_copying_overlaps(x: Tensor, *others: Any) -> Tensor:
         for other in others:
             if type(other) is Tensor and overlaps(x, other):
                 return run_on_copied_operands(x, *others)
@@ -163,7 +163,7 @@ def _compile_copying_overlaps(step: Step) -> Run:
         return compile_call(copying, spec, None, None)(x)
 
     # Assignments of one tensor are frequent, and a loop over operands would double their overhead.
-    return copy_overlapping_operand if len(key) == tensors == 2 else copy_overlapping_operands
+    return run_pair_copying_overlap if len(key) == tensors == 2 else run_copying_overlaps
 
 
 def cache_info() -> Any:

@@ -296,16 +296,20 @@ class PaddedLayout2017:
         require(
             fits, "layout: the order must be a permutation of dimensions of", self, subject=sizes
         )
-        is_wide_enough = all(width >= size for size, width in self._sizes_with_widths(sizes))
+        is_wide_enough = all(
+            width >= size for size, width in self._pair_sizes_with_padded_widths(sizes)
+        )
         require(
             is_wide_enough, "layout: padded widths must be at least the sizes", self, subject=sizes
         )
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
         """Return whether a width exceeds its size; ValueError for a wrong number of widths."""
-        return any(width > size for size, width in self._sizes_with_widths(dimensions))
+        return any(width > size for size, width in self._pair_sizes_with_padded_widths(dimensions))
 
-    def _sizes_with_widths(self, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def _pair_sizes_with_padded_widths(
+        self, dimensions: Sequence[int]
+    ) -> Iterator[tuple[int, int]]:
         """Return pairs of size and width; none without widths."""
         sizes, padded = check_integers("dimensions", dimensions), self.padded_dimensions
         fits = len(padded) in (0, len(sizes))

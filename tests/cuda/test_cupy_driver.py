@@ -27,7 +27,7 @@ def numbers(n, seed=0):
 def recorder(monkeypatch):
     recorder = Recorder(device_count=2)
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy(recorder))
-    monkeypatch.setattr(nvrtc, "architecture_for", lambda capability: capability)
+    monkeypatch.setattr(nvrtc, "newest_runnable_architecture", lambda capability: capability)
 
     def cubin(kernel, architecture, counters):
         recorder.calls.append(("compile", kernel.name, architecture))

@@ -139,7 +139,7 @@ def test_a_warning_is_told(compiler, tmp_path):
 def test_the_latest_architecture_that_a_device_runs(monkeypatch):
     _fake_nvrtc(monkeypatch, (75, 80, 86, 87, 89, 90, 120, 121))
     for capability, architecture in {75: 75, 90: 90, 88: 87, 120: 120, 129: 121}.items():
-        assert nvrtc.architecture_for(capability) == architecture
+        assert nvrtc.newest_runnable_architecture(capability) == architecture
 
 
 @pytest.mark.parametrize("capability", [70, 110, 130])
@@ -147,7 +147,7 @@ def test_a_device_that_nvrtc_does_not_know(monkeypatch, capability):
     _fake_nvrtc(monkeypatch, (75, 80, 90, 120))
     expected = rf"capability {capability / 10}, and NVRTC 12.9 compiles for 7.5, 8.0, 9.0, 12.0;"
     with pytest.raises(RuntimeError, match=expected):
-        nvrtc.architecture_for(capability)
+        nvrtc.newest_runnable_architecture(capability)
 
 
 def _fake_nvrtc(monkeypatch, architectures):

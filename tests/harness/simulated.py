@@ -73,7 +73,7 @@ def stand_in(device_count=1, limit=None):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", fake_cupy(recorder))
         patch.setitem(sys.modules, "cupyx", fake_cupyx(recorder))
-        patch.setattr(nvrtc, "architecture_for", lambda capability: capability)
+        patch.setattr(nvrtc, "newest_runnable_architecture", lambda capability: capability)
         patch.setattr(nvrtc, "read_cubin", lambda *_: b"machine code")
         with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
             yield recorder

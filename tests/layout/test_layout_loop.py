@@ -89,8 +89,8 @@ def test_a_loop_visits_what_the_layouts_hold_forwards_and_merged(case):
     to = [axis.strides[0] for axis in loop.axes]
     assert to == sorted(to, reverse=True)
     assert min(to) > 0
-    assert loop.count == math.prod(case[0][0].shape)
-    assert loop.count == 1 or all(axis.size > 1 for axis in loop.axes)
+    assert loop.element_count == math.prod(case[0][0].shape)
+    assert loop.element_count == 1 or all(axis.size > 1 for axis in loop.axes)
     assert not any(slower.can_merge_with(faster) for slower, faster in pairwise(loop.axes))
     ends = [max(abs(p[m] - first) for p in visited(loop)) for m, first in enumerate(loop.firsts)]
     assert loop.max_offset >= max(end // w for end, w in zip(ends, loop.widths, strict=True))
@@ -108,7 +108,7 @@ def test_wide_elements_hold_the_same_bytes(case, alignment):
     elements = len(case[0]) - case[1]
     for place in visited(fitted):
         assert not any(at % fitted.width for at in place[:elements])
-    assert fitted.count == 1 or all(axis.size > 1 for axis in fitted.axes)
+    assert fitted.element_count == 1 or all(axis.size > 1 for axis in fitted.axes)
 
 
 @SOME

@@ -89,7 +89,7 @@ def stand_in(monkeypatch):
     cupy = fake_cupy(recorder)
     cupy.cuda.get_elapsed_time = lambda start, stop: 2.0  # milliseconds
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(nvrtc, "architecture_for", lambda capability: capability)
+    monkeypatch.setattr(nvrtc, "newest_runnable_architecture", lambda capability: capability)
     monkeypatch.setattr(nvrtc, "read_cubin", lambda *_: b"machine code")
     opened = open_driver()
     monkeypatch.setattr(logs, "driver", lambda: opened)

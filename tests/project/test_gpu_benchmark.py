@@ -331,7 +331,9 @@ def test_events_time_the_calls_alone_while_the_device_is_kept_busy():
 
 @needs_compiler
 def test_the_way_of_a_gpu(monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu_memory.nvrtc, "architecture_for", lambda capability: capability)
+    monkeypatch.setattr(
+        gpu_memory.nvrtc, "newest_runnable_architecture", lambda capability: capability
+    )
     monkeypatch.setattr(gpu_memory.nvrtc, "nvrtc_version", lambda: "13.0")
     cupy = FakeCupy(time.perf_counter)
     space = gpu_memory.Gpu(cupy)

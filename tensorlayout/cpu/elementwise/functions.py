@@ -88,7 +88,7 @@ def _has_long_runs(condition: Array) -> bool:
     return bool(np.count_nonzero(sample[1:] != sample[:-1]) * _LONG_RUN < _SAMPLE)
 
 
-def _where_by_masks(condition: Array, x1: Array, x2: Array, out: Array) -> None:
+def _where_by_bit_masks(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     """Choose as `_where_by_copy` does, by bit masks if the condition has no long runs.
 
     A mispredicted branch costs 4 ns per element: 16 MB of float32 with a random condition take
@@ -417,6 +417,6 @@ _FUNCTIONS = {
     "tan": ElementwiseFunction(np.tan, _fixes_for_complex(_tan_complex)),
     "tanh": ElementwiseFunction(np.tanh, _fixes_for_complex(_tanh_complex)),
     "where": ElementwiseFunction(
-        _where_by_copy, _same_fix_for_dtypes(_where_by_masks, *_WORDS), small_function=np.where
+        _where_by_copy, _same_fix_for_dtypes(_where_by_bit_masks, *_WORDS), small_function=np.where
     ),
 }

@@ -382,7 +382,7 @@ def _decoders_by_operand(plan: ElementwisePlan) -> dict[int, Callable[[Array], A
 
 def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """Return ``call(arrays, out)``: the operation in the planned dtypes, quietly."""
-    call, odd = _make_converting_call(plan, fix), _decoders_by_operand(plan)
+    call, odd = _make_call_without_decoding(plan, fix), _decoders_by_operand(plan)
     if not odd:
         return call
     return lambda arrays, out: call(
@@ -390,7 +390,7 @@ def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     )
 
 
-def _make_converting_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
+def _make_call_without_decoding(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """Return ``call(arrays, out)`` for operands that need no decoding."""
     function = _numpy_function(plan)
     converts = _needs_conversion(plan)

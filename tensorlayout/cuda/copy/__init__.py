@@ -285,10 +285,10 @@ def _cheapest_launch(
 ) -> tuple[str, Launch]:
     tile_cost = shared_tiles.THROUGH_TILE
     if loop.bounds:
-        pack = loop.max_pack_size(WIDEST) if loop.is_contiguous else 1
+        pack = loop.max_pack_size(WIDEST) if loop.is_fastest_axis_contiguous else 1
     else:
         loop, pack = loop.with_widest_elements(WIDEST), 1
-    one_run = not loop.bounds and len(loop.axes) == 1 and loop.is_contiguous
+    one_run = not loop.bounds and len(loop.axes) == 1 and loop.is_fastest_axis_contiguous
     repeated = None if loop.bounds else _loop_over_repeated_values(loop)
     if one_run:  # which may begin inside a sector on either side
         width = min(WIDEST, *loop.alignments)
@@ -298,7 +298,7 @@ def _cheapest_launch(
         memories = [sector_overfetch(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
         cost = 2 * narrow_access_cost(loop.width * pack) + sum(memories)
     # Tiles cannot help if both sides are nearly contiguous, or the copy is small.
-    large = loop.count * loop.width >= shared_tiles.SMALL_BYTES
+    large = loop.element_count * loop.width >= shared_tiles.SMALL_BYTES
     if repeated is None and large and cost > 2 + tile_cost:
         box = choose_tile_of_copy(loop)
         # With tails both ways compute indices, so that shared memory adds less.
@@ -315,7 +315,7 @@ def _cheapest_launch(
         return "flat", _flat_launch(loop, padding_write)
     if repeated is not None:
         return "repeated", _strided_launch(repeated, padding_write)
-    rows = loop.is_contiguous or loop.width > itemsize
+    rows = loop.is_fastest_axis_contiguous or loop.width > itemsize
     return "rows" if rows else "strided", _strided_launch(loop, padding_write)
 
 
@@ -339,7 +339,7 @@ def _loop_over_repeated_values(loop: TiledLoop) -> TiledLoop | None:
 
 
 def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
-    nbytes = loop.count * loop.width
+    nbytes = loop.element_count * loop.width
     width = min(WIDEST, *loop.alignments)
     packs, tail = divmod(nbytes, width)
     chosen = kernel_with_macros(FILE, "copy_flat", WIDTH=width)
@@ -350,14 +350,17 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index_c_type, "ELEMENT": loop.widths[READ]}
-    chosen, count = kernel_with_macros(FILE, "copy_strided", WIDTH=loop.width, **shape), loop.count
+    chosen, count = (
+        kernel_with_macros(FILE, "copy_strided", WIDTH=loop.width, **shape),
+        loop.element_count,
+    )
     return launch_with_padding(
         chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
     )
 
 
 def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
-    count, width = loop.count // pack_length, loop.width * pack_length
+    count, width = loop.element_count // pack_length, loop.width * pack_length
     chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_c_type, WIDTH=width)
     members = {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),

@@ -99,7 +99,7 @@ def plan_pack(
     # Elements that a thread packs into whole words; 6-bit elements fill no fewer than three words.
     per = 8 * word * (3 if bits == 6 else 1) // bits
     wide = 1  # of the source, read at once
-    if word == 4 and source.slot_bits is None and loop.is_contiguous:
+    if word == 4 and source.slot_bits is None and loop.is_fastest_axis_contiguous:
         most = gcd(per, loop.max_pack_size(WIDEST))
         wide = most if most in (4, 8) else 1
     # Neighbouring threads of a warp read bytes that are `per` elements apart.
@@ -147,7 +147,7 @@ def _is_intermediate_cheaper(loop: TiledLoop, thread_spacing: int = 1) -> bool:
 
     `thread_spacing`: elements between the reads of neighbouring threads.
     """
-    large = loop.count >= SMALL_BYTES
+    large = loop.element_count >= SMALL_BYTES
     return large and sector_overfetch(loop, READ) * thread_spacing > _APART
 
 
@@ -198,9 +198,9 @@ def plan_unpack(
     )
     chosen, blocks = (
         kernel_with_macros(FILE, "unpack_elements", INDEX=loop.index_c_type),
-        blocks_for_elements(loop.count),
+        blocks_for_elements(loop.element_count),
     )
-    walk = _walk_struct_members(loop) | {"count": loop.count, "bits": bits}
+    walk = _walk_struct_members(loop) | {"count": loop.element_count, "bits": bits}
     walk |= {"filler": padding[0] if padding else 0}
     elements = launch_with_padding(chosen, loop, max(1, blocks), padding_write, **walk)
     return Launches(

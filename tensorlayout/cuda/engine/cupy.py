@@ -250,7 +250,9 @@ class CupyLauncher:
         cuda, kernel = self._cuda, self.kernel
         device = cuda.runtime.getDevice()
         with _loading:
-            architecture = nvrtc.architecture_for(int(cuda.Device(device).compute_capability))
+            architecture = nvrtc.newest_runnable_architecture(
+                int(cuda.Device(device).compute_capability)
+            )
             module = cuda.function.Module()
             module.load(nvrtc.read_cubin(kernel, architecture, self._counters))
             try:

@@ -26,7 +26,7 @@ def nvrtc_version() -> str:
     return f"{major}.{minor}"
 
 
-def architecture_for(capability: int) -> int:
+def newest_runnable_architecture(capability: int) -> int:
     """Return the latest architecture of NVRTC whose code devices of `capability` can run.
 
     Devices run code of their own major version, up to their minor version. Raises RuntimeError if

@@ -23,7 +23,7 @@ def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = 
     """
     packs, width = loop.loop_over_packs(pack, ()), loop.widths[memory]
     bounds, weights = (packs.bounds, packs.weights) if isinstance(packs, TiledLoop) else ((), ())
-    count = packs.count
+    count = packs.element_count
     warps = min(_WARPS, -(-count // 32))
     # Multiples of the golden ratio (40503 / 65536): equally spaced samples might all begin where an
     # inner axis begins.

@@ -57,7 +57,7 @@ def plan_fill(
     if anything and padding is None and layout.size:
         return plan_fill(Layout((layout.required_size,)), itemsize, alignment)
     loop = make_tiled_loop((layout,), (itemsize,), (alignment,), sizes_to_write(layout, padding))
-    if loop is not None and loop.count == 0:
+    if loop is not None and loop.element_count == 0:
         return Launches(())
     if loop is not None and not loop.bounds:
         return Launches((_loop_fill_launch(loop, (None, b"")),))
@@ -145,9 +145,9 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
 def _loop_fill_launch(loop: Loop, padding_write: PaddingWrite) -> Launch:
     """Plan a fill of a loop's elements; memory is aligned to elements."""
     loop = loop.with_widest_elements(WIDEST)
-    if not (loop.is_contiguous and len(loop.axes) == 1):
-        return _strided_fill_launch(loop, loop.count, padding_write)
-    nbytes = loop.count * loop.width
+    if not (loop.is_fastest_axis_contiguous and len(loop.axes) == 1):
+        return _strided_fill_launch(loop, loop.element_count, padding_write)
+    nbytes = loop.element_count * loop.width
     blocks = max(1, blocks_for_elements(nbytes // WIDEST))
     return launch_with_padding(
         kernel_with_macros(FILE, "fill_flat"), loop, blocks, padding_write, bytes=nbytes
@@ -165,7 +165,7 @@ def _strided_fill_launch(loop: Loop, count: int, padding_write: PaddingWrite) ->
 def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bool) -> Launch:
     """Plan a fill over digits: of elements if `writes_elements`, and of padding in tails."""
     pack = loop.max_pack_size(WIDEST)
-    count = loop.count // pack
+    count = loop.element_count // pack
     chosen = kernel_with_macros(
         BOUNDED_FILE, "fill_bounded", INDEX=loop.index_c_type, FILL=loop.width * pack
     )

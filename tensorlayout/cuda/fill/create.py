@@ -140,11 +140,11 @@ def compile_linspace(spec: TensorSpec) -> Write:
         return write
     write_pairs = _sequence_writer(spec, "complex", pack_complex_scalars)
 
-    def linspace(out: Any, start: complex, stop: complex, endpoint: bool) -> None:
+    def write_linspace(out: Any, start: complex, stop: complex, endpoint: bool) -> None:
         is_complex = isinstance(start, complex) or isinstance(stop, complex)
         (write_pairs if is_complex else write)(out, start, stop, endpoint)
 
-    return linspace
+    return write_linspace
 
 
 def compile_frequencies(spec: TensorSpec) -> Write:
@@ -230,8 +230,10 @@ def _pattern_launch(
     macros: dict[str, Any],
     **members: Any,
 ) -> Launch:
-    index = narrowest_index_type(loop.count, max(loop.max_offset, 2 * max(layout.shape, default=1)))
+    index = narrowest_index_type(
+        loop.element_count, max(loop.max_offset, 2 * max(layout.shape, default=1))
+    )
     rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
     chosen = kernel_with_macros("fill/patterns.cu", kernel_name, RANK=rank, INDEX=index, **macros)
-    members |= {"count": loop.count, "walk": loop.axes}
-    return Launch.from_members(chosen, -(-loop.count // THREADS), firsts, **members)
+    members |= {"count": loop.element_count, "walk": loop.axes}
+    return Launch.from_members(chosen, -(-loop.element_count // THREADS), firsts, **members)

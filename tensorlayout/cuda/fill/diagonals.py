@@ -70,7 +70,7 @@ def plan_diagonal_band(
     padding_write, padding_launches = plan_padding_write(result, itemsize, alignments[0], padding)
     layouts = (result,) if source is None else (result, source)
     loop = Loop.over_layouts(layouts, (itemsize,) * len(layouts), alignments)
-    if len(loop.axes) == 1 and loop.is_contiguous and _has_aligned_rows(loop):
+    if len(loop.axes) == 1 and loop.is_fastest_axis_contiguous and _has_aligned_rows(loop):
         launch = _flat_band_launch(
             loop, _loop_with_distances((result,), itemsize, alignments[:1]), padding_write
         )
@@ -110,7 +110,7 @@ def block_count_of_packs(threads: int, pack: int) -> int:
 
 def _flat_band_launch(loop: Loop, diagonal_distances: Loop, padding_write: PaddingWrite) -> Launch:
     """Plan a diagonal band in a contiguous loop; `diagonal_distances`: the loop with the table."""
-    count, pack, sizes = loop.count, WIDEST // loop.width, diagonal_distances.sizes
+    count, pack, sizes = loop.element_count, WIDEST // loop.width, diagonal_distances.sizes
     blocks = block_count_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct_and_block_count(padding_write, blocks, loop.alignments[0])
     index = narrowest_index_type(count + WIDEST, sum(n - 1 for n in sizes))
@@ -158,23 +158,23 @@ def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
         return lambda out, k: move(out, eye(k))
     one = np.ones((), spec.dtype).tobytes()
 
-    def band_scalars(k: int) -> BandScalars:
+    def compute_band_scalars(k: int) -> BandScalars:
         diagonal = max(-rows, min(k, columns))
         return diagonal, diagonal, one, b"", False
 
-    return _make_band_writer(spec, None, band_scalars, padding)
+    return _make_band_writer(spec, None, compute_band_scalars, padding)
 
 
 def compile_triangle(plan: TrianglePlan) -> Write:
     """Compile ``write(out, x, k)`` for `tril` or `triu` with diagonal k."""
 
-    def band_scalars(k: int) -> BandScalars:
+    def compute_band_scalars(k: int) -> BandScalars:
         far = 2**62  # a bound that no distance reaches
         low, high = (-far, k) if plan.name == "tril" else (k, far)
         return low, high, b"", b"", False
 
     return _make_band_writer(
-        plan.result, plan.source.layout, band_scalars, padding_element_bytes(plan.result)
+        plan.result, plan.source.layout, compute_band_scalars, padding_element_bytes(plan.result)
     )
 
 
@@ -182,12 +182,12 @@ def compile_diagonals(plan: DiagonalsPlan) -> Write:
     """Compile ``write(out, others, value)``, or ``write(out, value)`` without others."""
     source = None if plan.others is None else plan.others.layout
 
-    def band_scalars(value: Any) -> BandScalars:
+    def compute_band_scalars(value: Any) -> BandScalars:
         filled = scalar_bytes(plan.name, value, plan.result.dtype)
         kept, rest = (filled, b"") if source is None else (b"", filled)
         return plan.begin, plan.end - 1, kept, rest, plan.inside == (source is not None)
 
-    return _make_band_writer(plan.result, source, band_scalars)
+    return _make_band_writer(plan.result, source, compute_band_scalars)
 
 
 def _make_band_writer(

@@ -138,7 +138,11 @@ class _TileRuns:
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
         }
         runs, box = dict(lines), self._make_box(lines, lines)
-        sides = {m: box.access_by_memory[m] for m in self.orders if box.is_contiguous(m)}
+        sides = {
+            m: box.access_by_memory[m]
+            for m in self.orders
+            if box.is_contiguous_along_fastest_axis(m)
+        }
         uneven = {m: SECTOR - side.grain for m, side in sides.items() if side.grain < SECTOR}
         warps = {m: max(1, _WARP * sides[m].unit // widths[m]) for m in uneven}
         for m, slack in uneven.items():

@@ -88,7 +88,7 @@ class SharedTile:
             for m, width in enumerate(self.problem.widths)
         )
 
-    def is_contiguous(self, memory: int) -> bool:
+    def is_contiguous_along_fastest_axis(self, memory: int) -> bool:
         """Return whether a memory is contiguous along its fastest axis."""
         return min([abs(a.strides[memory]) for a in self._tiled_axes if a.strides[memory]]) == 1
 

@@ -39,7 +39,7 @@ def describe_shape_text(text: str, width: int) -> str:
         shape = xla.parse_shape(text)
         shape.validate()
         facts = _shape_facts(shape)
-        table = ["", *_shape_memory_table(shape, width)] if _is_bounded_array(shape) else []
+        table = ["", *_shape_memory_table(shape, width)] if _has_known_buffer_size(shape) else []
     except (ValueError, TypeError) as error:
         raise_show_error(str(error).splitlines()[0])
     layout = _layout_or_reason(shape) if table and len(shape.dimensions) == 2 else ""
@@ -55,7 +55,7 @@ def layout_of_shape_text(text: str) -> Layout:
         raise_show_error(str(error).splitlines()[0])
 
 
-def _is_bounded_array(shape: Shape) -> bool:
+def _has_known_buffer_size(shape: Shape) -> bool:
     return shape.is_array and not shape.is_unbounded_dynamic
 
 
@@ -66,7 +66,7 @@ def _shape_facts(shape: Shape) -> Facts:
     facts = [("tuple", format_count(len(leaves), "part"))]
     for path, leaf in leaves:
         text = str(leaf)
-        if _is_bounded_array(leaf):
+        if _has_known_buffer_size(leaf):
             text += f", {format_count(leaf.physical_byte_size, 'byte')}"
             total += leaf.physical_byte_size
         facts.append((f"part {','.join(map(str, path))}", text))
@@ -74,7 +74,7 @@ def _shape_facts(shape: Shape) -> Facts:
 
 
 def _array_facts(shape: Shape) -> Facts:
-    if not _is_bounded_array(shape):
+    if not _has_known_buffer_size(shape):
         return []
     layout, kind = shape.layout or xla.XlaLayout(), shape.element_type
     order = layout.minor_to_major

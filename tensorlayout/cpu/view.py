@@ -32,14 +32,14 @@ def compile_view(plan: ViewPlan) -> Run:
     shape, strides, itemsize = layout.shape, byte_strides(layout, dtype.itemsize), dtype.itemsize
     lowest, new, over = layout.offset, object.__new__, np.ndarray
 
-    def view_at_slot(x: Tensor, first: int = shift + layout.offset) -> Tensor:
+    def make_planned_view(x: Tensor, first: int = shift + layout.offset) -> Tensor:
         storage, slot = x.home or storage_and_slot(x)
         tensor = new(Tensor)
         tensor.memory = over(shape, dtype, storage, (slot + first) * itemsize, strides)
         tensor.spec, tensor.home = spec, (storage, slot + first - lowest)
         return tensor
 
-    return view_at_slot
+    return make_planned_view
 
 
 def _tensor_at_slot(spec: TensorSpec, storage: Array, slot: int, slot_shift: int) -> Tensor:

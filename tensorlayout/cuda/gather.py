@@ -64,7 +64,7 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
     """
     layout, shape = plan.source.layout, plan.result.layout.shape
     steps = [(0, layout.strides[d]) for d in plan.index_map.dims]
-    linear_positions = linearize_positions(plan, layout, shape, steps, POSITIONS)
+    linear_positions = reduce_position_tensors(plan, layout, shape, steps, POSITIONS)
     if not linear_positions.remaining:
         return linear_positions.launches
     assert not (plan.clamps and linear_positions.launches.launches), (
@@ -319,7 +319,7 @@ class LinearizedPositions:
         return Launches((*earlier.launches, *launches), scratch=(*earlier.scratch, *scratch))
 
 
-def linearize_positions(
+def reduce_position_tensors(
     plan: GatherPlan | ScatterPlan,
     indexed_layout: Layout,
     shape: Shape,

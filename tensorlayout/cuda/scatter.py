@@ -41,12 +41,12 @@ from tensorlayout.cuda.gather import (
     PositionTensor,
     factor_common_step,
     kept_strides,
-    linearize_positions,
     loop_over_axes,
     make_index_launch,
     make_index_loop,
     make_position_tensor,
     make_positions_loop,
+    reduce_position_tensors,
     widen_index_loop,
 )
 from tensorlayout.cuda.sort import BEYOND, SortMemories, plan_sort_pairs
@@ -145,7 +145,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
         for d, step in zip(index_map.dims, table.position_steps, strict=True)
     ]
     first = 1 + isinstance(plan.value, TensorSpec)
-    linear_positions = linearize_positions(plan, layout, plan.shape, steps, first)
+    linear_positions = reduce_position_tensors(plan, layout, plan.shape, steps, first)
     if not linear_positions.remaining:
         return linear_positions.launches
     shift = linear_positions.memory_shifts[DESTINATION]
@@ -386,7 +386,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     """
     layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
     steps = [(0, 0, step) for step in table.position_steps]
-    linear_positions = linearize_positions(plan, layout, plan.shape, steps, VALUES + 1)
+    linear_positions = reduce_position_tensors(plan, layout, plan.shape, steps, VALUES + 1)
     if not linear_positions.remaining:
         return linear_positions.launches
     first = VALUES + 1 + len(plan.positions) + len(linear_positions.launches.scratch)

@@ -273,7 +273,7 @@ def _describe_ragged_lengths(obj: Any) -> str | None:
     level = [obj]
     for _ in range(MAX_RANK):
         lengths = [
-            f"a sequence of {len(x)}" if _is_nested_sequence(x) else "a number" for x in level
+            f"a sequence of {len(x)}" if _is_sequence_or_array(x) else "a number" for x in level
         ]
         if len(set(lengths)) > 1:
             other = next(n for n in lengths if n != lengths[0])
@@ -284,7 +284,7 @@ def _describe_ragged_lengths(obj: Any) -> str | None:
     return f"more than {MAX_RANK} levels"
 
 
-def _is_nested_sequence(item: Any) -> bool:
+def _is_sequence_or_array(item: Any) -> bool:
     return hasattr(item, "__len__") and not isinstance(item, str) and getattr(item, "ndim", 1) > 0
 
 

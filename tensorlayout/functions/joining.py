@@ -52,7 +52,7 @@ _SELECT = View("unstack", lambda layout, dim, at: layout.slice((*[slice(None)] *
 _SPEC = attrgetter("spec")
 
 
-def _tensors_to_join(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
+def _tensors_in_requested_dtype(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
     """Return the tensors to join, in the requested dtype."""
     are_all_tensors = type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}
     parts = tuple(arrays if are_all_tensors else as_tensor_sequence(arrays))
@@ -91,7 +91,7 @@ def concat(
             [3, 4],
             [5, 6]], dtype=int64, device='cpu')
     """
-    parts = _tensors_to_join(arrays, dtype, casting)
+    parts = _tensors_in_requested_dtype(arrays, dtype, casting)
     if axis is None:
         parts, axis = tuple(reshape(x, (-1,)) for x in parts), 0
     dim = axis if type(axis) is int else _axis_as_integer("concat", axis)
@@ -134,7 +134,7 @@ def stack(
     Tensor([[1, 3],
             [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
     """
-    parts = _tensors_to_join(arrays, dtype, casting)
+    parts = _tensors_in_requested_dtype(arrays, dtype, casting)
     if len({*map(_SPEC, parts)}) > 1 and any(x.shape != parts[0].shape for x in parts):
         raise ValueError(
             f"shapes must be equal, got {arguments.format_argument([x.shape for x in parts])}"

@@ -72,7 +72,7 @@ class Placement:
         if layout is None:
             new_layout = object.__new__(cls)
             new_layout.__dict__.update(zip(_FIELDS, key, strict=True))
-            new_layout.__dict__["_span"] = slots.slot_range(shape, parts, offset)
+            new_layout.__dict__["_span"] = slots.lowest_and_highest_slot(shape, parts, offset)
             # Every plan reads these, so they are plain attributes rather than calls of properties.
             tiled = max(map(len, parts), default=1) > 1
             new_layout.__dict__.update(is_tiled=tiled, is_strided=not tiled and slot_bits is None)

@@ -49,7 +49,9 @@ def slot_of_index(parts: Parts, index: int) -> int:
     return slot + index * parts[0][1]
 
 
-def slot_range(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple[int, int]:
+def lowest_and_highest_slot(
+    shape: Sequence[int], dims: Sequence[Parts], offset: int
+) -> tuple[int, int]:
     """Return the lowest and highest slot of an element; without elements, the offset twice."""
     low = high = offset
     if 0 in shape:

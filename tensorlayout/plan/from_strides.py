@@ -31,7 +31,7 @@ def spec_of_strides(
     if 0 in shape:
         return TensorSpec(kind, Layout.row_major(shape), device)
     strides = slots.fill_unit_dim_strides(shape, [step // kind.itemsize for step in byte_strides])
-    lowest, _ = slots.slot_range(shape, slots.strides_to_parts(shape, strides), 0)
+    lowest, _ = slots.lowest_and_highest_slot(shape, slots.strides_to_parts(shape, strides), 0)
     return TensorSpec(kind, Layout(shape, strides, offset=-lowest), device)
 
 
@@ -48,7 +48,9 @@ def byte_address_range(
 
     `address`: of the element at index (0, …, 0). Raises BufferError if no such memory can exist.
     """
-    low, high = slots.slot_range(shape, slots.strides_to_parts(shape, byte_strides), address)
+    low, high = slots.lowest_and_highest_slot(
+        shape, slots.strides_to_parts(shape, byte_strides), address
+    )
     if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:
         msg = f"elements of {itemsize} bytes in {len(shape)} dimensions, more than can be counted"
         raise BufferError(msg)

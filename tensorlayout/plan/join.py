@@ -85,10 +85,10 @@ class Split:
 
     name: str
 
-    def plan(self, axis: int, *specs: TensorSpec) -> SplitPlan:
-        """Return the plan for `specs`: those of the results, then that of the source."""
-        *results, source = specs
-        check_same_device(specs)
+    def plan(self, axis: int, *results_then_source: TensorSpec) -> SplitPlan:
+        """Return the plan for `results_then_source`: those of the results, then that of the source."""
+        *results, source = results_then_source
+        check_same_device(results_then_source)
         return SplitPlan(source, tuple(results), axis)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tensorlayout.plan import Step, distinct_bytes
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing import blocks
-from tensorlayout.tracing.record import format_layout_change, kernel_counts_by_name
+from tensorlayout.tracing.record import format_layout_change, kernel_counts_by_label
 from tensorlayout.tracing.traces import Trace, trace_scope
 
 
@@ -71,7 +71,7 @@ def explain_call(
         kernels = [
             name
             for record in trace.records[first:end]
-            for name in kernel_counts_by_name(record.kernels)
+            for name in kernel_counts_by_label(record.kernels)
         ]
         values = [item for item in key if isinstance(item, (TensorSpec, type))]
         values += [step.plan.result for step in steps.steps]

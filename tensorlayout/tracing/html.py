@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from tensorlayout.plan import KINDS
-from tensorlayout.tracing.record import Record, format_kernel_cost, kernel_counts_by_name
+from tensorlayout.tracing.record import Record, format_kernel_cost, kernel_counts_by_label
 from tensorlayout.tracing.traces import Trace
 
 STYLE = """
@@ -96,7 +96,7 @@ def _render_record(r: Record, with_line: bool) -> str:
         costs.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
     kernels = "".join(
         f'<br><span class="faint">{escape(name)}: {escape(format_kernel_cost(counts))}</span>'
-        for name, counts in kernel_counts_by_name(r.kernels).items()
+        for name, counts in kernel_counts_by_label(r.kernels).items()
     )
     line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
     return (

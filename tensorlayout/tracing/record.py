@@ -188,7 +188,7 @@ def format_layout_change(inputs: Iterable[Layout], output: Layout) -> str:
 # --- CUDA kernels in tables ---
 
 
-def kernel_counts_by_name(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]:
+def kernel_counts_by_label(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts]:
     """Return the counts of kernels, added up per kernel name and operation.
 
     The label has the number of launches if it is not 1.
@@ -216,5 +216,5 @@ def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
     """Return one line per kernel, to be printed below its operation."""
     return [
         f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
-        for name, counts in kernel_counts_by_name(kernels).items()
+        for name, counts in kernel_counts_by_label(kernels).items()
     ]

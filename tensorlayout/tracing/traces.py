@@ -10,7 +10,7 @@ from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.support.light_dataclasses import plan_dataclass
-from tensorlayout.tracing.record import Record, format_kernel_lines, kernel_counts_by_name
+from tensorlayout.tracing.record import Record, format_kernel_lines, kernel_counts_by_label
 
 
 @plan_dataclass
@@ -340,7 +340,7 @@ def _perfetto_event(r: Record, start_time: float) -> dict[str, Any]:
         args["device us"] = r.device_seconds * 1e6
     if kernels := {
         name: _kernel_cost_fields(counts)
-        for name, counts in kernel_counts_by_name(r.kernels).items()
+        for name, counts in kernel_counts_by_label(r.kernels).items()
     }:
         args["kernels"] = kernels
     position_fields = {"ts": (r.start - start_time) * 1e6, "pid": 0, "tid": r.thread}

@@ -162,7 +162,7 @@ def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tens
 def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image:
     """Draw histograms before and after normalising, and the normalised pictures."""
 
-    def to_pixel_rows(xp: Any, x: Any) -> Any:
+    def pictures_side_by_side(xp: Any, x: Any) -> Any:
         low, high = xp.min(x), xp.max(x)
         span = high - low if float(high) > float(low) else 1.0
         octets = xp.astype(xp.round((x - low) / span * 255), xp.uint8)
@@ -170,9 +170,9 @@ def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image
 
     rows = table.run_step(
         "rescaled to rows of pixels",
-        lambda x: tl.to_layout(to_pixel_rows(tl, x), (2, 1, 0)),
+        lambda x: tl.to_layout(pictures_side_by_side(tl, x), (2, 1, 0)),
         planes,
-        numpy_reference=lambda x: np.ascontiguousarray(to_pixel_rows(np, x)),
+        numpy_reference=lambda x: np.ascontiguousarray(pictures_side_by_side(np, x)),
         dims="HWC",
         memory_order="HWC",
     )
@@ -218,8 +218,10 @@ def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
 
     operators: dict[str, tuple[Any, ...]] = {
         "JOIN": (
-            lambda x: directml.join([directml.join(row, 3) for row in _checkerboard_tiles(x)], 2),
-            lambda x: np.block(_checkerboard_tiles(x)),
+            lambda x: directml.join(
+                [directml.join(row, 3) for row in _tiles_alternating_first_and_last(x)], 2
+            ),
+            lambda x: np.block(_tiles_alternating_first_and_last(x)),
         ),
         "SLICE1": (
             lambda x: directml.slice1(x, (0, 0, 0, 0), x.shape, (1, 1, 1, -1)),
@@ -268,7 +270,7 @@ def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
     return draw_captioned_sheet("directml.png", panels)
 
 
-def _checkerboard_tiles(x: Any) -> list[list[Any]]:
+def _tiles_alternating_first_and_last(x: Any) -> list[list[Any]]:
     """Cut tiles row by row, alternately from the first and the last picture."""
     h, w = (n // GRID for n in x.shape[2:])
     ends = x[:1], x[-1:]

@@ -137,11 +137,11 @@ def _sum_function(source: DType, result: DType) -> Work:
     """Return a sum that adds runs in a narrow dtype, and everything in a wide one on overflow."""
     wide = accumulator_dtype(result)
     careful = Fold(np.add, wide, wide, WIDE_RUN if wide.kind in "fc" else None)
-    if wide.kind not in "fc" or not (_narrow_sum_dtype(source) and _narrow_sum_dtype(result)):
+    if wide.kind not in "fc" or not (_short_run_sum_dtype(source) and _short_run_sum_dtype(result)):
         return careful
     fast = Fold(
         np.add,
-        _narrow_sum_dtype(source),
+        _short_run_sum_dtype(source),
         wide,
         _RUN,
         convert_block=widen_to_float32 if is_half_float(source) else None,
@@ -157,7 +157,7 @@ def _sum_function(source: DType, result: DType) -> Work:
     return sum_with_overflow_check
 
 
-def _narrow_sum_dtype(dtype: DType) -> DType | None:
+def _short_run_sum_dtype(dtype: DType) -> DType | None:
     """Return the dtype in which short runs are added; None for wide floats."""
     if dtype.kind == "c":
         return dtype if dtype.itemsize == 8 else None
@@ -203,7 +203,7 @@ def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
     (correction,) = plan.static
     count = _reduced_count(plan)
     divisor = count - correction
-    narrow = _narrow_sum_dtype(plan.source.dtype)
+    narrow = _short_run_sum_dtype(plan.source.dtype)
 
     def sum_squared_distances(x: Array, axes: Sequence[int]) -> Array:
         if x.size <= SMALL:

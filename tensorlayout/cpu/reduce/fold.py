@@ -249,7 +249,7 @@ class Fold:
     def _fold_grouped_rows(self, x: Array, axis: int, group: int) -> Array:
         """Fold rows too short for an inner loop: treat `group` rows as one, folded at the end."""
         whole = x.shape[axis] // group * group
-        rows = self._fold_axis(_split_axis(x, axis, whole, group), axis)
+        rows = self._fold_axis(_split_axis_into_pieces(x, axis, whole, group), axis)
         result = self.ufunc.reduce(rows, axis + 1, self.wide, keepdims=False)
         return self._fold_in_remainder(result, x, axis, whole)
 
@@ -261,7 +261,9 @@ class Fold:
         if run_length is None or n <= run_length:
             return self.ufunc.reduce(x, axis, self.narrow, out, keepdims=True)
         whole = n // run_length * run_length
-        parts = self.ufunc.reduce(_split_axis(x, axis, whole, run_length), axis + 1, self.narrow)
+        parts = self.ufunc.reduce(
+            _split_axis_into_pieces(x, axis, whole, run_length), axis + 1, self.narrow
+        )
         result = self._fold_for_partial_results()._fold_axis(parts, axis)
         return self._fold_in_remainder(result, x, axis, whole)
 
@@ -300,10 +302,10 @@ def _slice_axis(x: Array, axis: int, start: int, stop: int) -> Array:
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
-def _split_axis(x: Array, axis: int, whole: int, length: int) -> Array:
-    """Return a view of the first `whole` elements along `axis`, split into pieces of `length`."""
-    shape = (*x.shape[:axis], whole // length, length, *x.shape[axis + 1 :])
-    return _slice_axis(x, axis, 0, whole).reshape(shape, copy=False)
+def _split_axis_into_pieces(x: Array, axis: int, element_count: int, piece_length: int) -> Array:
+    """Return a view of the first `element_count` elements along `axis`, split into pieces of `piece_length`."""
+    shape = (*x.shape[:axis], element_count // piece_length, piece_length, *x.shape[axis + 1 :])
+    return _slice_axis(x, axis, 0, element_count).reshape(shape, copy=False)
 
 
 @dataclass(slots=True)

@@ -41,10 +41,10 @@ from tensorlayout.cuda.fill import (
     compile_fill,
     launch_with_padding,
     pattern_bits,
-    plan_block_fill,
     plan_fill,
     plan_padding,
     plan_padding_write,
+    plan_whole_block_fill,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import (
@@ -242,7 +242,7 @@ def plan_copy(
         return Launches((*padding_launches, launch), case)
     # More tails than the struct of a launch holds: one copy for each piece without tails.
     block = (destination, itemsize, alignments[0])
-    launches = [] if padding is None else plan_block_fill(*block, padding)
+    launches = [] if padding is None else plan_whole_block_fill(*block, padding)
     for pieces in split_off_tails((destination, source)):
         shifts = [piece.lowest * itemsize for piece in pieces]
         to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]

@@ -165,7 +165,7 @@ class PinnedStaging:
         kind = self._runtime.memcpyDeviceToHost
         arriving: deque[tuple[Bytes, _PinnedBuffer]] = deque()
 
-        def copy_oldest_to_host() -> None:
+        def finish_oldest_part() -> None:
             part, buffer = arriving[0]
             buffer.event.synchronize()
             part[:] = buffer.bytes[: part.size]
@@ -175,14 +175,14 @@ class PinnedStaging:
         try:
             for first in range(0, destination.size, HALF):
                 if len(arriving) == 2:
-                    copy_oldest_to_host()
+                    finish_oldest_part()
                 part, buffer = destination[first : first + HALF], self._halves.take_free_buffer()
                 arriving.append((part, buffer))
                 source = pointer + first
                 self._runtime.memcpyAsync(buffer.pointer, source, part.size, kind, stream.ptr)
                 buffer.event.record(stream)
             while arriving:
-                copy_oldest_to_host()
+                finish_oldest_part()
         finally:  # an error or an interrupt may leave unfinished copies
             for _, buffer in arriving:
                 buffer.event.record(stream)

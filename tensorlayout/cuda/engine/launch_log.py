@@ -167,7 +167,7 @@ class Mode:
             raise ValueError(msg)
 
     @cached_property
-    def check_flags(self) -> int:
+    def checks_bit_mask(self) -> int:
         """Checks as a bit mask."""
         return sum(CHECKS[check] for check in set(self.checks))
 

@@ -267,18 +267,18 @@ class SimulatedLauncher:
             _launch.operation = self._operation
             _launch.allocations = table.buffer_info()[0]
             _launch.allocation_count = count
-            _launch.checks = mode_of_launch.check_flags
+            _launch.checks = mode_of_launch.checks_bit_mask
             _launch.order = ORDERS.index(mode_of_launch.order)
             _launch.seed = mode_of_launch.seed
             _launch.parameter_bytes = len(parameters)
-            if mode_of_launch.check_flags & CHECKS["count"]:
+            if mode_of_launch.checks_bit_mask & CHECKS["count"]:
                 ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
             self._function(
                 ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
             )
             if message := _message.value:
                 raise KernelError(message.decode(errors="replace"))
-            if mode_of_launch.check_flags & CHECKS["count"]:
+            if mode_of_launch.checks_bit_mask & CHECKS["count"]:
                 tallies = [
                     Tally(tally.accesses, tally.lanes, tally.bytes, tally.units, tally.ideal)
                     for tally in _tallies
@@ -362,21 +362,21 @@ class SimulatorDriver(Driver):
         return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
 
     def copy_to_device(self, pointer: int, source: Bytes) -> None:
-        self._find_live_ranges("copy_to_device", pointer, source.size).mark_written(
+        self._live_ranges_containing("copy_to_device", pointer, source.size).mark_written(
             pointer, source.size
         )
         ctypes.memmove(pointer, source.ctypes.data, source.size)
 
     def copy_to_host(self, destination: Bytes, pointer: int) -> None:
-        self._find_live_ranges("copy_to_host", pointer, destination.size)
+        self._live_ranges_containing("copy_to_host", pointer, destination.size)
         self.counters.synchronisations += 1
         ctypes.memmove(destination.ctypes.data, pointer, destination.size)
 
     def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:
-        written = self._find_live_ranges("copy_device_to_device", source, nbytes).written_flags(
-            source, nbytes
-        )
-        self._find_live_ranges("copy_device_to_device", destination, nbytes).mark_written(
+        written = self._live_ranges_containing(
+            "copy_device_to_device", source, nbytes
+        ).written_flags(source, nbytes)
+        self._live_ranges_containing("copy_device_to_device", destination, nbytes).mark_written(
             destination, nbytes, written
         )
         ctypes.memmove(destination, source, nbytes)
@@ -439,7 +439,7 @@ class SimulatorDriver(Driver):
             return max(0, self._limit - ranges.total_bytes())
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
-    def _find_live_ranges(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
+    def _live_ranges_containing(self, name: str, pointer: int, nbytes: int) -> LiveRanges:
         """Return the ranges of the device that contains these bytes. Raises ValueError if none."""
         for ranges in self.ranges:
             if ranges.contains(pointer, nbytes):

@@ -64,7 +64,9 @@ def plan_fill(
     if loop is not None and fits_bounded_walk(loop):
         return Launches((_bounded_fill_launch(loop, padding or b"", writes_elements=True),))
     # More tails than the struct of a launch holds: one fill for each piece without tails.
-    launches = [] if padding is None else plan_block_fill(layout, itemsize, alignment, padding)
+    launches = (
+        [] if padding is None else plan_whole_block_fill(layout, itemsize, alignment, padding)
+    )
     for (piece,) in split_off_tails((layout,)):
         shift = piece.lowest * itemsize
         part = plan_fill(piece.at_origin, itemsize, gcd(alignment, shift, SECTOR))
@@ -72,10 +74,12 @@ def plan_fill(
     return Launches(tuple(launches))
 
 
-def plan_block_fill(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> list[Launch]:
+def plan_whole_block_fill(
+    layout: Layout, itemsize: int, alignment: int, value: bytes
+) -> list[Launch]:
     """Plan a fill of a whole block, padding and elements, to run before elements are written."""
     block = plan_fill(Layout((layout.required_size,)), itemsize, alignment)
-    return [*bind_fill_value(block, padding).launches]
+    return [*bind_fill_value(block, value).launches]
 
 
 def bind_fill_value(fill: Launches, value: bytes) -> Launches:

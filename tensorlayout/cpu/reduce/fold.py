@@ -303,7 +303,7 @@ def _slice_axis(x: Array, axis: int, start: int, stop: int) -> Array:
 
 
 def _split_axis_into_pieces(x: Array, axis: int, element_count: int, piece_length: int) -> Array:
-    """Return a view of the first `element_count` elements along `axis`, split into pieces of `piece_length`."""
+    """View the first `element_count` elements along `axis` as pieces of `piece_length`."""
     shape = (*x.shape[:axis], element_count // piece_length, piece_length, *x.shape[axis + 1 :])
     return _slice_axis(x, axis, 0, element_count).reshape(shape, copy=False)
 

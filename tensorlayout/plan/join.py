@@ -86,7 +86,7 @@ class Split:
     name: str
 
     def plan(self, axis: int, *results_then_source: TensorSpec) -> SplitPlan:
-        """Return the plan for `results_then_source`: the specs of all results, then the source's."""
+        """Return the plan for `results_then_source`: the results' specs, then the source's."""
         *results, source = results_then_source
         check_same_device(results_then_source)
         return SplitPlan(source, tuple(results), axis)

@@ -240,6 +240,7 @@ def _plan_chains(
 ) -> tuple[Launches, ScalarPacker]:
     """Plan a launch for each chain, with values between chains in scratch memory."""
     count = len(plan.operands)
+    # Memories of the launches: the result, the operands, then the values between chains.
     memory_of_value = {value: value + 1 for value in range(count)}
     memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}
     memory_of_value[fused_chains[-1].value] = 0
@@ -359,11 +360,14 @@ def split_into_chains(plan: FusePlan, max_tensors: int) -> list[FusedChain]:
             fits = len(chain.steps) <= MOST_STEPS and len(chain.numbers) <= MOST_NUMBERS
             if fits and len(chain.tensors) <= max_tensors:
                 break
+            # Each round stores one chain more, and a step whose operands are all stored fits.
             longest = max(
                 inner, key=lambda candidate: (len(candidate.tensors), len(candidate.steps))
             )
             chain_by_value[longest.value] = longest
         chain_of[chain.value] = chain
+    # Only stored values that the result depends on are computed: most chains have been absorbed by
+    # later ones.
     needed, selected_chains = [chain], []
     while needed:
         chain = needed.pop()

@@ -103,6 +103,7 @@ def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) ->
     part = slice_layout(whole_tensor.layout, (*[slice(None)] * whole_tensor.axis, cut))
     shift = part.lowest * whole_tensor.itemsize
     ends = [(part.at_origin, gcd(whole_tensor.alignment, shift), whole_tensor.memory_number, shift)]
+    # The destination first: the whole tensor in a join, the part in a split.
     ends.insert(
         1 - (whole_tensor.memory_number > 0),
         (join_input.layout, join_input.alignment, join_input.memory_number, 0),

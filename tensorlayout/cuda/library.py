@@ -59,6 +59,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     """Compile a library call to a function of the operands that allocates its results."""
     name, specs = plan.operation.name, plan.results
     if specs is not None and not any(spec.layout.size for spec in specs):
+        # Empty results need no call of a library.
         news = [tensor_allocator(spec) for spec in specs]
         return lambda *_: tuple(new() for new in news) if len(news) > 1 else news[0]()
     if name in SEARCH_OPERATIONS and dtypes.is_in_category(plan.dtype, "real numeric"):

@@ -68,6 +68,7 @@ def cache_key(*parts: str | bytes) -> str:
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
+        # The length in front keeps the parts "ab", "c" apart from "a", "bc".
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()[:32]
 

@@ -130,6 +130,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
     if not regions.regions:
         return Launches(())
     if regions.fits_launch:
+        # A launch without elements, all of whose blocks write padding.
         nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
         launch = _strided_fill_launch(nothing, 0, (regions, padding))
         return bind_fill_value(Launches((launch,)), padding)

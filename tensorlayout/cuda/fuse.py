@@ -307,6 +307,8 @@ def _operand_reads(chain: FusedChain) -> OperandReads | None:
     loop = Loop.over_layouts(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
     (*slower, last), firsts = loop.axes, tuple(loop.firsts[1:])
     for n, mode in enumerate(modes, 1):
+        # A broadcast operand is read in packs if each pack of the result begins at one of its own
+        # and runs along it.
         whole = last.size % longest == 0 and last.strides[n] == 1 and not loop.firsts[n]
         if mode == "BROADCAST" and whole and not any(a.strides[n] % longest for a in slower):
             modes[n - 1] = "WHOLE_PACKS"

@@ -83,6 +83,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     def call_library_function(*inputs: Tensor) -> Any:
         with driver().using_device(number):
             tensors = [convert(x) for convert, x in zip(operands, inputs, strict=True)]
+            # CuPy waits inside of these calls, which the driver does not see.
             driver().counters.synchronisations += waits
             outputs = call(*tensors)
             output_arrays = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -170,9 +170,9 @@ def _plan_passes(
     the two, unless it holds int64 positions alone. Scratch memories are numbered from
     `first_scratch` on.
     """
-    # Room of the values and positions between two passes; entries of 0 bytes get no memory.
     passes, counts = _choose_passes(lines)
     between = len(passes) - 1
+    # Bytes of the values and positions between two passes. Entries of 0 bytes get no memory.
     room = (
         lines.element_count * lines.dtype.itemsize,
         lines.element_count * lines.index_bytes * lines.sorts_positions,

@@ -264,6 +264,7 @@ def launch_log() -> Iterator[KernelCounts]:
             _patch_call_for_logging(opened.launcher_type)
             yield log
     finally:
+        # The scope has ended, so that the last open block restores the plain call.
         _patch_call_for_logging(opened.launcher_type)
         around = _logs.innermost_value()
         if around is not None:

@@ -31,6 +31,9 @@ _FOLDER = kernel_directory()
 
 _COMMENT = re.compile(r" *//[^\n]*")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"', re.MULTILINE)
+# Groups of _STRUCT: template parameters, name with special arguments, members. Of _MEMBERS: type,
+# the * of a pointer, names with lengths. Of _ENUM: name, stored type, enumerators. Of _CONSTANTS:
+# template parameters, a list of NAME = VALUE.
 _TEMPLATE = r"^(?:template <(.*)>\s+)?"
 _STRUCT = re.compile(_TEMPLATE + r"struct (\w+(?:<.*>)?) \{\n((?:.*\n)*?)\};", re.MULTILINE)
 _MEMBERS = re.compile(r"^    (?:const )?(\w+(?:<[^;]*>)?)(\*?) ([^;(){}=]+);", re.MULTILINE)

@@ -247,6 +247,7 @@ def padding_regions(layout: Layout) -> PaddingRegions:
     rows = 1
     for d in reversed(layout.minor_to_major if layout.is_padded else ()):
         size, padded, stride = layout.shape[d], layout.padded_shape[d], abs(layout.strides[d])
+        # An empty slower dimension is all padding, and its region contains this one.
         if rows and padded > size and stride:
             run = (padded - size) * stride
             regions.append(PaddingRegion(size * stride, run, len(merge_axes(axes)), rows))

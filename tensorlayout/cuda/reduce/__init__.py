@@ -269,7 +269,7 @@ def _frame_struct(
         "reduce_columns": row * box.length // box.fold,
         "reduce_tiles": box.x.strides[SOURCE],
     }
-    # The rest of folded rows begins one step behind the last of them.
+    # The rest of folded rows begins where the next folded row would.
     behind = box.rows[-1] if box.rest else box.w
     plain_names = ("run", "rest", "position_step", "size_z", "fold")
     divisors = ("tiles", "column_tiles", "size_x", "size_y")

@@ -247,7 +247,7 @@ class SharedTile:
         """Return the common alignment, in **bytes**, of the first rows of all planes."""
         problem, members = self.problem, self._tiled_axes
         # First rows of planes are apart by strides of all axes but those of the run and of rows,
-        # and, where the box holds a part of these two, by whole boxes.
+        # and by whole boxes along the last axis of the run and the axis of rows, if they are cut.
         within = {self.axes[k] for k in order[: run + 1]}
         steps = [a.strides[memory] for k, a in enumerate(problem.axes) if k not in within]
         for k in (order[run - 1], *order[run : run + 1]):
@@ -434,6 +434,7 @@ class SharedTile:
             boxes.uneven |= (axis.size % extent != 0 or any(weights)) << d
             for memory, stride in enumerate((*axis.strides, *weights)):
                 boxes.step[memory][d] = stride * extent
+                # A stride along an extent of 1 is never taken, and may not fit 32 bits.
                 boxes.stride[memory][d] = stride if extent > 1 and abs(stride) < 2**31 else 0
         outer = [k for k in range(len(problem.axes)) if k not in self.axes][::-1]
         boxes.outer_rank = len(outer)
@@ -455,6 +456,7 @@ class SharedTile:
         structure = struct_type("include/tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1)
         structure.sector, structure.together = side.sector, side.together
         structure.dimension[: len(order)] = order
+        # Bit d is set if the axis d runs backwards in this memory.
         structure.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
         # Along a run of several dimensions, the first is contiguous.
         structure.step = abs(strides[order[0]]) * side.unit

@@ -150,6 +150,7 @@ def plan_computation(
     """Plan the cheapest computation with broadcast operands; arguments as in `plan_elementwise`."""
     layout, tiled = result.layout, None
     widest = max(result.dtype.itemsize, *[_operand_dtype(operand).itemsize for operand in operands])
+    # Memory 0 is the result. A scalar is in no memory: it has neither layout nor width.
     memories = [o if isinstance(o, TensorSpec) else None for o in (result, *operands)]
     layouts = tuple([None if o is None else o.layout.broadcast_to(layout.shape) for o in memories])
     widths = tuple([0 if o is None else o.dtype.itemsize for o in memories])
@@ -170,6 +171,7 @@ def plan_computation(
         return Launches((launch, *padding_launches), case)
     if padding_write[0] is None or not padding_write[0].regions:
         return Launches(padding_launches, "empty")
+    # The result has no elements, but owns padding: all blocks of this launch write padding.
     nothing = (0,) * kernel_operands.operand_count
     return Launches(
         (flat_launch(kernel_operands, 0, 1, nothing, (0, *nothing)), *padding_launches), "empty"
@@ -230,6 +232,7 @@ def _common_tiled_loop(
 def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, Launch]:
     if isinstance(loop, TiledLoop) and loop.bounds:
         return "bounded", tiled_tail_launch(kernel_operands, loop)
+    # Strides of sizes 1 are arbitrary; those of a contiguous run select the flat kernel.
     if loop.element_count == 1:
         loop = replace(loop, axes=(Axis(1, (1,) + (0,) * kernel_operands.operand_count),))
     to, *steps = loop.axes[-1].strides
@@ -253,6 +256,7 @@ def _row_pack_length(loop: Loop, widest_itemsize: int) -> int:
     """Return the number of elements of rows to move at once; rows may end with single elements."""
     row, strides = loop.axes[-1][:2]
     for pack in pack_lengths(widest_itemsize):
+        # A repeated operand (stride 0) is read once for each pack, so its alignment is irrelevant.
         aligned = all(
             stride == 0 or loop.row_alignment(memory) % (pack * loop.widths[memory]) == 0
             for memory, stride in enumerate(strides)
@@ -354,6 +358,8 @@ def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int
     name = "rows" if pack_length > 1 else "strided"
     shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack_length} if pack_length > 1 else {})
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(name, blocks, steps, **shape)
+    # The first threads have a pack each, the others one element behind the last pack of a row. Rows
+    # of 10 in packs of 4 have 2 + 2 threads.
     params.threads, params.pack_threads, params.packs = count, rows * packs, packs
     params.rest = divisor_struct(index, rest or 1)
     fill_walk(params.walk, [*slower, last])
@@ -414,6 +420,8 @@ def choose_staging_tile(
         box.axes
     ):
         return None
+    # Both costs are in bytes moved for one element in all memories: without staging, and with it.
+    # Operands that are not staged are then read in the packs in which a box is written.
     before = sum([widths[m] * (sectors[m] + narrow_access_cost(widths[m] * pack)) for m in tensors])
     unit = box.access_by_memory[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * shared_tiles.THROUGH_TILE for m in staged])
@@ -444,6 +452,7 @@ def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedT
     side = box.access_by_memory[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
+    # Along a pack an operand moves by 1 element, or by 0 if it is repeated along the whole run.
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
     shape = {"PACKED": int(packed), "ROOM": box.shared_bytes}
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(

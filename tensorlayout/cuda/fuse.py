@@ -240,6 +240,7 @@ def _plan_chains(
 ) -> tuple[Launches, ScalarPacker]:
     """Plan a launch for each chain, with values between chains in scratch memory."""
     count = len(plan.operands)
+    # Memories of the launches: the result, the operands, then the values between chains.
     memory_of_value = {value: value + 1 for value in range(count)}
     memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}
     memory_of_value[fused_chains[-1].value] = 0
@@ -306,6 +307,8 @@ def _operand_reads(chain: FusedChain) -> OperandReads | None:
     loop = Loop.over_layouts(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
     (*slower, last), firsts = loop.axes, tuple(loop.firsts[1:])
     for n, mode in enumerate(modes, 1):
+        # A broadcast operand is read in packs if each pack of the result begins at one of its own
+        # and runs along it.
         whole = last.size % longest == 0 and last.strides[n] == 1 and not loop.firsts[n]
         if mode == "BROADCAST" and whole and not any(a.strides[n] % longest for a in slower):
             modes[n - 1] = "WHOLE_PACKS"
@@ -359,11 +362,14 @@ def split_into_chains(plan: FusePlan, max_tensors: int) -> list[FusedChain]:
             fits = len(chain.steps) <= MOST_STEPS and len(chain.numbers) <= MOST_NUMBERS
             if fits and len(chain.tensors) <= max_tensors:
                 break
+            # Each round stores one chain more, and a step whose operands are all stored fits.
             longest = max(
                 inner, key=lambda candidate: (len(candidate.tensors), len(candidate.steps))
             )
             chain_by_value[longest.value] = longest
         chain_of[chain.value] = chain
+    # Only stored values that the result depends on are computed: most chains have been absorbed by
+    # later ones.
     needed, selected_chains = [chain], []
     while needed:
         chain = needed.pop()

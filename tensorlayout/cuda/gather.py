@@ -134,6 +134,7 @@ class IndexLoop:
     def max_offset(self) -> int:
         """Largest offset in any memory or tensor of positions, in its own units."""
         tables = (0,) * len(self.positions)
+        # A position reaches as far as an axis of its extent would; with negative steps, too.
         moves = [Axis(max(p.extent, 1), (*p.steps, *tables)) for p in self.positions]
         return max(
             [max_offset_of_axes((*self.loop.axes, *moves)), *[p.extent for p in self.positions]]
@@ -182,6 +183,8 @@ def factor_common_step(
 
     Offsets count reduced steps: with all of them shifted by the third result they begin at 0.
     """
+    # Example: extents (3, 4) and steps (-8, 2) have the unit 2 and reduced steps (-4, 1). These
+    # reach from -8 to 3: a shift of 8, and 12 offsets.
     unit = gcd(*steps) or 1
     scaled_steps = tuple([step // unit for step in steps])
     reached = [max(n - 1, 0) * step for n, step in zip(extents, scaled_steps, strict=True)]
@@ -206,6 +209,8 @@ def make_index_loop(
     def make_loop_axis(d: int) -> Axis:
         across: Sequence[int] = [0] * len(positions)
         if index_map.per_line or d in index_map.index_dims:
+            # With `per_line` (take_along_axis), positions have all dimensions of the result;
+            # otherwise theirs are neighbours among the dimensions of the result.
             positions_dim = d if index_map.per_line else d - index_map.index_dims[0]
             across = [p.layout.strides[positions_dim] for p in positions]
         steps = (*[s[d] for s in strides], *across)
@@ -290,11 +295,15 @@ def make_index_launch(
     for k, position in enumerate(positions):
         reach.extent[k], reach.kind[k] = position.extent, position.integer_kind
         reach.step[k][:] = position.steps
+    # The pointers of every such struct: memories, a fixed number of tensors of positions, and the
+    # record of faults.
     pointers = [*memories, *[(p.memory_number, p.first_byte) for p in positions]]
     pointers += [(NOTHING, 0)] * (MAX_POSITIONS - len(positions))
     pointers.append((FAULTS if positions else NOTHING, 0))
     numbers, firsts = zip(*pointers, strict=True)
     if grid is None:
+        # In kernels of any rank (0), threads have one element: the indices of several would not fit
+        # into registers.
         grid = blocks_for_elements(
             loop.element_count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD)
         )
@@ -350,6 +359,8 @@ def reduce_position_tensors(
     most = 1 if are_separate else MAX_POSITIONS
     result = LinearizedPositions(Launches(()), all_positions, (0,) * len(steps[0]))
     while len(result.remaining) > most or (result.remaining and 0 in shape):
+        # With more tensors than a launch takes, the first four become one, at the end of the list.
+        # If the result is empty, each group is launched only to be checked.
         group, rest = result.remaining[:most], result.remaining[most:]
         number = first_memory_number + len(specs) + len(result.launches.launches)
         launch, merged_positions, shift = _merge_positions(plan.name, group, number)
@@ -379,6 +390,7 @@ def _merge_positions(
         "gather.cu", "place_positions", RANK=len(loop.loop.axes), INDEX=loop.index_c_type
     )
     p = next((p for p in position_group if p.steps[main]), None)
+    # A merged position counts units of the main memory; in memory m a unit has `ratio` elements.
     ratios = [p.steps[m] * unit // p.steps[main] if p else 0 for m in memories]
     launch = make_index_launch(chosen, loop, [(memory_number, 0)], operation_name, base=base)
     merged_positions = computed_positions(memory_number, count, tuple(ratios), packed)

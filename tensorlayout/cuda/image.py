@@ -43,6 +43,7 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
     )
     chosen = kernel_with_macros(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
     # For each dimension of the image the strides of a window's elements, and of windows.
+    # Dimensions of the source: batches, the elements of windows (channels slowest), and windows.
     batch, column, block = source.strides[-3:]
     strides = [(0, batch), (0, column * taps)]
     for d in range(1, len(plan.windows) + 1):

@@ -103,6 +103,7 @@ def _plan_transposed_copy(whole_tensor: _WholeTensor, join_input: _JoinInput) ->
     part = slice_layout(whole_tensor.layout, (*[slice(None)] * whole_tensor.axis, cut))
     shift = part.lowest * whole_tensor.itemsize
     ends = [(part.at_origin, gcd(whole_tensor.alignment, shift), whole_tensor.memory_number, shift)]
+    # The destination first: the whole tensor in a join, the part in a split.
     ends.insert(
         1 - (whole_tensor.memory_number > 0),
         (join_input.layout, join_input.alignment, join_input.memory_number, 0),
@@ -158,6 +159,8 @@ def _access_width(axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_Jo
     counts = last.window.counts
     if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
         return whole_tensor.itemsize
+    # No access may cross from one input to the next, so the inputs' counts along the fastest axis,
+    # their starts and their offsets must be multiples of its width, as the strides of rows are.
     rows = [row for a in slower for row in zip(a.window.counts, a.strides, strict=True)]
     steps = [step for n, step in rows if n > 1]
     steps += [
@@ -236,6 +239,7 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
         if threads:
             part.count, part.size = sizes[0] * threads[k - 1], divisor_struct(index, threads[k - 1])
             part.stride[0] = sizes[1]
+        # A block finds its input by bisection of these ends.
         end += blocks_for_walk(part.count, rank, RANKS)
         part.end_block = end
     firsts = tuple([item.offset * itemsize for item in (result, *[i.layout for i in inputs])])

@@ -59,6 +59,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     """Compile a library call to a function of the operands that allocates its results."""
     name, specs = plan.operation.name, plan.results
     if specs is not None and not any(spec.layout.size for spec in specs):
+        # Empty results need no call of a library.
         news = [tensor_allocator(spec) for spec in specs]
         return lambda *_: tuple(new() for new in news) if len(news) > 1 else news[0]()
     if name in SEARCH_OPERATIONS and dtypes.is_in_category(plan.dtype, "real numeric"):
@@ -82,6 +83,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     def call_library_function(*inputs: Tensor) -> Any:
         with driver().using_device(number):
             tensors = [convert(x) for convert, x in zip(operands, inputs, strict=True)]
+            # CuPy waits inside of these calls, which the driver does not see.
             driver().counters.synchronisations += waits
             outputs = call(*tensors)
             output_arrays = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -200,6 +200,8 @@ def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch |
         values = broadcast_values_to(
             plan.value.layout, index_map.result_shape(plan.seen.layout, (1,))
         )
+        # Values have size 1 along the selected elements. Dimensions of the mask, along which they
+        # repeat, take the place of this one.
         values = values.squeeze(index_map.index_dims)
         for _ in range(mask.ndim):
             values = values.expand_dims(first)
@@ -308,6 +310,7 @@ def _make_mask_counter(
     def count_true_elements(mask_tensor: Tensor) -> tuple[int, Any]:
         counts, octets = allocate(), np.empty(8, np.uint8)
         count(mask_tensor, counts)
+        # `scan_counts` leaves the sum of all counts behind the sums before each chunk.
         driver().copy_to_host(octets, counts.memory.address + 8 * chunks)
         # The host has waited for the stream, so errors of earlier launches can be reported now.
         faults.raise_pending_errors()

@@ -64,10 +64,14 @@ def compile_matrix_product(
     if not result.layout.size:
         return lambda out, x, y: None
     if not first[0].shape[-1]:
+        # The sum over an inner dimension of size 0 is 0; neither BLAS calls nor kernels are planned
+        # for empty matrices.
         zero = compile_plan(AssignPlan(operation_name, int, result))
         return lambda out, x, y: zero(out, 0)
     floats = result.dtype.kind not in "iu"
     unrepeated = drop_repeated_matrices(first[0], second[0])
+    # The second operand is compared with the first one as already cut: a dimension that both repeat
+    # keeps its size in one of them, because the result needs it.
     layouts = [unrepeated, drop_repeated_matrices(second[0], unrepeated)]
     needs_copy = operands_need_copy(*layouts) if floats else (False, False)
     (a, convert_a), (b, convert_b) = (
@@ -221,14 +225,17 @@ def batch_axes(first: Layout, second: Layout) -> list[Axis]:
     axes: list[Axis] = []
     for d in range(-3, -1 - max(first.ndim, second.ndim), -1):
         sizes = [x.shape[d] if -d <= x.ndim else 1 for x in (first, second)]
+        # Batches broadcast: a dimension of size 1 repeats its matrix, whatever its stride says.
         steps = [x.strides[d] if n > 1 else 0 for x, n in zip((first, second), sizes, strict=True)]
         axes.append(Axis(max(sizes), (*steps, far)))
+        # The result is row-major, so its stride grows by every faster dimension.
         far *= axes[-1].size
     return merge_axes(reversed(axes))
 
 
 def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
     """Return for each stack of matrices whether BLAS cannot express its strides."""
+    # The longest axis becomes the batch of a call, and the others multiply to the number of calls.
     many = prod(sorted(axis.size for axis in batch_axes(first, second))[:-1]) > CALLS
     one, other = (
         blas_matrix(x) is None
@@ -250,6 +257,8 @@ def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCal
     assert b is not None
     axes = batch_axes(first, second)
     if conjugate:  # BLAS only conjugates a transposed operand
+        # The one row of k elements is described as the k columns of one element: any stride along
+        # the row is then a valid leading dimension.
         a = BlasMatrix(True, max(first.strides[-1], 1))
     elif axes and not axes[-1].strides[1]:  # one second matrix for all: one taller product
         taller = _merge_batch_rows(m, k, a, axes[-1])
@@ -276,6 +285,8 @@ def _merge_batch_rows(
     step = batch.strides[0]
     if blas_first.transposed or m * batch.size > LARGEST:
         return None
+    # One row for each matrix: the batch stride becomes the leading dimension, gaps included.
+    # Several rows must follow those of the next matrix without a break.
     if m == 1 and step >= k:
         return batch.size, BlasMatrix(False, step)
     return (m * batch.size, blas_first) if step == m * blas_first.leading_dimension else None
@@ -334,9 +345,11 @@ def _make_cublas_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Ge
     count, (far_x, far_y, far_out) = gemm.batch_axis.size, gemm.batch_axis.strides
 
     def call_cublas(x: int, y: int, out: int) -> None:
+        # For its effects: it counts the library call, and refuses it in the capture of a graph.
         driver.array_module("gemm")
         handle = handle_of()
         common_arguments = (handle, *ops, gemm.n, gemm.m, gemm.k, alpha)
+        # The handle is CuPy's, which the user's own calls share, so its mode is restored.
         mode = cublas.getMathMode(handle) if short else 0
         if short:
             cublas.setMathMode(handle, _FULL_PRECISION_SUMS)
@@ -361,11 +374,14 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         gemm.batch_axis.size,
         gemm.batch_axis.strides,
     )
+    # As cuBLAS with CUBLAS_COMPUTE_32F: 16-bit floats are multiplied and added in float32, and each
+    # result is rounded once.
     work = dtypes.float32 if dtype.itemsize == 2 else dtype
 
     def array_over_address(
         address: int, rows: int, columns: int, leading: int, matrix_stride: int, is_output: bool
     ) -> Any:
+        # Column-major, as BLAS has it: the leading dimension leads from column to column.
         steps = (matrix_stride * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
         view = StridedMemory(address, (count, rows, columns), steps, dtype, result.device.number)
         return driver.array_over_memory(view, None, written=is_output)
@@ -401,6 +417,8 @@ _MOST_BLOCKS = 2**31 - 1
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     """Plan the product of two nonempty stacks of integer matrices."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
+    # Unsigned elements wrap modulo 2**n, which gives the bits of signed products, too; in C++ the
+    # overflow of signed integers is undefined.
     chosen = kernel_with_macros(FILE, "matmul", ELEMENT=f"uint{8 * itemsize}_t")
     stack = batch_axes(first, second)
     params = make_parameter_struct(chosen, rows=rows, columns=columns, depth=depth, stack=stack)
@@ -414,6 +432,7 @@ def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     params.tiles_right = -(-columns // constant_value(FILE, "COLUMNS"))
     params.tiles = params.tiles_down * params.tiles_right * prod([axis.size for axis in stack])
     firsts = (0, first.offset * itemsize, second.offset * itemsize)
+    # Blocks of the kernel go on to further tiles, so fewer blocks than tiles are enough.
     return Launch(chosen, min(params.tiles, _MOST_BLOCKS), bytes(params), firsts)
 
 

@@ -43,6 +43,8 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     befores = [axis.window.first for axis in axes]
     insides = [axis.window.counts[READ] for axis in axes]
     # Elements after which the border repeats; a mirrored one has the inside forth and back.
+    # Example: the inside abcd repeats as abcdcb for "reflection", and as abcddcba for "symmetric".
+    # (Of one element, 2 * 1 - 2 is no period, hence the 1.)
     times, more = {"reflection": (2, -2), "symmetric": (2, 0)}.get(plan.mode, (1, 0))
     periods = [max(times * inside + more, 1) for inside in insides]
     # Multiples of the period, added so that the kernel divides no negative numbers.

@@ -90,6 +90,7 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     rank, count = _kernel_rank(axes), prod([axis.size for axis in axes])
     # Threads also step along a block, which the axes do not cover.
     reach = max_offset_of_axes(axes) + form.block * max(map(abs, steps))
+    # What an index counts: elements of a memory, positions along a line, slots of scales.
     ends = (reach, size + form.block, plan.scales.layout.required_size)
     index = narrowest_index_type(count + BLOCK, max(ends))
     types = (("SOURCE", c_type(source.dtype)), *_kernel_type_macros(data, plan.scales, max_pack))
@@ -246,6 +247,8 @@ def _pack_length(
         layout, octets = spec.layout, max_length * _storage_bits(spec) // 8
         others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
         together = layout.shape[dim] % max_length == 0 and layout.strides[dim] == 1
+        # The power of two that divides the bytes of a pack: 16 elements of 6 bits have 12 bytes,
+        # which are accessed 4 at a time.
         grain = min(octets & -octets, WIDEST)  # of an access
         if not together or gcd(layout.offset, *others) % max_length or alignment % grain:
             return min_length

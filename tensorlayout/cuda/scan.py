@@ -167,6 +167,8 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
     tiles, chunks = _split_into_chunks(
         -(-(length + tile_elements // THREADS) // tile_elements), groups, _LONG_LINE
     )
+    # A divisor has 31 bits. Lines that are longer share no tile, and a place in a tile divided by
+    # any longer period is 0.
     members = {
         "walk": merge_axes(lines.outer_axes),
         "lines": lines.outer_count,

@@ -155,11 +155,14 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
         return linear_positions.launches_followed_by(direct_launch)
     marks = make_winner_loop(plan, table, linear_positions.remaining)
+    # Index types are compared as text, in which "int64_t" is greater than "int32_t".
     index = max(dict(direct_launch.kernel.shape)["INDEX"], marks.index_c_type)
     itemsize = 4 if index == "int32_t" else 8
     number = first + len(plan.positions) + len(linear_positions.launches.scratch)
     winners = number, (table.first_entry + linear_positions.memory_shifts[WINNERS]) * itemsize
     mark = kernel_with_macros(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
+    # The first launch writes 0 to the entries that positions reach, and the second one leaves the
+    # greatest numbers there. Blocks cannot wait for each other inside one launch.
     mark_launches = [
         make_index_launch(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)
     ]
@@ -230,6 +233,8 @@ class WinnerTable:
             return
         # An entry for each slot that positions reach: the strides, without what they share.
         rows = [(layout.shape[d], layout.strides[d]) for d in index_map.dims]
+        # Example: x[i] of a row-major (4, 6) tensor has stride 6. In units of 6 slots it is 1, and
+        # 4 entries suffice where the slots from the first to the last row would take 19.
         self.slot_unit, self.position_steps, self.first_entry, self.entry_count = (
             factor_common_step(*zip(*rows, strict=True))
         )
@@ -267,6 +272,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     layout, index_map, values = plan.result.layout, scatter.index_map, broadcast_values(scatter)
     spread, specs = index_map.positions_shape(scatter.shape), scatter.positions
     count = scatter.shape[index_map.index_dims[0]] if index_map.per_line else prod(spread)
+    # Every element of the result is compared with all `count` positions of its line.
     few = 0 < count <= FEW and len(specs) <= MAX_POSITIONS
     if values is None or not few or 0 in layout.shape:
         return None
@@ -408,6 +414,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         return linear_positions.launches_followed_by(
             combination.clear_segments_launch(size, 8), tally, combined, scratch=(8 * size,)
         )
+    # The highest level for which a run of RUN**level values can exist.
     levels = (count.bit_length() - 1) // _RUN_BITS
     elements = [combination.run_element_loop(count, k) for k in range(1, levels + 1)]
     loops = [marks, combination.loop, *elements]
@@ -421,6 +428,8 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         chosen, marks, [(scratch_memories.keys, 0)], plan.name, first=first, places=size
     )
     pairs = SortMemories(scratch_memories.ordered, scratch_memories.numbers, NOTHING)
+    # The key of a position out of bounds is `size`, which sorts it behind all places, and which
+    # size.bit_length() bits can hold.
     key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
     sort = plan_sort_pairs(
         count,
@@ -444,6 +453,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         *(listing, *sort.launches, combination.clear_segments_launch(size, 2 * octets)),
         *(finding, *folds, combination.combine_launch(count, levels, index)),
     )
+    # In the order of `_ScratchMemories`.
     own = (2 * octets * size, *[octets * count] * 3, byte_offset)
     return linear_positions.launches_followed_by(*every, scratch=(*own, *sort.scratch))
 
@@ -491,6 +501,9 @@ class _CombineLaunches:
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         kept = {at: d for d, at in index_map.kept}
         packed = dict(zip(self.whole_dims, self.packed_layout.strides, strict=True))
+        # All indexed dimensions together are one axis over the entries of the table, in place of
+        # the first of them. An entry that is no place, such as a gap between rows, has no
+        # positions.
         places = Axis(table.entry_count, (table.slot_unit, 0, 1, 0), OF_POSITIONS)
         axes: list[Axis] = []
         for at in reversed(index_map.order):
@@ -532,6 +545,7 @@ class _CombineLaunches:
     ) -> Launch:
         """Plan one level of folding, whose results begin at `byte_offset` of the runs' memory."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed_layout.size
+        # Results of all levels follow each other: those of the level below end where these begin.
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
         source = (self.scratch.runs, byte_offset - below) if level > 1 else self.first_value
         memories = self.scratch.segments, self.scratch.ordered, self.scratch.numbers

@@ -172,6 +172,7 @@ def _plan_passes(
     """
     passes, counts = _choose_passes(lines)
     between = len(passes) - 1
+    # Bytes of the values and positions between two passes. Entries of 0 bytes get no memory.
     room = (
         lines.element_count * lines.dtype.itemsize,
         lines.element_count * lines.index_bytes * lines.sorts_positions,
@@ -185,6 +186,8 @@ def _plan_passes(
     all_launches: list[Launch] = []
     read, origins, at = source[0], NOTHING, source[1]
     for k, launches in enumerate(passes):
+        # Counted from the last pass: the one before it never writes to the destination, which the
+        # last pass overwrites while it reads.
         out = destination if k == between else places[(k - between - 1) % len(places)]
         numbers, firsts = (*out, read, origins, counts_memory), (0, 0, 0, at, 0, 0)
         all_launches += [replace(launch, memories=numbers, firsts=firsts) for launch in launches]
@@ -214,6 +217,7 @@ def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
         (Launch.from_members(sort, tiles, (), descending=lines.descending, **members),)
     ]
     split, merge = (lines.sort_kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
+    # Each round merges pairs of runs, so that 8 sorted tiles take 3 rounds of two launches.
     run = TILE
     while run < length:  # sorted tiles are merged
         sizes = {
@@ -302,6 +306,8 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
         sums = Launch.from_members(scan, count << shift, (), chunks=chunks, shift=shift)
         return ends[0], sums, ends[1]
 
+    # The lowest digit first: passes are stable, so each keeps the order by the digits below.
+    # The counts are one for each digit and chunk, and the totals of lines with several chunks.
     passes = tuple(plan_digit_pass(bit) for bit in range(0, lines.key_bits, DIGIT))
     return passes, DIGITS * lines.index_bytes * (count * chunks + (count if chunks > 1 else 0))
 

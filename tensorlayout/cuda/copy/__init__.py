@@ -190,6 +190,7 @@ def _plan_packed_move(
         )
     if not (result_layout.covers_block and (owns_all_bytes or not result_layout.is_padded)):
         slot_launches = plan_next_move(source, packed.unpacked_spec(result), (SECTOR, from_), None)
+        # The slots are scratch memory 2, in place of the destination, which is memory 0.
         memories = (2, 1, *range(3, 3 + len(slot_launches.scratch)))
         return packed.plan_read_modify_write(result_layout, to, slot_launches, memories)
     launches = (
@@ -292,6 +293,8 @@ def _cheapest_launch(
     repeated = None if loop.bounds else _loop_over_repeated_values(loop)
     if one_run:  # which may begin inside a sector on either side
         width = min(WIDEST, *loop.alignments)
+        # A run that begins inside a sector costs each access of a warp (32 * width bytes) a part of
+        # one more sector.
         inside = sum([SECTOR - min(SECTOR, alignment) for alignment in loop.alignments])
         cost = 2 * narrow_access_cost(width) + 2 + inside / (32 * width)
     else:
@@ -385,5 +388,6 @@ def _shared_tile_launch(loop: TiledLoop, box: SharedTile, padding_write: Padding
             FILE, "copy_tiles", TILE=box.problem.tile_element_bytes(READ), **shape
         )
     if across:
+        # The distance of rows in words of 4 bytes, of which `across` counts elements.
         members |= {"across": across * loop.width // 4, "turns": box.bank_rotations}
     return launch_with_padding(chosen, loop, box.block_count, padding_write, **members)

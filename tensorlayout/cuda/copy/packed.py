@@ -258,6 +258,10 @@ def _digit_steps_within_block(
     """
     if any(bound.first for bound in loop.bounds) or loop.firsts[WRITE]:
         return None
+    # Example: a slower dimension of 10 in tiles of 4 has the digits 3 and 4. Its steps are
+    # (_TO_INDEX, 10, 0), which takes the index out of the number; (_NEXT_DIGIT, 4, stride); and
+    # (_LAST_DIGIT, 3, stride), which takes what is left of the index and goes on with the slower
+    # dimensions.
     row, steps = 0, list[tuple[int, int, int]]()
     slots, end = 1, len(loop.axes)
     while end:
@@ -278,12 +282,15 @@ def _digit_steps_within_block(
             if begin or fastest:  # for the slowest dimension the remaining number is the index
                 dim_steps = [(_TO_INDEX, size, 0), *dim_steps]
         if bounds and fastest:
+            # The kernel does the first two steps of the fastest dimension itself, by `row` and
+            # `run`. A last digit has to remain, because it goes on with the slower dimensions.
             row, dim_steps = size, dim_steps[2:] or [(_LAST_DIGIT, 1, 0)]
         elif fastest:
             dim_steps = []
         steps += dim_steps
         slots, end = slots * size, begin
     if steps:
+        # The slowest digit is what is left, without a division.
         steps[-1] = (_LAST_DIGIT, *steps[-1][1:])
     one_each = all(sum(map(bool, moves)) <= 1 for moves in zip(*loop.weights, strict=True))
     return (row, steps) if one_each and slots == count else None

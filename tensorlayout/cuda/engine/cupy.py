@@ -156,6 +156,7 @@ class PinnedStaging:
             try:
                 buffer.bytes[:size] = part
                 self._runtime.memcpyAsync(to, buffer.pointer, size, kind, stream.ptr)
+            # After an error, too, the event covers a copy that may have begun.
             finally:
                 buffer.event.record(stream)
                 queue.put(buffer)

@@ -68,6 +68,7 @@ def cache_key(*parts: str | bytes) -> str:
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
+        # The length in front keeps the parts "ab", "c" apart from "a", "bc".
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()[:32]
 
@@ -138,6 +139,7 @@ def _make_entry(entry: Path, make: Callable[[Path], None]) -> None:
         checksum = hashlib.sha256(new_file.read_bytes()).digest()
         with new_file.open("ab") as file:
             file.write(checksum)
+        # A rename replaces a file, but not a folder, which may stand in its place.
         _remove_if_possible(entry)
         new_file.rename(entry)
 
@@ -152,6 +154,8 @@ def _entry_lock(folder: Path, name: str) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
+            # POSIX locks exclude other processes, but not other threads of this one; for these the
+            # drivers have locks.
             file = stack.enter_context(_open_private_file(folder / "turns", os.O_RDWR | os.O_CREAT))
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:

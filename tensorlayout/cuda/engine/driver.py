@@ -209,6 +209,7 @@ class Driver(Protocol):
         """Return a kernel's launcher, compiled or cached. Raises RuntimeError if it is invalid."""
         cached = self._launchers.get(kernel)
         if cached is None:
+            # Two threads may both come here; either of their launchers serves, so there is no lock.
             cached = self._launchers[kernel] = self._new_launcher(kernel)
         return cached
 

@@ -40,6 +40,8 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 _Record = struct_type("include/faults.cuh", "Faults")
 
+# The empty record: each minimum is the greatest number and each maximum the least one, so that
+# kernels only take atomic minima and maxima.
 _NOTHING = np.frombuffer(
     bytes(_Record(0, (_MOST,) * MAX_POSITIONS, (_LEAST,) * MAX_POSITIONS)), np.uint8
 )
@@ -180,6 +182,7 @@ def fault_records(device: int) -> DeviceFaultRecords:
 
 def note_launches(report: FaultRecord, stream: Stream) -> None:
     """Mark a record for the next check after launches that use it; check it now if strict."""
+    # When a graph runs is unknown, so its launches never count as finished: bool() is False.
     report.unseen = [bool] if report.key is None else [driver().completion_test(stream)]
     strict = _strict.innermost_value()
     if strict is None:
@@ -211,6 +214,8 @@ def new_launch_number(name: str) -> int:
     """Return a new number for a planned launch, from which `take_error` finds `name`."""
     if name not in _names:
         _names.append(name)
+    # With the serial number, planned launches of one name are different owners of a record, so that
+    # it never mixes positions in dimensions of different sizes.
     return next(_serials) << _BITS | _names.index(name)
 
 

@@ -123,6 +123,7 @@ def _declared_kernels(file: str) -> dict[str, _Declared]:
     kernels: dict[str, _Declared] = {}
     shapes: list[str] = []
     for lines, macro, name, parameters, text in _KERNEL.findall(read_without_comments(file)):
+        # A kernel without lines of its own has the shapes of the kernel before it.
         shapes = _SHAPES.findall(lines) or shapes
         if shapes:
             kernels[name] = macro, parameters, " ".join(text.split()), shapes
@@ -138,10 +139,13 @@ def _shapes_of_kernel(
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")
     shapes = (shape for line in declared[-1] for shape in _expand_shape_line(line, dict(types)))
+    # Callers name macros in any order; in a symbol they have the order of the file.
     return {frozenset(shape): shape for shape in shapes}
 
 
 def _expand_shape_line(line: str, types: dict[str, str]) -> Iterator[Shape]:
+    # Each macro multiplies the shapes so far: "RANK = 1 0, WIDTH = 4 8" gives four. Conditions drop
+    # some of them, or all.
     rows: list[dict[str, str]] = [{}]
     for clause in line.split(","):
         match clause.split():

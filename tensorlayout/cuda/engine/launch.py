@@ -138,6 +138,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         # The record belongs to the stream that is current now, not when the launch was bound.
         report = None if reports is None else reports.record_of_current_stream(gpu)
         record = 0 if report is None else report[0].pointer
+        # NOTHING is -2 and FAULTS -1, so these two numbers find their entries from the end.
         everything = [*addresses, *map(first.__add__, starts), 0, record]
         for step in steps:
             step(everything, scalars)

@@ -264,6 +264,7 @@ def launch_log() -> Iterator[KernelCounts]:
             _patch_call_for_logging(opened.launcher_type)
             yield log
     finally:
+        # The scope has ended, so that the last open block restores the plain call.
         _patch_call_for_logging(opened.launcher_type)
         around = _logs.innermost_value()
         if around is not None:
@@ -282,6 +283,7 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
         before = counters.launches, counters.library_calls
         yield work
         launched, device_number = counters.launches - before[0], counters.library_calls - before[1]
+        # Without library calls, launches are timed one by one, and the span is not needed.
         if span is not None and (device_number or not launched):
             with opened.using_device(device):
                 span.record_end()
@@ -291,6 +293,8 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
 def _patch_call_for_logging(kind: type) -> None:
     """Set the ``__call__`` of launchers: the logging one while any block is open."""
     with _exchanging:
+        # Calls look up __call__ on the class and not on the object; so the class is patched, which
+        # reaches the launchers that plans already hold.
         plain = _plain.setdefault(kind, kind.__call__)
         kind.__call__ = _launch_and_log if _logs.open_entries else plain  # type: ignore[method-assign]
 

@@ -140,6 +140,7 @@ def export_info(x: Tensor) -> ExportInfo:
     """Return the address of a tensor's first element, whether it is read-only, and the owner."""
     assert x.home is not None
     layout = x.spec.layout
+    # Overlapping elements are exported read-only: a write to one would change others.
     address = x.memory.address + layout._slots_to_bytes(layout.offset, x.itemsize)
     return ExportInfo(address, layout.is_overlapping or x.memory.readonly, x.home[0])
 
@@ -254,6 +255,7 @@ def _run_bytes_and_strides(spec: TensorSpec) -> tuple[int, list[int]]:
     """Return the **bytes** of contiguous runs, and the byte strides at which they repeat."""
     run = spec.dtype.itemsize
     steps: list[int] = []
+    # All digits of tiled dimensions count, too; those of size 1 or stride 0 reach no other memory.
     dims = [(s, n) for parts in spec.layout.parts for n, s in parts]
     for stride, size in sorted([(abs(s) * spec.dtype.itemsize, n) for s, n in dims if n > 1 and s]):
         if stride == run and not steps:
@@ -283,6 +285,7 @@ def stream_for_consumer(x: Tensor) -> int:
     """Return the number of our stream, for a consumer to wait for; `x` keeps the stream alive."""
     faults.raise_pending_errors()
     stream = driver().current_stream(x.device.number)
+    # The default streams, 1 and 2, never end; any other is an address that its owner may free.
     if stream.number > PER_THREAD_STREAM and x.home is not None:
         x.home[0].keep_owner_alive(stream)
     return stream.number

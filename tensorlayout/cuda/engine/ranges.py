@@ -116,6 +116,7 @@ class LiveRanges:
     def _range_containing(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
         """Return the first byte of the range with these bytes, and the address of its flags."""
         table, _ = self.sorted_range_table()
+        # The table is flat: begin, bytes, and address of the flags of each range.
         at = 3 * (bisect_right(table[::3], pointer) - 1)
         if at < 0 or pointer + nbytes > table[at] + table[at + 1]:
             return None
@@ -123,6 +124,8 @@ class LiveRanges:
 
     def _remove_pending(self) -> None:
         while self._removed:
+            # A tuple of two sorts before the tuples of three that it begins, so this finds the
+            # first of them.
             at = bisect_left(self._live, self._removed.popleft())
             self._written.pop(self._live.pop(at)[2], None)
             self._table = None

@@ -31,6 +31,7 @@ def _bfloat16_bytes(value: float) -> bytes:
     (bits,), (near,) = _WORD.unpack(single), _FLOAT.unpack(single)
     if near != value:
         bits = bits - (abs(near) > abs(value)) | 1
+    # Adding 0x7FFF, or 0x8000 if the last bit that is kept is 1, rounds to nearest, ties to even.
     return _HALF_WORD.pack(bits + 0x7FFF + (bits >> 16 & 1) >> 16)
 
 

@@ -42,6 +42,8 @@ def sector_overfetch(loop: Loop, memory: int, pack: int = 1, *, written: bool = 
             index += digit * moves[d]
     for index, bound in zip(indices, bounds, strict=True):
         inside &= index < (bound.written if written else bound.size)
+    # In a sorted row each change is one more sector. Idle lanes have -1, which sorts first and adds
+    # no sector: its change counts the first real one.
     sectors = np.sort(np.where(inside, address // SECTOR, -1), axis=1)
     fresh = int(np.count_nonzero(sectors[:, 1:] != sectors[:, :-1]))
     fresh += int(np.count_nonzero(sectors[:, 0] >= 0))

@@ -103,6 +103,7 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
     ) as started:
         try:
             written, said = started.communicate(timeout=PATIENCE)
+        # KeyboardInterrupt, too: no compiler may outlive the call.
         except BaseException as error:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(started.pid, signal.SIGKILL)
@@ -222,6 +223,8 @@ def _load_library(path: Path) -> ctypes.CDLL:
         )
         raise RuntimeError(msg) from None
     if not _launch.stacks:
+        # Threads of a block are fibers. The first library makes their stacks, and all others use
+        # them, because only one launch runs at a time.
         make = library.simulator_stacks
         make.restype = ctypes.c_void_p
         _launch.stacks = make()
@@ -262,6 +265,7 @@ class SimulatedLauncher:
             ranges.mark_all_written()
         with _launching, garbage_collection_disabled():
             self._driver.counters.launches += 1
+            # The local name keeps the table alive, of which the launch only has the address.
             table, count = ranges.sorted_range_table()
             _launch.grid[:] = blocks
             _launch.operation = self._operation
@@ -408,6 +412,8 @@ class SimulatorDriver(Driver):
             msg = f"a library call on {nbytes} bytes at {low:#x}, which are not all allocated"
             raise KernelError(msg)
         followed = self.ranges[description.device].written_flags(low, nbytes)
+        # Flags are per byte: for each byte of an element, a view of the flags with the strides of
+        # the elements.
         for byte in range(description.dtype.itemsize if followed is not None else 0):
             start = description.address - low + byte
             marks = np.ndarray(description.shape, np.uint8, followed, start, description.steps)
@@ -415,6 +421,7 @@ class SimulatorDriver(Driver):
                 marks[...] = 1
             elif not marks.all():
                 raise KernelError(f"a library call reads memory at {low:#x} that was never written")
+        # NumPy keeps the object with this interface, and so the owner, as long as the array.
         held = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (low, False)}
         memory = np.asarray(SimpleNamespace(owner=owner, __array_interface__=held))
         return np.ndarray(
@@ -430,6 +437,7 @@ class SimulatorDriver(Driver):
         if self._limit is not None and nbytes > self._free_bytes(ranges):
             return None
         try:
+            # Aligning the address takes up to 255 bytes, so that at least 256 are left behind.
             return np.empty(nbytes + 512, np.uint8)
         except (MemoryError, ValueError):  # ValueError for sizes beyond the address space
             return None

@@ -31,6 +31,9 @@ _FOLDER = kernel_directory()
 
 _COMMENT = re.compile(r" *//[^\n]*")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"', re.MULTILINE)
+# Groups of _STRUCT: template parameters, name with special arguments, members. Of _MEMBERS: type,
+# the * of a pointer, names with lengths. Of _ENUM: name, stored type, enumerators. Of _CONSTANTS:
+# template parameters, a list of NAME = VALUE.
 _TEMPLATE = r"^(?:template <(.*)>\s+)?"
 _STRUCT = re.compile(_TEMPLATE + r"struct (\w+(?:<.*>)?) \{\n((?:.*\n)*?)\};", re.MULTILINE)
 _MEMBERS = re.compile(r"^    (?:const )?(\w+(?:<[^;]*>)?)(\*?) ([^;(){}=]+);", re.MULTILINE)
@@ -83,6 +86,8 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
 
     def add_definition(name: str, meaning: str, template: str) -> None:
         parameters = [parameter.split()[-1] for parameter in template.split(", ") if parameter]
+        # A specialisation is found under the arguments that are special: "Walk<0, Index, N>" of the
+        # parameters Index and N is stored as "Walk<0>".
         base, special, arguments = name.rstrip(">").partition("<")
         if special:
             own, parameters = parameters, arguments.split(", ")
@@ -199,6 +204,8 @@ def divisor32_struct(number: int) -> Any:
     14
     """
     shift = (number - 1).bit_length()
+    # By Granlund and Montgomery (1994). The full multiplier, 2**32 + magic, has 33 bits; the kernel
+    # multiplies by the low 32 of them and adds n for the highest one.
     magic = ((1 << 32) * ((1 << shift) - number)) // number + 1
     return _Divisor32(number, magic, shift)
 
@@ -211,6 +218,7 @@ def divisor_struct(index_c_type: str, number: int) -> Any:
 def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
     """Fill a ``Walk`` with axes, slowest first; a fixed rank gets leading axes of size 1."""
     index = "int32_t" if walk.size._type_ is _Divisor32 else "int64_t"
+    # A walk of any rank has a member `rank` and room for more axes; the others need all theirs.
     least = 1 if hasattr(walk, "rank") else len(walk.size)
     all_axes = [*[Axis(1, (0,) * len(walk.stride))] * (least - len(axes)), *axes]
     for d, axis in enumerate(all_axes):

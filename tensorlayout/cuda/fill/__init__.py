@@ -134,6 +134,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
     if not regions.regions:
         return Launches(())
     if regions.fits_launch:
+        # A launch without elements, all of whose blocks write padding.
         nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
         launch = _strided_fill_launch(nothing, 0, (regions, padding))
         return bind_fill_value(Launches((launch,)), padding)
@@ -250,6 +251,7 @@ def padding_regions(layout: Layout) -> PaddingRegions:
     rows = 1
     for d in reversed(layout.minor_to_major if layout.is_padded else ()):
         size, padded, stride = layout.shape[d], layout.padded_shape[d], abs(layout.strides[d])
+        # An empty slower dimension is all padding, and its region contains this one.
         if rows and padded > size and stride:
             run = (padded - size) * stride
             regions.append(PaddingRegion(size * stride, run, len(merge_axes(axes)), rows))

@@ -97,6 +97,7 @@ def compile_arange(spec: TensorSpec) -> Write:
     count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
 
     def pack_integer_scalars(start: int, step: int) -> bytes:
+        # The kernel counts modulo 2**64, which is right for negative numbers and for uint64.
         return _pack_struct_scalars("Integers", start=start % 2**64, step=step % 2**64, count=count)
 
     def pack_real_scalars(start: float, step: float) -> bytes:
@@ -123,6 +124,7 @@ def compile_linspace(spec: TensorSpec) -> Write:
 
     def pack_real_scalars(start: float, stop: float, endpoint: bool) -> bytes:
         step, divisor = _step_and_divisor(float(stop) - float(start), count, endpoint)
+        # Like NumPy, which overwrites the last element: start + steps * step may miss `stop`.
         last = {"last": stop, "end": count - 1} if endpoint and count > 1 else {}
         return _pack_real_scalars(count, float(start), step, divisor=divisor, **last)
 

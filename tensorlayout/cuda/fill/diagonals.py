@@ -159,6 +159,7 @@ def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
     one = np.ones((), spec.dtype).tobytes()
 
     def compute_band_scalars(k: int) -> BandScalars:
+        # Beyond these diagonals there are no elements, and k may be too large for 64 bits.
         diagonal = max(-rows, min(k, columns))
         return diagonal, diagonal, one, b"", False
 
@@ -199,6 +200,7 @@ def _make_band_writer(
     """Return a writer of bands; `band_scalars` turns the call's last argument into scalars."""
     first = 0  # the distance of the element that a kernel begins with
     if spec.layout.size:
+        # Not 0 if the loop runs backwards along rows or columns, as in flipped layouts.
         first = _loop_with_distances((spec.layout,), 1, (1,)).firsts[1] - (
             spec.layout.shape[-2] - 1
         )

@@ -124,6 +124,7 @@ def _needs_conversion(plan: ReducePlan) -> bool:
 def _functor_name(plan: ReducePlan) -> str:
     functor = FUNCTORS[plan.operation.function_name]
     source, result = plan.source.dtype, plan.result.dtype
+    # Any non-zero byte is True, so the bytes of bools are counted and not added.
     if functor == "sum" and source == dtypes.bool:
         return "nonzero"
     if functor == "sum" and _is_float32_or_smaller(source) and not _is_float32_or_smaller(result):
@@ -141,6 +142,8 @@ def _is_float32_or_smaller(dtype: DType) -> bool:
 
 def words_per_state(functor: str, dtype: DType) -> int:
     """Return the size of a reduction state in words of 8 bytes."""
+    # A variance has a count, a mean and a sum of squared distances; an argmax has a value and its
+    # position; a product of floats has an exponent beside its value.
     if functor == "variance":
         return 3
     if functor.startswith("first_"):
@@ -186,6 +189,7 @@ def plan_reduce(
     walked = max(len(box.groups), len(box.rows))
     rank = 2 if walked <= 2 else 4 if walked <= 4 else 0  # of the kernel; 0: any
     reach = max_offset_of_axes((*box.groups, *box.rows, box.x, box.w))
+    # A thread counts up to ROWS * THREADS packs past the end before it compares with the end.
     index = narrowest_index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
     shape = {"RANK": rank, "INDEX": index}
     if box.name == "reduce_tiles":
@@ -202,6 +206,7 @@ def plan_reduce(
     params = parameter_struct_type(chosen, **counts)(frame=frame)
     fill_walk(params.groups, box.groups)
     fill_walk(params.rows, box.rows)
+    # Rows wider than a block cannot be folded inside it: each folded row leaves a part of its own.
     parts = chunks * (box.fold if box.row_spans_blocks else 1)
     grid = box.tiles * chunks
     firsts, scalars_at = (
@@ -220,11 +225,15 @@ def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
     count, batch = box.row_count, box.size_y * ROWS
     if box.name == "reduce_tiles":
         return count, 1
+    # As many chunks as fill the GPU, but none so short that the second launch does not pay.
+    # Accuracy has the last word: no thread takes more than _MOST_TURNS turns, even if the GPU is
+    # full.
     wanted = -(-_BLOCKS // box.tiles)
     most = max(1, count // (batch * _LEAST_TURNS))
     chunks = max(min(wanted, most), -(-count // (batch * _MOST_TURNS)))
     if chunks == 1:
         return count, 1
+    # Whole batches of rows, so that threads idle in the last chunk alone.
     rows = -(-count // (chunks * batch)) * batch
     return rows, -(-count // rows)
 
@@ -254,10 +263,13 @@ def _frame_struct(
     count_macros: dict[str, int],
 ) -> Any:
     row = box.x.size if box.row_spans_blocks else box.size_x
+    # For columns: the results that a block has in one row before folding; a folded element finds
+    # its column and row by this divisor. For tiles: the distance of rows in the source.
     channels = {
         "reduce_columns": row * box.length // box.fold,
         "reduce_tiles": box.x.strides[SOURCE],
     }
+    # The rest of folded rows begins where the next folded row would.
     behind = box.rows[-1] if box.rest else box.w
     plain_names = ("run", "rest", "position_step", "size_z", "fold")
     divisors = ("tiles", "column_tiles", "size_x", "size_y")
@@ -284,6 +296,8 @@ def _join_partials_launch(
     plan: ReducePlan, chunks: int, types: tuple[tuple[str, str], ...], functor: str
 ) -> Launch:
     results = plan.result.layout.size
+    # From 8 parts on, 8 threads share a result. They are 32 threads apart, so that those of a warp
+    # still read neighbouring results.
     size_x = min(results, THREADS if chunks < 8 else 32)
     size_y = min(THREADS // size_x, chunks)
     chosen = kernel_with_macros(FILE, "reduce_partials", types, functor)
@@ -294,6 +308,7 @@ def _join_partials_launch(
         "size_y": size_y,
     }
     grid = -(-results // size_x)
+    # Memory 1 is the source, which this launch does not read; 2 is the scratch memory.
     return Launch.from_members(chosen, grid, (0, 0), (0, 2), finish=_finish_struct(plan), **members)
 
 
@@ -361,6 +376,8 @@ def plan_quantiles(
     chosen = kernel_with_macros(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
     code = constant_value(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method)
     launches = []
+    # Fractions are parameters of the launch; those that do not fit get further launches, whose
+    # results follow.
     for first in range(0, len(fractions), most):
         batch = fractions[first : first + most]
         params = make_parameter_struct(

@@ -62,8 +62,13 @@ def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxe
     layout, result = plan.source.layout, plan.result.layout
     kept_dims = [d for d in range(layout.ndim) if d not in plan.dims]
     result_dims = kept_dims if plan.keepdims else range(len(kept_dims))
+    # Each axis first has three strides: in the source, in the result, and in positions. Thus the
+    # reversal of an axis moves the right one of the three starts. One of the last two strides is 0,
+    # so their sum is all that remains of them.
     steps = {d: result.strides[k] for d, k in zip(kept_dims, result_dims, strict=True)}
     if with_positions:
+        # A position over several dimensions is the row-major index of the element, as in argmax
+        # without an axis; over one dimension it is the index along it.
         order = layout.shape if len(plan.dims) > 1 else [1] * layout.ndim
         steps |= {d: prod(order[d + 1 :]) for d in plan.dims}
     axes = []
@@ -73,6 +78,7 @@ def merge_reduction_axes(plan: ReducePlan, with_positions: bool) -> ReductionAxe
         axes.append(Axis(layout.shape[d], (layout.strides[d], *others), reduced))
     starts = (layout.offset, result.offset, 0)
     axes, begin = reverse_axes(axes, starts, lambda strides: strides[SOURCE] < 0)
+    # Axes of stride 0 repeat elements; as the slowest ones they never break up a run.
     axes.sort(key=lambda axis: axis.strides[SOURCE] or inf, reverse=True)
     merged_axes = [
         Axis(n, (step, sum(others)), tag) for n, (step, *others), tag in merge_axes(axes)
@@ -180,6 +186,8 @@ def _row_thread_box(
     if length > 1:
         *slower, last = rows
         packs = Axis(last.size // length, (length, length * step), True)
+        # In order of preference: packs, if all rows begin at whole ones; consecutive rows as one
+        # run; packs of one long row, whose aligned part the kernel finds; single elements.
         aligned = alignment % WIDEST == 0 and _has_pack_strides([*slower, *groups], length)
         if aligned and last.size % length == 0:
             rows = (*slower, packs)
@@ -253,6 +261,8 @@ def _column_thread_box(
     # Consecutive rows of few columns: several of them, folded, make whole packs.
     if not rows or rows[-1].strides[SOURCE] != x.size:
         return None
+    # Example: packs of 4 elements and rows of 3. Four rows are one of 12, or 3 packs; element n of
+    # the folded row belongs to column n % 3.
     fold = 1
     while fold * x.size % length:
         fold *= 2
@@ -266,6 +276,8 @@ def _column_thread_box(
         if count * itemsize < _SPREAD_LEAST or wide > 2**26:
             return None
         size_x = _even_part_size(wide, THREADS // 8, length * itemsize)
+    # The elements of the rows that are left over are in one place only if no slower reduced axis
+    # repeats them.
     rest = last.size % fold * x.size
     if rest and others:
         return None

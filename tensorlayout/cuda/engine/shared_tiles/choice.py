@@ -134,6 +134,7 @@ class _TileRuns:
     def make_tile(self, eighths: int) -> SharedTile:
         """Return the box with runs of `eighths` eighths of the usual length."""
         problem, widths = self.problem, self.problem.widths
+        # Elements of one access of a whole warp in each memory, the least length of runs.
         lines = {
             m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
         }
@@ -148,6 +149,7 @@ class _TileRuns:
         for m, slack in uneven.items():
             runs[m] = max(1, max(warps[m] * eighths // 8, lines[m]) - slack // widths[m])
         total = problem.staged_bytes_per_element * prod([axis.size for axis in problem.axes])
+        # An aligned run doubles with each step, so a box may pass the preferred size by half.
         liked = min(_LIKED_BYTES, isqrt(_LIKED_ROOT * total)) * eighths // 8
         most = _ROOM * eighths // 8 if uneven else liked * 3 // 2
         growing = set(uneven or problem.staged)
@@ -203,6 +205,8 @@ class _TileRuns:
                 return
             size, extent = self.problem.axes[k].size, -(-run // done)
             if extent < size:
+                # The power of two keeps short extents from being rounded up to more than their
+                # double.
                 whole = min(self._extent_multiple(extents, k), 1 << extent.bit_length() - 1)
                 extent = round_up_to_multiple(extent, whole)
             if 0 < size - extent < extent // 8:

@@ -144,6 +144,7 @@ class SharedTile:
         order = tuple(sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k]))))
         if abs(steps[order[0]]) != 1:
             return TileAccess(order, 1, width, self._run_lengths(memory, order, 1))
+        # The run goes on while the box has all of an axis, and the next axis continues it.
         run = 1
         while run < len(order):
             last, following = order[run - 1], order[run]
@@ -157,6 +158,7 @@ class SharedTile:
         inner, last = self.inner_run_elements(order, run) * width, order[run - 1]
         unit = self.problem.wanted_access_bytes(memory)
         lengths = self._run_lengths(memory, order, run)
+        # Rows, and the ends of runs in the last box, must be at multiples of an access.
         fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
         beside = self.problem.unstaged if memory == WRITE else ()
         if not fits or not all(self._can_read_in_packs(other, order, run) for other in beside):
@@ -188,6 +190,7 @@ class SharedTile:
         ends = [inner * (axis.size % extent or extent)]
         for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
             bounded = [k for k in order[:run] if weights[self.axes[k]]]
+            # Backwards, the part beyond the bound would be at the start of the run.
             if any(self._tiled_axes[k].strides[memory] < 0 for k in bounded):
                 continue
             steps = [weights[self.axes[k]] for k in bounded]
@@ -195,6 +198,8 @@ class SharedTile:
             if not bounded or not whole or tuple(bounded) != tuple(order[run - len(bounded) : run]):
                 continue
             sizes = [self.extents[k] for k in bounded]
+            # The axes must be the digits of one index, each weighing as much as all faster ones
+            # together: only then do all elements behind the bound follow those before it.
             if steps != [steps[0] * prod(sizes[:k]) for k in range(len(steps))] or steps[0] < 0:
                 continue
             start = (self.box_counts[last] - 1) * extent * steps[-1]
@@ -210,6 +215,7 @@ class SharedTile:
         if not self.problem.bounds:
             return True
         for k in order:
+            # A pack takes `common` elements along this axis, and the rest of it along slower ones.
             common = gcd(pack, self.extents[k], self._tiled_axes[k].size)
             for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
                 if bound.pack_divisor(weights[self.axes[k]]) % common:
@@ -240,6 +246,8 @@ class SharedTile:
     def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
         """Return the common alignment, in **bytes**, of the first rows of all planes."""
         problem, members = self.problem, self._tiled_axes
+        # First rows of planes are apart by strides of all axes but those of the run and of rows,
+        # and by whole boxes along the last axis of the run and the axis of rows, if they are cut.
         within = {self.axes[k] for k in order[: run + 1]}
         steps = [a.strides[memory] for k, a in enumerate(problem.axes) if k not in within]
         for k in (order[run - 1], *order[run : run + 1]):
@@ -281,6 +289,7 @@ class SharedTile:
         """Return the cost: bytes that threads could move, per byte, added over all memories."""
         memories = (WRITE, *self.problem.staged)
         widths = [self.problem.tile_element_bytes(memory) for memory in memories]
+        # A mean weighted by bytes, times the number of memories: ideal is 1 for each memory.
         costs = [self.cost_of_memory(m) * width for m, width in zip(memories, widths, strict=True)]
         idle = max(0.0, NARROWEST * THREADS / self.staged_bytes - 1)
         return sum(costs) * len(widths) / sum(widths) + _DEEP * ((len(self.axes) > USUAL) + idle)
@@ -323,6 +332,9 @@ class SharedTile:
             *self._indices_by_wavefront(memory, memory),
             *self._indices_by_wavefront(WRITE, memory),
         ]
+        # A row of elements would often begin in the bank in which the row before began. The
+        # candidates leave some elements free after the run, or after the fastest axis, of either
+        # side; the threads that fill the tile and those that empty it count alike.
         sides = self.access_by_memory[memory], self.access_by_memory[WRITE]
         for side, other in (sides, sides[::-1]):
             for behind in dict.fromkeys((side.run, 1)):
@@ -422,6 +434,7 @@ class SharedTile:
             boxes.uneven |= (axis.size % extent != 0 or any(weights)) << d
             for memory, stride in enumerate((*axis.strides, *weights)):
                 boxes.step[memory][d] = stride * extent
+                # A stride along an extent of 1 is never taken, and may not fit 32 bits.
                 boxes.stride[memory][d] = stride if extent > 1 and abs(stride) < 2**31 else 0
         outer = [k for k in range(len(problem.axes)) if k not in self.axes][::-1]
         boxes.outer_rank = len(outer)
@@ -443,6 +456,7 @@ class SharedTile:
         structure = struct_type("include/tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1)
         structure.sector, structure.together = side.sector, side.together
         structure.dimension[: len(order)] = order
+        # Bit d is set if the axis d runs backwards in this memory.
         structure.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
         # Along a run of several dimensions, the first is contiguous.
         structure.step = abs(strides[order[0]]) * side.unit

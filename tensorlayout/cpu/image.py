@@ -32,6 +32,8 @@ def compile_col2im(plan: Col2ImPlan) -> Write:
         max(r, w.before + n) for (w, n), r in zip(window_sizes, reached_sizes, strict=True)
     ]
     inside: Any = (..., *(slice(w.before, w.before + n) for w, n in window_sizes))
+    # For each element of a window: where it lies in the image, for all windows at once, and its
+    # index in the columns.
     taps: list[tuple[Any, Any]] = []
     for tap in product(*(range(w.size) for w in windows)):
         starts = zip(

@@ -47,6 +47,7 @@ def multiply_matrices(a: Array, b: Array, out: Array) -> None:
 
 
 def _multiply_by_rows(a: Array, b: Array, out: Array) -> None:
+    # `b` comes first: for two vectors, `out` of rank 0 becomes (1,) here and (1, 1) below.
     if b.ndim == 1:
         b, out = b[:, None], out[..., None]
     if a.ndim == 1:

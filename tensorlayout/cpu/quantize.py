@@ -133,6 +133,9 @@ def _quantize_with_power_scales(
     largest = _largest_magnitude_bits(values, axis)
     fields = (largest >> 23).astype(np.int32)
     carries = ((largest & _FRACTION) >= carries_from) & (fields > 0)
+    # A float32 and a byte of float8_e8m0fnu count exponents from the same bias, 127, so a field
+    # becomes a scale by a subtraction. Field 0, magnitudes below 2**-126, never carries. Byte 255
+    # is the scale's NaN.
     scales = (fields - form.max_exponent + carries).clip(0, 254).astype(np.uint8)
     nans = largest > _INFINITY
     scales[nans] = 255

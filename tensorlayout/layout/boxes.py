@@ -27,6 +27,7 @@ def nested_units_of_dim(
     Only units `below` a number of indices count. None if one does not divide the next, as for
     tiles of 8 and of 12.
     """
+    # Tiles of 8 in one layout and of 4 in another: the units 8, 4 and 1 have a stride in both.
     units = {unit for parts in parts_by_layout for unit in slots.part_units(parts)}
     falling = sorted([unit for unit in units if unit == 1 or unit < below], reverse=True)
     return None if any(large % small for large, small in itertools.pairwise(falling)) else falling
@@ -34,6 +35,7 @@ def nested_units_of_dim(
 
 def stride_of_unit(parts: slots.Parts, unit: int) -> int:
     """Return the slots between indices that are a `unit` apart; it divides or is a part's unit."""
+    # Units of parts fall, so the first that fits is the largest; `unit` is some steps of that part.
     for (_, stride), inner in zip(parts, slots.part_units(parts), strict=True):
         if inner <= unit:
             return stride * (unit // inner)
@@ -101,6 +103,8 @@ def _boxes_of_dim(
     unit, finer = units[0], units[1:]
     if not finer:
         return [(first_index + start, ((stop - start, 1),))]
+    # Example: 2 to 36 in tiles of 8 is 2 to 8 in the first tile, three whole tiles with a stride
+    # for each digit, and 32 to 36 in the last. Partial tiles may be cut by finer units again.
     (low, head), (high, tail) = divmod(start, unit), divmod(stop, unit)
     if low == high:  # inside one tile
         return _boxes_of_dim(head, tail, finer, first_index + low * unit)

@@ -27,6 +27,8 @@ def raise_argument_error(argument: str, text: str, error: type[Exception] = Valu
 
 def check_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
     """Return `numbers` as a tuple of Python integers."""
+    # `operator.index` takes the integers of NumPy and of other libraries, and refuses floats such
+    # as 2.0, which int() would take.
     try:
         if not isinstance(numbers, (set, frozenset, dict)):  # sets have no order to rely on
             return tuple(map(as_int, numbers))
@@ -175,6 +177,7 @@ def expand_index_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | Non
         rule = f"{short_repr(key)} has {reason}"
         raise_argument_error("index", rule, IndexError)
     ellipsis_position = dots[0] if dots else len(items)
+    # As in NumPy, slices that the key leaves out go to its end if it has no Ellipsis.
     items[ellipsis_position : ellipsis_position + len(dots)] = [slice(None)] * (len(shape) - used)
     return [
         item if item is None or isinstance(item, slice) else _as_index_integer(item)
@@ -183,6 +186,7 @@ def expand_index_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | Non
 
 
 def _as_index_integer(item: Any) -> int:
+    # For NumPy, True and False are masks of rank 0 and not the integers 1 and 0.
     try:
         if not isinstance(item, bool):
             return as_int(item)

@@ -31,6 +31,8 @@ class Bound(NamedTuple):
         """Return the largest pack that is entirely inside or outside along an axis; 0 for any."""
         if weight == 0:
             return 0
+        # A pack of p elements spans p * weight indices. It never straddles an end that is a
+        # multiple of that number.
         ends = gcd(self.size, self.written)
         return ends // weight if weight > 0 and ends % weight == 0 else 1
 
@@ -98,6 +100,7 @@ def make_tiled_loop(
         if steps is None:
             return None
         extents = [-(-written_sizes[d] // steps[0]), *[a // b for a, b in pairwise(steps)]]
+        # Size 5 in tiles of 2 has the extents 3 and 2, which reach index 5: a tail to mask.
         if prod(extents) > size:
             tails.append((size, written_sizes[d], len(digits), steps))
         for extent, unit in zip(extents, steps, strict=True):
@@ -111,13 +114,17 @@ def make_tiled_loop(
         starts.append(0)
     digits, starts = reverse_axes(digits, starts, lambda strides: strides[0] < 0)
     memories = len(forwards)
+    # The first memory runs forwards now. Its largest strides are the slowest axes, so that writes
+    # are as contiguous as possible.
     axes = merge_axes(sorted(digits, key=lambda axis: -axis.strides[0]))
     if not axes:
+        # A loop needs an axis. With sizes of 1 alone it has one element, contiguous in each tensor.
         present = [int(operand is not None) for operand in forwards]
         axes = [Axis(1, (*present, *[1] * len(tails)))]
     return TiledLoop(
         tuple([Axis(axis.size, axis.strides[:memories]) for axis in axes]),
         tuple(widths),
+        # `starts` goes on with the first index along each tail; zip leaves those out here.
         tuple([first_digit * width for first_digit, width in zip(starts, widths, strict=False)]),
         tuple(alignments),
         0,
@@ -141,6 +148,7 @@ def _flip_dims_padded_in_front(
     backwards = [d for d in padded if first.parts[d][0][1] < 0]
     if backwards:
         flipped = [layout if layout is None else layout.flip(backwards) for layout in layouts]
+        # None stands for scalars, too. More of them than before are layouts that cannot be flipped.
         if flipped.count(None) > list(layouts).count(None):
             return None
         layouts, first = flipped, flipped[0]
@@ -152,6 +160,8 @@ def _flip_dims_padded_in_front(
 def split_off_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
     """Yield the layouts cut into pieces without tails, for more tails than a launch can mask."""
     for d, size in enumerate(layouts[0].shape):
+        # Size 21 in tiles of 8: indices 0 to 15 are whole tiles, and 16 to 20 lie inside one tile,
+        # where smaller tiles may have tails of their own.
         largest = max(u for x in layouts for u in part_units(x.parts[d]) if u == 1 or u < size)
         end = size // largest * largest
         if end < size:

@@ -305,6 +305,8 @@ class Layout(Placement):
             slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
             for n, p, parts in zip(shape, padded, dims, strict=True)
         ]
+        # Some tiles are plain strides in another order: (4, 4) in tiles of (4, 1) is column-major.
+        # The constructor would refuse the order from before the tiling.
         if all(len(parts) == 1 for parts in cut):
             order = orders.order_of_strides(padded, [parts[0][1] for parts in cut], order)
         new_layout = cls(
@@ -557,6 +559,7 @@ class Layout(Placement):
             if isinstance(item, int):
                 offset += slots.slot_of_index(dims, checks.check_index(item, dim - 1, self.shape))
                 order = orders.drop_dims_from_order(order, [len(result_dims)])
+                # An index drops its dimension, so it leaves slots out unless the padded size is 1.
                 is_whole = is_whole and pad == 1
                 continue
             start, stop, step = item.indices(size)
@@ -565,6 +568,7 @@ class Layout(Placement):
             cut = dims if unchanged else slots.slice_parts(dims, start, count, step)
             if cut is None:
                 return None
+            # An empty slice may start outside of the dimension, even at -1, where there is no slot.
             offset += slots.slot_of_index(dims, start) if count else 0
             is_whole = is_whole and count == size
             result_dims.append((count, cut, pad))
@@ -669,6 +673,8 @@ class Layout(Placement):
 
     def _reshape_tiled(self, sizes: tuple[int, ...]) -> Self | None:
         """Return a reshaped view of a tiled layout; None if a tile with a tail would change."""
+        # Dimensions of size 1 come and go without touching a tile. Any other change is possible
+        # only if the parts are dimensions of their own.
         if [n for n in sizes if n != 1] != [n for n in self.shape if n != 1]:
             flat = self.untiled()
             return None if flat is None else flat.reshape(sizes)
@@ -728,6 +734,7 @@ class Layout(Placement):
             stride = parts[d][0][1]
             parts[d] = ((shape[d], stride),)
             parts.append(((width, stride),))
+            # Both dimensions have one stride. The indices inside a window count as faster.
             order.insert(order.index(d), self.ndim + number)
         return self._make_view([*shape, *windows], parts, order)
 
@@ -820,6 +827,8 @@ def _check_or_infer_order(
     implied = orders.order_of_strides(padded, outer, order)
     if minor_to_major is None or order == implied:
         return implied
+    # XLA's order is that of the dimensions before they are tiled, which strides do not tell. So
+    # only an order of plain strides can be wrong.
     if all(len(parts) == 1 for parts in dims):
         message = f"{order} contradicts the strides {short_repr(outer)}"
         raise_argument_error("minor_to_major", f"{message}, which say {implied}")

@@ -57,6 +57,7 @@ class Axis(NamedTuple):
         ends = tuple([faster.size * stride for stride in faster.strides])
         if not isinstance(self.tag, Window):
             return self.strides == ends
+        # A memory with fewer than two indices takes no step, so its stride does not matter.
         rows = zip(self.tag.counts, self.strides, ends, strict=True)
         return all(count < 2 or step == end for count, step, end in rows)
 
@@ -119,6 +120,7 @@ def max_offset_of_axes(axes: Iterable[Axis]) -> int:
 
 def narrowest_index_type(count: int, furthest: int) -> str:
     """Return the narrowest C++ type for a count of elements and the largest offset."""
+    # GPUs split arithmetic on 64-bit integers into instructions on 32 bits.
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
 
 
@@ -223,12 +225,14 @@ class Loop:
         packs = [last.size, *last.window.counts, last.window.first]
         for memory in self.element_memories:
             width, stride = self.widths[memory], last.strides[memory]
+            # Scalars, and elements that repeat along the axis, serve a whole pack with one value.
             if not width or (memory and not stride):
                 continue
             if stride != 1:
                 return 1
             grain = self.row_alignment(memory)
             assert grain % width == 0, "memory is aligned to its elements"
+            # GPUs load a vector only from an address that is a multiple of its size.
             packs.append(gcd(widest, grain) // width)
         return gcd(widest // max(self.widths), *packs)
 
@@ -243,6 +247,7 @@ class Loop:
         packed_memories = set(memories_in_packs)
         parts = [pack_size if m in packed_memories else 1 for m in range(len(self.widths))]
         *slower, last = self.axes
+        # Strides now count packs. Rows begin with whole packs, so the divisions are exact.
         axes = [a._replace(strides=tuple(map(floordiv, a.strides, parts))) for a in slower]
         steps = tuple([s * pack_size // n for s, n in zip(last.strides, parts, strict=True)])
         axes.append(last.scale_axis(steps, 1, pack_size))

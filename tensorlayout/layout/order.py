@@ -75,6 +75,8 @@ def order_of_strides(
     steps = [abs(strides[order[p]]) for p in places]
     if steps == sorted(steps):
         return tuple(order)
+    # The sort is stable: dimensions of equal strides, such as those of sliding windows, keep the
+    # stored order.
     ranked = sorted((order[p] for p in places), key=lambda d: abs(strides[d]))
     for place, dim in zip(places, ranked, strict=True):
         order[place] = dim

@@ -70,6 +70,9 @@ class Placement:
         reference = _interned.find_reference(key)
         layout: Self | None = None if reference is None else reference()
         if layout is None:
+            # Assignments are refused by `__setattr__`, so the fields go directly into the
+            # instance's dictionary. The check comes before the table, so that no invalid layout is
+            # ever found there.
             new_layout = object.__new__(cls)
             new_layout.__dict__.update(zip(_FIELDS, key, strict=True))
             new_layout.__dict__["_span"] = slots.lowest_and_highest_slot(shape, parts, offset)
@@ -314,6 +317,8 @@ class Placement:
             self.parts == dims
             or self.size == 0
             or all(
+                # Padding may keep parts apart that are one part for the elements, so both are cut
+                # down to the size.
                 n == 1 or slots.normalize_parts(p, n, n) == slots.normalize_parts(q, n, n)
                 for n, p, q in zip(self.shape, self.parts, dims, strict=True)
             )
@@ -429,6 +434,7 @@ class Placement:
                         digit = next(digit_iterator)
                         number = number * extent + (extent - 1 - digit if stride < 0 else digit)
                     index.append(number)
+                # Digits also reach the tail of the last tile, where there is no element.
                 if all(i < n for i, n in zip(index, self.shape, strict=True)):
                     yield tuple(index)
         except slots.SearchLimitError:
@@ -437,6 +443,8 @@ class Placement:
 
     def _all_indices(self) -> Iterator[tuple[int, ...]]:
         """Yield all indices in row-major order."""
+        # `product` lists each range before it begins. Beside a size of 0, another one may have more
+        # numbers than memory can hold.
         return product(*map(range, self.shape if self.size else (0,)))
 
     def elements(self) -> Iterator[tuple[int, ...]]:
@@ -489,6 +497,7 @@ class Placement:
         element_texts = (
             map(checks.spreadsheet_label, range(self.size)) if values is None else map(str, values)
         )
+        # Backwards, so that the first of several elements in a slot is the one that stays.
         for name, index in reversed([*zip(element_texts, self._all_indices(), strict=True)]):
             slot_texts[self.offset_of(index)] = name
         widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(slot_texts)]

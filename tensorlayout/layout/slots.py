@@ -46,6 +46,7 @@ def slot_of_index(parts: Parts, index: int) -> int:
     for extent, stride in parts[:0:-1]:
         index, digit = divmod(index, extent)
         slot += digit * stride
+    # The first digit has no modulus: an index of padding may lie beyond its extent.
     return slot + index * parts[0][1]
 
 
@@ -71,6 +72,9 @@ def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]
 
     All later digits are unrestricted then, so each has its extreme at one of its ends.
     """
+    # Digits at their extents would count the tail of the last tile, too. Example: size 5 in tiles
+    # of 2 ends at the digits (2, 0). Either the first digit is 0 or 1 and the second one is free,
+    # or the digits are (2, 0), which the last line yields.
     prefix = 0
     for number, ((_, stride), unit) in enumerate(zip(parts, part_units(parts), strict=True)):
         free = parts[number + 1 :]
@@ -103,6 +107,9 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
             return False
         steps.append((abs(parts[0][1]), padded // inner))
         steps += [(abs(stride), extent) for extent, stride in parts[1:]]
+    # In a block, each stride is the product of all extents of smaller strides: 12 slots may have
+    # the (stride, extent) pairs (1, 3), (3, 2), (6, 2). With (4, 2) instead of (3, 2), no element
+    # would have slot 3.
     running = 1
     for stride, extent in sorted(steps):
         if extent != 1 and stride != running:
@@ -116,11 +123,15 @@ def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None
     if count <= 1:  # no step is taken, so the stride stays
         return ((count, parts[-1][1]),)
     inner = indices_per_major_step(parts)
+    # Steps of whole tiles change the first digit alone, so the result has one stride.
     if step % inner == 0:
         return ((count, parts[0][1] * (step // inner)),)
+    # A range that begins with a tile keeps the tiles. Backwards, it must begin at the end of a
+    # tile: there all inner digits have their largest value, so they run backwards without a borrow.
     whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
     if whole_tiles:
         return tuple((extent, s * step) for extent, s in extend_parts_to_size(parts, count))
+    # Inside one tile the first digit is constant, and the inner parts decide alone.
     if start // inner == (start + (count - 1) * step) // inner:
         return slice_parts(parts[1:], start % inner, count, step)
     return None
@@ -157,6 +168,10 @@ def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | N
 
     Each run of old dimensions with one step must consist of whole new ones. No size is 0.
     """
+    # New dimensions take their sizes from the runs, fastest first. Sizes (4, 6) with the strides
+    # (12, 1) are two runs. Shape (2, 2, 3, 2) takes 2 and 3 from the last run and 2 and 2 from the
+    # first: strides (24, 12, 2, 1). Shape (8, 3) fails: 2 of the 6 are left, and 8 does not divide
+    # them.
     runs, remaining_size, step = [*merge_adjacent_parts(dims)] if dims else [], 1, 0
     strides = []
     for size in reversed(shape):
@@ -174,6 +189,7 @@ def fill_unit_dim_strides(shape: Sequence[int], strides: list[int]) -> list[int]
     following = 1
     for dim in range(len(shape) - 1, -1, -1):
         if shape[dim] == 1:
+            # One step beyond the last element may leave 64 bits, although every element is inside.
             strides[dim] = following if abs(following) <= MAX_SLOTS else 1
         following = strides[dim] * shape[dim]
     return strides
@@ -186,6 +202,8 @@ def reshape_padded_sizes(
 
     A dimension is kept if the new shape has one of its size, followed by as many elements.
     """
+    # Only dimensions of size 1 can share a key: several may have as many elements behind them. So a
+    # padded dimension of size 1 has no certain place, and is refused below.
     places = {(n, math.prod(new_shape[d + 1 :])): d for d, n in enumerate(new_shape)}
     padded = list(new_shape)
     for d, (n, p) in enumerate(zip(shape, padded_shape, strict=True)):
@@ -223,6 +241,7 @@ def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int
     for extent, stride in reversed(steps):
         reach.insert(0, reach[0] + (extent - 1) * stride)
         divisor.insert(0, math.gcd(divisor[0], stride))
+    # States (depth, slot that remains) without a solution, so that none is searched twice.
     dead: set[tuple[int, int]] = set()
     tried = 0
 
@@ -234,6 +253,7 @@ def find_digits_for_slot(parts: Sequence[Part], slot: int) -> Iterator[tuple[int
             yield digits
             return
         extent, stride = steps[depth]
+        # The digit must leave from 0 to `reach[depth + 1]` slots to the smaller strides.
         least, most = 0, extent - 1
         if stride:
             least = max(least, -((reach[depth + 1] - remaining_slot) // stride))
@@ -273,6 +293,8 @@ def has_overlapping_indices(parts: Sequence[Parts], shape: Sequence[int]) -> boo
         for (extent, stride), unit in zip(parts[d], part_units(parts[d]), strict=True)
         if extent > 1 and unit < size  # else it is always 0
     )
+    # A stride above everything that all smaller ones reach cannot lead to the same slot. If this
+    # holds for each stride, no search is needed.
     highest, nested = 0, True
     for stride, extent, _, _ in digits:
         if stride == 0:

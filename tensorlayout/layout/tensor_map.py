@@ -23,6 +23,8 @@ from tensorlayout.layout.placement import Placement
 from tensorlayout.support.lazy_imports import import_module
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 
+# Bits of an element, for each of CUDA's types without the common prefix. Packed types count single
+# elements of 4 or 6 bits in all sizes, not their groups of 16.
 _BITS = {
     **dict.fromkeys(("16U4_ALIGN8B", "16U4_ALIGN16B"), 4),
     **dict.fromkeys(("16U6_ALIGN16B",), 6),
@@ -116,6 +118,7 @@ class TensorMap:
         for (dim, part), extent in extents.items():
             unit = math.prod(n for (d, p), n in extents.items() if d == dim and p > part)
             digit = indices[dim] // unit
+            # The first digit has no modulus, so that an index outside the shape is outside the map.
             result.append(digit % extent if part else digit)
         return tuple(result)
 
@@ -335,6 +338,10 @@ def _sort_axes_fastest_first(layout: Placement, axes: list[_Axis]) -> list[_Axis
             raise_argument_error(
                 "globalStrides", f"must be positive, got {stride} for dimension {dim}: {kind}"
             )
+    # Without tiles the order of the layout holds, even for dimensions of size 1, whose strides may
+    # be anything. The order of tiled dimensions says nothing of their parts, so strides decide. At
+    # one stride, an extent of 1 comes last: it could not fill the 16 bytes that CUDA demands of a
+    # box along the fastest dimension.
     if not layout.is_tiled:
         return axes
     return sorted(axes, key=lambda axis: (abs(axis.stride), axis.extent == 1))

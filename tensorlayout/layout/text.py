@@ -34,6 +34,8 @@ from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 
 # Texts, not compiled patterns: `re` compiles and caches them at first use, not at import.
+# Groups: sizes, strides, then the fields in the order of `_FIELD_PARSERS`. With (?a), \d means
+# ASCII digits alone; int() would take digits of all scripts.
 _TEXT = (
     r"(?a)\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
     r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?"
@@ -106,6 +108,7 @@ def _raise_parse_error(text: str, rule: str) -> NoReturn:
 
 def _split_list(text: str, listed: str) -> list[str]:
     items = listed.split(",")
+    # Python's form of tuples: one item has a comma behind it, and no item leaves an empty text.
     if items[-1].strip() == "":
         items.pop()
     if len(items) > MAX_RANK:
@@ -117,6 +120,8 @@ def _split_list(text: str, listed: str) -> list[str]:
 
 
 def _parse_int(text: str, word: str) -> int:
+    # 64 bits need 19 digits. Up to 40 digits get an error about the range of numbers; longer texts
+    # are never converted, because int() takes quadratic time for them.
     if re.fullmatch(r"-?\d{1,40}", word, re.ASCII) is None:
         _raise_parse_error(text, f"has {short_repr(word, 50)} where an integer belongs")
     return int(word)
@@ -150,9 +155,8 @@ def _parse_padding(text: str, word: str) -> Padding:
     _raise_parse_error(text, f"padding must be one of {allowed} or 0xBITS:dtype")
 
 
-_FIELD_PARSERS: dict[
-    str, Callable[[str, str], object]
-] = {  # what may follow sizes and strides, in order
+# Fields that may follow sizes and strides, in this order.
+_FIELD_PARSERS: dict[str, Callable[[str, str], object]] = {
     "offset": _parse_int,
     "minor_to_major": _parse_ints,
     "padded_shape": _parse_ints,

@@ -58,6 +58,8 @@ class TiledAxis(NamedTuple):
     def always_zero_gaps(self) -> list[tuple[int, int]] | None:
         """Extents and weights of the gaps between digits; None if gaps cannot be filled exactly."""
         gap_parts, reach = [], 1
+        # In an axis of 8, two digits of extent 2 with the weights 4 and 1 leave a gap of extent 2
+        # and weight 2: the indices 2, 3, 6 and 7 never occur.
         for weight, extent in (
             *((d.weight, d.extent) for d in self.digits[::-1]),
             (self.extent, 1),
@@ -100,6 +102,9 @@ def _tiled_axes(
 ) -> list[TiledAxis]:
     """Return the axes of a buffer, most major first; `order` is minor to major."""
     axes = [TiledAxis(shape[d], (Digit(d, shape[d], shape[d], 1, 1),)) for d in reversed(order)]
+    # A tile of k sizes replaces the k fastest axes by 2k: the numbers of tiles, then the indices
+    # inside. Shape (3, 5) with the tile (2, 2) becomes (2, 3, 2, 2). The next tile applies to these
+    # axes, and a tile with more sizes than axes finds leading axes of size 1.
     for tile in tiles:
         axes = [ONE] * (len(tile) - len(axes)) + axes
         untiled_axes, axes = axes[: len(axes) - len(tile)], axes[-len(tile) :]
@@ -179,6 +184,7 @@ def _split_axis_by_tile(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxi
     count = -(-axis.extent // size)
     if size == 1:
         return axis, ONE
+    # One tile holds the whole half, so it is not split: the tile's number is always 0.
     if axis.half and axis.extent <= size:
         return ONE, axis._replace(extent=size)
     digits = None if axis.half else _split_digits_by_tile(axis.digits, size)
@@ -200,6 +206,9 @@ def _split_digits_by_tile(
         # Only the most major digit of a dimension may have a tail: its value has no modulus.
         grows = place == len(digits) and unit * extent >= digit.size
         below += (min(extent, -(-digit.size // unit)) - 1) * weight
+        # `room` is how many values of the digit fit into a tile; 0 if a tile ends between two
+        # values. A digit is outside (each value begins a tile), split in two by the tile's end, or
+        # inside (all digits so far stay below the end). Anything else is uneven.
         room = size // weight if size % weight == 0 else 0
         if weight % size == 0:
             outer.append(digit._replace(weight=weight // size))
@@ -243,6 +252,7 @@ def tiled_parts(
 def _parts_from_digits(digits: Sequence[Placed], size: int) -> Parts:
     """Return the parts of a dimension; digits beyond its size come first."""
     live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
+    # Parts are digits in mixed radix: each unit must be the product of the smaller extents.
     reach = 1
     for extent, unit, _ in live:
         if unit != reach:

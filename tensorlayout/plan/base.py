@@ -83,6 +83,7 @@ class Plan:
     @property
     def can_write_into_destination(self) -> bool:
         """True if `with_destination` accepts a tensor of any layout."""
+        # Fields are listed there, but not a class attribute such as the `destinations` above.
         return "destinations" in getattr(self, "__match_args__", ())
 
     def with_destination(self, destination: TensorSpec) -> Self:

@@ -51,6 +51,8 @@ class Copy:
         self, source: TensorSpec, layout: Layout | None, dtype: DType | None, saturate: bool = False
     ) -> CopyPlan:
         kind = source.dtype if dtype is None else dtype
+        # The standard advises against such a cast, in which NumPy drops the imaginary parts. As a
+        # bool, a complex number is True unless it is 0, so nothing is dropped.
         if source.dtype.kind == "c" and kind.kind not in "bc":
             raise TypeError(f"{source.dtype} cannot become {kind}; take real() or abs() first")
         if layout is None:

@@ -51,6 +51,7 @@ def have_same_block_placement(result: TensorSpec, operands: Iterable[Operand]) -
     Scalars and tensors of rank 0 do not matter.
     """
     layout = result.layout
+    # A common case: equal specs are one object, so nothing has to be compared in detail.
     if {*operands} == {result}:
         return layout.covers_block
     return layout.covers_block and all(
@@ -109,6 +110,8 @@ class Elementwise:
         result_dtype = dtypes.bool if self.result == "bool" else promoted
         if self.result == "real":
             result_dtype = dtypes.real_part_dtype(promoted)
+        # Layouts of the operands that have the result's shape, by number. Smaller operands would be
+        # repeated, so their layouts say nothing of the result's.
         full = {
             i: o.layout
             for i, o in enumerate(operands)
@@ -129,6 +132,7 @@ class Elementwise:
             dtypes_text = [
                 dtypes.default_scalar_dtype(o) for o in taking_part if isinstance(o, type)
             ]
+        # The standard: a Python scalar takes the dtype of the tensors, so these come first.
         promoted = reduce(dtypes.promote_dtypes, dtypes_text)
         for o in taking_part:
             if isinstance(o, type):

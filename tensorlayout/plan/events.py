@@ -88,4 +88,6 @@ def notify_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
         notify_listeners(Event(name, spec, spec, instead, exports=True))
 
 
+# The empty last part gives the path a separator at its end; without it, files of a package whose
+# name begins with ours would count as ours.
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")

@@ -28,6 +28,7 @@ def spec_of_strides(
         s % kind.itemsize for s, n in zip(byte_strides, shape, strict=True) if n > 1
     ):
         return None
+    # Nothing is read through the strides of an empty array, so other libraries pass any.
     if 0 in shape:
         return TensorSpec(kind, Layout.row_major(shape), device)
     strides = slots.fill_unit_dim_strides(shape, [step // kind.itemsize for step in byte_strides])
@@ -48,6 +49,7 @@ def byte_address_range(
 
     `address`: of the element at index (0, …, 0). Raises BufferError if no such memory can exist.
     """
+    # Bytes take the place of slots here: strides in bytes, and the address as the offset.
     low, high = slots.lowest_and_highest_slot(
         shape, slots.strides_to_parts(shape, byte_strides), address
     )

@@ -46,9 +46,9 @@ class Part(NamedTuple):
         if isinstance(self.operation, IntoDestination):
             plan.check_destination_fits(key[0])
             plan, reads = replace(plan, result=key[0]), reads[1:]
-        elif (
-            plan.result_kind == "view"
-        ):  # a layout that the operand has here: as a step it must still compute a value of its own
+        elif plan.result_kind == "view":
+            # The operand has the requested layout here, but a step has to compute a value of its
+            # own: FusePlan has no views.
             plan = CopyPlan(key[0], plan.result)
         return Step(plan, reads, call=(self.operation, key))
 

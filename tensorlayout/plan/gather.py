@@ -58,6 +58,8 @@ class IndexMap:
         if positions_first is None:
             remaining_dims = tuple((d, d) for d in others)
             return cls(dims, dims, remaining_dims, layout.minor_to_major, per_line=True)
+        # `place` is the first dimension of the positions in the result, `after` the place of each
+        # other dimension: 1 and {0: 0, 2: 3} in the class's example.
         place = 0 if positions_first else len([d for d in others if d < dims[0]])
         count = len(group)
         after = {d: i if i < place else i + count for i, d in enumerate(others)}

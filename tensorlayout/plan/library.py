@@ -106,4 +106,5 @@ def complex_dtype_for(dtype: DType) -> DType:
 
 def compute_dtype(dtype: DType) -> DType:
     """Return the dtype in which a library computes: float32 for 16-bit floats."""
+    # NumPy's kind of bfloat16 is V, because another package defines it.
     return dtypes.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype

@@ -120,6 +120,7 @@ def selected_spec(source: TensorSpec, index_map: IndexMap, count: int) -> Tensor
 
 def check_mask_shape(mask: Shape, sizes: Shape) -> None:
     """Raise IndexError if a mask's sizes differ from those of the dimensions; 0 is allowed."""
+    # NumPy, too, takes a mask of size 0 along any dimension; it selects nothing.
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
         rule = "boolean index did not match the indexed dimensions"
@@ -133,6 +134,8 @@ def _merge_masked_dims(
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
     check_mask_shape(mask.layout.shape, sizes)
+    # With one dimension, each true element is one position instead of one for each dimension of the
+    # mask. A mask of rank 0 selects along a new dimension of size 1.
     if rank != 1 and mask.layout.shape == sizes:
         rest = shape[first + rank :]
         merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *rest))

@@ -35,6 +35,7 @@ class Matmul:
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
             raise ValueError(_not_aligned_message(a, b))
         batch = broadcast_shape([a[:-2], b[:-2]])
+        # For a vector, ``a[-2:-1]`` is empty; the last slice keeps ``len(b) > 1`` (0 or 1) sizes.
         shape = (*batch, *a[-2:-1], *b[-1:][: len(b) > 1])
         return MatmulPlan(first, second, TensorSpec(dtype, Layout.row_major(shape), device))
 

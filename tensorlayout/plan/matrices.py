@@ -175,6 +175,7 @@ def _shape_without_axis(shape: Shape, axis: int) -> Shape:
 
 
 def _check_vector_axis(shapes: Shapes, axis: int) -> None:
+    # Only an axis counted from the end is the same one in shapes that broadcast from the right.
     first, second = shapes
     if not -min(len(first), len(second)) <= axis < 0:
         raise AxisError(
@@ -211,6 +212,8 @@ def expand_einsum_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tupl
     if most > len(free):
         raise ValueError(f"there are {len(free)} letters left for the {most} dimensions of '...'")
     others = "".join(free[:most])
+    # An operand with fewer unnamed dimensions takes the last of these letters, because shapes
+    # broadcast from the right.
     named = [
         term.replace("...", others[most - unnamed :])
         for term, unnamed in zip(terms, unnamed_counts, strict=True)
@@ -219,6 +222,8 @@ def expand_einsum_subscripts(subscripts: str, shapes: tuple[Shape, ...]) -> tupl
     if arrow:
         output_letters = output.replace("...", others)
     else:
+        # NumPy's rule without an arrow: the dimensions of '...', then each letter that occurs once,
+        # in alphabetical order.
         output_letters = others + "".join(
             letter for letter in sorted(sizes) if inputs.count(letter) == 1
         )

@@ -162,6 +162,8 @@ def _program_with_final_copy(
     program_steps.append_program(make_program(operation, key[1:]), range(1, program_steps.count))
     advice = "leave out=, which it is copied into"
     first = program_steps.steps[0]
+    # The copy is the last step, but it is reported with the first one, so that `no_copies` refuses
+    # the call before anything is computed.
     events = (Event(name, plan.result, destination, advice), *first.events)
     program_steps.steps[0] = first._replace(events=events)
     program_steps.append_step(AssignPlan(name, plan.result, destination), (0, program_steps.result))
@@ -191,6 +193,7 @@ def _program_on_strided_copies(
     for number, spec in enumerate(operands):
         if isinstance(spec, type) or spec.layout.is_strided:
             continue
+        # A destination that is written as a whole is never read, so its old elements need no copy.
         if number < plan.destinations and not plan.partial:
             numbers[number] = program_steps.append_step(
                 CreatePlan(EMPTY, strided_or_packed_spec(spec)), ()
@@ -269,6 +272,9 @@ def assign_value_places(reads: Sequence[Sequence[int]], count: int) -> Schedule:
     top, takes = count, []
     for i, operand_numbers in enumerate(reads):
         takes.append(make_items_getter(tuple([places[v] for v in operand_numbers])))
+        # Operands keep their places: a program may return its destination at the end. Places of
+        # other values are free at once, because a step takes its operands before its result is
+        # stored.
         free += {places[v] for v in operand_numbers if v >= count and last_use[v] == i}
         place = free.pop() if free else top
         top = max(top, place + 1)

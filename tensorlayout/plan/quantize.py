@@ -81,7 +81,9 @@ class BlockFormat:
         if scaling == "ceil":
             return 1
         if scaling == "even":
+            # Half of an element's last place below 2: from there on, rounding gives 2.
             return (1 << 23) - (1 << (22 - self.fraction_bits))
+        # One more than the fraction of the largest element, which itself needs no larger scale.
         return int(math.ldexp(self.max_element, 23 - self.max_exponent)) - (1 << 23) + 1
 
 

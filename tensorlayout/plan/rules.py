@@ -93,6 +93,7 @@ def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
                     f"{shapes_text}"
                 )
                 raise ValueError(msg)
+            # Not the larger size: a size of 1 beside 0 becomes 0.
             result[dim] = n if n != 1 else result[dim]
     return tuple(result)
 
@@ -155,6 +156,7 @@ def resolve_layout(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
             f"elements of layout {truncate(spec)} share slots; a new tensor needs one slot for each"
         )
         raise ValueError(msg)
+    # The offset of a view belongs to the storage of that view, and not to new memory.
     return spec.at_origin
 
 

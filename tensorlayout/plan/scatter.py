@@ -74,6 +74,7 @@ def _plan_scatter(
     positions_shape: Shape,
 ) -> ScatterPlan:
     """Return the plan for positions broadcast to `positions_shape`, in index order."""
+    # Row-major in any layout of the positions: of equal ones the last in index order wins.
     group = tuple(reversed(range(len(positions_shape))))
     index_map = IndexMap.for_positions(destination.layout, dims, positions_first, group)
     shape = index_map.result_shape(destination.layout, positions_shape)

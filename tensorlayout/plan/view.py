@@ -66,6 +66,7 @@ class View:
             raise NoViewError(f"layout {truncate(source.layout)} has no such view; copy it first")
         if layout.slot_bits != source.layout.slot_bits:  # a view has the slots of its source
             layout = layout.with_slot_bits(source.layout.slot_bits)
+        # Repeated elements take no memory, but NumPy refuses shapes of more than 2**63 - 1 bytes.
         result = check_byte_range(TensorSpec(source.dtype, layout, source.device))
         return ViewPlan(source, result, layout.lowest)
 
@@ -150,6 +151,7 @@ def items_before_byte(begin: int, itemsize: int) -> int:
 def _padding_in_dtype(source: TensorSpec, dtype: DType) -> Padding:
     """Return the padding value of `source` for its bytes read as elements of `dtype`."""
     value = source.layout.padding_value
+    # ZERO is bytes of 0 in every dtype. Other values keep their bits, if an element keeps its size.
     if dtype == source.dtype or value in (PaddingValue.ZERO, PaddingValue.UNSPECIFIED):
         return value
     content = padding_bytes(value, source.dtype)
@@ -168,6 +170,8 @@ def _layout_in_item_units(source: TensorSpec, target_itemsize: int) -> Layout:
             "one stride"
         )
         raise ValueError(f"{rule}, layout {truncate(layout)} {problem}")
+    # NumPy's rule: only the last dimension changes its size, so it must be contiguous. Elsewhere
+    # each stride must be a whole number of the new elements.
     *outer, last = layout.shape
     *steps, step = layout.strides
     if layout.size and last != 1 and step != 1:
@@ -202,6 +206,7 @@ def _layout_in_item_units(source: TensorSpec, target_itemsize: int) -> Layout:
     return Layout(
         shape,
         strides,
+        # Exact: the lowest slot is 0, so outer strides alone make up the offset.
         offset=layout.offset * source_itemsize // target_itemsize,
         minor_to_major=_order_with_last_dim_fastest(layout),
         padded_shape=padded if has_whole_block else shape,
@@ -241,6 +246,7 @@ class Relayout:
         if copy is not True:
             if result_layout is source.layout:
                 return SamePlan(source)
+            # A padded result needs memory of its own: gaps of the source may hold other elements.
             if result_layout.same_placement(source.layout) and not result_layout.is_padded:
                 return ViewPlan(source, TensorSpec(source.dtype, result_layout, source.device), 0)
         if copy is False:
@@ -279,6 +285,7 @@ def infer_reshape_size(shape: int | tuple[int, ...], size: int) -> tuple[int, ..
             f"shape may hold one -1 and no other negative sizes, got {short_repr(requested_shape)}"
         )
     known_size = math.prod(n for n in sizes if n != -1)
+    # Beside a size of 0 any number would do for -1. NumPy refuses that, too.
     if len(unknown_dims) == 1 and known_size > 0 and size % known_size == 0:
         d = unknown_dims[0]
         sizes = (*sizes[:d], size // known_size, *sizes[d + 1 :])
@@ -369,6 +376,7 @@ def index_out_of_bounds_error(index: int, dim: int, shape: tuple[int, ...]) -> I
 def _slice_from_lowest_start(cut: Cut) -> Any:
     if isinstance(cut, str):
         return None if cut == "new" else 0
+    # Index 0 is the first element of the slice, or its last one if it runs backwards.
     count, step = cut
     if step > 0:
         return slice(0, (count - 1) * step + 1 if count else 0, step)

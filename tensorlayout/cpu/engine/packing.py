@@ -27,6 +27,9 @@ class _PackingSteps(NamedTuple):
     bytes_per_word: int  # packed bytes for the numbers of one word
 
 
+# The numbers of a byte 0xBA with 4 bits each are 0xA and 0xB. In a word of 2 bytes, 0x00BA, one
+# step moves 0xB0 up by 4 bits: 0x0B0A. Its bytes in memory, low byte first, are the two numbers. 2
+# and 6 bits take a step for each halving of the group.
 _PACKING_STEPS = {
     1: _PackingSteps(np.dtype("<u8"), (), 1),  # np.packbits and np.unpackbits need no steps
     2: _PackingSteps(np.dtype("<u4"), ((12, 0xF0, 0x0F), (6, 0x000C000C, 0x00030003)), 1),
@@ -78,6 +81,7 @@ def pack(numbers: Array, bits: int, octets: Array) -> None:
         _pack_words(rest, packing, whole)
         end = -(-numbers.size * bits // 8)
         tail_bytes, spare = octets[words * packing.bytes_per_word : end], -numbers.size * bits % 8
+        # The high bits of the last byte may belong to elements that are not written.
         kept_bits = int(tail_bytes[-1]) >> (8 - spare) << (8 - spare)
         tail_bytes[:] = whole[: tail_bytes.size]
         tail_bytes[-1] |= np.uint8(kept_bits)
@@ -117,6 +121,7 @@ def _pack_words(numbers: Array, packing: _PackingSteps, octets: Array) -> None:
         np.bitwise_and(moved, mask, moved)
         np.bitwise_and(source_words, kept_mask, words)
         np.bitwise_or(words, moved, words)
+        # The caller's numbers are only read; from the second step on the words change in place.
         source_words = words
     if packing.bytes_per_word == 1:
         octets[...] = words

@@ -71,6 +71,7 @@ class Content:
             if len(slower) == len(at):
                 places = [None if i is None else (*fixed, *slower, i) for i in before[-1]]
                 self.groups.append([p if p is None else self._make_panel(p) for p in places])
+            # Consecutive groups that are left out have one ellipsis together.
             elif self.groups[-1] != [None]:
                 self.groups.append([None])
         self.strip = list(self._strip_cells())
@@ -148,6 +149,7 @@ def _indices_to_show(size: int, first: int, last: int) -> Axis:
 def _shown_counts(sizes: Sequence[int], max_counts: Sequence[int]) -> list[int]:
     """Return the number of indices to show of each dimension, within `MOST_CELLS`."""
     counts = [min(n, m) for n, m in zip(sizes, max_counts, strict=True)]
+    # Two indices remain of each dimension, so that both of its ends are seen.
     while math.prod(counts) > MOST_CELLS and max(counts) > 2:
         counts[counts.index(max(counts))] -= 1
     return counts
@@ -160,6 +162,8 @@ def _first_index_in_slot(layout: Any, slot: int) -> Index:
     """
     if not layout.ndim:
         return ()
+    # If the first n rows have an element in the slot, the first n + 1 do, too. So bisection finds
+    # the first row in a few searches, however many rows there are.
     upto = range(1, layout.shape[0] + 1)
     cut = layout._slice_in_whole_tiles
     i = bisect_left(upto, True, key=lambda n: any(cut([slice(n)])._indices_in_slot(slot)))

@@ -99,7 +99,7 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     if device is None:
         return default_device()
     is_name_or_device = isinstance(device, (str, Device))
-    # Before the others are listed, which would import the CUDA driver.
+    # Listing the other devices would import the CUDA driver.
     if device is CPU or (is_name_or_device and device == CPU):
         return CPU
     match = next(

@@ -310,8 +310,8 @@ def promote_dtypes(first: DType, second: DType) -> DType:
         msg = f"{first} and {second} promote to no dtype; astype() one of them to the other's first"
         raise TypeError(msg)
     for half, other in ((first, second), (second, first)):
-        # The 8 significant bits of bfloat16 hold all integers of 8 bits. With others it promotes as
-        # float16 does, which the wider results cover, too.
+        # The 8 significant bits of bfloat16 hold all integers of 8 bits. With wider dtypes, float16
+        # takes its place: the results, at least float32, hold bfloat16 as well.
         if is_bfloat16(half):
             if other == bool or other.itemsize == 1:
                 return half
@@ -323,7 +323,7 @@ def is_same_kind_cast(source: DType, target: DType) -> Any:
     """Return whether NumPy's rule ``same_kind`` allows a cast; narrow types cast to themselves."""
     if is_narrow_dtype(source) or is_narrow_dtype(target):
         return source == target
-    # In the order of kinds: a cast may go to the right, as from unsigned to signed.
+    # NumPy's order of kinds: a cast may go to the right, so from unsigned to signed.
     order = "buifc".index
     return order(_kind_letter(source)) <= order(_kind_letter(target))
 

@@ -165,7 +165,7 @@ def finalize_public_error(error: _Error, name: str = "") -> _Error:
     if not _is_raised_in_package(error):
         return error
     if name:
-        # Also marks the error as named for outer functions of this package.
+        # Kept without a name: the name of an outer call replaces the one of an inner call.
         message = vars(error).setdefault("said", str(error))
         # Python's own errors about calls already name the function.
         called, separator, _ = message.partition("() ")
@@ -286,7 +286,6 @@ def _describe_call_mismatch(
     positional = [
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    # Wrong keywords come first: they explain more than the number of arguments does.
     for keyword in options:
         if keyword not in accepted:
             return _describe_unknown_keyword(keyword, accepted, set(positional), call)

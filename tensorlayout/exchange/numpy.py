@@ -212,7 +212,8 @@ def buffer_as_bytes(obj: Any) -> Array:
     view = pin_buffer(obj)
     if view is None:
         raise TypeError("must have the buffer protocol")
-    if "O" in re.sub(r":[^:]*:", "", view.format):  # names of fields may contain an O
+    # O is the code of Python objects, but names of fields, as in "T{d:Origin:}", may contain it.
+    if "O" in re.sub(r":[^:]*:", "", view.format):
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)

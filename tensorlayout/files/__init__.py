@@ -158,7 +158,8 @@ def load(
             return targets.out
     except (MemoryError, ImportError):
         raise
-    except Exception as error:  # libraries do not document what they raise for broken files
+    except Exception as error:
+        # Libraries do not document what they raise for broken files.
         if targets is not None and error is targets.mismatch_error:
             raise
         # Libraries raise OSErrors without a number, and the system EINVAL if a damaged file makes

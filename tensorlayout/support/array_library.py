@@ -108,8 +108,8 @@ def _svdvals(xp: Module, x: Array) -> Array:
 def _matrix_rank(xp: Module, x: Array, rtol: Array) -> Array:
     """Return the number of singular values above `rtol` times the largest."""
     values = _svdvals(xp, x)
-    # Singular values descend, so the first is the largest. `rtol` has the dtype of the matrices,
-    # whose imaginary part is 0.
+    # Singular values descend, so the first is the largest. `rtol` arrives in the dtype of the
+    # matrices; where that is complex, its imaginary part is 0.
     return xp.sum(values > values[..., :1] * rtol.real[..., None], axis=-1, dtype=np.int64)
 
 
@@ -299,8 +299,8 @@ def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
 
 def _repeat_positions(xp: Module, counts: Array) -> Array:
     """Return each position as often as `counts` says, ascending."""
-    # Counts 2, 0, 1 have the ends 2, 2, 3. Of the results 0, 1 and 2, the first end above each is
-    # at 0, 0 and 2.
+    # Counts 2, 0, 1 end at 2, 2, 3. The first ends above 0, 1 and 2 are at positions 0, 0 and 2:
+    # "right" passes over the ends of empty counts.
     ends = xp.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if counts.size else 0
     return xp.searchsorted(ends, xp.arange(total, dtype=np.int64), "right")
@@ -309,7 +309,6 @@ def _repeat_positions(xp: Module, counts: Array) -> Array:
 def _bincount(xp: Module, x: Array, *weights: Array, minlength: int) -> Array:
     if weights and not x.size:
         return xp.zeros((minlength,), np.float64)
-    # NumPy refuses uint64, which does not safely become its index type.
     return xp.bincount(x.astype(np.int64), *weights, minlength=minlength)
 
 

@@ -49,7 +49,7 @@ class Scope(Generic[Value]):
 
     def innermost_value(self) -> Value | None:
         """Return the value of the innermost block, or None outside of all blocks."""
-        # A task may have copied the variable before an outer block was left.
+        # A task's copy of the variable still has blocks that have been left since.
         for entry in self._entries.get():
             if not entry.has_exited:
                 return entry.value
@@ -110,8 +110,8 @@ class ScopeContext(ContextDecorator, Generic[Value, Target]):
             return
         scope = self._scope
         active_entries = scope._entries.get()
-        # In another context than that of `__enter__`, the entry cannot be removed, only marked. It
-        # leaves the open ones last: until then, `__del__` repeats an interrupted exit.
+        # In another context than that of `__enter__`, the entry cannot be removed, only marked. The
+        # set of open entries loses it last: until then, `__del__` repeats an interrupted exit.
         own_entry.has_exited = not scope.outlives_block or own_entry not in active_entries
         scope._entries.set(tuple([entry for entry in active_entries if entry is not own_entry]))
         scope.open_entries.discard(own_entry)

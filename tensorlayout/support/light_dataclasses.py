@@ -34,10 +34,9 @@ def frozen_dataclass(kind: type[_Class]) -> type[_Class]:
 
 def _build_slots_class(methods: dict[str, Any], cls: Any) -> Any:
     namespace, inherited = methods | vars(cls), getattr(cls, "__match_args__", ())
-    # Slots conflict with class attributes of the same name, so defaults leave the namespace. The
-    # class has to be made anew, because slots cannot be added to one.
     class_annotations = ("ClassVar", "typing.ClassVar")
     own = [n for n, t in cls.__annotations__.items() if not str(t).startswith(class_annotations)]
+    # A slot conflicts with a class attribute of the same name, so defaults move elsewhere.
     defaults = {name: namespace.pop(name) for name in own if name in namespace}
     names = (*inherited, *(name for name in own if name not in inherited))
     # These descriptors belong to the class that is replaced.
@@ -49,6 +48,7 @@ def _build_slots_class(methods: dict[str, Any], cls: Any) -> Any:
     namespace["_key"] = attrgetter(*names) if names else type
     namespace["_defaults"] = getattr(cls, "_defaults", {}) | defaults
     namespace["__dataclass_fields__"], namespace["__signature__"] = _FIELDS, _SIGNATURE
+    # Slots cannot be added to an existing class, so another one replaces it.
     new_class = type(cls)(cls.__name__, cls.__bases__, namespace)
     new_class.__qualname__ = cls.__qualname__
     return new_class

@@ -293,7 +293,7 @@ def _import_capsule(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor 
         _raise_exchange_error(f"{type(obj).__name__} made a copy, and copy=False")
     memory = _make_tensor_factory(managed)
     # From here on, we must call the deleter; until now the capsule would. An interrupt between the
-    # two lines leaks the memory. In the other order, the deleter would run twice.
+    # two lines leaks the memory. In the other order, the deleter could run twice.
     _set_capsule_name(capsule, _USED_NAMES[name])
     owner, readonly = _ForeignMemoryOwner(managed, keeper), bool(managed.flags & READ_ONLY)
     return memory(owner, readonly=readonly), is_copied

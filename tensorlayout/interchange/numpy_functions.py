@@ -127,7 +127,7 @@ def apply_function(
     # NumPy then asks the protocol of the other type.
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return NotImplemented
-    # NumPy passes its marker of omitted arguments on.
+    # Callers that forward NumPy's defaults pass its marker of omitted arguments.
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = TABLE.get(func)
     if implementation is not None:

@@ -232,7 +232,7 @@ def _function_and_operands(
     """Return our function and the converted operands."""
     function, targets = _resolve_tensor_function(ufunc, kinds, requested_dtype, casting)
     if targets is None:
-        # The key has no options, so only calls with the default ones may enter.
+        # The key has no options, and dtype= or casting= may select another function.
         if requested_dtype is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
             key = [x.spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             _STRAIGHT[(ufunc, *key)] = function

@@ -71,6 +71,7 @@ def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
     from importlib.util import find_spec
 
     simulated = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0") not in ("", "0")
+    # This looks for CuPy without importing it.
     if not simulated and find_spec("cupy") is None:
         return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
@@ -98,6 +99,7 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     if device is None:
         return default_device()
     is_name_or_device = isinstance(device, (str, Device))
+    # Listing the other devices would import the CUDA driver.
     if device is CPU or (is_name_or_device and device == CPU):
         return CPU
     match = next(

@@ -149,6 +149,7 @@ def is_bfloat16(dtype: DType) -> Any:
 
 def is_narrow_dtype(dtype: DType) -> Any:
     """Return whether a supported dtype is narrow, without importing ml_dtypes."""
+    # NumPy has no float of one byte. ml_dtypes gives float8_e5m2 the kind "f", others "V".
     return dtype.itemsize == 1 and dtype.kind in "Vf"
 
 
@@ -234,7 +235,8 @@ def _parse_numpy_dtype(dtype: Any) -> DType | None:
             return _ml_dtypes_dtype(dtype)
         if not _NAME.fullmatch(dtype):
             return None
-    elif not isinstance(dtype, type):  # NumPy would accept any object with an attribute `dtype`
+    elif not isinstance(dtype, type):
+        # NumPy would accept any object with an attribute `dtype`.
         return None
     elif not issubclass(dtype, np.generic):
         return next((default_scalar_dtype(scalar) for scalar in SCALARS if dtype is scalar), None)
@@ -308,6 +310,8 @@ def promote_dtypes(first: DType, second: DType) -> DType:
         msg = f"{first} and {second} promote to no dtype; astype() one of them to the other's first"
         raise TypeError(msg)
     for half, other in ((first, second), (second, first)):
+        # The 8 significant bits of bfloat16 hold all integers of 8 bits. With wider dtypes, float16
+        # takes its place: the results, at least float32, hold bfloat16 as well.
         if is_bfloat16(half):
             if other == bool or other.itemsize == 1:
                 return half
@@ -319,6 +323,7 @@ def is_same_kind_cast(source: DType, target: DType) -> Any:
     """Return whether NumPy's rule ``same_kind`` allows a cast; narrow types cast to themselves."""
     if is_narrow_dtype(source) or is_narrow_dtype(target):
         return source == target
+    # NumPy's order of kinds: a cast may go to the right, so from unsigned to signed.
     order = "buifc".index
     return order(_kind_letter(source)) <= order(_kind_letter(target))
 
@@ -362,6 +367,7 @@ def extreme_value(dtype: DType, sign: int) -> Any:
     if letter == "c":
         return None
     infinity = sign * float("inf")
+    # Some narrow floats have no infinity: there it converts to NaN or to the greatest value.
     if letter == "f" or (letter == "x" and float(dtype.type(infinity)) == infinity):
         return infinity
     if letter == "b":

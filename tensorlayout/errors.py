@@ -88,6 +88,7 @@ def qualified_type_name(x: Any) -> str:
 
 
 def _short_repr_at_level(x: Any, max_letters: int, level: int) -> str:
+    # A foreign object may define `__class__` or `bit_length`: ask its type, and use int's method.
     if issubclass(type(x), int) and (bits := int.bit_length(x)) > _BITS:
         return f"an integer of {bits} bits"
     if type(x) is str:
@@ -103,6 +104,7 @@ def _short_repr_at_level(x: Any, max_letters: int, level: int) -> str:
         text = repr(x)
     except Exception:  # the repr of a foreign object may raise anything
         return qualified_type_name(x)
+    # A default repr holds an address, which tells nothing and differs between runs.
     return qualified_type_name(x) if len(text) > max_letters or " at 0x" in text else text
 
 
@@ -133,6 +135,7 @@ def prefix_operation_name(name: str, error: _Error) -> _Error:
     The raiser does not know the operation; the caller adds its name and raises the error again.
     """
     if not hasattr(error, "said"):
+        # The message without a name: `finalize_public_error` puts another name before it.
         vars(error)["said"] = str(error)
         error.args = (f"{name}: {error}",)
     return error
@@ -162,6 +165,7 @@ def finalize_public_error(error: _Error, name: str = "") -> _Error:
     if not _is_raised_in_package(error):
         return error
     if name:
+        # Kept without a name: the name of an outer call replaces the one of an inner call.
         message = vars(error).setdefault("said", str(error))
         # Python's own errors about calls already name the function.
         called, separator, _ = message.partition("() ")
@@ -202,7 +206,8 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
             return function(*args, **options)
         except TypeError as error:
             trace = error.__traceback__
-            if trace is None or trace.tb_next is None:  # raised by this call: wrong arguments
+            # No frame below ours: the call itself failed, because its arguments do not match.
+            if trace is None or trace.tb_next is None:
                 raise call_mismatch_error(function, args, options) from None
             raise finalize_public_error(error, name) from error.__cause__
         except REFUSALS as error:

@@ -51,10 +51,12 @@ class TensorSpec:
         """
         if layout._span[0]:
             layout = layout.at_origin
+        # The parts of the device, because hashing a Device runs Python code.
         key = (dtype, layout, device.kind, device.number)
         reference = _interned_specs.find_reference(key)
         spec = None if reference is None else reference()
         if spec is None:
+            # Only a new spec is checked: an interned one has passed.
             if layout.slot_bits is not None:
                 check_slot_bits(layout, dtype)
             new_spec = object.__new__(cls)

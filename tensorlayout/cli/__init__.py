@@ -62,6 +62,7 @@ class _PrintCompletion(argparse.Action):
         shtab: Any = importlib.import_module("shtab")
         if shell not in shtab.SUPPORTED_SHELLS:
             parser.error(f"--print-completion: this shtab does not know {shell}, a newer one does")
+        # Only the choices of subcommands are a dict: their names and parsers.
         commands = [a.choices for a in parser._actions if isinstance(a.choices, dict)]
         for command in commands[0].values():
             for action in command._actions:

@@ -41,6 +41,7 @@ def describe_descriptor(text: str) -> tuple[Facts, Layout]:
 def _split_fields(text: str) -> dict[str, str]:
     """Return the value of each name."""
     fields: dict[str, str] = {}
+    # The pattern has a group, so the names stay in the list: text, name, value, name, value.
     leading_text, *names_and_values = _NAME.split(text)
     if leading_text.strip():
         raise_show_error(

@@ -121,6 +121,7 @@ def _shape_memory_table(shape: Shape, width: int) -> list[str]:
     slots, layout = shape.physical_size, shape.layout or xla.XlaLayout()
     if slots and len(layout.tiles) > _MAX_TILES:
         return [f"memory: not shown for more than {_MAX_TILES} tiles"]
+    # `element_at` knows the slots of the tiles; those of the tail follow and hold no element.
     untailed_slots = shape.replace(layout=layout.replace(tail_padding_alignment=1)).physical_size
 
     def slot_text(slot: int) -> str:

@@ -33,6 +33,7 @@ def export_cuda_interface(x: Tensor) -> dict[str, Any]:
         "version": 3,
         "shape": x.shape,
         "typestr": x.dtype.str,
+        # The protocol: the address is 0 if there are no elements, and no strides mean row-major.
         "data": (memory.address if x.size else 0, memory.readonly),
         "strides": None if layout.is_row_major else byte_strides(layout, x.itemsize),
         "stream": cuda_backend.stream_for_consumer(x),
@@ -59,6 +60,7 @@ def import_cuda_interface(obj: Any) -> Tensor:
         raise type(error)(f"__cuda_array_interface__ of {type(obj).__name__}: {error}") from None
     cuda_backend: Any = backend_of(as_device("cuda", "the array's device"))
     device = cuda_backend.device_of_address(first_address)
+    # Ask for the last byte, too: a description may reach beyond its allocation.
     if device is None or (
         end_address > first_address and cuda_backend.device_of_address(end_address - 1) != device
     ):

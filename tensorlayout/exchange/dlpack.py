@@ -170,6 +170,8 @@ def export_capsule(
     if not allow_negative_strides:
         strides = tuple(map(abs, strides))
     ndim = layout.ndim
+    # The sizes and then the strides, to which the structure will point. NumPy's deleter releases
+    # the anchor, and the anchor the owner of the memory.
     anchor = _MemoryAnchor((2 * ndim,), np.int64)
     anchor[:] = layout.shape + strides
     anchor.memory_owner = owner
@@ -184,6 +186,7 @@ def export_capsule(
     dl_tensor.ndim = ndim
     dl_tensor.code, dl_tensor.bits = code, bits
     dl_tensor.shape = anchor.__array_interface__["data"][0]
+    # Strides follow the sizes, which take 8 bytes each.
     dl_tensor.strides = dl_tensor.shape + 8 * ndim
     return capsule
 
@@ -269,6 +272,8 @@ def _import_capsule(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor 
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
         rule = "needs an object with __dlpack__ and __dlpack_device__"
         _raise_exchange_error(f"{rule}, got {type(obj).__name__}; use asarray()", AttributeError)
+    # NumPy's capsule keeps the array alive, but does not pin a buffer below it: a bytearray could
+    # be resized, and a mapped file closed.
     keeper = memory_keeper(obj) if isinstance(obj, np.ndarray) else None
     device_type, number = map(int, obj.__dlpack_device__())
     moves_to_host = to_host and device_type not in _ON_HOST
@@ -287,7 +292,8 @@ def _import_capsule(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor 
     if is_copied and copy is False:
         _raise_exchange_error(f"{type(obj).__name__} made a copy, and copy=False")
     memory = _make_tensor_factory(managed)
-    # From here on, we must call the deleter; until now the capsule would.
+    # From here on, we must call the deleter; until now the capsule would. An interrupt between the
+    # two lines leaks the memory. In the other order, the deleter could run twice.
     _set_capsule_name(capsule, _USED_NAMES[name])
     owner, readonly = _ForeignMemoryOwner(managed, keeper), bool(managed.flags & READ_ONLY)
     return memory(owner, readonly=readonly), is_copied
@@ -306,6 +312,8 @@ def _request_capsule(obj: Any, copy: bool | None, moves_to_host: bool, stream: i
     try:
         return obj.__dlpack__(**stream_option, **options)
     except TypeError as error:
+        # Without max_version, an exporter gives a legacy capsule over the same memory. The other
+        # options change the result, so they are never dropped.
         if len(options) > 1:
             del options["max_version"]
             option_text = ", ".join(f"{name}={value}" for name, value in options.items())
@@ -357,6 +365,7 @@ def _make_tensor_factory(managed: Any) -> _TensorFactory:
     )
     is_packed = dl_tensor.bits < 8 and not managed.flags & IS_PADDED
     bits_per_element = dl_tensor.bits * dl_tensor.lanes
+    # Exporters may count packed elements in lanes that fill a byte, as float4_e2m1fn with 2.
     if dtype is None or (dl_tensor.lanes != 1 and not (is_packed and bits_per_element == 8)):
         _raise_exchange_error(
             f"elements of DLPack type {type_code[0]} with {type_code[1]} bits and "
@@ -368,11 +377,13 @@ def _make_tensor_factory(managed: Any) -> _TensorFactory:
     shape = _read_integers(dl_tensor.shape, ndim)
     if len(shape) < ndim or min(shape, default=0) < 0 or not (dl_tensor.data or 0 in shape):
         _raise_exchange_error(f"the exporter gave shape {shape} at address {dl_tensor.data}")
+    # Before DLPack 1.2, a null pointer means row-major strides. Strides count elements.
     strides = row_major_byte_strides(shape, 1)
     if dl_tensor.strides:
         strides = _read_integers(dl_tensor.strides, ndim)
     byte_strides = tuple([s * dtype.itemsize for s in strides])
     address = (dl_tensor.data or 0) + dl_tensor.byte_offset
+    # Called for its errors: no view may be made of addresses that cannot be memory.
     byte_address_range(address, dtype.itemsize, shape, byte_strides)
     if is_packed:
         return _make_packed_tensor_factory(address, dtype, shape, strides, dl_tensor.lanes, device)
@@ -403,6 +414,8 @@ def _make_packed_tensor_factory(
     assert slot_spec is not None  # a byte is a whole element
     bits = dtypes.value_bits(dtype)
     lowest = sum(step * (n - 1) for n, step in zip(shape, strides, strict=True) if step < 0 < n)
+    # `lowest` is 0 or negative. divmod rounds down, so `first_byte` is the one in which the lowest
+    # slot begins, and `bit` counts up from there.
     first_byte, bit = divmod(lowest * bits, 8)
     if bit and 0 not in shape:
         _raise_exchange_error(

@@ -138,6 +138,7 @@ def _parse_data(data: Any) -> tuple[int | None, bool]:
 def array_from_interface(obj: Any, interface: Any) -> Array:
     """Return an array over the memory that `__array_interface__` describes."""
     description = parse_interface(interface)
+    # `description[2:]` are dtype, shape and steps.
     if description.address is not None:
         owner = (obj, interface)
         return array_over_address(
@@ -147,6 +148,7 @@ def array_from_interface(obj: Any, interface: Any) -> Array:
     memory_bytes = buffer_as_bytes(obj if data is None else data)
     offset = _parse_integer("'offset'", interface.get("offset", 0))
     buffer_start = memory_bytes.__array_interface__["data"][0]
+    # With negative strides, elements lie before the offset, so both ends are checked.
     first_address, end_address = byte_address_range(
         buffer_start + offset, description.dtype.itemsize, description.shape, description.steps
     )
@@ -164,12 +166,16 @@ def array_from_interface(obj: Any, interface: Any) -> Array:
 def array_from_struct(obj: Any, capsule: Any) -> Array:
     """Return an array over the memory that `__array_struct__` describes."""
     try:
+        # The protocol's capsules have no name.
         address = capsule_pointer(capsule, None)
     except Exception:
         address = None
     description = _ArrayInterface.from_address(address) if address else None
+    # The member `two` is 2 in every valid structure. It is checked, like the rank, before any
+    # pointer in the structure is followed.
     if description is None or description.two != 2 or not 0 <= description.nd <= _MAX_RANK:
         raise TypeError(f"it must be a capsule of a PyArrayInterface, got {short_repr(capsule)}")
+    # A single byte has no order, whatever the flag says.
     count, is_native = description.nd, description.flags & _NOT_SWAPPED or description.itemsize == 1
     swapped_order = ">" if sys.byteorder == "little" else "<"
     if count and not (description.shape and description.strides):
@@ -206,7 +212,8 @@ def buffer_as_bytes(obj: Any) -> Array:
     view = pin_buffer(obj)
     if view is None:
         raise TypeError("must have the buffer protocol")
-    if "O" in re.sub(r":[^:]*:", "", view.format):  # names of fields may contain an O
+    # O is the code of Python objects, but names of fields, as in "T{d:Origin:}", may contain it.
+    if "O" in re.sub(r":[^:]*:", "", view.format):
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)

@@ -150,6 +150,7 @@ def load(
     try:
         if targets is not None and kind == "zarr":
             return module.read_file(file, targets)
+        # A mapped file can be copied to `out` without other memory of its size.
         mode = "r" if targets is not None and kind == "npy" and isinstance(file, str) else mmap_mode
         loaded_tensors = module.map_file(file, mode) if mode else module.read_file(file)
         if targets is not None:
@@ -157,7 +158,8 @@ def load(
             return targets.out
     except (MemoryError, ImportError):
         raise
-    except Exception as error:  # libraries do not document what they raise for broken files
+    except Exception as error:
+        # Libraries do not document what they raise for broken files.
         if targets is not None and error is targets.mismatch_error:
             raise
         # Libraries raise OSErrors without a number, and the system EINVAL if a damaged file makes
@@ -226,8 +228,10 @@ def _detect_format(file: str | IO[bytes]) -> str:
 @contextlib.contextmanager
 def _replace_when_complete(path: str) -> Iterator[str]:
     """Yield a path in a hidden folder next to `path`, which replaces `path` at the end."""
+    # If the path is a link, replace what it points to, not the link.
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
+    # Only a Zarr folder may be replaced: saving must not delete anything else.
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")
     # In the same folder, so that the replacement is a rename within one file system.

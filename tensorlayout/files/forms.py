@@ -34,6 +34,7 @@ def import_optional_library(package_name: str, module_name: str) -> Any:
 
 def host_array(x: Tensor) -> Array:
     """Return the elements on the CPU, without a copy if strided; bools are 0 or 1."""
+    # In a tensor, any non-zero byte is True. Other programs that read the file expect 0 or 1.
     array = to_numpy(move_to_cpu(x))
     return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
@@ -64,9 +65,12 @@ def restore_layouts(named_arrays: Iterable[tuple[str, Any, str]]) -> dict[str, T
             layout = Layout.parse(text)
             if layout.shape != x.shape:
                 raise ValueError(f"layout {layout} is not of shape {x.shape}")
+            # A form fills a block from slot 0 on, each slot once. So no text of a hostile file can
+            # make elements overlap or lie outside of their memory.
             if layout.form != layout:
                 raise ValueError(f"layout {layout} has gaps, overlaps or runs backwards")
             required_bytes = layout.required_size * x.dtype.itemsize
+            # All texts share one allowance, so that many small tensors cannot add up.
             padding_left -= max(0, required_bytes - _MAX_PADDING_RATIO * array.nbytes)
             if padding_left < 0:
                 msg = f"layout {layout} takes {required_bytes} bytes for {array.nbytes} of elements"
@@ -81,6 +85,7 @@ class Targets:
 
     def __init__(self, out: Tensor | Mapping[str, Tensor]) -> None:
         self.out = out
+        # `load` takes other errors for damage of the file. This one is due to the argument.
         self.mismatch_error: ValueError | None = None
         if isinstance(out, Mapping):
             for name, x in out.items():
@@ -99,6 +104,7 @@ class Targets:
         if is_single != isinstance(self.out, Tensor) or destinations.keys() != stored_specs.keys():
             names = "one tensor" if is_single else f"tensors by the names {sorted(stored_specs)}"
             raise self._keep_mismatch_error(f"out must be {names}, as the file holds")
+        # All destinations are checked before the first is written.
         for name, x in destinations.items():
             shape, dtype = stored_specs[name]
             if (x.shape, x.dtype) != (tuple(shape), dtype.newbyteorder("=")):

@@ -49,12 +49,15 @@ def write_stream(file: IO[bytes], elements: Elements) -> None:
     np.lib.format.write_array_header_1_0(file, header)
     # Buffered, so that strided elements need no contiguous copy of all of them.
     chunks: Any = np.nditer(
+        # The row-major order of the transpose is the column-major order of the array.
         array.T if is_column_major else array,
         flags=["external_loop", "buffered", "zerosize_ok"],
         buffersize=_CHUNK_BYTES // array.itemsize,
         order="C",
     )
     for chunk in chunks:
+        # NumPy buffers only where one stride does not suffice: a chunk may be the array's own
+        # memory, with gaps.
         file.write(chunk.data if chunk.flags.c_contiguous else chunk.tobytes())
 
 
@@ -74,7 +77,8 @@ def read_stream(file: IO[bytes], size: int) -> Tensor:
     layout, dtype = _read_header(file, size)
     storage = np.empty(layout.size * dtype.itemsize, np.uint8)
     unread = storage.data
-    # readinto may return fewer bytes than requested.
+    # readinto may return fewer bytes than requested. A member of an archive first reads as many
+    # into a bytes object, so chunks keep that copy small.
     while unread and (count := file.readinto(unread[:_CHUNK_BYTES])):  # type: ignore[attr-defined]
         unread = unread[count:]
     if unread:
@@ -87,7 +91,8 @@ def read_stream(file: IO[bytes], size: int) -> Tensor:
 
 def map_file(path: str, mode: Any) -> Tensor:
     """Return a tensor over the mapped file."""
-    with open(path, "r+b" if mode == "r+" else "rb") as file:  # another may take its place
+    # Header and elements are read from one open file: another may take its place at the path.
+    with open(path, "r+b" if mode == "r+" else "rb") as file:
         layout, dtype = _read_header(file, os.fstat(file.fileno()).st_size)
         if not layout.size:
             # A range of no bytes cannot be mapped.
@@ -110,6 +115,8 @@ def _read_header(file: IO[bytes], file_size: int) -> tuple[Layout, np.dtype[Any]
         raise ValueError("it holds Python objects, and to read those can run any code")
     if dtype.subdtype is not None:  # NumPy writes no such file, and maps only a part of one
         raise ValueError(f"each of its elements is an array, of {dtype}; tensors hold numbers")
+    # Checked before memory is allocated. Products of Python's integers cannot overflow, so an
+    # absurd shape fails here.
     expected_bytes, available_bytes = (
         math.prod(shape) * dtype.itemsize,
         file_size - (file.tell() - start),

@@ -21,6 +21,8 @@ def write_stream(file: IO[bytes], contents: dict[str, npy.Elements]) -> None:
     """Write the archive uncompressed, as `numpy.savez`."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, elements in contents.items():
+            # The header of a member precedes its elements, when its size is still unknown: without
+            # force_zip64 zipfile refuses to go beyond 2 GiB.
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 npy.write_stream(member, elements)
 
@@ -38,6 +40,7 @@ def read_file(file: str | IO[bytes]) -> dict[str, Tensor]:
 def _members_by_name(members: list[str]) -> dict[str, str]:
     """Return the members by name: as in NumPy, ``a.npy`` is ``a`` unless another member is."""
     names: dict[str, str] = {}
+    # Shorter names first: where both exist, "a" gets its own name, and "a.npy" keeps the suffix.
     for member in sorted(members, key=len):
         short_name = member.removesuffix(".npy")
         is_free = names.get(short_name, member) == member

@@ -82,9 +82,12 @@ def _check_storable(x: Tensor) -> None:
 
 
 def _elements_to_store(x: Tensor) -> Elements:
+    # NumPy makes a rank of 0 one of 1 here; the reshape undoes that.
     array = np.ascontiguousarray(host_array(x)).reshape(x.shape)
     if array.dtype.name != _NARROW["F4"]:
         return Elements(array, array.dtype.name)
+    # Elements 1, 2, 3, 4 become the bytes 0x21 and 0x43. Only the low 4 bits of an element count,
+    # the others may hold anything.
     bits = array.view(np.uint8) & 15
     return Elements(np.ascontiguousarray(bits[..., ::2] | bits[..., 1::2] << 4), f"{x.dtype}_x2")
 
@@ -93,14 +96,18 @@ def write_path(path: str, contents: Contents) -> None:
     """Write elements and metadata to a new safetensors file."""
     elements, metadata = contents
     module = import_optional_library("safetensors", "safetensors")
+    # The format is little-endian, and the library writes memory as it is.
     if sys.byteorder == "big":
         elements = {
             key: Elements(array.byteswap(), dtype) for key, (array, dtype) in elements.items()
         }
-    with open(path, "xb") as file:  # the library's writer creates files only their owner can read
+    # The library creates files that only their owner can read. An empty file, which it replaces,
+    # tells the mode that the process gives to new files.
+    with open(path, "xb") as file:
         mode = os.fstat(file.fileno()).st_mode
     try:
         specs = {}
+        # The library gets addresses, so `elements` must keep the arrays until the file is written.
         for key, (array, dtype) in elements.items():
             memory = {"data_ptr": array.ctypes.data, "data_len": array.nbytes}
             specs[key] = module.TensorSpec(dtype=dtype, shape=array.shape, **memory)

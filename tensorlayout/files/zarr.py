@@ -40,6 +40,8 @@ def prepare_contents(x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor
     import_optional_library("zarr", "zarr")
     for key, tensor in {"": x}.items() if isinstance(x, Tensor) else x.items():
         check_numpy_dtype("Zarr has", tensor)
+        # A name becomes folders below the group. It must neither lead out of the group nor replace
+        # metadata; a backslash separates folders on Windows.
         if tensor is not x and (
             "\\" in key or not {"", ".", "..", "zarr.json"}.isdisjoint(key.split("/"))
         ):
@@ -66,7 +68,8 @@ def _write_array(create: Callable[..., Any], x: Tensor) -> None:
     options: dict[str, Any] = (
         {"attributes": {_ATTRIBUTE_KEY: layout_text_to_store(x)}} if layout_text_to_store(x) else {}
     )
-    if x.dtype.kind == "c":  # Zarr omits chunks of zeros, but treats -0j as 0
+    # Zarr omits chunks that equal 0, and loses the negative signs of complex zeros.
+    if x.dtype.kind == "c":
         options["config"] = {"write_empty_chunks": True}
     array = create(shape=x.shape, dtype=x.dtype, chunks=chunks, shards=shards, **options)
     if x.size:
@@ -79,6 +82,8 @@ def _chunk_and_shard_sizes(layout: Layout, itemsize: int) -> tuple[Any, Any]:
         return "auto", None
     # A dimension without splits is inside a tile if its stride is below the smallest step between
     # tiles, else it counts tiles.
+    # The first part of a split dimension counts its tiles, the others are inside of one: in
+    # 2*12+2*2 (extent*stride), two tiles with two elements each.
     smallest_tile_step = min(parts[0][1] for parts in layout.parts if len(parts) > 1)
     tile = [
         math.prod(
@@ -90,6 +95,8 @@ def _chunk_and_shard_sizes(layout: Layout, itemsize: int) -> tuple[Any, Any]:
         for parts in layout.parts
     ]
     shard = list(tile)
+    # The last dimension grows first, by as many tiles as fit; the product then leaves less for the
+    # dimensions before it.
     for d in reversed(range(len(tile))):
         tile_count = -(-layout.shape[d] // tile[d])
         shard[d] *= max(1, min(tile_count, _MAX_SHARD_BYTES // (math.prod(shard) * itemsize)))

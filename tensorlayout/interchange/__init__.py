@@ -17,6 +17,7 @@ def _add_numpy_protocol(name: str, module: str, function: str) -> None:
 
     def install_then_call(self: Tensor, *args: Any, **options: Any) -> Any:
         implementation = getattr(import_module(f"tensorlayout.interchange.{module}"), function)
+        # Python finds special methods in the class, so this one replaces itself there.
         setattr(Tensor, name, implementation)
         return implementation(self, *args, **options)
 

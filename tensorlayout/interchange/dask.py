@@ -43,6 +43,7 @@ def register() -> None:
 def _wrap_module_function(module: Any, name: str, wrapper: Any) -> None:
     """Replace a module's function once by `wrapper`, which takes the original first."""
     function = getattr(module, name)
+    # `functools.wraps` sets the attribute, which tells that this has been done before.
     if not hasattr(function, "__wrapped__"):
         setattr(module, name, functools.wraps(function)(functools.partial(wrapper, function)))
 

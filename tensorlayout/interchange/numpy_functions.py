@@ -87,6 +87,7 @@ def _match_functions_by_name(
         function: inspect.unwrap(getattr(tensor_module, name))
         for name in tensor_module.__all__
         if (function := vars(numpy_module).get(name)) is not None
+        # NumPy calls the protocol only for functions that have this attribute.
         and hasattr(function, "_implementation")
         and function not in LIKE
         and function not in ON_ARRAYS
@@ -123,11 +124,14 @@ def apply_function(
     TypeError with an alternative for an unsupported function; NotImplemented if other types than
     tensors and NumPy's arrays take part.
     """
+    # NumPy then asks the protocol of the other type.
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return NotImplemented
+    # Callers that forward NumPy's defaults pass its marker of omitted arguments.
     kwargs = {name: value for name, value in kwargs.items() if value is not np._NoValue}
     implementation = TABLE.get(func)
     if implementation is not None:
+        # The destination is NumPy's, so NumPy fills it; tensors are only read.
         if func is np.copyto and isinstance((args or [kwargs.get("dst")])[0], np.ndarray):
             return _call_on_arrays(func, interchange.to_numpy, args, kwargs)
         try:

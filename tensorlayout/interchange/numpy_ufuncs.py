@@ -54,6 +54,8 @@ _OF_BOOL: dict[UFunc, Any] = {
 
 def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     whole = xp.trunc(x)
+    # An infinity minus itself is NaN, but its fraction is 0. The fraction of a negative whole
+    # number is -0, which the subtraction gives as 0.
     fraction = xp.where(xp.isinf(x), 0.0, xp.subtract(x, whole))
     return xp.copysign(fraction, x), whole
 
@@ -71,6 +73,7 @@ def _make_nan_ignoring(combine: Any, bool_function: Any) -> Any:
 
 def _heaviside(x: Tensor, y: Tensor) -> Tensor:
     nonzero_result = xp.where(xp.equal(x, 0), y, xp.astype(xp.greater(x, 0), x.dtype))
+    # Comparisons with NaN are False, so it would become 0.
     return xp.where(xp.isnan(x), x, nonzero_result)
 
 
@@ -97,6 +100,7 @@ def _matvec(x: Tensor, y: Tensor) -> Tensor:
 
 def _vecmat(x: Tensor, y: Tensor) -> Tensor:
     _check_matrix_rank(y)
+    # NumPy: vecmat conjugates its vector, matvec does not.
     conjugate = xp.conj(x) if x.dtype.kind == "c" else x
     return call_product_allowing_bools(xp.matmul, conjugate[..., None, :], y)[..., 0, :]
 
@@ -228,6 +232,7 @@ def _function_and_operands(
     """Return our function and the converted operands."""
     function, targets = _resolve_tensor_function(ufunc, kinds, requested_dtype, casting)
     if targets is None:
+        # The key has no options, and dtype= or casting= may select another function.
         if requested_dtype is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
             key = [x.spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             _STRAIGHT[(ufunc, *key)] = function
@@ -245,6 +250,7 @@ def _cast_operand(x: Any, kind: DType, is_requested: bool) -> Any:
         return xp.astype(x, kind, copy=False)
     if isinstance(x, np.generic):
         return x.astype(kind)
+    # With dtype=, NumPy converts a number before it computes: in int64, 2.7 is 2.
     return np.asarray(x).astype(kind).item() if is_requested or kind == dtypes.bool else x
 
 
@@ -262,6 +268,8 @@ def _resolve_tensor_function(
     if casting not in ("same_kind", "unsafe"):
         # Raises for operands that the rule does not permit to be cast.
         numpy_loop_dtypes(ufunc, kinds, dtype, casting)
+    # Our function gets the operands as they are if it accepts the dtype to which they promote.
+    # Otherwise they are converted to the dtypes of NumPy's loop, except in the cases below.
     promoted = functools.reduce(
         dtypes.promote_with_scalar, weak, functools.reduce(dtypes.promote_dtypes, strong)
     )
@@ -279,10 +287,12 @@ def _resolve_tensor_function(
         if dtype is None:
             return function, None
         raise
+    # Ours gives float64 for integers as well, without converted copies of them.
     if dtype is None and operation.converts_integers_to_float and set(loop) == {dtypes.float64}:
         return function, None
     promoted = functools.reduce(dtypes.promote_dtypes, loop)
     if promoted == dtypes.bool and not dtypes.is_in_category(promoted, operation.dtypes):
+        # Comparisons: 0 and 1 compare as False and True.
         if operation.result == "bool":
             return function, (dtypes.uint8,) * len(loop)
         return _OF_BOOL.get(ufunc, function), tuple(loop)
@@ -311,6 +321,8 @@ def _operands_in_loop_dtypes(
     operands: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]
 ) -> list[Tensor]:
     """Return the operands as tensors with the dtypes of NumPy's loop."""
+    # A NumPy scalar among `inputs` is a CPU tensor among `operands`: it is made again on the device
+    # of the call. `loop` ends with the dtypes of the results, for which there are no operands.
     device = next(x.device for x in inputs if isinstance(x, Tensor))
     return [
         xp.astype(x, kind, copy=False)
@@ -392,6 +404,7 @@ def _reduce_ufunc(
     options |= {"initial": initial} if initial is not None else {}
     options |= {"where": where} if where is not True else {}
     if ufunc in _REDUCTIONS and not (ufunc in _OF_TRUTHS and (initial, dtype) != (None, None)):
+        # Sums and products accumulate in the dtype. The others take none: convert before.
         if dtype is not None and ufunc not in (np.add, np.multiply):
             x = xp.astype(x, dtype, copy=False)
         elif dtype is not None:
@@ -402,6 +415,8 @@ def _reduce_ufunc(
     dims = arguments.normalize_axes(axis, x.ndim)
     x = _cast_for_fold(ufunc.reduce, x, dims, dtype, out)
     kept_shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
+    # The dimensions to reduce move to the front and become one; each part along it has the shape of
+    # the result.
     first = xp.moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
     count, rest_shape = math.prod(first.shape[: len(dims)]), first.shape[len(dims) :]
     parts = list(xp.reshape(first, (count, *rest_shape)))
@@ -410,6 +425,8 @@ def _reduce_ufunc(
         if initial_value is None:
             raise ValueError("nothing to reduce, and there is no identity")
         parts.insert(0, xp.full(rest_shape, initial_value, dtype=x.dtype, device=x.device))
+    # The last step, without keeping the earlier ones. A single part is a view of the operand:
+    # astype copies it.
     result = functools.reduce(lambda _, step: step, _fold_steps(ufunc, parts))
     result = xp.astype(result, x.dtype) if len(parts) == 1 else result
     result = xp.reshape(result, kept_shape) if keepdims else result
@@ -466,6 +483,7 @@ def _outer_ufunc(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
     x, y = (np.asarray(z)[()] if type(z) in dtypes.SCALARS else z for z in (x, y))
     if isinstance(x, Tensor):
         y_rank = getattr(y, "ndim", 0)
+        # Sizes of 1 for all dimensions of y: broadcasting then pairs each element with all of y.
         x = xp.reshape(x, (*x.shape, *(1,) * y_rank)) if y_rank else x
     return _call_ufunc(ufunc, x, y, **options)
 
@@ -485,6 +503,8 @@ def _scatter_ufunc(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> No
         advice = "where no position is named twice, write x[indices] = ..."
         raise TypeError(f"tensors support at() of {supported_names} only; {advice}")
     x = arguments.check_writable(arguments.as_tensor(x))
+    # Indexing the row-major numbers of the elements gives the positions that any kind of index
+    # names, a repeated one as often as it occurs.
     places = xp.reshape(xp.arange(x.size, device=x.device), x.shape)[indices]
     value = as_tensor_on_device_of(values, x)
     (*_, kind) = numpy_loop_dtypes(ufunc, (x.dtype, value.dtype), None, "same_kind")

@@ -62,6 +62,7 @@ def _einsum(xp: Module, *arrays: Array, subscripts: str) -> Array:
     if arrays[0].dtype.kind == "b":
         return xp.einsum(subscripts, *(x.astype(np.int64) for x in arrays)).astype(np.bool_)
     result = xp.einsum(subscripts, *arrays)
+    # einsum("ii->i", x) and the like return views, but results never alias operands.
     shared = any(xp.may_share_memory(result, x) for x in arrays)
     return result.copy() if shared else result
 
@@ -75,6 +76,8 @@ def _conjugate_transpose(xp: Module, x: Array) -> Array:
 
 def _cholesky(xp: Module, x: Array, upper: bool) -> Array:
     """Return a Cholesky factor; NaN in the input must appear in the factor."""
+    # The library reads only the lower triangle. Transposing first lets an upper factor depend on
+    # the upper triangle, as in NumPy.
     factor = xp.linalg.cholesky(_conjugate_transpose(xp, x) if upper else x)
     if xp.isnan(factor).any():
         raise np.linalg.LinAlgError
@@ -90,6 +93,7 @@ def _solve(xp: Module, x: Array, y: Array) -> Array:
     """Solve linear equations; a vector is one column, shared by all matrices."""
     columns = y[:, None] if y.ndim == 1 else y
     # Shapes were checked before. np.broadcast_shapes accepts no more than 32 sizes.
+    # The sizes before the last two, innermost first; a missing one counts as 1.
     sizes = zip_longest(x.shape[-3::-1], columns.shape[-3::-1], fillvalue=1)
     stack = tuple(n if m == 1 else m for m, n in sizes)[::-1]
     a, b = (xp.broadcast_to(operand, stack + operand.shape[-2:]) for operand in (x, columns))
@@ -104,13 +108,18 @@ def _svdvals(xp: Module, x: Array) -> Array:
 def _matrix_rank(xp: Module, x: Array, rtol: Array) -> Array:
     """Return the number of singular values above `rtol` times the largest."""
     values = _svdvals(xp, x)
+    # Singular values descend, so the first is the largest. `rtol` arrives in the dtype of the
+    # matrices; where that is complex, its imaginary part is 0.
     return xp.sum(values > values[..., :1] * rtol.real[..., None], axis=-1, dtype=np.int64)
 
 
 def _pinv(xp: Module, x: Array, rtol: Array) -> Array:
     """Return the pseudo-inverse; singular values up to `rtol` times the largest are taken as 0."""
+    # With x = U S V^H, the conjugate of x gives conj(U), S and conj(V^H). Their plain transposes
+    # are the U^H and V of the pseudo-inverse V S^-1 U^H.
     left_vectors, values, right_vectors = xp.linalg.svd(x.conj(), False)
     significant = values > values[..., :1] * rtol.real[..., None]
+    # The inner `where` keeps 1 / 0 from being computed, which would warn.
     inverted = xp.where(significant, 1 / xp.where(significant, values, 1), 0).astype(values.dtype)
     return xp.matmul(
         xp.swapaxes(right_vectors, -1, -2), inverted[..., None] * xp.swapaxes(left_vectors, -1, -2)
@@ -131,6 +140,7 @@ def _map_and_reduce(xp: Module, reduction: str, function: Any, x: Array, axis: A
     if reduction == "sum" or any(x.shape[d] == 0 for d in axis):
         return xp.sum(values, axis=axis, dtype=np.float64)
     extreme = getattr(xp, reduction)(values, axis=axis)
+    # CuPy's maximum and minimum ignore NaN.
     return xp.where(xp.isnan(values).any(axis=axis), np.nan, extreme)
 
 
@@ -169,6 +179,8 @@ def matrix_norm(
     if ord == "nuc":
         norm = xp.sum(_svdvals(xp, x), axis=-1, dtype=np.float64)
     else:
+        # Order 1 sums each column, infinity each row, and 2 takes singular values. Their maximum is
+        # the norm, for a negative order their minimum.
         summed_dim = x.ndim - (2 if abs(ord) == 1 else 1)
         spectral = abs(ord) == 2
         values = _svdvals(xp, x) if spectral else reducer("sum", xp.abs, x, (summed_dim,))
@@ -253,6 +265,8 @@ def _make_unique_function(
         first = order[starts]
         results = [flat[first], first] if indices else [flat[first]]
         if inverse:
+            # The number of the group, known in sorted order, is written back to where the element
+            # was: 3, 1, 3 sorts as 1, 3, 3 with numbers 0, 1, 1, which becomes 1, 0, 1.
             group_numbers = xp.empty(order.shape, np.int64)
             group_numbers[order] = xp.cumsum(is_new, dtype=np.int64) - 1
             results.append(group_numbers.reshape(x.shape))
@@ -285,6 +299,8 @@ def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
 
 def _repeat_positions(xp: Module, counts: Array) -> Array:
     """Return each position as often as `counts` says, ascending."""
+    # Counts 2, 0, 1 end at 2, 2, 3. The first ends above 0, 1 and 2 are at positions 0, 0 and 2:
+    # "right" passes over the ends of empty counts.
     ends = xp.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if counts.size else 0
     return xp.searchsorted(ends, xp.arange(total, dtype=np.int64), "right")

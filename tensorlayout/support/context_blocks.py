@@ -49,6 +49,7 @@ class Scope(Generic[Value]):
 
     def innermost_value(self) -> Value | None:
         """Return the value of the innermost block, or None outside of all blocks."""
+        # A task's copy of the variable still has blocks that have been left since.
         for entry in self._entries.get():
             if not entry.has_exited:
                 return entry.value
@@ -94,6 +95,8 @@ class ScopeContext(ContextDecorator, Generic[Value, Target]):
         if self._entry is not None:
             raise RuntimeError("with: a block is entered once; make another one")
         scope = self._scope
+        # The entry is known to `__exit__` before it takes effect, so that an interrupt at any later
+        # point leaves nothing behind.
         self._entry = new_entry = _ScopeEntry(self._value)
         scope.open_entries.add(new_entry)
         scope._entries.set(
@@ -107,6 +110,8 @@ class ScopeContext(ContextDecorator, Generic[Value, Target]):
             return
         scope = self._scope
         active_entries = scope._entries.get()
+        # In another context than that of `__enter__`, the entry cannot be removed, only marked. The
+        # set of open entries loses it last: until then, `__del__` repeats an interrupted exit.
         own_entry.has_exited = not scope.outlives_block or own_entry not in active_entries
         scope._entries.set(tuple([entry for entry in active_entries if entry is not own_entry]))
         scope.open_entries.discard(own_entry)

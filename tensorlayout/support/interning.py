@@ -51,6 +51,7 @@ def memoize(function: Callable[..., Value]) -> functools._lru_cache_wrapper[Valu
 
     @functools.wraps(function)
     def compute_once(*key: Any) -> Value:
+        # Two threads may both compute a value; both get the one that is stored first.
         return results.setdefault(key, function(*key))
 
     memoized = functools.cache(compute_once)

@@ -66,6 +66,7 @@ class _PostImportHook:
 
         def execute_and_register(module: Any) -> None:
             execute_module(module)
+            # A loader may serve several modules, as zipimport's does for all of an archive.
             if module.__name__ == self._library_name:
                 _register_integration(self._library_name, self._module_name)
 

@@ -36,15 +36,19 @@ def _build_slots_class(methods: dict[str, Any], cls: Any) -> Any:
     namespace, inherited = methods | vars(cls), getattr(cls, "__match_args__", ())
     class_annotations = ("ClassVar", "typing.ClassVar")
     own = [n for n, t in cls.__annotations__.items() if not str(t).startswith(class_annotations)]
+    # A slot conflicts with a class attribute of the same name, so defaults move elsewhere.
     defaults = {name: namespace.pop(name) for name in own if name in namespace}
     names = (*inherited, *(name for name in own if name not in inherited))
+    # These descriptors belong to the class that is replaced.
     for name in ("__dict__", "__weakref__"):
         namespace.pop(name, None)
     namespace["__slots__"] = names[len(inherited) :]
     namespace["__match_args__"] = names
+    # Equality and hash compare this value in one call of C; without members it is the type.
     namespace["_key"] = attrgetter(*names) if names else type
     namespace["_defaults"] = getattr(cls, "_defaults", {}) | defaults
     namespace["__dataclass_fields__"], namespace["__signature__"] = _FIELDS, _SIGNATURE
+    # Slots cannot be added to an existing class, so another one replaces it.
     new_class = type(cls)(cls.__name__, cls.__bases__, namespace)
     new_class.__qualname__ = cls.__qualname__
     return new_class
@@ -69,6 +73,7 @@ class _LazySignature:
 
 def _make_standard_dataclass(owner: Any, init: bool) -> Any:
     """Return a standard dataclass with the same members."""
+    # Bases first and without `object`, so that a subclass overrides annotations.
     types = {n: t for cls in owner.__mro__[-2::-1] for n, t in cls.__annotations__.items()}
     members = [(n, types[n], owner._defaults.get(n, MISSING)) for n in owner.__match_args__]
     namespace = {"__doc__": "standard"}  # without a docstring, dataclass computes a signature
@@ -84,6 +89,7 @@ def _init_fields(self: Any, *values: Any, **keyword_values: Any) -> None:
     if len(values) != len(names) or keyword_values:
         values = _fill_in_field_values(self, values, keyword_values)
     for name, value in zip(names, values, strict=True):
+        # The class's own `__setattr__` may refuse, if it is frozen.
         object.__setattr__(self, name, value)
     if hasattr(self, "__post_init__"):
         self.__post_init__()

@@ -37,6 +37,7 @@ def _record_call(
         calls, trace_so_far = explained
         calls.append((operation, key, plans.make_program(operation, key), len(trace_so_far)))
     trace, refusal = _active_trace_and_refusal()
+    # The observers run while any thread has a block open. None lets the call go its usual way.
     if trace is None and refusal is None:
         return None
     run = plans.compile_call(operation, *key)
@@ -44,7 +45,10 @@ def _record_call(
     if isinstance(operation, plans.IntoDestination):
         original = operation.operation
     tensors = [x for x in operands if isinstance(x, Tensor)]
+    # Destinations come first among the operands. The plan of an IntoDestination describes the
+    # result alone and counts no destination, so True counts it as one.
     outputs = tensors[: plan.destinations or isinstance(operation, plans.IntoDestination)]
+    # A partial write keeps old elements of its destination, which therefore is an input, too.
     inputs = tensors if plan.partial else tensors[len(outputs) :]
     make_record = partial(
         _make_record,

@@ -73,6 +73,8 @@ def explain_call(
             for record in trace.records[first:end]
             for name in kernel_counts_by_label(record.kernels)
         ]
+        # A step names its operands by numbers: those of the call come first, a Python scalar being
+        # its type, then the results of all steps in order.
         values = [item for item in key if isinstance(item, (TensorSpec, type))]
         values += [step.plan.result for step in steps.steps]
         explained_steps = tuple([_explain_step(step, values) for step in steps.steps])
@@ -86,6 +88,7 @@ def _explain_step(step: Step, values: list[Any]) -> ExplainedStep:
     inputs = tuple([values[v] for v in input_numbers if isinstance(values[v], TensorSpec)])
     result = plan.result
     destinations = [values[v] for v in step.reads[: plan.destinations]]
+    # Without a destination, a plan with several results lists them; others have the one.
     results = destinations or getattr(plan, "results", None) or (result,)
     bytes_read = bytes_written = 0
     if plan.result_kind != "view" and not blocks.is_allocation_only(plan):

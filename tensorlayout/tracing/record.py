@@ -64,6 +64,8 @@ def calling_lines() -> tuple[Line, ...]:
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
+        # After the first line outside, frames of this package are callers like others: a library
+        # may have been called by our code.
         if lines or not code.co_filename.startswith(_PACKAGE):
             lines.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
             if not _is_library_file(code.co_filename):
@@ -141,6 +143,7 @@ class Record:
     @property
     def where(self) -> str:
         """``file:line`` of the call; in a library, followed by ``< file:line`` of the user."""
+        # The first and last line of a short stack may be the same: the dict keeps one.
         ends = dict.fromkeys(map(str, (*self.stack[:1], *self.stack[-1:])))
         return " < ".join(ends)
 

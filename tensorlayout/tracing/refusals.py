@@ -68,6 +68,8 @@ class Refusal:
         )
         if self.warn:
             file_and_line = (record.file, record.line) if record.stack else ("<unknown>", 1)
+            # `warnings.warn` counts frames to find the line, and their number differs between
+            # calls.
             warnings.warn_explicit(
                 f"{record.name}: {text}", CopyWarning, *file_and_line, registry=_warning_registry
             )
@@ -88,6 +90,7 @@ def refuse_copies(
         size = operator.index(at_least)
     except TypeError:
         raise TypeError(f"at_least must be an integer, got {short_repr(at_least)}") from None
+    # A str is a collection, too: of the letters of one name.
     names = None if isinstance(allow, str) or not isinstance(allow, Iterable) else frozenset(allow)
     if names is None or not all(isinstance(name, str) for name in names):
         raise TypeError(f"allow must be a collection of names, got {short_repr(allow)}")
@@ -109,6 +112,7 @@ def _copy_advice(source: TensorSpec, result: TensorSpec) -> str:
     source_layout, result_layout = source.layout, result.layout
     if source.device != result.device:
         return f"make it on {result.device}, by device=, or go on where it is, on {source.device}"
+    # The source is a broadcast view, and the copy would write each repetition.
     if distinct_bytes(source) < source_layout.size * source.dtype.itemsize:
         return "use the view that repeats elements as it is"
     if source_layout.same_placement(result_layout):

@@ -119,6 +119,7 @@ class Trace:
         for record in self.records:
             line = str(record.stack[-1]) if record.stack else "-"
             traces_by_line.setdefault(line, Trace()).records.append(record)
+        # The sort is stable: lines that copied the same number of bytes stay in order.
         return Lines(sorted(traces_by_line.items(), key=lambda item: -item[1].bytes_copied))
 
     @property

@@ -67,6 +67,8 @@ def arrange_pictures_in_square(pictures: Array) -> Array:
     """Return pictures (N, C, H, W) as one (C, …): a square grid, filled row by row."""
     n, channels, height, width = pictures.shape
     side = round(n**0.5)
+    # (row, column, C, H, W) becomes (C, row, H, column, W), in which row and H, and column and W,
+    # follow each other and can be merged.
     rows = pictures.reshape(side, side, channels, height, width).transpose(2, 0, 3, 1, 4)
     return rows.reshape(channels, side * height, side * width)
 
@@ -129,6 +131,8 @@ def draw_histogram(
         channel_counts, channel_levels = counts[:, channel], values[:, channel]
         # Cut off bars far above the others, which would make these invisible.
         count_limit = max(1, int(np.quantile(channel_counts, 0.98)))
+        # Each pixel of the axis shows the count of the level nearest to its value, and none beyond
+        # the first and last level, for whose rounding 1e-6 allows.
         bars = channel_counts[np.rint(np.interp(axis, channel_levels, np.arange(256))).astype(int)]
         is_known = (channel_levels[0] - 1e-6 <= axis) & (axis <= channel_levels[-1] + 1e-6)
         for x, bar in enumerate(
@@ -159,6 +163,7 @@ def _color_bytes_by_channel(octets: Array, channels: Array) -> Array:
 def _draw_magnified_bytes(octets: Array, channels: Array, top_left: tuple[int, int]) -> Image.Image:
     """Draw bytes from row and column `top_left` on, each as a square with its value."""
     rows, columns = (
+        # The window moves inwards where it would reach beyond the memory.
         slice(max(0, min(at, size - most)), max(0, min(at, size - most)) + most)
         for at, size, most in zip(top_left, octets.shape, (ROWS, CELLS), strict=True)
     )
@@ -195,6 +200,8 @@ def stored_bytes_and_channels(picture: tl.Tensor, layout: tl.Layout, rows: int) 
 def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
     """Draw a picture (3, H, W) in four layouts, each in three ways."""
     captions, (_, height, width) = TEXTS["pictures"]["layouts.png"], picture.shape
+    # Each memory is drawn in so many lines: a row of pixels to a line, a row of one channel, the
+    # same with its padding, and a column of pixels.
     layout_list, counts = (
         demo_layouts(picture.shape, pitch),
         (height, 3 * height, 3 * height, width),
@@ -217,6 +224,8 @@ def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
         draw.text((MARGIN, top - 24), line, FAINT, font(15))
     row, column = height // 3, width // 2
     edge = max(0, width - CELLS // 2) if layout_list[2].is_padded else column
+    # Row and column in the stored bytes of each panel from which it is magnified: the same pixel in
+    # all, except that padded rows are shown where their padding begins.
     windows = (row, 3 * column), (row, column), (row, edge), (column, 3 * row)
     rows = captions["padded" if layout_list[2].is_padded else "unpadded"].format(
         width=width, pitch=pitch
@@ -235,6 +244,7 @@ def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
         length = "{} rows of {} bytes".format(*octets.shape)
         draw.text((left, tops[0] + sizes[number][0] + 6), length, FAINT, font(13))
         canvas.paste(_draw_magnified_bytes(octets, channels, windows[number]), (left, tops[1]))
+        # What a program shows that takes each memory for the first layout.
         as_hwc = octets.ravel()[: height * width * 3].reshape(height, width, 3)
         canvas.paste(resize_picture(as_hwc, view_size), (left, tops[2]))
     return canvas

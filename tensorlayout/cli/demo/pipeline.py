@@ -109,6 +109,7 @@ def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tens
         f"planes, rows at {PITCH} bytes",
         lambda x: tl.to_layout(x, layout),
         batch,
+        # NumPy reaches the same memory by padding and slicing.
         numpy_reference=lambda x: np.pad(x, [(0, 0)] * 3 + [(0, -x.shape[3] % PITCH)])[
             ..., : x.shape[3]
         ],
@@ -287,6 +288,7 @@ def _wave_offsets(size_across: int, size_along: int) -> Array:
 
 
 def _scatter_columns(x: Array, column_indices: Array) -> Array:
+    # The indices of each row are a rotation of it, so every element is written.
     result = np.empty_like(x)
     np.put_along_axis(result, column_indices, x, 3)
     return result
@@ -294,12 +296,15 @@ def _scatter_columns(x: Array, column_indices: Array) -> Array:
 
 def _space_to_depth(x: Array) -> Array:
     n, channels, height, width = x.shape
+    # In the new channels, the row in a block changes slowest and the old channel fastest.
     blocks = x.reshape(n, channels, height // GRID, GRID, width // GRID, GRID)
     return blocks.transpose(0, 3, 5, 1, 2, 4).reshape(n, -1, height // GRID, width // GRID)
 
 
 def _linear_upsampling_matrix(size: int) -> Array:
     """Return the matrix that interpolates `size` pixel centres linearly."""
+    # Pixel i has its centre at i + 0.5. Positions before the first or after the last centre take
+    # its value; all others are weighted by their distance from two neighbours.
     positions = np.clip((np.arange(size * ZOOM) + 0.5) / ZOOM - 0.5, 0, size - 1)
     weights: Array = np.maximum(0, 1 - np.abs(positions[:, None] - np.arange(size)))
     return weights.astype(np.float32)
@@ -311,6 +316,7 @@ def _tile_plane(table: Table, plane: tl.Tensor) -> None:
 
     def to_tile_order(x: Array) -> Array:
         padded = np.pad(x, [(0, -height % rows), (0, -width % columns)])
+        # (H/8, 8, W/128, 128) with the middle swapped: tile by tile, each row-major.
         return padded.reshape(-1, rows, padded.shape[1] // columns, columns).swapaxes(1, 2).ravel()
 
     def buffer_elements(x: tl.Tensor) -> Array:
@@ -401,6 +407,7 @@ def _convert_to_ycbcr(xp: Any, x: Any, weights: Any) -> Any:
 
 def _integral_image(xp: Any, x: Any) -> Any:
     for axis in (3, 2):
+        # int32 suffices: 255 times the most pixels of a picture, `MAX_PIXELS`, is below 2**30.
         x = xp.cumulative_sum(x, axis=axis, dtype=xp.int32, include_initial=True)
     return x
 
@@ -408,6 +415,8 @@ def _integral_image(xp: Any, x: Any) -> Any:
 def _box_means(_: Any, sums: Any, side: int) -> Any:
     """Return the mean of the square around each pixel, from four values of the integral image."""
     top, bottom = sums[:, :, :-side], sums[:, :, side:]
+    # An entry is the sum of all pixels above and left of it. A box is the sum to its lower right
+    # corner, less those above and left of it, plus the corner subtracted twice.
     sums_of_boxes = bottom[..., side:] - bottom[..., :-side] - top[..., side:] + top[..., :-side]
     return sums_of_boxes // side**2
 

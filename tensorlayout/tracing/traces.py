@@ -80,9 +80,15 @@ class Trace:
             return (
                 (not kinds or record.kind in kinds)
                 and name in (None, record.name)
-                and any(
-                    (file is None or caller.file.endswith(file)) and line in (None, caller.number)
-                    for caller in record.stack
+                # A call that no Python code makes has no stack, so an absent condition must not ask
+                # for one.
+                and (
+                    (file is None and line is None)
+                    or any(
+                        (file is None or caller.file.endswith(file))
+                        and line in (None, caller.number)
+                        for caller in record.stack
+                    )
                 )
                 and record.bytes_written >= at_least
                 and (where is None or bool(where(record)))

@@ -1,7 +1,10 @@
 """Traces: what each operation did, to which layouts, with how many bytes; as HTML and as JSON."""
 
+import _thread
+import contextvars
 import json
 import threading
+import time
 from html.parser import HTMLParser
 
 import numpy as np
@@ -175,6 +178,22 @@ def test_a_file_whose_name_is_not_utf_8():
     for text in (seen.to_html(), str(seen), str(seen.by_line()), seen[0].where):
         assert "b\\udcff\\ud800é.py:1" in text.encode("utf-8").decode("utf-8")
     assert seen.filter(file="\ud800é.py")[0].file == "b\udcff\ud800é.py"
+
+
+def test_a_call_without_python_frames_is_a_copy_without_lines():
+    x = tl.ones((3, 4)).T
+    with tl.trace() as seen:
+        context = contextvars.copy_context()
+        # No frame of the threading module: the record's stack is empty.
+        _thread.start_new_thread(context.run, (tl.reshape, x, (12,)))
+        for _ in range(60_000):
+            if len(seen):
+                break
+            time.sleep(0.001)
+    assert seen[0].stack == ()
+    assert [record.name for record in seen.copies] == ["reshape"]
+    assert not seen.filter(file=".py")
+    assert not seen.filter(line=1)
 
 
 def test_a_page_is_whole_and_needs_nothing_else(seen):

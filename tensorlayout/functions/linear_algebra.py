@@ -42,6 +42,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
+    # The most frequent operands. A product of bools is computed as int64 below.
     if type(x1) is type(x2) is Tensor and x1.spec.dtype.kind != "b":
         return dispatch.call(_MATMUL, (x1.spec, x2.spec), (x1, x2))
     return call_product_allowing_bools(
@@ -103,6 +104,7 @@ def _contracted_axes(
     axes: Any, first_rank: int, second_rank: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes of both operands that tensordot sums over, counted from the front."""
+    # A bool has `__index__`, too, but is no number of axes.
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
         count = arguments.as_integer("axes", axes)
         if not 0 <= count <= min(first_rank, second_rank):
@@ -114,6 +116,7 @@ def _contracted_axes(
     except (TypeError, ValueError):
         rule = "axes must be an integer or two sequences of integers"
         raise TypeError(f"{rule}, got {arguments.format_argument(axes)}") from None
+    # Either item may also be one integer, as in axes=(1, 0); here both become tuples.
     left_dims = arguments.normalize_axes(left_axes, first_rank, "axes")
     right_dims = arguments.normalize_axes(right_axes, second_rank, "axes")
     if len(left_dims) != len(right_dims):
@@ -142,6 +145,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
 def call_product_operation(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
     """Call a product operation on two tensors, or on operands converted to tensors."""
     if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
+        # The key that `call_library` would build, without its conversions.
         return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))
     call = partial(dispatch.call_library, operation, **options)
     return call_product_allowing_bools(call, *as_tensors(a, b))

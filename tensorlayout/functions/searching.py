@@ -53,6 +53,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
+    # The usual call: all of them are tensors, and the condition is of bool.
     is_mask = type(condition) is Tensor and condition.spec.dtype is dtypes.bool
     if is_mask and type(x) is type(y) is Tensor:
         key = (condition.spec, x.spec, y.spec)
@@ -64,6 +65,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         raise TypeError(f"either both or neither of x and y must be given, {missing} is missing")
     if not is_mask or type(x) is list or type(y) is list:
         first_tensor = next((item for item in (condition, x, y) if isinstance(item, Tensor)), None)
+        # Without any tensor this raises the error for the first argument, unless it is an array.
         first = arguments.as_tensor(condition) if first_tensor is None else first_tensor
         condition = as_bool_tensor(condition, first)
         x, y = (as_tensor_on_device_of(v, first) if type(v) is list else v for v in (x, y))
@@ -226,7 +228,8 @@ def _as_search_values(v: Any, sorted_values: Tensor) -> Tensor:
     )
     try:
         return asarray(v, dtype=kind, device=sorted_values.device)
-    except OverflowError:  # numbers out of range of the dtype go to one of the ends
+    # Numbers out of range of the dtype go to one of the ends.
+    except OverflowError:
         return asarray(v, device=sorted_values.device)
 
 

@@ -97,6 +97,7 @@ def _call_sort(
     stable: bool | None,
     descending: bool,
 ) -> Tensor:
+    # The usual call needs no checks: its arguments are valid parts of a key.
     needs_no_checks = type(axis) is int and type(descending) is bool and kind is order is None
     # Not a narrow dtype; is_narrow_dtype() would be one more call.
     if (needs_no_checks and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
@@ -111,7 +112,8 @@ def _call_sort(
     x, dim = operand_and_dim(x, axis)
     is_descending = arguments.check_bool("descending", descending)
     is_stable = arguments.check_flag("stable", stable) is not False
-    if dtypes.is_narrow_dtype(x.dtype):  # compare by value, but keep the elements' bits
+    # Narrow numbers are compared by value, but the elements keep their bits, such as those of NaN.
+    if dtypes.is_narrow_dtype(x.dtype):
         positions = argsort(
             astype(x, dtypes.widened_dtype(x.dtype)),
             dim,
@@ -119,6 +121,7 @@ def _call_sort(
             stable=is_stable,
         )
         return positions if operation is _ARGSORT else take_along_axis(x, positions, axis=dim)
+    # False sorts before True as 0 before 1.
     numbers = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
     result = dispatch.call(operation, (numbers.spec, dim, is_descending, is_stable), (numbers,))
     return astype(result, x.dtype, copy=False) if operation is _SORT else result
@@ -197,6 +200,8 @@ def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Ten
     parts, dim = as_tensor_sequence(keys, "keys"), arguments.as_integer("axis", axis)
     if len(shapes := {x.shape for x in parts}) > 1:
         raise ValueError(f"keys must have one shape, got {' and '.join(map(str, sorted(shapes)))}")
+    # Sorted by the least significant key first. Each further sort is stable and so keeps the order
+    # of equal elements; positions of the sorted are translated to positions in the keys.
     positions = argsort(parts[0], dim)
     for key in parts[1:]:
         sorted_before = take_along_axis(key, positions, dim)

@@ -90,6 +90,7 @@ def sum(
     """
     if initial is None and where is None and out is None:
         return call_reduction(_SUM, a, axis, keepdims, dtype)
+    # Unselected elements become 0, which changes no sum.
     x = replace_unselected(a, where, 0)
     result = call_reduction(_SUM, x, axis, keepdims, accumulation_dtype(x, out, dtype))
     return store_in_out("sum", _combine_with_initial(xp.add, initial, result), out)
@@ -142,6 +143,7 @@ def replace_unselected(a: Any, where: Any, fill_value: Any) -> Tensor:
     a = arguments.as_tensor(a)
     if where is None:
         return a
+    # An int would promote bool to int64.
     if a.dtype == dtypes.bool:
         fill_value = bool(fill_value)
     return xp.where(broadcast_mask(a, where), a, fill_value)
@@ -226,6 +228,7 @@ def _call_extreme(
     kind, where = a.dtype, None if where is True else where
     if kind == dtypes.bool:
         a = xp.astype(a, dtypes.uint8)
+        # Any number that is not 0 counts as True.
         initial = None if initial is None else int(bool(initial))
     if initial is None:
         if where is not None:
@@ -233,8 +236,10 @@ def _call_extreme(
         result = call_reduction(operation, a, axis, keepdims)
     else:
         start = _initial_as_tensor(initial, a)
+        # The initial value takes part anyway, so more of it change nothing.
         a = replace_unselected(a, where, start)
         dims = arguments.normalize_axes(axis, a.ndim)
+        # A reduction of no elements has no result of its own.
         if 0 in [a.shape[d] for d in dims]:
             keeps_dims = arguments.check_bool("keepdims", keepdims)
             shape = packed_reduced_layout(a.spec.layout, dims, keeps_dims).shape
@@ -291,6 +296,8 @@ def mean(
 
 def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
     """Return the dtype of a mean: the requested one, that of `x` or a wider `out`, or float64."""
+    # Means of integers are in float64 already, and an `out` of complex numbers would make the mean
+    # of real numbers complex.
     if x.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
         dtype = accumulation_dtype(x, out, dtype)
     return mean_dtype(x, dtype)
@@ -298,6 +305,7 @@ def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
 
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
     """Return the mean of the selected elements, in float64 or complex128; NaN if there are none."""
+    # Chosen and not multiplied by the mask, as NaN * 0 would be NaN.
     total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide_dtype(a), keepdims=keepdims)
     count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
     return xp.divide(total, count)
@@ -395,6 +403,7 @@ def _variance_or_deviation(
     )
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction are two names of one argument, got both")
+    # One compiled reduction. Everything else is composed of elementwise functions and sums.
     is_float = type(a) is Tensor and a.spec.dtype.kind == "f"
     if is_float and dtype is None and where is None and mean is None and out is None:
         return call_reduction(operation, a, axis, keepdims, None, dof_correction)
@@ -408,8 +417,10 @@ def _variance_or_deviation(
     keeps_dims = arguments.check_bool("keepdims", keepdims)
     mask = broadcast_mask(a, True if where is None else where)
     center = _masked_mean(a, dims, True, mask) if mean is None else mean
+    # Distances are squared in float64, where squares of 16- and 32-bit floats do not overflow.
     distance = xp.where(mask, xp.subtract(xp.astype(a, _wide_dtype(a), copy=False), center), 0)
     squares = xp.square(xp.real(distance))
+    # The squared magnitude, without the square root that abs() would take.
     if a.dtype.kind == "c":
         squares = xp.add(squares, xp.square(xp.imag(distance)))
     counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=keeps_dims)
@@ -587,6 +598,7 @@ def average(
     x = arguments.as_tensor(a)
     if weights is None:
         result = mean(x, axis, None, None, keepdims)
+        # NumPy divides the sizes of operand and result, and so raises this error as well.
         if not result.size:
             msg = f"average: shape {x.shape} has no lines to average along axis {axis}"
             raise ZeroDivisionError(msg)
@@ -602,10 +614,13 @@ def average(
         if given_weights.shape != tuple(x.shape[d] for d in dims):
             rule = f"weights must match shape {x.shape} along axis {axis}"
             raise ValueError(f"{rule}, got shape {given_weights.shape}")
+        # Weights along some axes: behind their dimensions come those of size 1 for the others, and
+        # then each dimension moves to its axis.
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
     kind = dtypes.promote_dtypes(integers_to_float(x).dtype, given_weights.dtype)
     scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
+    # Like NumPy, an error and no infinity. The comparison waits for a device.
     if xp.count_nonzero(xp.equal(scale, 0)):
         raise ZeroDivisionError("average: the weights add up to zero")
     products = xp.multiply(xp.astype(x, kind, copy=False), given_weights)

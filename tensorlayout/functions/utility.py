@@ -45,6 +45,7 @@ def all(
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     if where is not None:
+        # Unselected elements become true, which changes no conjunction.
         a = replace_unselected(a, where, 1)
     return store_in_out("all", call_reduction(_ALL, a, axis, keepdims), out)
 
@@ -104,8 +105,10 @@ def diff(
     if prepended or appended or times == 0 or x.size == 0 or x.layout.is_tiled:
         x = xp.concat([*prepended, x, *appended], axis=dim)
     outer = (slice(None),) * dim
-    for _ in range(min(times, x.shape[dim])):  # more steps find no elements
+    # Further steps would find no elements, and a huge `n` would take long.
+    for _ in range(min(times, x.shape[dim])):
         later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
+        # The standard has no subtraction of bool. NumPy's diff takes the exclusive or.
         x = xp.not_equal(later, earlier) if x.dtype == dtypes.bool else xp.subtract(later, earlier)
     return x
 
@@ -115,6 +118,7 @@ def _edge_to_join(x: Tensor, value: Any, dim: int, argument: str) -> Tensor:
     slice_shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
     edge = as_tensor_on_device_of(value, x, weak=False)
     if edge.ndim == 0:
+        # A view with stride 0, which the concatenation reads.
         return xp.broadcast_to(edge, slice_shape)
     if edge.ndim != x.ndim or (*edge.shape[:dim], 1, *edge.shape[dim + 1 :]) != slice_shape:
         rule = f"shapes may differ along axis {dim} only"

@@ -63,7 +63,7 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
 def _array_by_protocol(obj: Any) -> Array | None:
     """Convert an object by NumPy's array protocols; None if it has none of them."""
     # A class may declare `__array__ = None`. That is an error here, unlike a missing method: the
-    # object says that it is no array.
+    # object says that it is not an array.
     for name, read in _PROTOCOLS.items():
         attribute = _protocol_attribute(obj, name, _ABSENT)
         if attribute is not _ABSENT:
@@ -153,7 +153,7 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
     if copy is False:
         reason = f"the memory of a {type(source).__name__} cannot be shared"
         raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
-    # Strides that are no whole elements, such as those of a field of records, are whole in bytes.
+    # Strides that are not whole elements, such as those of a field of records, are whole in bytes.
     # Only the order of the dimensions is taken from this layout; the copy is packed in that order.
     order = spec_of_strides(dtypes.uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element

@@ -68,7 +68,7 @@ def create_tensor(
     order: Any = "C",
 ) -> Tensor:
     """Return a new tensor, in a `layout` or in an `order`."""
-    # A shape that is no tuple enters the loop once, as None.
+    # A shape that is not a tuple enters the loop once, as None.
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
             if type(dtype) is int:  # as in zeros(2, 3)

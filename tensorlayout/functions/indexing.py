@@ -42,7 +42,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     name = "__getitem__"
     try:
         # The most frequent keys come first, without the steps that prepare other keys. A tensor of
-        # rank 0 is none of them: it counts as an integer or as a bool.
+        # rank 0 is not among them: it counts as an integer or as a bool.
         if type(key) is int:
             return dispatch.call_view(_ROW, x, None, key)
         if type(key) is Tensor and key.spec.layout.shape and x.spec.layout.shape:
@@ -148,7 +148,7 @@ def _as_assigned_value(name: str, x: Tensor, value: Any) -> Any:
         result = arguments.as_operand(value)
     else:
         try:
-            # Bytes have the buffer protocol, but are no numbers to assign.
+            # Bytes have the buffer protocol, but are not numbers to assign.
             shared = None if isinstance(value, bytes) else import_array(value, None, None)
         except TypeError:
             if not isinstance(value, np.ndarray):

@@ -104,7 +104,7 @@ def _contracted_axes(
     axes: Any, first_rank: int, second_rank: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes of both operands that tensordot sums over, counted from the front."""
-    # A bool has `__index__`, too, but is no number of axes.
+    # A bool has `__index__`, too, but is not a number of axes.
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
         count = arguments.as_integer("axes", axes)
         if not 0 <= count <= min(first_rank, second_rank):

@@ -106,7 +106,7 @@ def _diagonal_layout(layout: Layout, offset_and_axes: tuple[int, int, int]) -> L
     # lower, a positive one further right.
     first = max(0, -offset) * down + max(0, offset) * right
     count = max(0, min(rows + min(0, offset), columns - max(0, offset)))
-    # An empty diagonal might begin outside of the memory, so it stays at the slot of the tensor.
+    # An empty diagonal might begin outside of the memory, so it stays at the offset of the tensor.
     start = layout.offset + (first if count and layout.size else 0)
     return Layout((*outer, count), (*strides, down + right), offset=start)
 
@@ -455,7 +455,7 @@ def flatten_in_order(a: Tensor, order: str, copy: bool | None) -> Tensor:
     a = arguments.as_tensor(a)
     if arguments.is_column_major_order(order, "CFAK", a):
         a = permute_dims(a)
-    # With the slowest dimension first and the fastest last, index order is the order in memory.
     elif order == "K":
+        # With the slowest dimension first and the fastest last, index order is the order in memory.
         a = permute_dims(a, a.spec.layout.minor_to_major[::-1])
     return reshape(a, (a.size,), copy=copy)

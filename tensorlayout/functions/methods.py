@@ -115,7 +115,7 @@ _METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # type checkers would not s
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
-    # The standard allows no numbers and no lists here. Python raises the error, or asks `other`.
+    # The standard does not allow numbers or lists here. Python raises the error, or asks `other`.
     if type(other) is not Tensor and not (
         isinstance(other, np.ndarray) and dispatch.answers_for_operand(other)
     ):
@@ -178,7 +178,7 @@ def _to_python_scalar(self: Tensor, python_type: type) -> Any:
         raise TypeError(f"{rule}; use item(), or index one element")
     if dtypes.is_in_category(self.dtype, "complex floating") and python_type in (int, float):
         raise TypeError(f"{python_type.__name__}: cannot convert a complex value; use real() first")
-    # The numbers of ml_dtypes are no Python numbers, and `tolist` converts them.
+    # The scalars of ml_dtypes are not Python numbers, and `tolist` converts them.
     if not dtypes.is_numpy_dtype(self.dtype):
         return methods_of_arrays.tolist(self)
     return move_to_cpu(self).memory.item()
@@ -220,7 +220,6 @@ def _index(self: Tensor) -> int:
     if self.ndim != 0 or not dtypes.is_in_category(self.dtype, "integral"):
         msg = f"index: needs an integer tensor of rank 0, got {self.dtype} of shape {self.shape}"
         raise TypeError(msg)
-    # int() of a NumPy array of rank 0 is exact for every integer dtype.
     return int(move_to_cpu(self).memory)
 
 
@@ -268,9 +267,9 @@ class SpecialMethods(Methods):
 def bind_tensor_methods() -> None:
     """Give `Tensor` its computing methods."""
     methods_by_name: dict[str, Any] = {}
-    # Comparisons have no reflected methods: for 1 < x Python calls x.__gt__(1).
     for name, function in (_OPERATORS | _COMPARISONS).items():
         methods_by_name[f"__{name}__"] = dispatch.make_operator(function.operation)
+    # Comparisons have no reflected methods: for 1 < x Python calls x.__gt__(1).
     for name, function in _OPERATORS.items():
         methods_by_name[f"__r{name}__"] = dispatch.make_reflected_operator(function.operation)
         methods_by_name[f"__i{name}__"] = dispatch.make_in_place_operator(function.operation)

@@ -231,7 +231,7 @@ def sort(
 
 def real(a: Tensor) -> Tensor:
     """Return a view of the real parts; assignment writes them."""
-    # Bool has no real part in the standard; a view, so that assignment to `x.real` writes into `x`.
+    # `tl.real` returns a bool tensor itself; the attribute is a view for every dtype.
     return xp.real(a) if a.spec.dtype.kind != "b" else a[...]
 
 

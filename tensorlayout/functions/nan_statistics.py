@@ -59,7 +59,6 @@ def _operand_and_nan_mask(a: Any, where: Any) -> tuple[Tensor, Any]:
 
 def _non_nan_mask(x: Tensor, where: Any) -> Tensor | None:
     """Return the mask of the elements that count, or None if all do."""
-    # True is NumPy's default for all elements.
     mask = None if where is None or where is True else broadcast_mask(x, where)
     if not _may_hold_nan(x):
         return mask

@@ -93,7 +93,7 @@ def call_product_allowing_bools(
     """Return a sum of products; for bool operands, whether any product is True."""
     if x.dtype != dtypes.bool or y.dtype != dtypes.bool:
         return function(x, y)
-    # Counted in int64, where no count wraps to 0, as it might in the uint8 that holds bools.
+    # In int64, no count of products wraps around to 0.
     counts = function(astype(x, dtypes.int64), astype(y, dtypes.int64))
     return not_equal(counts, 0)
 

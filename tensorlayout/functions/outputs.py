@@ -134,7 +134,6 @@ def store_in_out_where(
 
 
 def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    # Shapes are compared from their last dimensions.
     pairs = zip(shape[::-1], target[::-1], strict=False)
     return len(shape) <= len(target) and all(n in (1, m) for n, m in pairs)
 

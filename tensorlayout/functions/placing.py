@@ -205,8 +205,8 @@ def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
     value = _flat_values(values, x, "safe")
     places = xp.flatnonzero(mask_tensor)
     if places.size and value.size:
-        # By the position of the element, where `put` would take the next value for the next
-        # position.
+        # Each value belongs to the position of its element; `put` would use the values one after
+        # the other.
         _write_flat_positions(x, places, value[xp.remainder(places, value.size)])
 
 

@@ -119,8 +119,7 @@ def ravel_multi_index(
         part = wrap_or_clip_positions(part, n, mode)
         if (wrong := first_position_outside(part, n)) is not None:
             raise ValueError(f"index {wrong} is out of bounds for size {n}")
-        # The position so far, in units of this dimension: index (1, 2) in shape (2, 3) is 1 * 3 +
-        # 2.
+        # Horner's rule: index (1, 2) in shape (2, 3) is position 1 * 3 + 2.
         positions = xp.add(xp.multiply(positions, n), part)
     return positions
 

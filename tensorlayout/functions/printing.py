@@ -47,7 +47,7 @@ def format_str(x: Tensor) -> str:
 def _format_values(x: Tensor, prefix: str) -> str:
     edge = _edge_item_count(x)
     with display_only.scope_with_value(True):
-        # Copies that only serve the text are no copies of the program: `no_copies` lets them pass.
+        # Copies that only serve the text are not copies of the program: `no_copies` lets them pass.
         values, threshold = _printed_values(x, edge)
     if not x.ndim:
         return _format_scalar(values)
@@ -72,8 +72,8 @@ def _format_scalar(number: Array) -> str:
     value: Any = number[()]
     if not dtypes.is_bfloat16(number.dtype):
         return str(_as_printable_dtype(number)[()])
-    # Digits of the dtype itself, of which bfloat16 has at most three; NumPy would print those of
-    # the float64 that has the same value.
+    # NumPy would print the digits of a wider dtype. Four digits identify every bfloat16, and mostly
+    # fewer do.
     exact = float(value)
     texts = (str(float(f"{exact:.{digits}g}")) for digits in (1, 2, 3))
     return next((t for t in texts if type(value)(float(t)) == value), str(float(f"{exact:.4g}")))
@@ -82,7 +82,7 @@ def _format_scalar(number: Array) -> str:
 def _edge_item_count(x: Tensor) -> int:
     """Return how many elements to print at each end of a dimension; 0 if even one is too many."""
     most = _MOST // max(x.ndim, 1)
-    # At both ends of each of n dimensions, the edges alone are 2**n elements or more.
+    # Each of n dimensions has two ends, so even the edges may be 2**n elements.
     fitting = (e for e in (_EDGE, 1) if math.prod(min(n, 2 * e) for n in x.shape) <= most)
     return _EDGE if x.size <= _THRESHOLD else next(fitting, 0)
 

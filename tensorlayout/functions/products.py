@@ -212,7 +212,6 @@ def einsum(
         raise ValueError("operands must hold at least one tensor, got none")
     parts = as_tensors(*operands[1:])
     terms = subscripts.partition("->")[0].count(",") + 1
-    # Before NumPy's parser sees the subscripts, whose cost grows with them.
     if terms != len(parts) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
         limits_text = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
         raise _subscripts_error(subscripts, parts, f"each operand is named once, {limits_text}")
@@ -287,8 +286,8 @@ def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """Return the sums of products of `y` with each window of the longer `x`."""
     arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
-    # Zeros before and after `x`. NumPy's mode "same" puts the larger half of an odd number in
-    # front.
+    # Zeros before and after `x`: n - 1 of them, or none. An odd number has its larger half in
+    # front, as in NumPy.
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     # The windows are a view, so that padding is the only copy before one matrix product.
     return xp.matmul(xp.sliding_window(pad(x, widths), n), y)
@@ -334,6 +333,6 @@ def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) 
     column_count = vector.size if N is None else arguments.as_nonnegative_integer("N", N)
     powers = xp.arange(column_count, device=vector.device)
     powers = powers if increasing else powers[::-1]
-    # NumPy's matrix has at least 64 bits for integers, since powers grow fast.
+    # As in NumPy, integers have at least 64 bits.
     kind = dtypes.promote_dtypes(vector.dtype, dtypes.int64)
     return xp.pow(xp.astype(vector, kind, copy=False)[:, None], powers[None])

@@ -82,7 +82,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
             ],
             axis=dim,
         )
-    # No axes, no shift, but the result is a new tensor all the same.
+    # Without axes nothing is shifted, but the result is still a new tensor.
     if not dims:
         return copy_tensor("roll", x, Layout.packed(x.shape, order))
     # A part of a tiled tensor may have another order than the whole.

@@ -53,7 +53,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    # The usual call: all of them are tensors, and the condition is of bool.
+    # The usual call: three tensors, with a condition of bool.
     is_mask = type(condition) is Tensor and condition.spec.dtype is dtypes.bool
     if is_mask and type(x) is type(y) is Tensor:
         key = (condition.spec, x.spec, y.spec)
@@ -228,8 +228,7 @@ def _as_search_values(v: Any, sorted_values: Tensor) -> Tensor:
     )
     try:
         return asarray(v, dtype=kind, device=sorted_values.device)
-    # Numbers out of range of the dtype go to one of the ends.
-    except OverflowError:
+    except OverflowError:  # numbers out of range of the dtype go to one of the ends
         return asarray(v, device=sorted_values.device)
 
 

@@ -278,8 +278,8 @@ def piecewise(
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function):
             result[condition] = function
-        # NumPy calls no function without elements, either: it may not accept them.
         elif (values := x[condition]).size:
+            # NumPy does not call a function without elements, either: it may not accept them.
             result[condition] = function(values, *args, **kw)
     return result
 
@@ -309,7 +309,7 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     """
     x, dim = operand_and_dim(arr, axis)
     keep_mask = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
-    # A mask and no list of positions: `obj` may be anything that indexes, and name a position
+    # A mask, not a list of positions: `obj` may be anything that indexes, and name a position
     # twice.
     keep_mask[obj] = False
     return x[(*(slice(None),) * dim, keep_mask)]

@@ -226,7 +226,8 @@ def isin(
     # are negative, and do not occur in the other.
     a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))
     result = dispatch.call_library(_ISIN, a, b, invert=inverted)
-    # What only `a` can hold is in no case in `b`, whose negative numbers may have the same bits.
+    # A negative number here is one that only the dtype of `a` holds. It may have the bits of a
+    # number in `b`, but is never equal to it.
     if inverted:
         return xp.logical_or(result, xp.less(a, 0))
     return xp.logical_and(result, xp.greater_equal(a, 0))

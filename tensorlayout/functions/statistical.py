@@ -90,7 +90,6 @@ def sum(
     """
     if initial is None and where is None and out is None:
         return call_reduction(_SUM, a, axis, keepdims, dtype)
-    # Unselected elements become 0, which changes no sum.
     x = replace_unselected(a, where, 0)
     result = call_reduction(_SUM, x, axis, keepdims, accumulation_dtype(x, out, dtype))
     return store_in_out("sum", _combine_with_initial(xp.add, initial, result), out)
@@ -296,8 +295,6 @@ def mean(
 
 def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
     """Return the dtype of a mean: the requested one, that of `x` or a wider `out`, or float64."""
-    # Means of integers are in float64 already, and an `out` of complex numbers would make the mean
-    # of real numbers complex.
     if x.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
         dtype = accumulation_dtype(x, out, dtype)
     return mean_dtype(x, dtype)
@@ -620,7 +617,7 @@ def average(
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
     kind = dtypes.promote_dtypes(integers_to_float(x).dtype, given_weights.dtype)
     scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
-    # Like NumPy, an error and no infinity. The comparison waits for a device.
+    # Like NumPy, an error instead of infinity. The comparison waits for a device.
     if xp.count_nonzero(xp.equal(scale, 0)):
         raise ZeroDivisionError("average: the weights add up to zero")
     products = xp.multiply(xp.astype(x, kind, copy=False), given_weights)

@@ -45,7 +45,6 @@ def all(
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     if where is not None:
-        # Unselected elements become true, which changes no conjunction.
         a = replace_unselected(a, where, 1)
     return store_in_out("all", call_reduction(_ALL, a, axis, keepdims), out)
 
@@ -108,7 +107,7 @@ def diff(
     # Further steps would find no elements, and a huge `n` would take long.
     for _ in range(min(times, x.shape[dim])):
         later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
-        # The standard has no subtraction of bool. NumPy's diff takes the exclusive or.
+        # The standard has no subtraction of bool. NumPy's diff compares the neighbours, too.
         x = xp.not_equal(later, earlier) if x.dtype == dtypes.bool else xp.subtract(later, earlier)
     return x
 
@@ -118,7 +117,6 @@ def _edge_to_join(x: Tensor, value: Any, dim: int, argument: str) -> Tensor:
     slice_shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
     edge = as_tensor_on_device_of(value, x, weak=False)
     if edge.ndim == 0:
-        # A view with stride 0, which the concatenation reads.
         return xp.broadcast_to(edge, slice_shape)
     if edge.ndim != x.ndim or (*edge.shape[:dim], 1, *edge.shape[dim + 1 :]) != slice_shape:
         rule = f"shapes may differ along axis {dim} only"

@@ -561,7 +561,7 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
     values = svdvals(x)
     largest, smallest = values[..., 0], values[..., -1]
     result = xp.divide(smallest, largest) if p == -2 else xp.divide(largest, smallest)
-    # For a matrix of zeros 0 / 0 becomes infinity, as in NumPy. NaN from the elements stays.
+    # For a matrix of zeros 0 / 0 becomes infinity, as in NumPy.
     is_zero_matrix = xp.logical_and(xp.isnan(result), xp.logical_not(xp.isnan(largest)))
     return xp.where(is_zero_matrix, math.inf, result)
 

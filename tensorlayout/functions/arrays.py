@@ -49,8 +49,8 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
     # NumPy scalars have array protocols, too, but count as numbers.
     if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
         return None
-    # Before the other protocols, because DLPack alone states the device, bfloat16 and packed
-    # elements.
+    # Before the other protocols: DLPack also describes devices, bfloat16 and packed elements, which
+    # NumPy's protocols do not.
     if _protocol_attribute(obj, "__dlpack__") is not None:
         asked = False if copy is False else None  # the exporter's copy may have another layout
         return dlpack.import_tensor(obj, "asarray", copy=asked, to_host=device == CPU)

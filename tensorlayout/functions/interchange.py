@@ -97,7 +97,6 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
         if odd or kind.kind in "iu" or (is_narrow_dtype(array.dtype) and is_standard_dtype(kind)):
             return convert_array(array, kind)
         return call_quietly(array.astype, kind)
-    # NumPy's "K" keeps the order of the dimensions in memory.
     if copy:
         return array.copy(order="K")
     if watched:

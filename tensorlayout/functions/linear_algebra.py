@@ -42,7 +42,6 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
-    # The most frequent operands. A product of bools is computed as int64 below.
     if type(x1) is type(x2) is Tensor and x1.spec.dtype.kind != "b":
         return dispatch.call(_MATMUL, (x1.spec, x2.spec), (x1, x2))
     return call_product_allowing_bools(

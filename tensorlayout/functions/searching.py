@@ -53,7 +53,6 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    # The usual call: three tensors, with a condition of bool.
     is_mask = type(condition) is Tensor and condition.spec.dtype is dtypes.bool
     if is_mask and type(x) is type(y) is Tensor:
         key = (condition.spec, x.spec, y.spec)

@@ -97,7 +97,6 @@ def _call_sort(
     stable: bool | None,
     descending: bool,
 ) -> Tensor:
-    # The usual call needs no checks: its arguments are valid parts of a key.
     needs_no_checks = type(axis) is int and type(descending) is bool and kind is order is None
     # Not a narrow dtype; is_narrow_dtype() would be one more call.
     if (needs_no_checks and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
@@ -121,7 +120,6 @@ def _call_sort(
             stable=is_stable,
         )
         return positions if operation is _ARGSORT else take_along_axis(x, positions, axis=dim)
-    # False sorts before True as 0 before 1.
     numbers = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
     result = dispatch.call(operation, (numbers.spec, dim, is_descending, is_stable), (numbers,))
     return astype(result, x.dtype, copy=False) if operation is _SORT else result

@@ -227,7 +227,6 @@ def _call_extreme(
     kind, where = a.dtype, None if where is True else where
     if kind == dtypes.bool:
         a = xp.astype(a, dtypes.uint8)
-        # Any number that is not 0 counts as True.
         initial = None if initial is None else int(bool(initial))
     if initial is None:
         if where is not None:

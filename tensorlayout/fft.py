@@ -58,6 +58,8 @@ def _make_result_rule(
     def result_specs(
         shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
     ) -> Any:
+        # The spectrum of n real numbers is conjugate-symmetric, so its first n // 2 + 1 elements
+        # determine the others.
         sizes = dict(zip(axes, (*s[:-1], s[-1] // 2 + 1) if halves_last_axis else s, strict=True))
         return [(tuple(sizes.get(d, n) for d, n in enumerate(shapes[0])), result_dtype(dtype))]
 
@@ -113,6 +115,8 @@ def _transform_over_axes(
     if axes is None and isinstance(requested_sizes, tuple):
         axes = range(-len(requested_sizes), 0)
     dims = arguments.normalize_axes(axes, x.ndim, argument)
+    # Without axes a complex transform changes nothing. The others need a last axis, whose size
+    # changes.
     if not dims and operation.rule is not _complex_results:
         raise ValueError(f"needs at least one axis, got shape {x.shape} and axes {axes}")
     sizes = _transform_sizes(operation, x.shape, dims, requested_sizes)
@@ -124,6 +128,8 @@ def _transform_sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> S
     """Return the sizes along `dims`; None or -1 in `s` stands for the operand's size."""
     default_sizes = [shape[d] for d in dims]
     if operation.rule is _real_results:
+        # A half spectrum of m elements belongs to 2 * (m - 1) or one more real elements. The
+        # standard's default is the even size.
         default_sizes[-1] = 2 * (default_sizes[-1] - 1)
     requested_sizes = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
     if len(requested_sizes) != len(dims):
@@ -492,11 +498,14 @@ def _roll_by_half_sizes(x: Any, axes: Any, sign: int) -> Tensor:
     x = arguments.as_tensor(x)
     dims = arguments.normalize_axes(axes, x.ndim, "axes")
     if not x.ndim:
+        # Rank 0 has no axis to roll along; this makes a copy.
         return xp.astype(x, x.dtype)
+    # Without axes nothing moves, and rolling by 0 makes the copy.
     return xp.roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)
 
 
 errors.wrap_public_functions(globals(), __all__)
 
-if not TYPE_CHECKING:  # type checkers would accept any name
+# Type checkers would accept any name.
+if not TYPE_CHECKING:
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

@@ -261,6 +261,8 @@ def _move_triangle_to_lower(a: Any, UPLO: str) -> Tensor:  # noqa: N803
     x = arguments.as_tensor(a)
     if UPLO == "l":
         return x
+    # The upper triangle of a Hermitian matrix is the conjugate transpose of its lower one. The plan
+    # always reads the lower.
     transposed = matrix_transpose(x)
     return xp.conj(transposed) if x.dtype.kind == "c" else transposed
 
@@ -301,6 +303,8 @@ def matrix_norm(
     """
     keeps_dims = arguments.check_bool("keepdims", keepdims)
     order = ord if ord is None or isinstance(ord, str) else arguments.as_real_float("ord", ord)
+    # These three come from singular values, for which NaN and infinity are refused, and which
+    # LAPACK may fail to find.
     operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
     return _call_on_floats(operation, x, keepdims=keeps_dims, ord=order)
 
@@ -325,6 +329,8 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
         raise ValueError(f"n must lie within 2**63 - 1, got {arguments.format_argument(power)}")
     if power < 0 or x.spec.dtype.kind not in "biu":
         return _call_on_floats(_MATRIX_POWER, x, n=power)
+    # Powers of integers are exact only as products in their own dtype, by squaring: for 5, which is
+    # 101 in binary, that is ((1 * x)**2)**2 * x. The identity, as the power 0, has the right shape.
     result = xp.astype(_call_on_floats(_MATRIX_POWER, _check_matrices(x), n=0), x.dtype)
     for digit in f"{power:b}":
         result = matmul(result, result)
@@ -363,6 +369,7 @@ def matrix_rank(
         return xp.minimum(xp.count_nonzero(x), 1)
     if tol is None:
         return _call_on_floats(_MATRIX_RANK, x, _relative_tolerance(x, rtol))
+    # A tensor has one threshold for each matrix, which broadcasts over its singular values.
     threshold = as_tensor_on_device_of(tol, x)
     values = svdvals(x)
     return xp.count_nonzero(
@@ -554,6 +561,7 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
     values = svdvals(x)
     largest, smallest = values[..., 0], values[..., -1]
     result = xp.divide(smallest, largest) if p == -2 else xp.divide(largest, smallest)
+    # For a matrix of zeros 0 / 0 becomes infinity, as in NumPy.
     is_zero_matrix = xp.logical_and(xp.isnan(result), xp.logical_not(xp.isnan(largest)))
     return xp.where(is_zero_matrix, math.inf, result)
 
@@ -638,6 +646,7 @@ def norm(
     Tensor([ 5., 10.], dtype=float64, device='cpu')
     """
     x = arguments.as_tensor(x)
+    # Frobenius' norm of a matrix is that of the vector of all its elements, in whatever order.
     if axis is None and (
         ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
     ):
@@ -656,5 +665,6 @@ def norm(
 
 errors.wrap_public_functions(globals(), __all__)
 
-if not TYPE_CHECKING:  # type checkers would accept any name
+# Type checkers would accept any name.
+if not TYPE_CHECKING:
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

@@ -36,6 +36,8 @@ def as_operand(x: Any) -> Any:
     rule = "operands must be tensors, arrays or Python scalars"
     if isinstance(x, np.ndarray):
         return _tensor_over_array(x, rule)
+    # Before the loop over Python's kinds, because numpy.float64 is a subclass of float. A NumPy
+    # scalar has a dtype that counts in promotion; a Python number takes the dtype of the tensor.
     if isinstance(x, np.generic):
         wrapped = tensor_over_array(np.asarray(x))
         assert wrapped is not None
@@ -92,6 +94,7 @@ def check_callable(function: Any, argument: str) -> None:
 
 def check_sequence(items: Any, argument: str) -> None:
     """Raise TypeError if an argument is not a sequence of tensors."""
+    # A generator has no length, and could be read only once.
     if not hasattr(items, "__len__") or isinstance(items, (str, bytes)):
         raise TypeError(f"{argument} must be a sequence of tensors, got {_describe_operand(items)}")
 
@@ -114,6 +117,7 @@ def normalize_axes(axes: Any, ndim: int, argument: str = "axis") -> tuple[int, .
 def normalize_axis(axis: Any, ndim: int, argument: str = "axis") -> int:
     """Return one axis as a number from 0 up; raise an error if it is out of range."""
     number = axis if type(axis) is int else as_integer(argument, axis)
+    # For rank 0 the condition is never true, so that nothing is divided by 0.
     return number % ndim if -ndim <= number < ndim else normalize_axes(number, ndim, argument)[0]
 
 
@@ -133,13 +137,16 @@ def as_nonnegative_integer(argument: str, value: Any) -> int:
     return number
 
 
-_MOST = 1024  # limit on a sequence of integers, which may be endless
+# Limit on a sequence of integers, which may be endless.
+_MOST = 1024
 
 
 def as_integers(value: Any, argument: str = "axis", *, allow_none: bool = True) -> Any:
     """Return an integer, a tuple of integers from any sequence, or None: part of a plan's key."""
     if type(value) is int or (value is None and allow_none):
         return value
+    # Keys of plans are compared with ==, and True == 1: a tuple goes on as it is only if all its
+    # items are exact integers.
     if type(value) is tuple:
         for item in value:
             if type(item) is not int:
@@ -159,6 +166,7 @@ def as_integers(value: Any, argument: str = "axis", *, allow_none: bool = True) 
 
 def _integers_of_sequence(values: Any) -> tuple[int, ...] | None:
     """Return the integers of a sequence; None for other items, sets, and endless sequences."""
+    # A set has no order, the items of a dict are its keys and those of a string are letters.
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Set, Mapping)):
         return None
     numbers: list[int] = []
@@ -184,7 +192,8 @@ def as_layout_key(value: Any) -> Any:
     kind = type(value)
     if value is None or kind is Layout or kind is str:
         return value
-    if kind is tuple and set(map(type, value)) <= {int}:  # as a key, (0.0, True) equals (0, 1)
+    # As parts of a key (0.0, True) and (0, 1) are equal.
+    if kind is tuple and set(map(type, value)) <= {int}:
         return value
     asked = normalize_foreign_order(value)
     if isinstance(asked, str):
@@ -206,6 +215,7 @@ def is_column_major_order(order: Any, allowed: str, x: Tensor | None = None) -> 
     if order != "A" or x is None:
         return bool(order == "F")
     layout = x.spec.layout
+    # A vector is row-major and column-major at once; NumPy's order "A" then means "C".
     return layout.is_column_major and not layout.is_row_major
 
 
@@ -280,7 +290,10 @@ def as_real_number(argument: str, value: Any, expected: str = "a real number") -
     """Return a real number of any library as a Python integer or float."""
     if type(value) in (int, float):
         return value
+    # numpy.complex128 is a subclass of complex, and its __float__ drops the imaginary part with a
+    # mere warning. float() would also parse text, and convert arrays of one element.
     if not isinstance(value, (str, bytes, complex)) and not getattr(value, "ndim", 0):
+        # First as an integer, since float() would round integers above 2**53.
         for convert in (index, float):
             try:
                 return convert(value)
@@ -320,6 +333,7 @@ def format_argument(x: Any) -> str:
     """Format an argument for an error message: tensors and arrays by their kind."""
     if isinstance(x, Tensor):
         return f"a tensor of {x.dtype} and shape {x.shape}"
+    # The repr of an array may be long, and on a device it would copy the elements to the host.
     return (
         errors.qualified_type_name(x)
         if is_foreign_array(x) and not isinstance(x, np.generic)
@@ -331,6 +345,7 @@ def _describe_operand(x: Any) -> str:
     kind, fix = errors.qualified_type_name(x), ""
     if isinstance(x, np.ndarray):
         kind = f"{kind} of dtype {errors.truncate(x.dtype, 60)}"
+        # NumPy has dtypes whose elements have no bytes, such as "V0".
         if any(stride % max(x.itemsize, 1) for stride in x.strides):
             kind += f" with strides that are no multiples of {x.itemsize} bytes"
     if is_foreign_array(x) or type(x) in (list, tuple, int, float, complex):

@@ -40,6 +40,8 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
 
     `device`: device of the result.
     """
+    # Before `__dlpack__`, which NumPy's arrays have as well: DLPack cannot express the other byte
+    # order.
     if isinstance(obj, np.ndarray):
         return tensor_over_ndarray(obj, copy, obj)
     if isinstance(obj, Tensor):
@@ -47,6 +49,8 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
     # NumPy scalars have array protocols, too, but count as numbers.
     if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
         return None
+    # Before the other protocols: DLPack also describes devices, bfloat16 and packed elements, which
+    # NumPy's protocols do not.
     if _protocol_attribute(obj, "__dlpack__") is not None:
         asked = False if copy is False else None  # the exporter's copy may have another layout
         return dlpack.import_tensor(obj, "asarray", copy=asked, to_host=device == CPU)
@@ -58,6 +62,8 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
 
 def _array_by_protocol(obj: Any) -> Array | None:
     """Convert an object by NumPy's array protocols; None if it has none of them."""
+    # A class may declare `__array__ = None`. That is an error here, unlike a missing method: the
+    # object says that it is not an array.
     for name, read in _PROTOCOLS.items():
         attribute = _protocol_attribute(obj, name, _ABSENT)
         if attribute is not _ABSENT:
@@ -103,6 +109,7 @@ _ABSENT = object()
 
 def _protocol_attribute(obj: Any, name: str, absent: Any = None) -> Any:
     """Return an attribute of a protocol; `absent` if missing, and for classes."""
+    # A class has the methods of its instances, but they cannot be called without an instance.
     return absent if isinstance(obj, type) else _call_foreign(obj, name, getattr, obj, name, absent)
 
 
@@ -113,6 +120,9 @@ def _call_foreign(obj: Any, name: str, function: Callable[..., Any], *arguments:
     except (MemoryError, CopyError):
         raise
     except Exception as error:
+        # Callers expect one of these kinds. An exporter may raise anything, even an exception with
+        # a constructor of its own; the subclass is replaced by its base, other errors by
+        # BufferError.
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
         said = truncate(error, 1000)  # another library's message may have any length
         raise kind(f"{type(obj).__name__} gives no array by {name}: {said}") from error
@@ -125,11 +135,14 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
         is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
         if is_masked is not None and is_masked(array):
             raise TypeError("a masked element has no value; fill the array with filled() first")
+        # NumPy's own method, as a subclass may override view().
         array = np.ndarray.view(array, np.ndarray)
     dtype = native = array.dtype
     try:
         x = tensor_over_array(borrow_array(array))
     except TypeError:
+        # The dtype is not one of ours: perhaps it is in the other byte order, and then a copy
+        # helps.
         x, native = None, dtypes.native_order_dtype(dtype)
     except ValueError as error:
         raise _closed_memory_error(source, error) from error
@@ -140,6 +153,8 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
     if copy is False:
         reason = f"the memory of a {type(source).__name__} cannot be shared"
         raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
+    # Strides that are not whole elements, such as those of a field of records, are whole in bytes.
+    # Only the order of the dimensions is taken from this layout; the copy is packed in that order.
     order = spec_of_strides(dtypes.uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
     return dispatch.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
@@ -204,6 +219,8 @@ _RAGGED = "nested sequences must have equal lengths (the shape is inhomogeneous)
 
 def _stack_nested(obj: Any, device: Device) -> Tensor:
     """Join tensors on `device` and numbers, in a nested sequence, into one tensor there."""
+    # For [[t, t], [1, 2]] with a tensor `t`: the list [1, 2] has no tensor, so it is read on the
+    # CPU and moved in one transfer.
     if not _devices_in_sequence(obj):
         shared = import_array(obj, device, None)
         return move_to_device(
@@ -215,6 +232,8 @@ def _stack_nested(obj: Any, device: Device) -> Tensor:
     for part in parts:
         if part.shape != parts[0].shape:
             raise ValueError(f"{_RAGGED}, got shapes {parts[0].shape} and {part.shape}")
+    # Stacked by concatenation: a leading dimension of size 1 is a view, so each part is copied
+    # once.
     wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
     return dispatch.call(_JOIN, (0, *[x.spec for x in wide]), wide)
 
@@ -233,6 +252,7 @@ def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
     except MemoryError:
         msg = f"the numbers of a {type(obj).__name__} cannot be held in memory"
         raise MemoryError(msg) from None
+    # Arrays among the items state a dtype themselves; only Python integers need the exact way.
     if _may_hide_large_integers(array) and not holds_arrays(obj):
         return _array_of_big_numbers(np.array(obj, dtype=object), dtype)
     if array.dtype.kind not in "biufcV":
@@ -254,6 +274,8 @@ def _materialise_sequences(obj: Any) -> Any:
         entries = iter(obj)
     except TypeError as error:
         raise TypeError(f"a {kind.__name__} gives no numbers: {truncate(error)}") from None
+    # One item more than its length says, to notice a sequence that yields too many. islice takes no
+    # count above sys.maxsize.
     items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
         raise ValueError(f"a {kind.__name__} of length {count} must not yield more items")
@@ -270,6 +292,8 @@ def _raise_not_numbers(kinds: set[str]) -> NoReturn:
 
 def _describe_ragged_lengths(obj: Any) -> str | None:
     """Describe two unequal lengths of sequences at one depth; None if all are equal."""
+    # Breadth first: `level` holds all items at one depth. [[1, 2], [3]] differs at depth 1, where
+    # the lengths are 2 and 1.
     level = [obj]
     for _ in range(MAX_RANK):
         lengths = [
@@ -290,8 +314,10 @@ def _is_sequence_or_array(item: Any) -> bool:
 
 def _may_hide_large_integers(array: Array) -> bool:
     """Return True if NumPy may have converted integers beyond int64 to floats."""
+    # NumPy reads [2**63] as uint64, [2**64] as object, and [2**63, -1] as float64.
     if array.dtype != np.float64:
         return array.dtype.kind in "uO"
+    # Squares are not negative, so one element of 2**63 or more makes their sum at least 2**126.
     if np.vdot(array, array) < 2.0**126:  # the fastest test; false for NaN
         return False
     return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
@@ -302,6 +328,8 @@ def _array_of_big_numbers(numbers: Array, dtype: DType | None) -> Array:
     kinds = {type(n) for n in numbers.flat}
     if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
         _raise_not_numbers({kind.__name__ for kind in kinds})
+    # Integers alone: the requested dtype decides. For a narrower float, float64 comes between, and
+    # a value in the middle of two floats would be rounded twice; rounding to odd prevents that.
     wide, narrower = np.result_type(*kinds), False
     if wide.kind in "bi":
         kind = dtypes.int64 if dtype is None else dtype
@@ -313,6 +341,7 @@ def _array_of_big_numbers(numbers: Array, dtype: DType | None) -> Array:
             numbers = np.vectorize(exchanged.int_to_odd_float, [object])(numbers)
         return numbers.astype(wide)
     except OverflowError:
+        # The integer that overflowed is not known, but the largest one is out of range as well.
         largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
         raise dtypes.integer_overflow_error(
             largest, dtype if narrower and dtype is not None else wide

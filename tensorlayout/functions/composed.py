@@ -51,6 +51,7 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     x = bools_to_integers(z)
     if dtypes.is_in_category(x.dtype, "integral"):
         x = xp.astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
+    # A real number has the angle 0 or pi. atan2 keeps NaN, and gives pi for -0.0, as NumPy does.
     result = xp.atan2(xp.imag(x), xp.real(x)) if x.dtype.kind == "c" else xp.atan2(0.0, x)
     return xp.multiply(result, 180 / math.pi) if deg else result
 
@@ -102,6 +103,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
     x = arguments.as_tensor(a)
     if x.dtype.kind != "c":
         return x
+    # NumPy's rule: a tolerance above 1 counts units of rounding of the dtype.
     bound = tol * xp.finfo(x.dtype).eps if tol > 1 else tol
     small = xp.all(xp.less(xp.abs(xp.imag(x)), bound))
     return xp.real(x) if small else x
@@ -172,6 +174,7 @@ def sinc(x: Tensor) -> Tensor:
     """
     y = xp.multiply(integers_to_float(x), math.pi)
     at_zero = xp.equal(y, 0)
+    # `where` computes both choices, so 0 / 0 is avoided by dividing by 1 there.
     return xp.where(at_zero, 1.0, xp.divide(xp.sin(y), xp.where(at_zero, 1.0, y)))
 
 
@@ -196,6 +199,7 @@ def nan_to_num(
     numbers = arguments.as_tensor(x)
     if numbers.dtype.kind == "c":
         result = numbers.copy() if copy else arguments.check_writable(numbers)
+        # Both parts are views, so writing to them changes `result`.
         for part in (xp.real(result), xp.imag(result)):
             part[...] = nan_to_num(part, True, nan, posinf, neginf)
         return result
@@ -204,9 +208,11 @@ def nan_to_num(
     limits = xp.finfo(numbers.dtype)
     most = limits.max if posinf is None else posinf
     least = limits.min if neginf is None else neginf
+    # The three tests read `numbers`, not `result`: a replacement may itself be infinite.
     result = xp.where(xp.isnan(numbers), nan, numbers)
     result = xp.where(xp.equal(numbers, math.inf), most, result)
     result = xp.where(xp.equal(numbers, -math.inf), least, result)
+    # A replacement of a wider dtype would have promoted the result.
     result = xp.astype(result, numbers.dtype, copy=False)
     if copy:
         return result
@@ -231,6 +237,8 @@ def isclose(
     """
     x, y = (integers_to_float(operand) for operand in as_tensors(a, b))
     bound = xp.add(xp.multiply(xp.abs(y), rtol), atol)
+    # With an infinite `y` the bound is infinite, and every number would be close. Equal infinities
+    # are close by the comparison below; their difference is NaN.
     near = xp.logical_and(xp.less_equal(xp.abs(xp.subtract(x, y)), bound), xp.isfinite(y))
     result = xp.logical_or(near, xp.equal(x, y))
     if arguments.check_bool("equal_nan", equal_nan):
@@ -271,6 +279,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     if x.shape != y.shape:
         return False
     result = xp.equal(x, y)
+    # The standard defines isnan for numeric dtypes only, and integers have no NaN.
     if equal_nan and all(
         dtypes.is_in_category(operand.dtype, "floating-point") for operand in (x, y)
     ):

@@ -64,10 +64,13 @@ def corrcoef(
             [-1.,  1.]], dtype=float64, device='cpu')
     """
     result = _covariance_matrix(x, y, rowvar, False, None, dtype)
+    # Correlated with itself, a variable has the coefficient 1, or NaN if it does not vary (0 / 0).
     if not result.ndim:
         return xp.divide(result, result)
     deviations = xp.sqrt(xp.real(xp.diag(result)))
+    # Two divisions, because the product of two deviations may overflow or become 0.
     result = xp.divide(xp.divide(result, xp.expand_dims(deviations, axis=1)), deviations)
+    # Rounding may lead just beyond 1. Complex numbers have no order, and stay.
     return result if result.dtype.kind == "c" else xp.clip(result, -1, 1)
 
 
@@ -80,9 +83,12 @@ def _covariance_matrix(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtyp
     both = as_tensors(m) if y is None else as_tensors(m, y, weak=False)
     x = xp.concat([_variables_in_rows(variables, rowvar) for variables in both])
     x = xp.astype(x, kind or dtypes.promote_dtypes(x.dtype, dtypes.float64), copy=False)
+    # Each variable is centred before it is multiplied: mean(x * y) - mean(x) * mean(y) would cancel
+    # almost all digits of large values with small variations.
     distance = xp.subtract(x, xp.mean(x, axis=1, keepdims=True))
     result = xp.matmul(distance, (xp.conj(distance) if x.dtype.kind == "c" else distance).mT)
     divisor = max(x.shape[1] - less, 0)
+    # As dividing by 0 would: infinity, or NaN where the sum is 0.
     result = xp.divide(result, float(divisor)) if divisor else xp.multiply(result, math.inf)
     return result[0, 0] if result.shape == (1, 1) else result
 

@@ -68,6 +68,7 @@ def create_tensor(
     order: Any = "C",
 ) -> Tensor:
     """Return a new tensor, in a `layout` or in an `order`."""
+    # A shape that is not a tuple enters the loop once, as None.
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
             if type(dtype) is int:  # as in zeros(2, 3)
@@ -85,7 +86,8 @@ def create_tensor(
     # Plans always name their device, so that changing the default does not change a plan.
     where: Any = default_device() if device is None else device
     if where is CPU:
-        where = "cpu"  # Python hashes text once
+        # Python stores the hash of a string, and would compute that of a device at each look-up.
+        where = "cpu"
     return dispatch.call(operation, (shape, kind, asked, where), values)
 
 
@@ -154,6 +156,7 @@ def asarray(
         if result is None:
             return _tensor_of_numbers(a, asked, target, copy, layout)
         shared, copied = result
+        # A private copy in writable memory is what copy=True requests.
         if copied and not shared.readonly:
             copy = None
         if target is None or target == shared.device:
@@ -163,7 +166,8 @@ def asarray(
         if copy is False:
             reason = f"the memory is on {shared.device}, not on {target}"
             raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
-        if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
+        # Converted on the CPU, if the memory comes from there or goes there.
+        if target == CPU:
             shared = move_to_device(shared, target)
         return move_to_device(
             _convert_imported(shared, asked, None, layout), target, keep_layout=layout is not None
@@ -329,6 +333,7 @@ def full(
             [7, 7]], dtype=int64, device='cpu')
     """
     asked = None if dtype is None else as_dtype(dtype, "dtype")
+    # Exact types: bool is a subclass of int, and NumPy's float64 of float.
     if type(fill_value) is float or type(fill_value) is int:
         kind = asked or dtypes.default_scalar_dtype(type(fill_value))
         if _converts_with_one_rounding(fill_value, kind):
@@ -339,8 +344,11 @@ def full(
 
 def _converts_with_one_rounding(number: float, kind: DType) -> bool:
     """Return True if a Python number converts to `kind` with one rounding on every path."""
+    # Integers up to 2**53 are exact in float64; larger ones might be rounded to float64 and then to
+    # float32. NaN compares false and takes the other path.
     if kind.kind == "f" and kind.itemsize >= 4:
         return -(2**53) <= number <= 2**53
+    # Other kinds get an empty range.
     least, most = dtypes.integer_limits(kind) if kind.kind in "iu" else (0, -1)
     return type(number) is int and least <= number <= most
 
@@ -417,6 +425,8 @@ def _create_like(
         _check_order_without_layout(order, layout)
         layout = arguments.layout_for_order(order, x, sizes)
     elif layout is None:
+        # The form of `a` is for its own shape. Another shape of the same rank takes only the order
+        # of the dimensions, because tiles and padding would not fit.
         if sizes == x.shape:
             layout = adapt_layout_to_dtype(x.spec.layout.form, kind)
         elif len(sizes) == x.ndim:
@@ -540,7 +550,8 @@ def ones_like(
     return _create_like(_ONES_LIKE, a, dtype, order, shape, device, layout, 1)
 
 
-_SAFE = 2**62  # int64 holds such an end, and the end plus one step
+# Int64 holds such an end, and the end plus one step.
+_SAFE = 2**62
 
 
 def arange(
@@ -569,6 +580,8 @@ def arange(
     """
     begin, end = (0, start) if stop is None else (start, stop)
     if type(begin) is type(end) is type(step) is int and step and dtype is None:
+        # The quotient rounded up, in integers: // rounds down, and the negation turns that round.
+        # For 0 to 7 by 3 it is -((0 - 7) // 3) = 3. Floats would lose integers above 2**53.
         count = max(0, -((begin - end) // step))
         if -_SAFE <= begin <= _SAFE and -_SAFE <= end <= _SAFE and count <= _SAFE:
             return create_tensor(_ARANGE, (count,), dtypes.int64, device, None, begin, step)
@@ -581,7 +594,8 @@ def arange(
     default = dtypes.int64 if whole else dtypes.float64
     kind = default if dtype is None else arguments.as_dtype_in_category("numeric", dtype)
     count = _arange_length(first, end, by, whole)
-    if by in (math.inf, -math.inf):  # at most one number results, and 0 * infinity would be NaN
+    # At most one number results, and 0 * infinity would be NaN.
+    if by in (math.inf, -math.inf):
         by = 0.0
     # Only numbers that occur are checked, not `stop`, which may be out of range.
     if whole and count and kind.kind in "iu":
@@ -589,6 +603,8 @@ def arange(
         check_range_fits(min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
         raise ValueError(f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
+    # Each number is computed as a float and then truncated. NumPy truncates the first two, and goes
+    # on with their difference.
     if not whole and dtypes.is_in_category(kind, "integral"):
         floats = create_tensor(_ARANGE, count, dtypes.float64, device, None, first, by)
         return copy_tensor("arange", floats, None, kind)
@@ -603,6 +619,7 @@ def _arange_length(first: Any, end: Any, by: Any, is_integral: bool) -> int:
     length = (stop - start) / step
     if not math.isfinite(length):
         raise ValueError(f"from {first} to {end} by {by} is no finite number of steps")
-    if length == 0 and start != stop:  # a quotient below the least float was rounded to 0
+    # A quotient below the least float was rounded to 0.
+    if length == 0 and start != stop:
         return int((stop > start) == (step > 0))
     return max(0, math.ceil(length))

@@ -72,6 +72,7 @@ def astype(
     x = arguments.as_tensor(x)
     arguments.check_casting(x.dtype, kind, casting)
     layout = arguments.layout_for_order(order, x, x.shape)
+    # A dtype holds all its own values, so without a conversion nothing saturates.
     saturates = bool(arguments.check_flag("saturate", saturate)) and kind != x.dtype
     if saturates and not dtypes.is_narrow_dtype(kind):
         raise ValueError(f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
@@ -88,7 +89,8 @@ def _convert_dtype_and_device(
     changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
     if not changes and (not copying or target != spec.device):
         return move_to_device(x, target)
-    if target == CPU:  # converted on the CPU if source or destination is there
+    # Converted on the CPU if source or destination is there.
+    if target == CPU:
         x = move_to_device(x, target)
     return move_to_device(dispatch.call(_ASTYPE, (x.spec, layout, kind, saturate), (x,)), target)
 
@@ -128,6 +130,7 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     ]
     if not strong:
         raise ValueError("needs at least one tensor or dtype")
+    # Scalars come last, because the dtype of all arrays together decides what they become.
     return reduce(dtypes.promote_with_scalar, scalars, reduce(dtypes.promote_dtypes, strong))
 
 
@@ -202,6 +205,7 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     dtype = dtypes.real_part_dtype(_dtype_of_argument(type, "type"))
     if not dtypes.is_in_category(dtype, "any real floating"):
         raise TypeError(f"type must be a floating-point dtype, got {dtype}")
+    # NumPy's finfo does not know the dtypes of ml_dtypes.
     info = (
         np.finfo(dtype)
         if dtypes.is_standard_dtype(dtype)

@@ -110,6 +110,7 @@ def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
         return diagonal(x, k)
     n = x.shape[0] + abs(k)
     matrix = create_tensor(_DIAG, (n, n), x.dtype, x.device, None, 0)
+    # A diagonal is a view, so this writes into the matrix.
     diagonal(matrix, k)[...] = x
     return matrix
 
@@ -136,6 +137,8 @@ def _keep_triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
         shape *= 2
         x = broadcast_to(x, shape)
     k = arguments.as_integer("k", k)
+    # Any integer is a valid `k`. Beyond the corners of the matrix nothing changes any more, and
+    # clipping keeps `k` within the integers of the backends. Rank 0 is refused by the plan.
     rows, columns = shape[-2:] if shape else (0, 0)
     return dispatch.call(operation, (x.spec,), (x, max(-rows, min(k, columns))))
 

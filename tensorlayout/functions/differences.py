@@ -68,6 +68,8 @@ def gradient(
     if len(varargs) not in (0, 1, len(dims)):
         raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
     coordinates = [asarray_on_device_of(d, x) for d in varargs if not _is_uniform_spacing(d)]
+    # NumPy's gradient takes spacings by value and coordinates as arrays, so `numbers` are part of
+    # the plan's key, and `coordinates` are operands.
     numbers = tuple(
         arguments.as_real_float("distances", d) for d in varargs if _is_uniform_spacing(d)
     )
@@ -114,6 +116,7 @@ def ediff1d(
     x = basics.reshape(arguments.as_tensor(ary), (-1,))
     parts = [to_begin, basics.diff(x), to_end]
     results = [basics.reshape(as_tensor_on_device_of(p, x), (-1,)) for p in parts if p is not None]
+    # NumPy refuses ends that it cannot cast by its rule "same_kind"; here they are converted.
     return basics.concat(results, dtype=x.dtype, casting="unsafe")
 
 
@@ -139,6 +142,8 @@ def trapezoid(
     if x is not None:
         places = as_tensor_on_device_of(x, values)
         widths = basics.diff(places, axis=axis if places.ndim > 1 else -1)
+        # Positions of rank 1 get the rank of the values, to broadcast: n - 1 widths along dimension
+        # 1 of 3 have shape (1, n - 1, 1).
         if places.ndim == 1:
             widths = basics.reshape(widths, [-1 if d == dim else 1 for d in range(values.ndim)])
     before = (slice(None),) * dim
@@ -175,8 +180,11 @@ def interp(
         raise ValueError(f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
     at, points = (basics.astype(operand, dtypes.float64, copy=False) for operand in (at, points))
     if period is not None:
+        # Nothing lies outside of a period; NumPy ignores `left` and `right` then, too.
         at, points, values = _wrap_period(at, points, values, period)
         left = right = None
+    # First every element is interpolated, those outside on the first or last line, and these are
+    # then replaced. NaN compares false, and stays.
     inside = _interpolate_linearly(at, points, values)
     inside = basics.where(at < points[0], values[0] if left is None else left, inside)
     return basics.where(at > points[-1], values[-1] if right is None else right, inside)
@@ -190,17 +198,23 @@ def _wrap_period(x: Tensor, points: Tensor, values: Tensor, period: Any) -> tupl
     x, points = x % length, points % length
     order = points.argsort()
     points, values = points[order], values[order]
+    # Each `x` now lies between two points: for a period of 360, points at 10 and 350 become -10,
+    # 10, 350 and 370.
     points = basics.concat([points[-1:] - length, points, points[:1] + length])
     return x, points, basics.concat([values[-1:], values, values[:1]])
 
 
 def _interpolate_linearly(x: Tensor, points: Tensor, values: Tensor) -> Tensor:
     """Interpolate between neighbouring points; extend the first or last line outside."""
+    # A single point has no line. Its value holds everywhere, except where `x` is NaN.
     if points.size == 1:
         return basics.where(x != x, x, values[0])
     line = basics.reshape(x, (-1,))
+    # `upper` is the first point beyond `x`. Clipping gives elements outside the first or last line.
     upper = points.searchsorted(line, side="right").clip(1, points.size - 1)
     start, end, first, last = points[upper - 1], points[upper], values[upper - 1], values[upper]
+    # At the end of its line an element gets the exact value of the point, from which rounding of
+    # the product of slope and distance may differ.
     inside = (last - first) / (end - start) * (line - start) + first
     return basics.reshape(basics.where(line == end, last, inside), x.shape)
 
@@ -227,8 +241,11 @@ def unwrap(
     dim = arguments.normalize_axis(axis, x.ndim)
     half = period / 2
     steps = basics.diff(x, axis=dim)
+    # Each step modulo the period, from -half up to but not including half. A step of exactly +half
+    # would come out as -half: it keeps its sign, as in NumPy.
     folded = (steps + half) % period - half
     folded = basics.where((folded == -half) & (steps > 0), half, folded)
+    # The correction of a step holds for all later elements as well, hence the sum.
     turns = basics.where(abs(steps) < (half if discont is None else discont), 0.0, folded - steps)
     before = (slice(None),) * dim
     rest = x[(*before, slice(1, None))] + turns.cumsum(dim)

@@ -26,6 +26,7 @@ from tensorlayout.tensor import Tensor
 # Types with a higher `__array_priority__` than ours handle operators first.
 PRIORITY = 1000.0
 
+# Moves a NumPy scalar, wrapped on the CPU, to the device of the other operands.
 _SCALAR = plan.Transfer()
 assignment = functools.cache(plan.Assign)  # by name of the function that assigns
 
@@ -40,6 +41,7 @@ observers: list[Observer] = []
 def _call_with_observers(
     operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Any:
+    # The first observer that returns a result ends the call: `fuse` records it, and nothing runs.
     for observer in observers:
         result = observer(operation, key, operands)
         if result is not None:
@@ -54,6 +56,8 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
             return _call_with_observers(operation, key, operands)
         return compile_call(operation, *key)(*operands)
     except TypeError as error:
+        # An unhashable item of the key, such as a list, fails in the look-up, before planning could
+        # explain which argument is wrong.
         raise named_error(operation, _invalid_key_error(operation, key, error)) from None
     except (plan.CaptureError, *REFUSALS) as error:
         raise named_error(operation, error) from None
@@ -61,6 +65,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
 
 def call_view(operation: plan.Operation, x: Tensor, key: Any, start: int | None = None) -> Tensor:
     """Return a view of `x`, from row or slot `start`; `call` would take twice the time."""
+    # The start is data and not part of the key: all rows of a tensor share one plan.
     try:
         if watched:
             return _call_with_observers(
@@ -72,7 +77,8 @@ def call_view(operation: plan.Operation, x: Tensor, key: Any, start: int | None 
         raise named_error(operation, error) from None
 
 
-_TOO_BIG = "array is too big"  # NumPy's message for a size that exceeds 64 bits
+# NumPy's message, a ValueError, for a size that exceeds 64 bits.
+_TOO_BIG = "array is too big"
 
 
 def call_into(
@@ -113,6 +119,7 @@ def call_elementwise(
         if type(x) is not Tensor and type(x) not in SCALARS:
             operands = _as_operands_on_one_device(operands)
             break
+    # Numbers alone would have no device, and Python's own arithmetic is meant for them.
     if Tensor not in map(type, operands):
         rule = "at least one operand must be a tensor or an array, got only Python scalars"
         raise TypeError(rule)
@@ -125,6 +132,8 @@ def call_elementwise(
 def _as_operands_on_one_device(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars by tensors; scalars are moved to the device of others."""
     inputs = tuple([arguments.as_operand(x) for x in operands])
+    # The device comes from the tensors as the caller gave them: a NumPy scalar is wrapped on the
+    # CPU, and moves to the device of the others.
     device = arguments.device_of_first_tensor(operands)
     if device == CPU:
         return inputs
@@ -152,10 +161,14 @@ def make_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any], Any]:
 
     def binary_operator(self: Tensor, other: Any, /) -> Any:
         try:
+            # Keys hold what the result's dtype and layout depend on: a spec for each tensor, the
+            # type for each number. The number itself is an operand.
             if type(other) is Tensor and not watched:
                 return compile_call(operation, self.spec, other.spec)(self, other)
             if type(other) in SCALARS and not watched:
                 return compile_call(operation, self.spec, type(other))(self, other)
+            # NotImplemented makes Python try the reflected operator of `other`; an error here would
+            # not.
             return (
                 call_elementwise(operation, self, other)
                 if answers_for_operand(other)
@@ -199,17 +212,24 @@ def make_in_place_operator(operation: plan.Elementwise) -> Callable[[Tensor, Any
                 if type(other) in SCALARS:
                     kind: Any = type(other)
                 elif type(other) is Tensor and other.spec.dtype is spec.dtype:
+                    # Equal dtypes need no check of casting. Other pairs take the general path
+                    # below.
                     kind = other.spec
                 else:
                     kind = None
                 if kind is not None:
                     check_writable(self)
+                    # `self` is destination and first operand, exactly in the same slots, which the
+                    # executor permits.
                     return compile_call(writing, spec, spec, kind)(self, self, other)
             if not answers_for_operand(other):
                 return NotImplemented
             out, operand = check_writable(self), arguments.as_operand(other)
             own = out.spec.dtype
             wide = promote_dtypes(own, operand.spec.dtype) if type(operand) is Tensor else own
+            # The destination cannot hold the wider result, so the result is a tensor of its own,
+            # which is then assigned with a conversion, as NumPy does for int32 += int64. If its
+            # shape differs, the call at the end raises the error for a destination.
             if wide != own and is_same_kind_cast(wide, own):
                 result = call_elementwise(operation, out, other)
                 if result.shape == out.shape and is_same_kind_cast(result.dtype, own):
@@ -237,6 +257,7 @@ def answers_for_operand(other: Any) -> bool:
     )
 
 
+# Objects whose type inherits NumPy's own protocol, such as subclasses of ndarray, count as arrays.
 _NUMPY_UFUNC = np.ndarray.__array_ufunc__
 
 

@@ -379,12 +379,17 @@ def _clip_bound(x: Tensor, limit: Any) -> Any:
     bound = arguments.as_operand(limit)
     if not isinstance(bound, Tensor):
         kind = bound.spec if isinstance(bound, arguments.UnknownScalar) else type(bound)
+        # A float beside integers would promote them to float64; as a tensor it is converted to the
+        # dtype of `x` below.
         if kind is not float or dtypes.promote_with_scalar(x.dtype, float) == x.dtype:
             return bound
         bound = arguments.as_operand(np.float64(bound))
     if dtypes.promote_dtypes(x.dtype, bound.dtype) != x.dtype:
         if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
             limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
+            # Conversions from floats saturate, but integers keep their low bits, so that 300 would
+            # become 44 in uint8. The bound is first clipped to the range that both dtypes have in
+            # common.
             least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
             bound = dispatch.call_elementwise(_CLIP, bound, least, most)
         bound = copy_tensor("clip", bound, None, x.dtype)
@@ -417,7 +422,8 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
     if type(decimals) is int and decimals == 0 and out is None:
         return _round(a)
     a, places = arguments.as_tensor(a), arguments.as_integer("decimals", decimals)
-    if builtins.abs(places) > 308:  # the powers of ten that float64 has
+    # 10.0 ** 309 overflows.
+    if builtins.abs(places) > 308:
         raise ValueError(f"decimals must be from -308 to 308, got {places}")
     if a.dtype == dtypes.bool:
         raise TypeError("only numeric dtypes are allowed, got bool")
@@ -425,6 +431,8 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
     if places == 0 or (whole and places > 0):
         return store_in_out("round", _round(a), out)
     power = 10.0 ** builtins.abs(places)
+    # Powers of ten up to 10**22 are exact in float64, and their reciprocals are not: so negative
+    # decimals divide first, instead of multiplying by 10**-n.
     there, back = (multiply, divide) if places > 0 else (divide, multiply)
     result = back(_round(there(a, power)), power)
     return store_in_out("round", astype(result, a.dtype, copy=False), out)
@@ -470,6 +478,7 @@ def imag(val: Tensor) -> Tensor:
     """
     x = arguments.as_tensor(val)
     if x.dtype == dtypes.bool:
+        # Differs nowhere from itself: False everywhere, in the form of `x`.
         return logical_xor(x, x)
     return _complex_part(_IMAG_PART, _IMAG, x)
 

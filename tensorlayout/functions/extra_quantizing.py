@@ -110,9 +110,11 @@ def quantize_blocks(
     element, scale = form.dtypes
     sizes = plan.block_scales_shape(x.shape, dim, form.block)
     data: Tensor = xp.empty_like(x, dtype=element, layout=layout)
+    # Scales have a smaller shape, for which tiles and padding of `x` mean nothing; its order does.
     placed = x.spec.layout.minor_to_major if scales_layout is None else scales_layout
     scales: Tensor = xp.empty_like(x, dtype=scale, layout=placed, shape=sizes)
     further = () if whole is None else (whole,)
+    # The global scale is an operand, so that its value may stay on the device.
     specs = (data.spec, scales.spec, x.spec, None if whole is None else whole.spec)
     dispatch.call(_QUANTIZE, (*specs, form, dim, way), (data, scales, x, *further))
     return QuantizedBlocks(data, scales, whole)
@@ -178,10 +180,14 @@ def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | Non
     """Return `global_scale`, by default the scale that maps the largest block scale to 448."""
     if scale is not None:
         return _as_global_scale(x, scale)
+    # Reductions to a maximum refuse empty tensors, but there is nothing to scale either.
     if not x.size:
         return xp.full((), _LEAST, dtype=dtypes.float32, device=x.device)
+    # The largest magnitude without a tensor of magnitudes: two reductions only read `x`. NaN in `x`
+    # is kept by both.
     most = xp.maximum(xp.max(x), xp.negative(xp.min(x)))
     most = xp.astype(most, dtypes.float32, copy=False)
+    # 448 is the largest float8_e4m3fn, the dtype of the block scales.
     return xp.maximum(most / (448 * largest), _LEAST)
 
 
@@ -189,10 +195,12 @@ def _as_global_scale(like: Tensor, value: Tensor | Real) -> Tensor:
     """Convert a global scale to a float32 tensor of rank 0; ValueError if out of range."""
     if isinstance(value, Tensor):
         plan.check_category("real floating", value.dtype)
+        # Only the shape is checked: reading the value would wait for the device.
         if value.size != 1:
             raise ValueError(f"global_scale must have one element, got shape {value.shape}")
         return xp.astype(xp.reshape(value, ()), dtypes.float32, copy=False)
     number = arguments.as_real_float("global_scale", value)
+    # NaN fails the comparison, too.
     if not _LEAST <= number < 2.0**128:
         raise ValueError(f"global_scale must be finite and at least 2**-118, got {number}")
     return xp.full((), number, dtype=dtypes.float32, device=like.device)

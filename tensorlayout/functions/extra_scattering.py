@@ -91,6 +91,7 @@ def _scatter_reduce(
 ) -> Tensor:
     x, indices = arguments.as_tensor(x), arguments.as_indices(indices)
     dim = arguments.normalize_axis(axis, x.ndim)
+    # For rank 1 both readings of `indices` agree, and the shorter plan is taken.
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
         raise ValueError(f"indices must have rank 1 or {x.ndim}, got shape {indices.shape}")
@@ -98,6 +99,7 @@ def _scatter_reduce(
     if kind not in dtypes.SCALARS:
         value = arguments.as_tensor(updates, "updates")
     elif dtypes.promote_with_scalar(x.dtype, kind) == x.dtype:
+        # A number must not change the dtype of `x`: 0.5 is refused for integers.
         value = xp.full((), updates, dtype=x.dtype, device=x.device)
     else:
         raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")

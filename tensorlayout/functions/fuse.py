@@ -73,9 +73,11 @@ class Symbol:
         text = f"the data of a tensor {_FLOW} ({request}); {fix}"
         raise prefix_operation_name(self.recording.name, TypeError(text))
 
+    # Whatever a backend asks of memory, such as its flags or its address, ends here.
     def __getattr__(self, name: str) -> NoReturn:
         self.raise_unknown_data(name)
 
+    # Without this method a ufunc of NumPy would treat the symbol as an array of one object.
     def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> NoReturn:
         self.raise_unknown_data(ufunc.__name__)
 
@@ -85,7 +87,8 @@ class TracedNumber(UnknownScalar):
 
     __slots__ = ("get", "name")
 
-    __array_ufunc__ = None  # makes NumPy scalars defer to our operators
+    # Makes NumPy scalars defer to our operators.
+    __array_ufunc__ = None
 
     def __init__(self, name: str, kind: type, get: _Get) -> None:
         self.name, self.spec, self.get = name, kind, get
@@ -102,6 +105,8 @@ class TracedNumber(UnknownScalar):
     def _refuse_comparison(self, other: object) -> Any:
         return NotImplemented if type(other) is Tensor else self._raise_unknown_value()
 
+    # Each of these would turn an unknown value into Python's control flow, or into a constant of
+    # the trace. Comparisons with tensors are left to the tensor, which records them.
     __bool__ = __int__ = __float__ = __complex__ = __index__ = _raise_unknown_value
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse_comparison
     __hash__ = __str__ = __format__ = _raise_unknown_value
@@ -116,6 +121,9 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
         operands = (*others, self) if reflected else (self, *others)
         if len(operands) != count or not all(type(x) in (*SCALARS, TracedNumber) for x in operands):
             return NotImplemented
+        # The kind of the result, from ones of the same kinds: 1 is valid for every operator, even
+        # as a divisor. The kind may depend on values, as 2 ** 1 is an int and 2 ** -1 a float, so
+        # each call checks it again.
         kind = type(function(*[x.spec(1) if type(x) is TracedNumber else x for x in operands]))
 
         def compute_value(args: tuple[Any, ...]) -> Any:
@@ -166,6 +174,9 @@ class _Recording:
         self, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
     ) -> Any:
         """Record a call on symbols and return its result; None for any other call."""
+        # A call on constants alone, such as NumPy scalars made tensors, runs now and gives a
+        # constant. Any other call without symbols runs as usual; a step that reads its result is
+        # refused below.
         if not any(map(_is_symbol, operands)):
             if not operands or not all(map(self._is_constant, operands)):
                 return None
@@ -197,6 +208,8 @@ class _Recording:
         result = Tensor._from_memory(self._record_step(plan, operation, key, operands), plan.result)
         if out is None:
             return result
+        # In-place operators write no memory here. The tensor gets the symbol of the new step, and
+        # earlier steps still read the old one: every symbol is assigned once.
         out.memory = result.memory
         return out
 
@@ -215,6 +228,7 @@ class _Recording:
         if get is None or any(map(_is_symbol, rest)):
             rule = "it may take views of its arguments, not of what it works out"
             raise TypeError(f"cannot be part of the fused function {self.name}: {rule}")
+        # Nothing is viewed while tracing: each call takes the view of its own argument.
         return Tensor._from_memory(Symbol(self, lambda args: run(get(args), *rest)), plan.result)
 
     def _record_step(
@@ -244,14 +258,20 @@ class _Recording:
         symbol: Symbol = returned.memory
         if symbol.get is not None:
             return None, (), symbol.get
+        # Results that nothing needs are left out. A step reads only earlier results, so backwards
+        # every reader is visited before what it reads.
         needed, results = {symbol}, list[Symbol]()
         for result in reversed(self.results):
             if result in needed:
                 needed.update(x for x in result.step.reads if type(x) is Symbol)
                 results.insert(0, result)
+        # Operands from outside, each once. By id, because tensors compare elementwise and traced
+        # numbers do not compare at all; the values keep the objects alive, so ids stay unique.
         read = {
             id(x): (x, spec)
             for result in results
+            # The key begins with one spec for each operand, and may go on with options such as an
+            # axis.
             for x, spec in zip(result.step.reads, result.step.call[1], strict=False)
             if not (type(x) is Symbol and x.step)
         }
@@ -260,6 +280,8 @@ class _Recording:
         if len(results) == 1 and symbol.step.plan.kind == "reduce":  # nothing to fuse
             operation, key = symbol.step.call
             return operation, key, operands
+        # One numbering for operands and results, in which a part says what it reads: with two
+        # operands, the first step's result is number 2.
         numbers = {id(x): number for number, x in enumerate((*[x for x, _ in rows], *results))}
         parts = []
         for _, step_reads, _, (operation, key) in [result.step for result in results]:
@@ -273,6 +295,8 @@ class _Recording:
 
     def _make_operand_getter(self, reads: list[Any], count: int) -> _Get:
         """Return the function that maps `count` arguments to all operands, in `_operand_rank`."""
+        # Arguments sort first, then derived values, then constants, so that each kind is one slice
+        # of `reads`. A static value is found here as well: equal keys mean equal values.
         numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]
         gets = [x.get for x in reads[len(numbers) :] if type(x) in (Symbol, TracedNumber)]
         get_arguments, constants = (
@@ -300,6 +324,7 @@ def _record_if_tracing(
     return None if recording is None else recording.record_call(operation, key, operands)
 
 
+# Before the observers of traces, which would report calls that do not run.
 dispatch.observers.insert(0, _record_if_tracing)
 
 
@@ -343,6 +368,7 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
             f"must be called with a function, got {arguments.format_argument(function)}"
         )
     code = getattr(function, "__code__", None)
+    # `co_varnames` begins with the parameters; the local variables follow.
     if code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         raise ValueError("the function must not take out= itself: its result is written there")
     return _make_fused_function(function, _static_arguments(function, static))
@@ -358,6 +384,7 @@ def _static_arguments(function: Any, static: Any) -> frozenset[int | str]:
             raise ValueError(
                 f"static must name arguments of the function ({parameter_names}), got {name!r}"
             )
+    # Both, because an argument may be passed by position or by name.
     return frozenset([*names, *map(known.index, names)])
 
 
@@ -370,6 +397,8 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
     def fused(*args: Any, out: Tensor | None = None, **keywords: Any) -> Any:
         if out is None and not dispatch.watched:
             call_operands = (*args, *keywords.values()) if keywords else args
+            # The shortest path. A value that is passed by value has another key in `runs` than its
+            # type, so such a call misses here and takes the long way.
             kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in call_operands])
             run = runs.get((kinds, *keywords) if keywords else kinds)
             if run is not None:
@@ -384,6 +413,8 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
 
     def trace_and_call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
         call_operands: tuple[Any, ...] = (*args, *keywords.values())
+        # Called inside of another fused function while that is traced: its steps become steps of
+        # the outer function.
         if any(map(_is_symbol, call_operands)) and _recordings.innermost_value() is not None:
             if out is not None:
                 raise TypeError("takes no out= inside of a fused function")
@@ -405,6 +436,8 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
         if operation is None:
             if out is None:
                 return operands
+            # The function returns an argument, or a view of one: there is nothing to compute, but
+            # `out` still gets its elements.
             return dispatch.call_into(
                 out, copy_operation(name), (operands.spec, None, None), (operands,)
             )
@@ -438,6 +471,7 @@ def _trace_key(x: Any, static: bool) -> Any:
         return x.spec
     if type(x) in _NUMBERS and not static:
         return type(x)
+    # Raises the error for an operand that is neither ours nor NumPy's.
     if arguments.is_foreign_array(x) and not isinstance(x, type) and not static:
         arguments.as_tensor(x)
     try:
@@ -450,6 +484,7 @@ def _trace_key(x: Any, static: bool) -> Any:
 
 def _identity_key(x: object) -> MethodType:
     """Return a key that equals only keys of the same object, which it keeps alive."""
+    # Since Python 3.8, bound methods compare and hash their object by identity.
     return MethodType(_identity_key, x)
 
 
@@ -463,7 +498,8 @@ def _value_key(x: Any, outer: tuple[int, ...] = ()) -> Any:
     if kind in _EXACT:
         return kind, x
     if kind is float or kind is complex:
-        return kind, struct.pack("2d", x.real, x.imag)  # by bits, as NaN differs from itself
+        # By bits, as NaN differs from itself and 0.0 equals -0.0.
+        return kind, struct.pack("2d", x.real, x.imag)
     if isinstance(x, np.generic):
         return kind, repr(x.dtype), x.tobytes()
     if isinstance(x, np.dtype):
@@ -473,6 +509,8 @@ def _value_key(x: Any, outer: tuple[int, ...] = ()) -> Any:
     elif kind is MethodType:
         return kind, _identity_key(x.__self__), _identity_key(x.__func__)
     elif kind in (tuple, list) or (isinstance(x, tuple) and hasattr(x, "_fields")):
+        # A list may change later, so its key holds keys of the items, not the list. Attributes of a
+        # subclass count, too.
         parts = (*x, *_attributes_of(x))
     elif kind in (set, frozenset):
         parts = x
@@ -482,6 +520,7 @@ def _value_key(x: Any, outer: tuple[int, ...] = ()) -> Any:
         parts = [part for item in _attributes_of(x) for part in item]
     else:
         return _identity_key(x)
+    # An object that contains itself: its position among the containers stands for it.
     if id(x) in outer:
         return kind, outer.index(id(x))
     keys = [_value_key(part, (*outer, id(x))) for part in parts]
@@ -512,6 +551,7 @@ def _trace_function(
             symbol: Any = Symbol(recording, operator.itemgetter(i))
             x = Tensor._from_memory(symbol, kind)
         elif type(kind) is type:
+            # A kind that is a type is the type of a number. Values have tuples or methods as keys.
             x = symbol = TracedNumber(name, kind, operator.itemgetter(i))
         else:
             symbol = x

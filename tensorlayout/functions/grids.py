@@ -101,12 +101,14 @@ def linspace(
     kind = default if dtype is None else arguments.as_dtype_in_category("numeric", dtype)
     if either and not dtypes.is_in_category(kind, "complex floating"):
         raise TypeError(f"complex numbers cannot become {kind}")
+    # Numbers give one line, whose only dimension is 0 or -1.
     if type(axis) is not int or axis:
         arguments.normalize_axis(axis, 1)
     result = create_tensor(_LINSPACE, length, kind, device, None, begin, end, closed)
     if not retstep:
         return result
     steps = length - 1 if closed else length
+    # Without any step the distance is NaN, as in NumPy.
     return result, xp.asarray((end - begin) / steps if steps > 0 else math.nan, device=device)
 
 
@@ -120,12 +122,15 @@ def _linspace_from_ends(
     nothing = xp.asarray(math.nan, device=first.device)  # as in NumPy: rank 0, float64
     step = width / steps if steps > 0 else nothing
     places = xp.arange(length, device=first.device).astype(width.dtype)
+    # As one dimension before those of the ends, with which it broadcasts.
     places = xp.reshape(places, (length, *(1,) * width.ndim))
     result = places * (step if steps > 0 else width) + first
+    # A multiple of the rounded step may miss `last` by a rounding.
     if closed and length > 1:
         result[-1, ...] = last
     if dtype is None:
         return result, step
+    # Rounded down, also below 0, as NumPy does since 1.20. The conversion would truncate.
     whole = dtypes.is_in_category(dtypes.as_dtype(dtype, "dtype"), "integral")
     return (xp.floor(result) if whole else result).astype(dtype, copy=False), step
 
@@ -153,6 +158,7 @@ def logspace(
     Tensor([   1.,   10.,  100., 1000.], dtype=float64, device='cpu')
     """
     factor: Any
+    # Bases broadcast with the ends; each one applies to a whole line along `axis`.
     if isinstance(base, _ARRAYS):
         start, stop, factor = xp.broadcast_arrays(*as_tensors(start, stop, base))
         factor = xp.expand_dims(factor, axis)
@@ -193,11 +199,17 @@ def geomspace(
     if not (all_true(first) and all_true(last)):
         raise ValueError("start and stop must not be 0")
     ratio = last / first
-    if ratio.dtype.kind == "f":  # decimal logarithms make powers of ten exact
+    # Powers of ten are exact in decimal logarithms: from 1 to 1000 the numbers between are 10 and
+    # 100. Two negative ends become positive for that; of ends with different signs one logarithm is
+    # NaN.
+    if ratio.dtype.kind == "f":
         decades = linspace(xp.log10(abs(first)), xp.log10(last * xp.sign(first)), num, endpoint)
         result = xp.copysign(xp.pow(10.0, decades), first)
     else:
+        # Exponents from 0 to 1, one line for each pair of ends: `ratio * 0` has their shape and
+        # dtype.
         result = first * ratio ** linspace(ratio * 0, ratio * 0 + 1, num, endpoint)
+    # Powers are rounded, but the ends are known exactly.
     if result.shape[0]:
         result[0, ...] = first
     if endpoint and result.shape[0] > 1:
@@ -235,6 +247,7 @@ def meshgrid(
     lines = as_tensors(*xi) if xi else []
     dims = list(range(len(lines)))
     if indexing == "xy" and len(dims) > 1:
+        # In Cartesian indexing the first input runs along columns, that is, along dimension 1.
         dims[:2] = [1, 0]
     whole = [1] * len(lines)
     results = []
@@ -242,6 +255,8 @@ def meshgrid(
         alone = [1] * len(lines)
         alone[d] = whole[d] = x.size
         results.append(xp.reshape(x, tuple(alone)))
+    # Either kind shares memory with the inputs, and broadcast views cannot be written to: hence the
+    # copies below, unless the caller asks for none.
     if not sparse:
         results = [xp.broadcast_to(x, tuple(whole)) for x in results]
     if not copy:

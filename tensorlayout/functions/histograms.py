@@ -72,15 +72,19 @@ def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
     >>> tl.digitize(tl.asarray([0.5, 2.0]), [0.0, 1.0, 2.0])
     Tensor([1, 3], dtype=int64, device='cpu')
     """
+    # Comparisons accept no bool; False and True become 0 and 1.
     values, edges = (bools_to_integers(operand, dtypes.uint8) for operand in as_tensors(x, bins))
     if edges.ndim != 1:
         raise ValueError(f"bins must be of rank 1, got shape {edges.shape}")
+    # Edges that are all equal count as ascending.
     falls = bool(xp.any(xp.less(edges[1:], edges[:-1])))
     if falls and xp.any(xp.greater(edges[1:], edges[:-1])):
         raise ValueError("bins must ascend or descend")
     side: Literal["left", "right"] = "left" if right else "right"
     if not falls:
         return xp.searchsorted(edges, values, side=side)
+    # The search needs ascending edges. Counted from their other end, the result is that of the
+    # descending ones: 2.5 comes after two edges of [1, 2, 3], and after one of [3, 2, 1].
     rising = xp.asarray(edges[::-1])
     return xp.subtract(edges.size, xp.searchsorted(rising, values, side=side))
 
@@ -116,6 +120,7 @@ def histogram_bin_edges(
     if range is not None:
         first, last = (float(bound) for bound in range)
     elif not x.size:
+        # NumPy's range for no elements. Equal elements get a range of width 1 below, as in NumPy.
         first, last = 0.0, 1.0
     else:
         first, last = (float(f(x)) for f in (xp.min, xp.max))
@@ -151,8 +156,11 @@ def histogram(
     if number < 1:
         return xp.zeros((0,), dtype=dtypes.int64, device=x.device), edges
     first, last = edges[0], edges[-1]
+    # NaN compares false, and is in no bin.
     inside = xp.logical_and(xp.greater_equal(x, first), xp.less_equal(x, last))
     places = xp.subtract(xp.searchsorted(edges, x[inside], side="right"), 1)
+    # A bin includes its left edge, and the last bin its right edge, too. The search has put
+    # elements on that edge behind the last bin.
     places = xp.minimum(places, number - 1)
     chosen = None
     if weights is not None:

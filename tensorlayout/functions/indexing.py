@@ -41,6 +41,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     """
     name = "__getitem__"
     try:
+        # The most frequent keys come first, without the steps that prepare other keys. A tensor of
+        # rank 0 is not among them: it counts as an integer or as a bool.
         if type(key) is int:
             return dispatch.call_view(_ROW, x, None, key)
         if type(key) is Tensor and key.spec.layout.shape and x.spec.layout.shape:
@@ -51,6 +53,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         result = _basic_view_or_none(name, x, key if type(key) is tuple else (key,))
         if result is not None:
             return result
+        # Entries such as NumPy's integers become plain ones, which may make the key basic after
+        # all.
         items = _normalize_key(name, x, key)
         result = _basic_view_or_none(name, x, items)
         if result is not None:
@@ -84,6 +88,8 @@ def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None
     arguments.check_writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
         value = _as_assigned_value(name, x, value)
+    # Writes behind views need strides. The tensor is written as a strided copy and then assigned as
+    # a whole, so that elements outside of the key are written as they were.
     if not x.spec.layout.is_strided and not _is_view_or_whole(name, x, key):
         whole = ensure_strided("__setitem__", x)
         write_at_key(scatter, whole, key, value)
@@ -101,7 +107,8 @@ def write_at_key(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None
     if part is not None:
         kind: Any = type(value)
         if kind is Tensor:
-            surplus = value.ndim - part.ndim  # leading dimensions of size 1 to drop
+            # NumPy drops leading dimensions of size 1: x[0] = y works for a `y` of shape (1, 3).
+            surplus = value.ndim - part.ndim
             if surplus > 0 and set(value.shape[:surplus]) == {1}:
                 value = _basic_view(name, value, (0,) * surplus)
             kind = value.spec
@@ -124,8 +131,11 @@ def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
         return True
     layout, items = x.spec.layout, _normalize_key(name, x, key)
     if _basic_cuts(layout, items) is None:
+        # One tensor indexes `x` itself, which the executor can replace by a copy. More items mean a
+        # view in between, and tiles may have no such view.
         return len(items) == 1
     view = layout.slice(items)
+    # A view must begin at a whole byte, because memory is addressed in bytes.
     return view is not None and (view.slot_bits is None or view.lowest * view.slot_bits % 8 == 0)
 
 
@@ -138,6 +148,7 @@ def _as_assigned_value(name: str, x: Tensor, value: Any) -> Any:
         result = arguments.as_operand(value)
     else:
         try:
+            # Bytes have the buffer protocol, but are not numbers to assign.
             shared = None if isinstance(value, bytes) else import_array(value, None, None)
         except TypeError:
             if not isinstance(value, np.ndarray):
@@ -170,7 +181,8 @@ def _masks_to_positions(
             item_positions = xp.nonzero(item)
         results += item_positions
         reached += range(first, first + len(item_positions))
-    if len(results) > 1 and any(p.size == 0 for p in results):  # no bounds checks
+    # NumPy checks no bounds if there is nothing to index. Broadcast, each of the tensors is empty.
+    if len(results) > 1 and any(p.size == 0 for p in results):
         spread = plan.positions_broadcast_shape([p.spec for p in results])
         results = [xp.broadcast_to(p, spread) for p in results]
     return tuple(results), tuple(reached)
@@ -192,6 +204,9 @@ def _split_advanced_key(
     data: list[Tensor] = []
     dims: list[int] = []
     dim = 0  # in the view
+    # Each entry of the key contributes to `basic`, the key of the view, in which ':' stands for a
+    # dimension that a tensor indexes. In x[:, p, 0] the view is x[:, :, 0], and `p` indexes its
+    # dimension 1.
     for item in _fill_ellipsis(x, items):
         kind: list[Any]
         if isinstance(item, bool):  # a new dimension of size 1 or 0
@@ -206,8 +221,12 @@ def _split_advanced_key(
             data.append(item)
             dims.append(dim)
         basic += kind
+        # An integer has removed its dimension from the view.
         dim += sum(k is None or isinstance(k, slice) for k in kind)
     view = x if all(k == slice(None) for k in basic) else _basic_view(name, x, tuple(basic))
+    # NumPy's rule: tensors, integers and bools side by side leave the result's dimensions in place;
+    # runs with anything between them, even an Ellipsis for no dimensions, put theirs first.
+    # `starts` marks the first item of each run.
     advanced = [isinstance(item, (int, Tensor)) for item in items]
     starts = [a and not b for a, b in zip(advanced, [False, *advanced], strict=False)]
     return view, tuple(data), tuple(dims), sum(starts) > 1
@@ -231,6 +250,7 @@ def _fill_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
         if ellipses > 1:
             raise IndexError(_ONE_ELLIPSIS)
         raise plan.too_many_indices_error(used, x.shape)
+    # An Ellipsis that stands for no dimensions is left out below.
     if not rest and not ellipses:
         return items
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
@@ -250,6 +270,8 @@ def _normalize_key_entry(name: str, x: Tensor, item: Any) -> Any:
         return item
     if isinstance(item, (np.ndarray, list)):
         item = _index_array_to_tensor(name, item)
+        # An empty list has no kind of number, so it was read as float64. It is a valid index, as in
+        # NumPy.
         if item.size == 0 and item.dtype == dtypes.float64:
             item = xp.asarray(np.empty(item.shape, np.int64))
         is_integer = item.ndim == 0 and item.dtype != dtypes.bool
@@ -287,6 +309,8 @@ def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor 
     cuts, first = key_cuts
     if x.spec.layout.is_tiled:
         key = list(items)
+        # The layout itself cuts tiles. Slices become tuples, since they have hashes only from
+        # Python 3.12 on.
         for at, item in enumerate(items):
             if isinstance(item, slice):  # bounds may have `__index__`
                 bounds = (item.start, item.stop, item.step)
@@ -309,6 +333,8 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
     with entries other than exact integers, slices, Ellipsis or None.
     """
     shape = layout.shape
+    # A tiled dimension has no single stride, so any numbers serve: for tiles only the checks and
+    # the kind of key matter here.
     strides = shape if layout.is_tiled else layout.strides
     ndim, dim, first = len(shape), 0, layout.offset
     cuts: list[Any] = []
@@ -321,6 +347,8 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
             size, stride = shape[dim], strides[dim]
             dim += 1
         if kind is int:
+            # Checked here, because the position becomes part of the first slot, and the plan never
+            # sees it.
             if not -size <= item < size:
                 raise plan.index_out_of_bounds_error(item, dim - 1, shape)
             cuts.append("int")
@@ -334,9 +362,14 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
             except TypeError:
                 msg = f"a slice must be of integers or None, got {arguments.format_argument(item)}"
                 raise TypeError(msg) from None
+            # The length rounded up, for either sign of the step: 1 for 0 to 2 by 5, and 2 for 3 to
+            # 0 by -2.
             count = (stop - start + step - (1 if step > 0 else -1)) // step
+            # The start of an empty slice may be behind the last element, and no view may begin
+            # there.
             if count > 0:
                 first += start * stride
+            # With less than two elements the step has no meaning. All such slices share one plan.
             if count < 2:
                 count, step = max(count, 0), 1
             cuts.append((count, step))
@@ -344,6 +377,8 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
             cuts.append("new")
         elif item is ...:
             kinds = [*map(type, items)]
+            # The dimensions left for the Ellipsis: all but those of the integers and slices in the
+            # key.
             rest = ndim - len(items) + kinds.count(type(None)) + 1
             if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
                 _reject_long_basic_key(items, shape)
@@ -378,4 +413,6 @@ def iterate_slices(x: Tensor) -> Iterator[Tensor]:
     if not layout.shape:
         raise prefix_operation_name("iter", TypeError("a tensor of rank 0 cannot be iterated over"))
     view = dispatch.call_view
+    # An expression and not `yield`, so that rank 0 raises the error in iter(), not in the first
+    # next().
     return (view(_ROW, x, None, at) for at in range(layout.shape[0]))

@@ -80,6 +80,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     array: Array = x.memory
     kind = array.dtype if dtype is None else _numpy_dtype(dtype)
     if watched and (copy or kind != array.dtype) and copy is not False:
+        # The event describes what astype and copy make: packed, in the order of dimensions of `x`.
         layout = Layout.packed(x.shape, x.spec.layout.minor_to_major)
         instead = "" if kind != array.dtype else "leave out copy=True, and share the memory"
         notify_listeners(Event("__array__", x.spec, TensorSpec(kind, layout, CPU), instead))
@@ -223,6 +224,8 @@ def to_dlpack(
         raise BufferError(msg)
     version = (0, 0) if max_version is None else _as_integer_pair("max_version", max_version)
     copy = call_with_error_name("__dlpack__", arguments.check_flag, "copy", copy)
+    # A copy on the CPU is made by the transfer. The others differ in their result: a tiled tensor
+    # has to become strided, any other keeps its form.
     if wanted != here:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
@@ -309,6 +312,7 @@ def from_dlpack(
     (16, 1, 4, 1)
     """
     shared = None
+    # NumPy's own arrays need no capsule, which takes time to make and to parse.
     if type(x) is np.ndarray and device is None and copy is None and is_standard_dtype(x.dtype):
         try:
             shared = tensor_over_array(borrow_array(x))
@@ -334,6 +338,7 @@ def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | No
         if copy is False:
             raise BufferError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         return move_to_device(shared, target)
+    # copy=True means writable memory, which an exporter's copy may not be.
     if copy is True and (not is_copy or shared.readonly):
         return copy_tensor("from_dlpack", shared)
     return shared
@@ -344,6 +349,7 @@ def _unpickle_tensor(dtype: str, layout: str, octets: Any, device: str = "cpu") 
     x = call_with_error_name("from_storage", from_storage, octets, layout, dtype=dtype)
     if device == "cpu":
         return x
+    # Without that device, the tensor stays on the CPU, so that pickles load on any machine.
     return next(
         (move_to_device(x, available) for available in available_devices() if available == device),
         x,
@@ -371,12 +377,16 @@ def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     else:
         layout = layout if layout.covers_block else layout.form
         try:
+            # Zeros, because gaps and padding without a value would hold whatever was in memory
+            # before: equal tensors would have different pickles.
             octets = np.zeros(layout.nbytes(x.dtype), np.uint8)
         except MemoryError:
             msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
             raise MemoryError(msg) from None
         twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
         dispatch.call(_KEEP, (twin.spec, x.spec), (twin, x))
+        # The tensor that is loaded is read-only if this one is, unless only its shared slots made
+        # it so, which the copy no longer has.
         octets.flags.writeable = x.spec.layout.is_overlapping or not is_readonly(x)
     said = (x.dtype.name, str(layout))
     if not late:
@@ -401,6 +411,7 @@ def dask_token(x: Tensor) -> tuple[Any, ...]:
 def object_nbytes(x: Tensor) -> int:
     """Return the size in bytes of the object, and of its storage unless that is shared."""
     octets = x.spec.layout.nbytes(x.dtype)
+    # The storage of a view is counted with the tensor that owns it.
     whole = x.home is None or x.home[0].nbytes == octets
     return object.__sizeof__(x) + (octets if whole else 0)
 

@@ -135,6 +135,7 @@ def stack(
             [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
     """
     parts = _tensors_in_requested_dtype(arrays, dtype, casting)
+    # Equal specs are one object, so one look at the set settles most calls.
     if len({*map(_SPEC, parts)}) > 1 and any(x.shape != parts[0].shape for x in parts):
         raise ValueError(
             f"shapes must be equal, got {arguments.format_argument([x.shape for x in parts])}"
@@ -295,6 +296,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
     >>> tl.atleast_3d(tl.asarray([5, 6])).shape
     (1, 2, 1)
     """
+    # NumPy's rule: a vector (n,) becomes (1, n, 1), and a matrix (m, n) becomes (m, n, 1).
     keys: dict[int, Any] = {0: (None, None, None), 1: (None, ..., None), 2: (..., None)}
     return _map_tensors(lambda x: x[keys.get(x.ndim, ...)], arys)
 
@@ -323,6 +325,7 @@ def block(arrays: Any) -> Tensor:
     if not parts:
         raise TypeError("needs at least one tensor")
     result = _join_nested_lists(arrays, depth, max(depth, *[x.ndim for x in parts]), parts[0])
+    # Without lists nothing is joined, and the result would be the argument itself.
     return result.copy() if isinstance(arrays, Tensor) else result
 
 
@@ -348,6 +351,8 @@ def _join_nested_lists(arrays: Any, depth: int, rank: int, first: Tensor) -> Ten
             if isinstance(arrays, Tensor)
             else as_tensor_on_device_of(arrays, first, weak=False)
         )
+        # All parts get the rank of the result. A list at depth d is joined along the d-th dimension
+        # from the end: innermost lists, of depth 1, along the last.
         return x[(None,) * (rank - x.ndim)]
     parts = [_join_nested_lists(item, depth - 1, rank, first) for item in arrays]
     return concat(parts, rank - depth)
@@ -355,7 +360,8 @@ def _join_nested_lists(arrays: Any, depth: int, rank: int, first: Tensor) -> Ten
 
 # --- taken apart -------------------------------------------------------------------------------
 
-_MOST_VIEWS = 2**24  # already gigabytes of Python objects
+# So many are already gigabytes of Python objects.
+_MOST_VIEWS = 2**24
 
 
 def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
@@ -373,6 +379,7 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """
     x = arguments.as_tensor(x)
     dim = arguments.normalize_axis(axis, x.ndim)
+    # Every slice becomes a Python object, and a broadcast dimension of huge size costs no memory.
     if x.shape[dim] > _MOST_VIEWS:
         raise ValueError(f"at most {_MOST_VIEWS} tensors are made, got shape {x.shape}")
     return tuple(dispatch.call(_SELECT, (x.spec, dim, i), (x,)) for i in range(x.shape[dim]))
@@ -420,6 +427,7 @@ def _split_along_axis(ary: Any, sections: Any, axis: Any, *, equal: bool) -> lis
     x = arguments.as_tensor(ary)
     dim = arguments.normalize_axis(axis, x.ndim)
     size, outer_slices = x.shape[dim], (slice(None),) * dim
+    # Bounds are Python integers, which a tensor or an array of them gives as a list.
     plain_sections = sections.tolist() if hasattr(sections, "tolist") else sections
     bounds = arguments.as_integers(plain_sections, "indices_or_sections", allow_none=False)
     if isinstance(bounds, int):
@@ -428,6 +436,8 @@ def _split_along_axis(ary: Any, sections: Any, axis: Any, *, equal: bool) -> lis
         if equal and size % bounds:
             raise ValueError(f"{size} elements cannot be split into {bounds} equal parts")
         part_size, longer_count = divmod(size, bounds)
+        # Part i begins after i parts, of which the first `longer_count` have one element more: 5
+        # elements in 2 parts are split at 3.
         bounds = tuple(i * part_size + min(i, longer_count) for i in range(1, bounds))
     part_bounds = zip((0, *bounds), (*bounds, None), strict=True)
     return [x[(*outer_slices, slice(first, last))] for first, last in part_bounds]
@@ -482,4 +492,5 @@ def _split_with_min_rank(ary: Any, sections: Any, axis: int, min_rank: int) -> l
     x = arguments.as_tensor(ary)
     if x.ndim < min_rank:
         raise ValueError(f"needs a rank of at least {min_rank}, got shape {x.shape}")
+    # hsplit cuts a vector along its only dimension.
     return _split_along_axis(x, sections, min(axis, x.ndim - 1), equal=True)

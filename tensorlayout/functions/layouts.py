@@ -104,7 +104,8 @@ def from_storage(
     """
     kind = as_dtype(dtype, "dtype")
     parsed_layout = Layout.parse(layout) if isinstance(layout, str) else layout
-    if not isinstance(parsed_layout, Layout):  # labels and orders need a shape, which storage lacks
+    # Labels and orders need a shape, which storage does not have.
+    if not isinstance(parsed_layout, Layout):
         rule = "layout must be a Layout or its text, which have a shape"
         raise TypeError(f"{rule}, got {arguments.format_argument(layout)}")
     spec = cpu_spec(kind, parsed_layout)
@@ -112,6 +113,8 @@ def from_storage(
         check_padding_for_dtype(parsed_layout, kind)
     octets = bytes_of_buffer("storage", storage)
     required = parsed_layout.nbytes(kind)
+    # Before any view exists: no element may be outside of the storage, however the layout was
+    # given.
     if octets.size < required:
         required_text = f"requires {required} bytes ({parsed_layout.required_size} slots)"
         available_text = f"the storage has {octets.size} available"

@@ -103,6 +103,7 @@ def _contracted_axes(
     axes: Any, first_rank: int, second_rank: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the axes of both operands that tensordot sums over, counted from the front."""
+    # A bool has `__index__`, too, but is not a number of axes.
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
         count = arguments.as_integer("axes", axes)
         if not 0 <= count <= min(first_rank, second_rank):
@@ -114,6 +115,7 @@ def _contracted_axes(
     except (TypeError, ValueError):
         rule = "axes must be an integer or two sequences of integers"
         raise TypeError(f"{rule}, got {arguments.format_argument(axes)}") from None
+    # Either item may also be one integer, as in axes=(1, 0); here both become tuples.
     left_dims = arguments.normalize_axes(left_axes, first_rank, "axes")
     right_dims = arguments.normalize_axes(right_axes, second_rank, "axes")
     if len(left_dims) != len(right_dims):
@@ -142,6 +144,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
 def call_product_operation(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
     """Call a product operation on two tensors, or on operands converted to tensors."""
     if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
+        # The key that `call_library` would build, without its conversions.
         return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))
     call = partial(dispatch.call_library, operation, **options)
     return call_product_allowing_bools(call, *as_tensors(a, b))

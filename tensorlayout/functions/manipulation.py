@@ -47,6 +47,7 @@ def _move_layout_axes(layout: Layout, source_and_destination: tuple[Any, Any]) -
     if len(sources) != len(destinations):
         raise ValueError(f"source {source} and destination {destination} must have equal lengths")
     rest = [d for d in range(layout.ndim) if d not in sources]
+    # In ascending order, so that later insertions do not shift dimensions that are in place.
     for position, d in sorted(zip(destinations, sources, strict=True)):
         rest.insert(position, d)
     return layout.permute(rest)
@@ -54,6 +55,7 @@ def _move_layout_axes(layout: Layout, source_and_destination: tuple[Any, Any]) -
 
 def _expand_layout_dims(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
     axes = (axis,) if isinstance(axis, int) else axis
+    # Positions count in the result. Inserted in ascending order, each is final.
     for d in sorted(normalize_dims(axes, layout.ndim + len(axes))):
         layout = layout.expand_dims(d)
     return layout
@@ -72,6 +74,7 @@ def _squeeze_layout(layout: Layout, axis: int | tuple[int, ...] | None) -> Layou
 
 def _broadcast_layout(layout: Layout, shape: tuple[int, ...]) -> Layout:
     added_dims = len(shape) - layout.ndim
+    # For a shape of lower rank, a pair that matches nothing leads to the error below.
     sizes = zip(layout.shape, shape[added_dims:], strict=True) if added_dims >= 0 else [(0, -1)]
     shape_text = arguments.format_argument(shape)
     if min(shape, default=0) < 0:
@@ -99,8 +102,11 @@ def _diagonal_layout(layout: Layout, offset_and_axes: tuple[int, int, int]) -> L
     order = [d for d in range(layout.ndim) if d not in pair] + [*pair]
     *outer, rows, columns = [layout.shape[d] for d in order]
     *strides, down, right = [layout.strides[d] for d in order]
+    # One step along the diagonal is a step down and one to the right. A negative offset begins
+    # lower, a positive one further right.
     first = max(0, -offset) * down + max(0, offset) * right
     count = max(0, min(rows + min(0, offset), columns - max(0, offset)))
+    # An empty diagonal might begin outside of the memory, so it stays at the offset of the tensor.
     start = layout.offset + (first if count and layout.size else 0)
     return Layout((*outer, count), (*strides, down + right), offset=start)
 
@@ -184,6 +190,8 @@ def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor
     target = arguments.as_integer("start", start)
     if not -a.ndim <= target <= a.ndim:
         raise ValueError(f"start must be from {-a.ndim} to {a.ndim}, got {target}")
+    # `start` counts while the dimension is still in place; once it is taken out, those behind it
+    # move up by one.
     target += a.ndim if target < 0 else 0
     return moveaxis(a, dim, target - (dim < target))
 
@@ -269,6 +277,7 @@ def rot90(m: Tensor, k: SupportsIndex = 1, axes: Integers = (0, 1)) -> Tensor:
     if len(plane) != 2:
         raise ValueError(f"axes must be two, got {arguments.format_argument(axes)}")
     turns = arguments.as_integer("k", k) % 4
+    # Python's remainder is never negative: one turn back is three turns forward.
     if turns % 2 == 0:
         return flip(m, plane if turns else ())
     if turns == 1:
@@ -415,6 +424,8 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
     copying = arguments.check_flag("copy", copy)
     if not arguments.is_column_major_order(order, "CFA", a):
         return dispatch.call(_RESHAPE, (a.spec, sizes, copying), (a,))
+    # Index order by columns is index order by rows of the transpose, so the transpose is reshaped
+    # to the reversed shape, and the result is transposed back.
     transposed = permute_dims(a)
     reversed_shape = sizes if isinstance(sizes, int) else sizes[::-1]
     return permute_dims(
@@ -434,6 +445,7 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
     >>> tl.ravel(tl.asarray([[1, 2], [3, 4]]), "F")
     Tensor([1, 3, 2, 4], dtype=int64, device='cpu')
     """
+    # A view may have gaps, as reshape(x[::2], -1) has for a vector `x`; then a copy follows.
     flat = flatten_in_order(a, order, None)
     return flat if flat.spec.layout.is_row_major else flatten_in_order(a, order, True)
 
@@ -444,5 +456,6 @@ def flatten_in_order(a: Tensor, order: str, copy: bool | None) -> Tensor:
     if arguments.is_column_major_order(order, "CFAK", a):
         a = permute_dims(a)
     elif order == "K":
+        # With the slowest dimension first and the fastest last, index order is the order in memory.
         a = permute_dims(a, a.spec.layout.minor_to_major[::-1])
     return reshape(a, (a.size,), copy=copy)

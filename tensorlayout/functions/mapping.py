@@ -34,6 +34,7 @@ def apply_along_axis(
     x = arguments.as_tensor(arr)
     dim = arguments.normalize_axis(axis, x.ndim)
     outer_shape = (*x.shape[:dim], *x.shape[dim + 1 :])
+    # Each line becomes one row, and iteration gives views of the rows.
     lines = xp.reshape(xp.moveaxis(x, dim, -1), (math.prod(outer_shape), x.shape[dim]))
     if not lines.shape[0]:
         raise ValueError(f"there are no lines along axis {dim} of shape {x.shape}")
@@ -41,6 +42,7 @@ def apply_along_axis(
     result = xp.stack([asarray_on_device_of(item, x) for item in line_results])
     inner_shape = result.shape[1:]
     result = xp.reshape(result, (*outer_shape, *inner_shape))
+    # The dimensions of the results of `func1d` stand last, and move to where `axis` was.
     source_dims = tuple(range(len(outer_shape), len(outer_shape) + len(inner_shape)))
     return xp.moveaxis(result, source_dims, tuple(range(dim, dim + len(inner_shape))))
 
@@ -64,5 +66,6 @@ def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Inte
     x = arguments.as_tensor(a)
     for axis in arguments.normalize_axes(axes, x.ndim, "axes"):
         result = func(x, axis)
+        # Later axes are counted in the rank of `a`, so a dropped dimension is put back with size 1.
         x = result if result.ndim == x.ndim else xp.expand_dims(result, axis)
     return x

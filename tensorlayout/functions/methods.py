@@ -115,6 +115,7 @@ _METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # type checkers would not s
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
+    # The standard does not allow numbers or lists here. Python raises the error, or asks `other`.
     if type(other) is not Tensor and not (
         isinstance(other, np.ndarray) and dispatch.answers_for_operand(other)
     ):
@@ -129,6 +130,8 @@ def _imatmul(self: Tensor, other: Any, /) -> Any:
     product = _matmul(self, other)
     if product is NotImplemented:
         return product
+    # An in-place product keeps dtype and shape, by the standard. It is computed as a tensor of its
+    # own, because elements of `self` are read until the last one is written.
     if (product.dtype, product.shape) != (self.dtype, self.shape):
         result_text = f"{product.dtype} of shape {product.shape}"
         msg = (
@@ -175,6 +178,7 @@ def _to_python_scalar(self: Tensor, python_type: type) -> Any:
         raise TypeError(f"{rule}; use item(), or index one element")
     if dtypes.is_in_category(self.dtype, "complex floating") and python_type in (int, float):
         raise TypeError(f"{python_type.__name__}: cannot convert a complex value; use real() first")
+    # The scalars of ml_dtypes are not Python numbers, and `tolist` converts them.
     if not dtypes.is_numpy_dtype(self.dtype):
         return methods_of_arrays.tolist(self)
     return move_to_cpu(self).memory.item()
@@ -188,6 +192,8 @@ def _bool(self: Tensor) -> bool:
             of, fix = "a tensor with more than one element", "any() or all()"
         rule = f"the truth value of {of} is ambiguous, got shape {self.shape}"
         raise ValueError(f"bool: {rule}; use {fix}")
+    # One element of any rank has a truth value, but int() and float() accept only rank 0, as in the
+    # standard.
     return bool(_to_python_scalar(xp.reshape(self, ()) if self.ndim else self, bool))
 
 
@@ -263,11 +269,13 @@ def bind_tensor_methods() -> None:
     methods_by_name: dict[str, Any] = {}
     for name, function in (_OPERATORS | _COMPARISONS).items():
         methods_by_name[f"__{name}__"] = dispatch.make_operator(function.operation)
+    # Comparisons have no reflected methods: for 1 < x Python calls x.__gt__(1).
     for name, function in _OPERATORS.items():
         methods_by_name[f"__r{name}__"] = dispatch.make_reflected_operator(function.operation)
         methods_by_name[f"__i{name}__"] = dispatch.make_in_place_operator(function.operation)
     for name, method in methods_by_name.items():
         method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    # First the names that raise an error with a hint; real methods of the same name replace them.
     methods_by_name |= {name: MissingMethod(name) for name in METHOD_SPELLINGS}
     methods_by_name |= {
         **{name: method for name, method in vars(SpecialMethods).items() if callable(method)},
@@ -302,6 +310,8 @@ def bind_tensor_methods() -> None:
     for name, method in special.items():
         method.__name__ = name
     for name, method in (_METHODS | special).items():
+        # `__wrapped__` passes by the cache, because the guard of a method gets other names below
+        # than the guard of the function in the namespace.
         method = wrap_public_function.__wrapped__(method, name)
         # Pickles look methods up under these names.
         method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"

@@ -44,6 +44,7 @@ def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None 
     Tensor([[0, 1, 2],
             [3, 4, 5]], dtype=int64, device='cpu')
     """
+    # A single argument is the shape itself: a tuple, or -1.
     sizes: Any = shape[0] if len(shape) == 1 else shape
     return xp.reshape(a, sizes, order, copy=copy)
 
@@ -101,6 +102,7 @@ def view(a: Tensor, dtype: Any = None) -> Any:
     """
     if isinstance(dtype, (int, tuple, list)):
         raise TypeError("takes a dtype; for another shape use reshape(…, copy=False)")
+    # Text such as "V8" or "|V8", which `as_dtype` would refuse.
     if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
         return interchange.note_export("view", a, interchange.to_numpy(a).view(dtype))
     a = arguments.as_tensor(a)
@@ -138,6 +140,7 @@ def item(a: Tensor, *index: Integers) -> Any:
         element = xp.reshape(a, ())
     else:
         indices = tuple([arguments.as_integer("index", i) for i in key])
+        # One integer counts in index order, whatever the rank.
         if len(indices) == 1 and a.ndim != 1:
             if not -a.size <= indices[0] < a.size:
                 raise IndexError(f"index {indices[0]} is out of bounds for {a.size} elements")
@@ -146,6 +149,7 @@ def item(a: Tensor, *index: Integers) -> Any:
             raise ValueError(
                 f"needs {a.ndim} integers, or one, got {arguments.format_argument(index)}"
             )
+        # A packed element may begin inside of a byte, where no view can begin.
         source = ensure_strided("__array__", a) if a.spec.layout.slot_bits is not None else a
         element = indexing.getitem(source, indices)
     return tolist(element)
@@ -155,6 +159,8 @@ def tolist(a: Tensor) -> Any:
     """Return the elements as nested lists of Python numbers; at rank 0 the number itself."""
     a = move_to_cpu(a)
     if not dtypes.is_numpy_dtype(a.dtype):
+        # NumPy's tolist would leave the scalars of ml_dtypes; the wider dtype holds each value
+        # exactly.
         a = xp.astype(a, dtypes.widened_dtype(a.dtype))
     return interchange.to_numpy(a).tolist()
 
@@ -164,7 +170,8 @@ def tobytes(a: Tensor) -> bytes:
     return interchange.to_numpy(move_to_cpu(a)).tobytes()
 
 
-_WHOLE = {int, type(None)}  # kinds of bounds that keep the dtype of `a`
+# Kinds of bounds that keep the dtype of `a`.
+_WHOLE = {int, type(None)}
 
 
 def clip(
@@ -185,7 +192,8 @@ def clip(
         _choose_argument_alias(a, "a_min", a_min, "min", min),
         _choose_argument_alias(a, "a_max", a_max, "max", max),
     )
-    if a.dtype.kind in "iu":  # a bound outside the dtype's range has no effect
+    # A bound outside the dtype's range has no effect.
+    if a.dtype.kind in "iu":
         limits = xp.iinfo(a.dtype)
         least = None if type(least) is int and least <= limits.min else least
         most = None if type(most) is int and most >= limits.max else most
@@ -223,6 +231,7 @@ def sort(
 
 def real(a: Tensor) -> Tensor:
     """Return a view of the real parts; assignment writes them."""
+    # `tl.real` returns a bool tensor itself; the attribute is a view for every dtype.
     return xp.real(a) if a.spec.dtype.kind != "b" else a[...]
 
 

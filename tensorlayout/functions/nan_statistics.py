@@ -168,6 +168,7 @@ def _nan_extreme(
 ) -> Tensor:
     """Compute a minimum or maximum; an `initial` of NaN is ignored."""
     name, x = operation.name, arguments.as_tensor(a)
+    # As NumPy's fmin and fmax, which these functions reduce with, ignore a NaN.
     if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
     if initial is None and (where is None or where is True) and x.dtype != dtypes.bool:
@@ -225,6 +226,7 @@ def _nan_extreme_position(
     x = bools_to_integers(a, dtypes.uint8)
     keeps_dims = arguments.check_bool("keepdims", keepdims)
     extreme = call_reduction(operation, x, axis, keepdims=True)
+    # The extreme that ignores NaN is NaN only where there is nothing else.
     if _may_hold_nan(x) and xp.any(xp.isnan(extreme)):
         raise ValueError(f"all elements along axis {axis} are NaN")
     # argmax returns the first of equal elements, as NumPy's nanargmin and nanargmax do.

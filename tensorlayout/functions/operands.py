@@ -30,6 +30,7 @@ def refuse_unsupported_arguments(**options: Any) -> None:
 def check_finite(number: Any, kind: dtypes.DType) -> None:
     """Raise ValueError for NaN and OverflowError for infinities in an integer dtype."""
     if type(number) is float and kind.kind in "iu":
+        # The conversion raises the right error by itself.
         int(number)
 
 
@@ -39,6 +40,7 @@ def as_tensors(*operands: Any, weak: bool = True) -> list[Tensor]:
         return [*operands]
     first = next((x for x in operands if isinstance(x, Tensor)), None)
     if first is None:
+        # Without any tensor, an array decides on which device the result is.
         arrays = (x for x in operands if isinstance(x, (np.ndarray, np.generic)))
         first = arguments.as_tensor(next(arrays, operands[0] if operands else None))
     return [
@@ -91,6 +93,7 @@ def call_product_allowing_bools(
     """Return a sum of products; for bool operands, whether any product is True."""
     if x.dtype != dtypes.bool or y.dtype != dtypes.bool:
         return function(x, y)
+    # In int64, no count of products wraps around to 0.
     counts = function(astype(x, dtypes.int64), astype(y, dtypes.int64))
     return not_equal(counts, 0)
 
@@ -119,6 +122,8 @@ def as_tensor_on_device_of(x: Any, other: Tensor, *, weak: bool = True) -> Tenso
     A Python number gets the dtype that it has in an operation with `other`; without `weak`, the
     dtype of an array made of it.
     """
+    # As NumPy's ufuncs do with arrays of rank 0. Beside CUDA tensors scalars are accepted, arrays
+    # are not.
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]
     if isinstance(x, (list, tuple)) or (type(x) in dtypes.SCALARS and not weak):

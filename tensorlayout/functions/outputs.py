@@ -26,6 +26,8 @@ def _convert_to_requested_kind(
     if dtype is None:
         return x, None
     kind = arguments.as_dtype_in_category("numeric", dtype)
+    # Elements are converted first if their kind changes, as in a sum of floats with dtype int64.
+    # Within a kind, the reduction accumulates in the wider dtype without a converted copy.
     if dtypes.standard_kind(kind) != dtypes.standard_kind(dtypes.promote_dtypes(x.dtype, kind)):
         x = copy_tensor(function_name, x, None, kind)
     return x, kind
@@ -60,6 +62,8 @@ def call_scan(
     if (type(x) is Tensor and x.spec.dtype.kind != "b" and dtype is None) and (
         type(axis) is int and type(include_initial) is bool
     ):
+        # With an initial value the result is one longer, so both arguments of the plan are the same
+        # flag here.
         key = (x.spec, axis, include_initial, include_initial, None)
         return dispatch.call(operation, key, (x,))
     x = arguments.as_tensor(x)
@@ -80,6 +84,8 @@ def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
     if dtype is not None or not isinstance(out, Tensor):
         return dtype
     kind = dtypes.promote_dtypes(x.dtype, out.dtype)
+    # A sum of bools in an `out` of bool would be a bool; None stands for the function's own
+    # default.
     return None if kind == dtypes.bool else kind
 
 
@@ -95,6 +101,7 @@ def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
         raise ValueError(
             f"out must have the shape of the result, {result.shape}, got {destination.shape}"
         )
+    # The rule that NumPy's ufuncs apply to their `out`.
     check_cast(result.dtype, destination.dtype, "same_kind")
     _assign_result(function_name, result, destination)
     return out
@@ -118,6 +125,7 @@ def store_in_out_where(
         )
     if destination is None:
         return result
+    # The result may be smaller than `out`, and broadcast, but must not make `out` larger.
     if not _broadcasts_to(result.shape, destination.shape):
         rule = f"the result of shape {result.shape} could not be broadcast to the shape of out"
         raise ValueError(f"{rule}, {destination.shape}")

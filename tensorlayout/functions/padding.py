@@ -65,24 +65,32 @@ def _pad_with_constants(
 ) -> Tensor:
     """Pad `x` with one number; borders with other numbers are written afterwards."""
     fillers = _broadcast_per_side("constant_values", constant_values, x.ndim)
+    # NumPy makes an array of objects of integers beyond 64 bits. The dtype of `array` decides later
+    # whether they fit.
     large = fillers.dtype == object and {int} == {type(n) for n in fillers.flat}
     if fillers.dtype.kind not in "biufcV" and not large:
         raise TypeError(
             f"constant_values must be numbers, got {arguments.format_argument(constant_values)}"
         )
+    # A side without width has a value as well, but nobody sees it, so it is not checked.
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
     values = [fillers.item(dim_and_side) for dim_and_side in sides]
     for value in values:
         check_no_complex_to_real(x.spec, type(value))
+    # All sides get the first value. The others are written over it, which only costs the borders.
     result = dispatch.call(_PAD, (x.spec, widths, "constant"), (x, values[0] if values else 0))
     inner_slices = [
         slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)
     ]
     for (dim, side), value in zip(sides, values, strict=True):
-        if repr(value) != repr(values[0]):  # by bits: 0.0 differs from -0.0
+        # By bits, because 0.0 equals -0.0.
+        if repr(value) != repr(values[0]):
             border_slice = (
                 slice(inner_slices[dim].stop, None) if side else slice(inner_slices[dim].start)
             )
+            # NumPy extends one dimension after the other, so a corner belongs to the last of its
+            # dimensions. Hence a border covers earlier dimensions as a whole, and of later ones
+            # only the inner part.
             target = (*[slice(None)] * dim, border_slice, *inner_slices[dim + 1 :])
             part = result[target]
             dispatch.call(_BORDER, (part.spec, type(value)), (part, value))
@@ -113,6 +121,8 @@ def _broadcast_per_side(argument: str, value: Any, ndim: int) -> Any:
     if isinstance(value, Tensor):
         value = move_to_cpu(value)
     try:
+        # NumPy's broadcasting has these forms: a number, a pair for all dimensions, or one pair
+        # each. Rank 0 has no dimensions, whatever the value.
         return np.broadcast_to(np.asarray(value if ndim else 0), (ndim, 2))
     except ValueError:
         rule = f"must be a number, a pair or {ndim} pairs"

@@ -57,6 +57,7 @@ def put_along_axis(
     """
     x = arguments.as_tensor(arr)
     places = indices if type(indices) is Tensor else as_tensor_on_device_of(indices, x)
+    # NaN and infinity are errors in an integer tensor, instead of some integer.
     check_finite(values, x.dtype)
     value = as_tensor_on_device_of(values, x) if isinstance(values, list) else values
     if axis is None:
@@ -73,6 +74,8 @@ def put_along_axis(
     if not fits:
         msg = f"indices of shape {places.shape} do not fit a tensor of shape {x.shape}"
         raise ValueError(f"{msg} along axis {dim}")
+    # Along the other dimensions each position stands for itself, as a range: for a matrix and axis
+    # 1, the key is (row number, position).
     key = tuple(places if d == dim else _arange_along_dim(x, d, n) for d, n in enumerate(x.shape))
     write_at_key(_PUT, x, key, value)
 
@@ -112,6 +115,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
     values = _flat_values(v, x, "unsafe")
     if not (places.size and values.size):
         return
+    # All positions are checked here, before anything is written.
     places = _normalize_flat_positions(wrap_or_clip_positions(places, x.size, mode), x)
     if values.size != 1:
         values = values[xp.remainder(xp.arange(places.size, device=x.device), values.size)]
@@ -141,12 +145,15 @@ def _normalize_flat_positions(positions: Tensor, x: Tensor) -> Tensor:
     """Return non-negative positions in index order; IndexError if one is out of bounds."""
     if (wrong := first_position_outside(positions, x.size, -x.size)) is not None:
         raise IndexError(f"index {wrong} is out of bounds for {x.size} elements")
+    # Negative positions count from the end.
     return xp.remainder(positions, x.size) if x.size else positions
 
 
 def _write_flat_positions(x: Tensor, positions: Tensor, values: Any) -> None:
     """Write at flat positions in index order; all positions must be inside."""
     if x.ndim:
+        # One index for each dimension works for every layout; a flat view of `x` would need a copy
+        # for most.
         x[unravel_index(positions, x.shape)] = values
     elif positions.size:  # rank 0: all positions mean the same element
         x[()] = values[-1] if isinstance(values, Tensor) and values.ndim else values
@@ -198,6 +205,8 @@ def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
     value = _flat_values(values, x, "safe")
     places = xp.flatnonzero(mask_tensor)
     if places.size and value.size:
+        # Each value belongs to the position of its element; `put` would use the values one after
+        # the other.
         _write_flat_positions(x, places, value[xp.remainder(places, value.size)])
 
 

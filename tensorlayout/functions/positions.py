@@ -40,7 +40,9 @@ def wrap_or_clip_positions(positions: Tensor, size: int, mode: str) -> Tensor:
     if positions.dtype.kind not in "biu" and positions.size:  # an empty list has dtype float64
         raise TypeError(f"positions must be integers, got {positions.dtype}")
     wraps = mode == "wrap" and size > 0
-    if positions.dtype == dtypes.uint64:  # int64 cannot hold the largest uint64
+    # Int64 cannot hold the largest uint64. Positions beyond `size` become `size`, which is out of
+    # bounds, too.
+    if positions.dtype == dtypes.uint64:
         positions = (xp.remainder if wraps else xp.minimum)(positions, size)
     positions = xp.astype(positions, dtypes.int64, copy=False)
     if wraps:
@@ -76,6 +78,8 @@ def unravel_index(
     if (wrong := first_position_outside(places, total)) is not None:
         raise ValueError(f"position {wrong} is out of bounds for shape {sizes}")
     coordinates: list[Tensor] = []
+    # From the fastest dimension on, the remainder is the index there, and the quotient counts the
+    # rest: 5 in shape (2, 3) leaves 2 and a quotient of 1, so the index is (1, 2).
     for n in reversed(sizes):
         coordinates.insert(0, xp.remainder(places, n))
         places = xp.floor_divide(places, n)
@@ -115,6 +119,7 @@ def ravel_multi_index(
         part = wrap_or_clip_positions(part, n, mode)
         if (wrong := first_position_outside(part, n)) is not None:
             raise ValueError(f"index {wrong} is out of bounds for size {n}")
+        # Horner's rule: index (1, 2) in shape (2, 3) is position 1 * 3 + 2.
         positions = xp.add(xp.multiply(positions, n), part)
     return positions
 
@@ -188,5 +193,7 @@ def argwhere(a: Tensor) -> Tensor:
     """
     x = arguments.as_tensor(a)
     if not x.ndim:
+        # As in NumPy, one row without columns if the number is not 0, else no row. nonzero()
+        # accepts no rank 0.
         return xp.zeros((int(xp.count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
     return xp.stack(xp.nonzero(x), axis=1)

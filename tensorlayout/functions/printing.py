@@ -47,6 +47,7 @@ def format_str(x: Tensor) -> str:
 def _format_values(x: Tensor, prefix: str) -> str:
     edge = _edge_item_count(x)
     with display_only.scope_with_value(True):
+        # Copies that only serve the text are not copies of the program: `no_copies` lets them pass.
         values, threshold = _printed_values(x, edge)
     if not x.ndim:
         return _format_scalar(values)
@@ -71,6 +72,8 @@ def _format_scalar(number: Array) -> str:
     value: Any = number[()]
     if not dtypes.is_bfloat16(number.dtype):
         return str(_as_printable_dtype(number)[()])
+    # NumPy would print the digits of a wider dtype. Four digits identify every bfloat16, and mostly
+    # fewer do.
     exact = float(value)
     texts = (str(float(f"{exact:.{digits}g}")) for digits in (1, 2, 3))
     return next((t for t in texts if type(value)(float(t)) == value), str(float(f"{exact:.4g}")))
@@ -79,6 +82,7 @@ def _format_scalar(number: Array) -> str:
 def _edge_item_count(x: Tensor) -> int:
     """Return how many elements to print at each end of a dimension; 0 if even one is too many."""
     most = _MOST // max(x.ndim, 1)
+    # Each of n dimensions has two ends, so even the edges may be 2**n elements.
     fitting = (e for e in (_EDGE, 1) if math.prod(min(n, 2 * e) for n in x.shape) <= most)
     return _EDGE if x.size <= _THRESHOLD else next(fitting, 0)
 
@@ -99,10 +103,14 @@ def _printed_values(x: Tensor, edge: int) -> tuple[Any, int]:
     if x.spec.layout.slot_bits is not None:  # edges may begin inside a byte
         x = x if x.device == CPU else ensure_strided("__repr__", x)
     both = slice(edge), slice(-edge, None)  # first and last indices of each dimension, or all
+    # Edges come from each end of a long dimension, so a tensor has up to 2**n corners to fetch.
     ends = [(slice(None),) if n <= 2 * edge else both for n in x.shape]
+    # A dimension of 2 * edge + 1 elements is the shortest that NumPy abbreviates. Its middle is
+    # never printed, so nothing is fetched for it.
     values = np.zeros([min(n, 2 * edge + 1) for n in x.shape], x.dtype)
     for corner in itertools.product(*ends):
         values[corner] = _fetch_elements(x, corner)
+    # The threshold 0 makes NumPy abbreviate the small array as it would the whole tensor.
     return values, 0
 
 

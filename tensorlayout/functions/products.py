@@ -45,8 +45,10 @@ _EINSUM = Library(
 )
 _OUTER = Library("outer", "numeric", matrices.outer_product_result)
 
-_MOST_OPERANDS = 64  # NumPy's search for an order of products takes cubic time
-_MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
+# NumPy's search for an order of products takes cubic time.
+_MOST_OPERANDS = 64
+# Letters of subscripts: as many as 64 operands of rank 64 have.
+_MOST_LETTERS = 4096
 
 
 def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
@@ -68,6 +70,7 @@ def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
     elif x.ndim <= 2 and y.ndim <= 2:
         result = xp.matmul(x, y)
     else:
+        # The axes of NumPy's dot, unlike those of matmul, where leading dimensions broadcast.
         result = xp.tensordot(x, y, axes=(-1, -1 if y.ndim == 1 else -2))
     return store_in_out("dot", result, out)
 
@@ -142,6 +145,8 @@ def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
     x, y = as_tensors(a, b, weak=False)
     rank = max(x.ndim, y.ndim)
     x, y = (operand[(None,) * (rank - operand.ndim)] for operand in (x, y))
+    # Sizes interleave: (n, 1) times (1, m) gives (n, m), in which position i * m + j is the product
+    # of elements i and j. So merging both dimensions is the Kronecker product.
     left = xp.reshape(x, [size for n in x.shape for size in (n, 1)])
     right = xp.reshape(y, [size for n in y.shape for size in (1, n)])
     shape = [n * m for n, m in zip(x.shape, y.shape, strict=True)]
@@ -172,6 +177,7 @@ def cross(
     x, y = as_tensors(a, b)
     if axis is not None:
         axisa = axisb = axisc = arguments.as_integer("axis", axis)
+    # The standard's function has one negative axis. Other axes are moved there and back.
     if axisa == axisb == axisc and arguments.as_integer("axisa", axisa) < 0:
         return dispatch.call_library(_CROSS, x, y, axis=axisa)
     return xp.moveaxis(cross(xp.moveaxis(x, axisa, -1), xp.moveaxis(y, axisb, -1)), -1, axisc)
@@ -242,6 +248,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
     x, y = as_tensors(a, v, weak=False)
     x, y = (operand if operand.ndim else xp.reshape(operand, (1,)) for operand in (x, y))
     _check_1d_and_nonempty(x, y)
+    # The order of the operands does not matter, and windows must be taken of the longer line.
     if x.size < y.size:
         x, y = y, x
     return _sliding_products(x, y[::-1], mode)
@@ -279,6 +286,8 @@ def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """Return the sums of products of `y` with each window of the longer `x`."""
     arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
+    # Zeros before and after `x`: n - 1 of them, or none. An odd number has its larger half in
+    # front, as in NumPy.
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     # The windows are a view, so that padding is the only copy before one matrix product.
     return xp.matmul(xp.sliding_window(pad(x, widths), n), y)
@@ -299,6 +308,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
     if factors.ndim != 1:
         raise ValueError(f"p must be coefficients of rank 1, got shape {factors.shape}")
     result = xp.zeros_like(points)
+    # Horner's rule: for coefficients a, b, c it computes ((0 * x + a) * x + b) * x + c.
     for factor in factors:
         result = xp.add(xp.multiply(result, points), factor)
     return result
@@ -323,5 +333,6 @@ def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) 
     column_count = vector.size if N is None else arguments.as_nonnegative_integer("N", N)
     powers = xp.arange(column_count, device=vector.device)
     powers = powers if increasing else powers[::-1]
+    # As in NumPy, integers have at least 64 bits.
     kind = dtypes.promote_dtypes(vector.dtype, dtypes.int64)
     return xp.pow(xp.astype(vector, kind, copy=False)[:, None], powers[None])

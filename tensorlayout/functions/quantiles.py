@@ -210,13 +210,17 @@ def _compute_quantiles(
     refuse_unsupported_arguments(weights=weights)
     x, numbers = arguments.as_tensor(a), _as_real_array(q)
     floats = dtypes.is_in_category(x.dtype, "real floating")
-    if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
+    # As NumPy promotes: an array `q` takes part in the dtype of the result, a single number does
+    # not.
+    if np.ndim(numbers) and method not in DISCRETE and floats:
         kind = np.true_divide(numbers[:0], full_scale).dtype if full_scale != 1 else numbers.dtype
         x = xp.astype(x, dtypes.promote_dtypes(x.dtype, kind), copy=False)
     try:
+        # In float64, whatever the dtype of `q`: positions of elements follow from the fractions.
         fractions = np.true_divide(numbers, full_scale, dtype=np.float64)
     except MemoryError as error:
         raise MemoryError(describe_memory_error(error)) from None
+    # NaN compares false, and is refused, too.
     if not ((fractions >= 0) & (fractions <= 1)).all():
         raise ValueError(f"q must be from 0 to {full_scale}, got {arguments.format_argument(q)}")
     return store_in_out(
@@ -263,6 +267,8 @@ def _quantiles_at_max_rank(
     keepdims: bool,
 ) -> Tensor:
     """Compute quantiles without one dimension of size 1, to make room for the fractions."""
+    # At least two of 64 dimensions have size 1, as 63 dimensions of size 2 would exceed the limit
+    # of 2**63 - 1 elements. The only reduced dimension stays, or nothing would be reduced.
     unit_dim = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
     other_dims = tuple(d - (d > unit_dim) for d in dims if d != unit_dim)
     result = _quantiles_along_axes(
@@ -270,6 +276,7 @@ def _quantiles_at_max_rank(
     )
     if unit_dim in dims and not keepdims:
         return result
+    # Removed dimensions before it no longer count; the dimensions of `q` come first.
     new_dim = unit_dim if keepdims else unit_dim - sum(d < unit_dim for d in dims)
     return xp.expand_dims(result, axis=new_dim + fractions.ndim)
 

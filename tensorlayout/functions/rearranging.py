@@ -57,6 +57,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
         return _pack_in_order(xp.reshape(roll(xp.reshape(x, (-1,)), distance, 0), x.shape), order)
     shifts = steps if isinstance(steps, tuple) else (steps,)
     roll_axes = axes if isinstance(axes, tuple) else (axes,)
+    # NumPy broadcasts both: one shift for several axes, or several shifts along one.
     shifts = shifts * len(roll_axes) if len(shifts) == 1 else shifts
     roll_axes = roll_axes * len(shifts) if len(roll_axes) == 1 else roll_axes
     if len(shifts) != len(roll_axes):
@@ -64,11 +65,14 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
             f"shift {arguments.format_argument(shift)} and axis {arguments.format_argument(axis)}"
         )
         raise ValueError(f"{arguments_text} must have equal lengths")
-    if x.layout.slot_bits is not None:  # parts may begin inside a byte
+    # Parts of packed elements may begin inside a byte.
+    if x.layout.slot_bits is not None:
         x = copy_tensor("roll", x, Layout.packed(x.shape, order))
     # Check all axes before anything moves; an axis may be repeated.
     dims = [arguments.normalize_axis(d, x.ndim) for d in roll_axes]
     for dim, distance in zip(dims, shifts, strict=True):
+        # The last elements come to the front: 4 elements shifted by 1 are split at 3. The remainder
+        # makes shifts of any size and sign short; an empty dimension must not divide by 0.
         split_point = -distance % max(x.shape[dim], 1)
         outer_slices = [slice(None)] * dim
         x = xp.concat(
@@ -78,6 +82,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
             ],
             axis=dim,
         )
+    # Without axes nothing is shifted, but the result is still a new tensor.
     if not dims:
         return copy_tensor("roll", x, Layout.packed(x.shape, order))
     # A part of a tiled tensor may have another order than the whole.
@@ -177,6 +182,8 @@ def _copy_repeated(
     """
     halves: list[tuple[int, int, int]] = []  # dimension, size before, size afterwards
     for d, (n, count) in enumerate(zip(x.shape, times, strict=True)):
+        # An array (3,) repeated twice is viewed as (3, 1), broadcast to (3, 2) and merged to 6; for
+        # a tile it is (1, 3), broadcast to (2, 3).
         pair = ((d, n, n), (d, 1, count)) if per_slice else ((d, 1, count), (d, n, n))
         halves += [half for half in pair if half[1:] != (1, 1)]
     split_view = xp.reshape(x, tuple(n for _, n, _ in halves))
@@ -184,6 +191,7 @@ def _copy_repeated(
         _WIDE[function_name], (split_view.spec, tuple(n for _, _, n in halves)), (split_view,)
     )
     memory_rank = {d: p for p, d in enumerate(x.layout.minor_to_major)}
+    # From the fastest dimension of `x` to the slowest, and within each its second half first.
     order = sorted(range(len(halves)), key=lambda i: (memory_rank[halves[i][0]], -i))
     packed = copy_tensor(function_name, broadcast, Layout.packed(broadcast.shape, order))
     shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
@@ -210,4 +218,5 @@ def resize(a: Tensor, new_shape: Integers) -> Tensor:
     if not flat.size:
         return xp.zeros(shape, flat.dtype, device=flat.device)
     size = math.prod(shape)
+    # Whole copies until there are enough elements; // rounds down, so the negations round up.
     return xp.reshape(tile(flat, -(-size // flat.size))[:size], shape)

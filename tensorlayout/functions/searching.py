@@ -64,6 +64,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         raise TypeError(f"either both or neither of x and y must be given, {missing} is missing")
     if not is_mask or type(x) is list or type(y) is list:
         first_tensor = next((item for item in (condition, x, y) if isinstance(item, Tensor)), None)
+        # Without any tensor this raises the error for the first argument, unless it is an array.
         first = arguments.as_tensor(condition) if first_tensor is None else first_tensor
         condition = as_bool_tensor(condition, first)
         x, y = (as_tensor_on_device_of(v, first) if type(v) is list else v for v in (x, y))

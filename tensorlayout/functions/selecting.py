@@ -76,11 +76,14 @@ def take(
         dim = axis  # the usual case, without a call
     else:
         a, dim = operand_and_dim(a, axis)
+    # An integer beyond int64 is out of bounds as well, but as an array it would raise another
+    # error.
     if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
         msg = f"index {arguments.format_argument(indices)} is out of bounds for size {a.shape[dim]}"
         raise IndexError(msg)
     positions = indices if type(indices) is Tensor else xp.asarray(indices, device=a.device)
-    if type(indices) in (list, tuple) and positions.size == 0:  # of no dtype
+    # An empty list has no dtype, and was read as float64.
+    if type(indices) in (list, tuple) and positions.size == 0:
         positions = xp.astype(positions, dtypes.int64)
     places = as_integer_tensor(positions)
     if mode != "raise":
@@ -110,6 +113,7 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
     places = as_integer_tensor(places)
     if x.ndim != places.ndim:
         raise ValueError(f"ranks must be equal, got shapes {x.shape} and {places.shape}")
+    # Sizes along `dim` may differ: the result has as many elements there as `indices`.
     shape, other = (_replace_size(s, dim, 1) for s in (x.shape, places.shape))
     if shape != other:
         shape = broadcast_shape((shape, other))
@@ -188,10 +192,12 @@ def select(
     arrays = [
         as_tensor_on_device_of(x, reference) for x in choices if type(x) not in dtypes.SCALARS
     ]
-    if arrays:  # Python numbers take the dtype of all others
+    # Python numbers take the dtype of all others.
+    if arrays:
         reference = promote_tensors(arrays)[0]
     parts = promote_tensors([as_tensor_on_device_of(x, reference) for x in choices])
     conditions = [as_bool_tensor(x, reference) for x in condlist]
+    # The default first, and conditions from the last to the first, so that the first true one wins.
     result = parts.pop()
     for condition, part in reversed(list(zip(conditions, parts, strict=True))):
         result = xp.where(condition, part, result)
@@ -224,17 +230,21 @@ def choose(
     arguments.check_sequence(choices, "choices")
     if len(choices) == 0:
         raise ValueError("choices must hold at least one tensor, got none")
+    # Numbers in a list have no dtype that counts. bool promotes with everything, and makes sure
+    # that one dtype is there.
     typed: list[Any] = [choice for choice in choices if not isinstance(choice, (list, tuple))]
     kind = xp.result_type(*typed, bool)
     parts = [xp.astype(x, kind, copy=False) for x in as_tensors(*choices, a)[:-1]]
     choice_numbers = wrap_or_clip_positions(as_tensor_on_device_of(a, parts[0]), len(parts), mode)
     if first_position_outside(choice_numbers, len(parts)) is not None:
         raise ValueError(f"a must be at least 0 and below {len(parts)}, the number of choices")
+    # Elements of the first choice, which the others replace where their number is.
     result = xp.broadcast_to(
         parts[0], broadcast_shape([choice_numbers.shape, *(x.shape for x in parts)])
     )
     for number, part in enumerate(parts[1:], 1):
         result = xp.where(xp.equal(choice_numbers, number), part, result)
+    # A single choice is still a view of the operand.
     result = result.copy() if len(parts) == 1 else result
     return store_in_out("choose", result, out)
 
@@ -269,6 +279,7 @@ def piecewise(
         if not callable(function):
             result[condition] = function
         elif (values := x[condition]).size:
+            # NumPy does not call a function without elements, either: it may not accept them.
             result[condition] = function(values, *args, **kw)
     return result
 
@@ -298,6 +309,8 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     """
     x, dim = operand_and_dim(arr, axis)
     keep_mask = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
+    # A mask, not a list of positions: `obj` may be anything that indexes, and name a position
+    # twice.
     keep_mask[obj] = False
     return x[(*(slice(None),) * dim, keep_mask)]
 
@@ -319,6 +332,7 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     size = x.shape[dim]
     if isinstance(obj, slice):
         obj = list(range(*obj.indices(size)))
+    # Beside an integer tensor, a Python number becomes int64 on the device of `x`.
     places = as_tensor_on_device_of(obj, xp.arange(1, device=x.device))
     if places.dtype == dtypes.bool:
         raise TypeError("positions must be integers, got bool; use nonzero() first")
@@ -326,6 +340,7 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
         raise TypeError(f"positions must be integers, got {places.dtype}")
     single, scalar = places.size == 1, places.ndim == 0
     places = places.astype(dtypes.int64, copy=False).reshape(-1)
+    # The position `size` is valid: it appends.
     outside = places[(places < -size) | (places > size)]
     if outside.size:
         msg = f"index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
@@ -333,6 +348,8 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     places = places + (places < 0).astype(dtypes.int64) * size
     check_finite(values, x.dtype)
     inserted = as_tensor_on_device_of(values, x).astype(x.dtype, copy=False)
+    # NumPy's rule for one position: `values` may be several slices. For a scalar position, their
+    # first dimension runs along `axis`, so insert(x, 1, [7, 8], axis=1) adds one column.
     if single and inserted.ndim:
         inserted = inserted[(None,) * (x.ndim - inserted.ndim)]
         inserted = xp.moveaxis(inserted, 0, dim) if scalar else inserted

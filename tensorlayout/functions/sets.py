@@ -168,6 +168,8 @@ def unique(
         refuse_unsupported_arguments(axis=axis)
     if not (return_index or return_inverse or return_counts):
         values = unique_values(x)
+        # Sorted values have all NaN at the end, where they are distinct: all but the first are cut
+        # off.
         first, _ = _nan_run(values, equal_nan)
         return values if first is None else values[: first + 1]
     values, index, inverse, counts = unique_all(x)
@@ -175,6 +177,8 @@ def unique(
     if first is not None:
         # All NaN are last, in index order.
         values, index = values[: first + 1], index[: first + 1]
+        # Positions of further NaN become that of the first. Their counts, 1 each, become one sum;
+        # the product with 0 makes a tensor of one element with the dtype and device of the counts.
         inverse = xp.minimum(inverse, first)
         counts = xp.concat([counts[:first], counts[:1] * 0 + number])
     optional_results = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
@@ -214,6 +218,7 @@ def isin(
     """
     a, b = as_tensors(element, test_elements)
     inverted = arguments.check_bool("invert", invert)
+    # Only uint64 beside a signed dtype promotes to float64.
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote_dtypes(a.dtype, b.dtype) != dtypes.float64:
         return dispatch.call_library(_ISIN, a, b, invert=inverted)
@@ -221,6 +226,8 @@ def isin(
     # are negative, and do not occur in the other.
     a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))
     result = dispatch.call_library(_ISIN, a, b, invert=inverted)
+    # A negative number here is one that only the dtype of `a` holds. It may have the bits of a
+    # number in `b`, but is never equal to it.
     if inverted:
         return xp.logical_or(result, xp.less(a, 0))
     return xp.logical_and(result, xp.greater_equal(a, 0))
@@ -261,6 +268,7 @@ def intersect1d(
     common = values[common_mask]
     if not return_indices:
         return common
+    # Both lists of values ascend, so both masks select the same values in the same order.
     other_values, second = unique(y, return_index=True)
     return common, first[common_mask], second[isin(other_values, x)]
 
@@ -295,9 +303,13 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ten
     Tensor([2, 3], dtype=int64, device='cpu')
     """
     x, y = flatten_operands(ar1, ar2)
+    # Each value now occurs once for each tensor that has it, side by side: for [1, 2] and [2, 3]
+    # that is [1, 2, 2, 3].
     merged = sort(xp.concat([x, y] if assume_unique else [unique(x), unique(y)]))
     if merged.size < 2:
         return merged
     edge = xp.ones(1, dtype=dtypes.bool, device=merged.device)
+    # True where a value begins, and once more behind the last. A value stands alone if it begins
+    # here and another begins after it.
     begins = xp.concat([edge, xp.not_equal(merged[1:], merged[:-1]), edge])
     return merged[xp.logical_and(begins[1:], begins[:-1])]

@@ -111,7 +111,8 @@ def _call_sort(
     x, dim = operand_and_dim(x, axis)
     is_descending = arguments.check_bool("descending", descending)
     is_stable = arguments.check_flag("stable", stable) is not False
-    if dtypes.is_narrow_dtype(x.dtype):  # compare by value, but keep the elements' bits
+    # Narrow numbers are compared by value, but the elements keep their bits, such as those of NaN.
+    if dtypes.is_narrow_dtype(x.dtype):
         positions = argsort(
             astype(x, dtypes.widened_dtype(x.dtype)),
             dim,
@@ -197,6 +198,8 @@ def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Ten
     parts, dim = as_tensor_sequence(keys, "keys"), arguments.as_integer("axis", axis)
     if len(shapes := {x.shape for x in parts}) > 1:
         raise ValueError(f"keys must have one shape, got {' and '.join(map(str, sorted(shapes)))}")
+    # Sorted by the least significant key first. Each further sort is stable and so keeps the order
+    # of equal elements; positions of the sorted are translated to positions in the keys.
     positions = argsort(parts[0], dim)
     for key in parts[1:]:
         sorted_before = take_along_axis(key, positions, dim)

@@ -148,7 +148,8 @@ def make_module_getattr(module: str, names: Collection[str]) -> Callable[[str], 
     def replacement_hint(name: str) -> str:
         if name in SPELLINGS:
             return _format_hint(SPELLINGS[name])
-        numpy_function = vars(np).get(name)  # getattr would warn of deprecated names
+        # Not getattr, which would warn of deprecated names.
+        numpy_function = vars(np).get(name)
         if isinstance(numpy_function, np.ufunc):
             return f"; use np.{name}({', '.join('xyz'[: numpy_function.nin])}), which takes tensors"
         if callable(numpy_function) and not isinstance(numpy_function, type):

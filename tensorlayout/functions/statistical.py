@@ -142,6 +142,7 @@ def replace_unselected(a: Any, where: Any, fill_value: Any) -> Tensor:
     a = arguments.as_tensor(a)
     if where is None:
         return a
+    # An int would promote bool to int64.
     if a.dtype == dtypes.bool:
         fill_value = bool(fill_value)
     return xp.where(broadcast_mask(a, where), a, fill_value)
@@ -233,8 +234,10 @@ def _call_extreme(
         result = call_reduction(operation, a, axis, keepdims)
     else:
         start = _initial_as_tensor(initial, a)
+        # The initial value takes part anyway, so more of it change nothing.
         a = replace_unselected(a, where, start)
         dims = arguments.normalize_axes(axis, a.ndim)
+        # A reduction of no elements has no result of its own.
         if 0 in [a.shape[d] for d in dims]:
             keeps_dims = arguments.check_bool("keepdims", keepdims)
             shape = packed_reduced_layout(a.spec.layout, dims, keeps_dims).shape
@@ -298,6 +301,7 @@ def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
 
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
     """Return the mean of the selected elements, in float64 or complex128; NaN if there are none."""
+    # Chosen and not multiplied by the mask, as NaN * 0 would be NaN.
     total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide_dtype(a), keepdims=keepdims)
     count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
     return xp.divide(total, count)
@@ -395,6 +399,7 @@ def _variance_or_deviation(
     )
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction are two names of one argument, got both")
+    # One compiled reduction. Everything else is composed of elementwise functions and sums.
     is_float = type(a) is Tensor and a.spec.dtype.kind == "f"
     if is_float and dtype is None and where is None and mean is None and out is None:
         return call_reduction(operation, a, axis, keepdims, None, dof_correction)
@@ -408,8 +413,10 @@ def _variance_or_deviation(
     keeps_dims = arguments.check_bool("keepdims", keepdims)
     mask = broadcast_mask(a, True if where is None else where)
     center = _masked_mean(a, dims, True, mask) if mean is None else mean
+    # Distances are squared in float64, where squares of 16- and 32-bit floats do not overflow.
     distance = xp.where(mask, xp.subtract(xp.astype(a, _wide_dtype(a), copy=False), center), 0)
     squares = xp.square(xp.real(distance))
+    # The squared magnitude, without the square root that abs() would take.
     if a.dtype.kind == "c":
         squares = xp.add(squares, xp.square(xp.imag(distance)))
     counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=keeps_dims)
@@ -587,6 +594,7 @@ def average(
     x = arguments.as_tensor(a)
     if weights is None:
         result = mean(x, axis, None, None, keepdims)
+        # NumPy divides the sizes of operand and result, and so raises this error as well.
         if not result.size:
             msg = f"average: shape {x.shape} has no lines to average along axis {axis}"
             raise ZeroDivisionError(msg)
@@ -602,10 +610,13 @@ def average(
         if given_weights.shape != tuple(x.shape[d] for d in dims):
             rule = f"weights must match shape {x.shape} along axis {axis}"
             raise ValueError(f"{rule}, got shape {given_weights.shape}")
+        # Weights along some axes: behind their dimensions come those of size 1 for the others, and
+        # then each dimension moves to its axis.
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
     kind = dtypes.promote_dtypes(integers_to_float(x).dtype, given_weights.dtype)
     scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
+    # Like NumPy, an error instead of infinity. The comparison waits for a device.
     if xp.count_nonzero(xp.equal(scale, 0)):
         raise ZeroDivisionError("average: the weights add up to zero")
     products = xp.multiply(xp.astype(x, kind, copy=False), given_weights)

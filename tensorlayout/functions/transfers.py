@@ -33,6 +33,8 @@ def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> T
         return x
     layout = x.spec.layout
     if not layout.covers_block and not keep_layout:
+        # From a device to the CPU, memory with few gaps goes over the bus as it is and is packed
+        # there; otherwise the tensor is packed where it is.
         dense = layout.required_size <= _SPARSE * layout.size
         if source_device != CPU and device == CPU and dense:
             x = _transfer_to_device(x, CPU)

@@ -160,6 +160,7 @@ def make_unary_function(name: str, category: str, summary: str, result: str = "s
         dtype: Any = None,
     ) -> Tensor:
         try:
+            # True if all four are None: a chain of `is` compares neighbours.
             if type(x) is Tensor and out is where is casting is dtype is None:
                 if not watched:
                     return compile_call(operation, x.spec)(x)
@@ -237,7 +238,8 @@ def call_with_ufunc_keywords(
     """Run an elementwise operation with the keywords of NumPy's ufuncs."""
     rule = "same_kind" if casting is None else arguments.check_casting_rule(casting)
     where = True if where is None else where
-    if type(out) is tuple and len(out) == 1:  # as in NumPy's ufuncs
+    # As in NumPy's ufuncs, which take a tuple with one item for each result.
+    if type(out) is tuple and len(out) == 1:
         (out,) = out
     destination = None if out is None else arguments.as_tensor(out, "out")
     inputs = list(operands)
@@ -246,11 +248,13 @@ def call_with_ufunc_keywords(
         if kind != dtypes.bool:
             raise TypeError(f"gives bool, not {kind}")
         kind = None
+    # Without a dtype, a strict rule holds for the conversion of each operand to the common dtype.
     if kind is None and rule in ("no", "equiv", "safe"):
         kinds = [x.dtype for x in inputs if type(x) is Tensor]
         kind = functools.reduce(dtypes.promote_dtypes, kinds) if kinds else None
     if kind is not None:
         inputs = [_cast_operand(x, kind, rule) for x in inputs]
+    # The usual `out` is written at once, without a tensor for the result.
     if (
         destination is not None
         and where is True

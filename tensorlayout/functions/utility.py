@@ -104,8 +104,10 @@ def diff(
     if prepended or appended or times == 0 or x.size == 0 or x.layout.is_tiled:
         x = xp.concat([*prepended, x, *appended], axis=dim)
     outer = (slice(None),) * dim
-    for _ in range(min(times, x.shape[dim])):  # more steps find no elements
+    # Further steps would find no elements, and a huge `n` would take long.
+    for _ in range(min(times, x.shape[dim])):
         later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
+        # The standard has no subtraction of bool. NumPy's diff compares the neighbours, too.
         x = xp.not_equal(later, earlier) if x.dtype == dtypes.bool else xp.subtract(later, earlier)
     return x
 

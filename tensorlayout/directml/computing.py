@@ -57,6 +57,10 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
             out[...] = x
         else:
             key, operands = (x.spec, float, float), (x, *self.scale_bias)
+            # DirectML allows an output over exactly the input's bytes. With equal layouts each
+            # element is read just before it is written. With other strides, such as a transpose in
+            # place, a write would change elements not yet read, so the result is computed elsewhere
+            # first.
             if out.spec.layout is x.spec.layout or not has_overlapping_bytes(out, x):
                 dispatch.call_into(out, self._plan, key, operands)
             else:
@@ -146,6 +150,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
     a: TensorDesc
     b: TensorDesc
     output: TensorDesc | None = None
+    # The condition, operand 0, has no say in promotion and layout.
     _plan = Elementwise("where", "any", abstain=(0,))
     _allocates_output = True
 
@@ -208,6 +213,8 @@ class _CumulativeOperator(OneToOne):
         # The last member: has_exclusive_sum or has_exclusive_product.
         exclusive = getattr(self, self._members[-1].name)
         key = (x.spec, self.axis, exclusive, False)
+        # In place an inclusive scan reads each element before it writes there. An exclusive one
+        # writes each sum one element further on, over an element that it has yet to read.
         if out is None or not (
             has_overlapping_bytes(out, x) and (exclusive or out.layout is not x.layout)
         ):

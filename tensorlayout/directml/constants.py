@@ -199,6 +199,7 @@ def parse_enumeration(
         match = enumeration.__members__.get(value.removeprefix(PREFIXES[enumeration]))
         if match is not None:
             return match
+    # True is an integer in Python, and would silently mean the member with number 1.
     elif not isinstance(value, bool):
         try:
             return enumeration(operator.index(value))
@@ -216,6 +217,7 @@ DataTypeLike = SupportsIndex | DTypeLike
 
 def parse_data_type(member_name: str, value: Any) -> DataType:
     """Return a data type from a member, name, number or dtype; TypeError for other objects."""
+    # A text must be a name of DirectML: "float32", which names a dtype, is none.
     if isinstance(value, (str, int, np.integer)) and not isinstance(value, bool):
         return parse_enumeration(member_name, DataType, value, TypeError)
     return call_with_error_prefix(
@@ -228,11 +230,13 @@ def call_with_error_prefix(prefix: str, function: Callable[..., _Result], *args:
     try:
         return function(*args)
     except (TypeError, ValueError) as error:
+        # `said` is the message without the name of an inner function, if one was added.
         raise type(error)(f"{prefix}: {vars(error).get('said', error)}") from None
 
 
 def prefix_operator_name(operator: str, error: _Error) -> _Error:
     """Return `error` prefixed with an operator's name, unless it has one or is a user's own."""
+    # An error that has passed a public function already carries a name.
     return error if hasattr(error, "said") else finalize_public_error(error, operator)
 
 

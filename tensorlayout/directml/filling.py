@@ -94,6 +94,8 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
             self._element_valued_attributes["value_start"],
             self._element_valued_attributes["value_delta"],
         )
+        # Modulo 2**64 both fit unsigned 64 bits. Sums then wrap there, and their lowest bits are
+        # those of the exact sequence for every integer type.
         if not self.output.data_type.is_float:
             start, delta = int(start) % 2**64, int(delta) % 2**64
         key = (out.shape, out.dtype, None, out.device)
@@ -146,6 +148,7 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     _plan = DestinationOperation("DIAGONAL_MATRIX", DiagonalsPlan)
 
     def _execute(self, out: Tensor) -> None:
+        # One diagonal is the range from its number to the next: begin, end, filled inside.
         key = (out.spec, None, self.offset, self.offset + 1, True)
         dispatch.call(self._plan, key, (out, self._element_valued_attributes["value"]))
 
@@ -171,6 +174,8 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
     def _execute(self, out: Tensor, *background: Tensor) -> None:
         begin, end = self.diagonal_fill_begin, self.diagonal_fill_end
         spec = background[0].spec if background else None
+        # With begin > end the diagonals outside of [end, begin) are filled; equal bounds enclose
+        # none.
         key = (out.spec, spec, min(begin, end), max(begin, end), begin <= end)
         dispatch.call(self._plan, key, (out, *background, self._element_valued_attributes["value"]))
 
@@ -265,8 +270,11 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         return sizes
 
     def _execute(self, out: Tensor, indices: Tensor, values: Tensor) -> None:
+        # The fastest dimension above 1; further elements are not used.
         value_axis = max(d for d, n in enumerate(values.shape) if n > 1)
         first_index = (0,) * values.ndim
+        # Tensors of rank 0 on the device of `values`: reading them here would make the host wait on
+        # CUDA.
         cold_value, hot_value = (
             values[first_index],
             values[replace_size(first_index, value_axis, 1)],

@@ -47,6 +47,8 @@ class _BlockRearrangement(OneToOne):
         source_view, destination_view = (
             view_functions if self.operator.startswith("SPACE") else view_functions[::-1]
         )
+        # Both views have the dimensions (batch, channel, row, column, row in block, column in
+        # block), so one strided assignment moves everything without a copy in between.
         destination_view(out)[...] = source_view(x)
 
     def _spatial_block_view(self, x: Tensor) -> Tensor:
@@ -58,6 +60,9 @@ class _BlockRearrangement(OneToOne):
     def _channel_block_view(self, x: Tensor) -> Tensor:
         """Return a view of the depth side with the same dimensions as `_spatial_block_view`."""
         s, (batch, channels, height, width) = self.block_size, x.shape
+        # Only the operators whose names end in 1 have the member. The channel number of
+        # DEPTH_COLUMN_ROW is (row in block, column in block, channel) with the channel fastest;
+        # COLUMN_ROW_DEPTH has the channel slowest.
         if getattr(self, "order", None) == constants.DepthSpaceOrder.COLUMN_ROW_DEPTH:
             split = view_reshaped(x, (batch, channels // (s * s), s, s, height, width))
             return permute_dims(split, (0, 1, 4, 5, 2, 3))
@@ -244,9 +249,11 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
         if len(self.scale_size) != 2:
             received = arguments.format_argument(self.scale_size)
             raise ValueError(f"ScaleSize must be a width and a height, got {received}")
+        # Size2D begins with the width, as in C, while tensors have the height first.
         *others, height, width = self.input.sizes
         scale = constants.Size2D(*self.scale_size)
         for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
+            # DirectML's rule: the enlarged size must fit 32 bits.
             max_factor, reason = constants.UINT32_MAX // size, f", 2**32 - 1 over the size {size}"
             check_range(f"ScaleSize: {member}", factor, 1, max_factor, reason)
         return (*others, height * scale.height, width * scale.width)
@@ -258,6 +265,8 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
             dispatch.call(self._plan, key, (out, x))
             return
         *others, height, width = x.shape
+        # Nearest neighbours are a broadcast: the output seen as (…, H, sh, W, sw) takes the input
+        # seen as (…, H, 1, W, 1).
         blocks = view_reshaped(out, (*others, height, scale.height, width, scale.width))
         blocks[...] = view_reshaped(x, (*others, height, 1, width, 1))
 
@@ -313,8 +322,11 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
         return [(self.input.data_type, self.output.sizes)]
 
     def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+        # Indices are row-major numbers, whatever the strides of `out`, so the scatter writes to a
+        # row-major line that is copied to `out` at the end.
         flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
         values, positions = reshape(x, (-1,)), reshape(indices, (-1,))
+        # Dimension 0 is indexed; its positions take its place in the result (False).
         key = (flat.spec, values.spec, (0,), False, positions.spec)
         dispatch.call(self._plan, key, (flat, values, positions))
         result = reshape(flat, self.output.sizes)
@@ -376,6 +388,8 @@ class _SlidingWindowOperator(OperatorDesc):
             raise ValueError(
                 f"WindowSizes: a window must fit into the padded image, got {received}"
             )
+        # The page says that both tensors have equal ranks, and every example has columns of rank 3.
+        # Both are accepted: ones in front fill up to the rank of the image.
         ones = (1,) * (column_desc.rank - 3) if column_desc else ()
         return (*ones, batch, channels * math.prod(self.window_sizes), math.prod(counts))
 
@@ -389,6 +403,8 @@ class _SlidingWindowOperator(OperatorDesc):
     def _window_counts(self) -> list[int]:
         """Return the number of windows along each spatial dimension."""
         windows = zip(self.dilations, self.window_sizes, self.strides, strict=True)
+        # A window spans dilation * (w - 1) + 1 elements. If that is more than there are, floor
+        # division gives less than one window, which is an error above.
         return [
             (n - dilation * (w - 1) - 1) // stride + 1
             for n, (dilation, w, stride) in zip(self._padded_spatial_sizes(), windows, strict=True)
@@ -418,6 +434,7 @@ class FoldOperatorDesc(_SlidingWindowOperator, operator="FOLD"):
 
     def _execute(self, out: Tensor | None, x: Tensor) -> Tensor:
         result = self.output.empty(device=x.device) if out is None else out
+        # The fields of Windows in their order: size, dilation, step, count, before.
         rows = (
             self.window_sizes,
             self.dilations,
@@ -441,15 +458,20 @@ class UnfoldOperatorDesc(_SlidingWindowOperator, OneToOne, operator="UNFOLD"):
     """
 
     def _output_sizes(self) -> tuple[int, ...]:
+        # Only for its errors: the padded image must itself be a tensor that DirectML can describe.
         framed = (*self.input.sizes[:2], *self._padded_spatial_sizes())
         call_with_error_prefix("InputTensor with padding", TensorDesc, self.input.data_type, framed)
         return self._column_sizes(self.output)
 
     def _execute(self, out: Tensor, x: Tensor) -> None:
         rank, image = len(self.window_sizes), x
+        # The only copy of the image, which is not needed without padding.
         if any((*self.start_padding, *self.end_padding)):
             before, after = (0, 0, *self.start_padding), (0, 0, *self.end_padding)
             image = padding1(x, before, after, constants.PaddingMode.CONSTANT, 0)
+        # sliding_window() gives (N, C, first elements…, elements of a span…). Strides then pick the
+        # first elements, dilations the elements of a window, both as views. With the elements in
+        # front of the windows, the output's two dimensions are P and L.
         spans = [d * (w - 1) + 1 for d, w in zip(self.dilations, self.window_sizes, strict=True)]
         windows = sliding_window(image, spans, axis=tuple(range(2, 2 + rank)))
         steps = [slice(None, None, step) for step in (*self.strides, *self.dilations)]

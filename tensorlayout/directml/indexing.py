@@ -76,6 +76,8 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         unpadded_sizes = self._sizes_before_rank_padding(
             last_sizes("IndicesTensor", self.indices.sizes, count, "IndexDimensions")
         )
+        # The result has input rank - 1 + IndexDimensions dimensions; leading ones of the input do
+        # not count, since they can be dropped.
         input_rank = rank_without_leading_ones(self.input)
         member = "InputTensor: the rank without leading ones + IndexDimensions"
         check_range(member, input_rank + count, 0, rank + 1, ", DimensionCount + 1")
@@ -96,6 +98,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
             if out is None
             else view_reshaped(out, self._sizes_before_rank_padding(index_sizes))
         )
+        # False: the dimensions of the positions take the place of the axis.
         key = (x.spec, (self.axis,), False, positions.spec)
         gathered = dispatch.call_into(destination, self._plan, key, (x, positions))
         return view_reshaped(gathered, self.output.sizes) if out is None else out
@@ -158,6 +161,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
         return self.indices.sizes
 
     def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+        # None: each line along the axis has positions of its own.
         key = (x.spec, (self.axis,), None, indices.spec)
         return dispatch.call_into(out, self._plan, key, (x, indices))
 
@@ -279,6 +283,9 @@ class _TupleAddressing(NamedTuple):
         # A single tuple becomes a list of one, because integers would return views.
         leading_rank = max(len(index_sizes) - 1, 1)
         tuples = view_reshaped(indices, (1,) * (leading_rank + 1 - len(index_sizes)) + index_sizes)
+        # A batch dimension is addressed by its own numbers: arange along that dimension of the
+        # indices, which broadcasts against the coordinates from the tuples. Positions are then
+        # (batch…, coordinates…).
         lines = []
         for d, n in enumerate(index_sizes[: self.batch_count]):
             batch_numbers = arange(n, device=indices.device)
@@ -342,6 +349,7 @@ class GatherNDOperatorDesc(_CoordinateOperator, operator="GATHER_ND"):
             addressing.index_arrays(indices),
         )
         destination = None if out is None else view_reshaped(out, addressing.stacked_block_sizes)
+        # Each of the first dimensions of the source has one array of positions.
         key = (source.spec, tuple(range(len(positions))), False, *map(spec_of, positions))
         gathered = dispatch.call_into(destination, self._plan, key, (source, *positions))
         return view_reshaped(gathered, self.output.sizes) if out is None else out
@@ -446,6 +454,7 @@ class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
     def _execute(self, out: Tensor, x: Tensor, indices: Tensor, updates: Tensor) -> None:
         addressing = self._addressing
         key = addressing.index_arrays(indices)
+        # Before anything is written, so that `out` is unchanged by the error.
         if self.duplicates == "error":
             _check_distinct_positions(key, addressing.source_sizes[: len(key)])
         source, destination = (
@@ -510,11 +519,15 @@ def _check_distinct_positions(
 
     Positions outside are left to the write, which raises IndexError.
     """
+    # Negative positions must become what they stand for: -1 and n - 1 are the same element.
     positions = [
         _nonnegative_positions(p, size) for p, size in zip(index_arrays, sizes, strict=True)
     ]
     if not all(((p >= 0) & (p < n)).all() for p, n in zip(positions, sizes, strict=True)):
         return
+    # The row-major number of each tuple, so that equal tuples are equal numbers. Sorted, equal
+    # numbers are neighbours. Along an axis each line is sorted by itself, because lines do not
+    # meet.
     number: Any = 0
     for position, size in zip(positions, sizes, strict=True):
         number = number * size + position

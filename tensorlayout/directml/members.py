@@ -50,6 +50,8 @@ def descriptor_members(desc: Any) -> Iterator[Member]:
     """Yield the members of a descriptor."""
     for field in dataclasses.fields(desc):
         spelling = "".join(part.capitalize() for part in field.name.split("_"))
+        # Annotations are texts, as in "members.Axis" or "TensorDesc | None"; what follows " | "
+        # makes a member optional.
         kind, _, optional = str(field.type).removeprefix("members.").partition(" | ")
         if kind in TENSORS:
             spelling = f"{spelling}Tensor" if kind == "TensorDesc" else f"{spelling[:-1]}Tensors"
@@ -78,6 +80,8 @@ def _check_tensor_descs(member_name: str, value: Any) -> tuple[TensorDesc, ...]:
 def _parse_number(member_name: str, value: Any) -> int | float:
     try:
         number: int | float = arguments.as_real_number(member_name, value)
+        # Only for its OverflowError: integers of Python have no limit, but a member must fit a C
+        # type.
         float(number)
     except OverflowError:
         raise ValueError(
@@ -141,6 +145,7 @@ KINDS: dict[str, Kind] = {
     "TensorDesc": Kind(_check_tensor_desc),
     "int": Kind(arguments.as_integer),
     "bool": Kind(arguments.check_bool),
+    # All annotations above, found by the attribute that Annotated adds.
     **{name: get_args(x)[1] for name, x in globals().items() if hasattr(x, "__metadata__")},
 }
 
@@ -150,6 +155,8 @@ KINDS: dict[str, Kind] = {
 
 def round_to_data_type(member_name: str, number: float, data_type: DataType) -> float:
     """Return a number rounded to a float type; ValueError for finite numbers out of its range."""
+    # NumPy's narrow types turn numbers out of range into infinity with a warning; Python's float
+    # raises OverflowError for huge integers. Both end as one error.
     try:
         rounded_number = float(call_quietly(data_type.dtype.type, number))
     except OverflowError:
@@ -164,6 +171,8 @@ def round_to_data_type(member_name: str, number: float, data_type: DataType) -> 
 def to_tensor_element(member: Member, number: float, data_type: DataType) -> int | float:
     """Convert a member's number to an element; FLOAT to integer rounds towards zero."""
     spelling = member.spelling
+    # In C the member is a FLOAT, whatever the tensor holds: 16777217 becomes 16777216 before it
+    # becomes an integer.
     if member.kind == "Float":
         number = round_to_data_type(spelling, number, DataType.FLOAT32)
         if not data_type.is_float:
@@ -175,6 +184,7 @@ def to_tensor_element(member: Member, number: float, data_type: DataType) -> int
     if isinstance(number, float) and not number.is_integer():
         raise TypeError(f"{spelling} must be an integer for {data_type.name}, got {number}")
     limits = np.iinfo(data_type.dtype)
+    # A step may be negative even if the elements are unsigned: the sequence wraps.
     lowest = -(2 ** (data_type.bits - 1)) if member.kind == "Delta" else int(limits.min)
     check_range(spelling, int(number), lowest, int(limits.max), f" for {data_type.name}")
     return int(number)

@@ -197,6 +197,8 @@ class SliceOperatorDesc(OneToOne, operator="SLICE"):
 
     def _output_sizes(self) -> Sequence[int]:
         for d, n in enumerate(self.input.sizes):
+            # Strides are positive, so the last element is the farthest. Sizes of at least 1 were
+            # checked before.
             last = self.offsets[d] + (self.sizes[d] - 1) * self.strides[d]
             member = "Offsets + (Sizes - 1) * Strides"
             check_range(member, last, 0, n - 1, f", in dimension {d}")
@@ -251,6 +253,8 @@ class _WindowOperator(OperatorDesc):
             if steps[d] == 0:
                 rule = f"InputWindowStrides must not be 0, in dimension {d}"
                 raise ValueError(f"{rule}, got {steps}")
+        # The page divides by the signed stride, which its own example with a negative stride
+        # breaks. The absolute value is what DirectMLX computes.
         max_sizes = tuple(
             1 + (n - 1) // abs(step) for n, step in zip(window_sizes, steps, strict=True)
         )
@@ -349,6 +353,8 @@ def _make_slices(
     """Return slices of `sizes` elements from `starts` on."""
     slices = []
     for start, step, size in zip(starts, steps, sizes, strict=True):
+        # The stop lies one beyond the last element, in the direction of the step. Below 0 it would
+        # count from the end in Python, so None says "to the beginning".
         stop = start + step * (size - 1) + (1 if step > 0 else -1)
         slices.append(builtins.slice(start, stop if stop >= 0 else None, step))
     return tuple(slices)
@@ -397,6 +403,8 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
         return [n * m for n, m in zip(self.input.sizes, self.repeats, strict=True)]
 
     def _execute(self, out: Tensor, x: Tensor) -> None:
+        # A broadcast instead of copies for each repeat: the output seen as (repeat, size, …) takes
+        # the input seen as (1, size, …).
         split_sizes = [n for pair in zip(self.repeats, x.shape, strict=True) for n in pair]
         source_sizes = [n for size in x.shape for n in (1, size)]
         view_reshaped(out, tuple(split_sizes))[...] = view_reshaped(x, tuple(source_sizes))

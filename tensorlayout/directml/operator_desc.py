@@ -65,6 +65,8 @@ class OperatorDesc:
 
     def __init_subclass__(cls, operator: str = "", *, in_place: bool = False) -> None:
         super().__init_subclass__()
+        # The decorator returns the class itself, because it adds no slots, so subclasses need no
+        # decorator.
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)
         if operator:
             cls.operator, cls.in_place = operator, in_place
@@ -74,6 +76,7 @@ class OperatorDesc:
                 m for m in cls._tensor_members if m.spelling.startswith("Output")
             )
             inputs_and_attributes = [m for m in cls._members if m not in cls._output_members]
+            # Types of typed scalars must be those of the tensors, so functions do not ask for them.
             cls._argument_members = tuple(
                 m for m in inputs_and_attributes if m.kind != "AnyDataType"
             )
@@ -163,6 +166,8 @@ class OperatorDesc:
     ) -> Self:
         """Return the descriptor with the requested outputs, which tensors of ``out`` must match."""
         requested = cls._requested_outputs(members_so_far, **requests)
+        # The same members with different precedence: in `complete` the tensors of `out` win, in
+        # `expected` what the function's arguments request.
         complete, expected = cls(**requested | members_so_far), cls(**members_so_far | requested)
         if len(complete.output_descs) != len(expected.output_descs):
             count = len(complete.output_descs)
@@ -223,6 +228,7 @@ class OperatorDesc:
         """Check members against the rules of their kinds."""
         for name, spelling, kind, _ in self._members:
             value, (_, low, high, element) = getattr(self, name), KINDS[kind]
+            # DirectML counts arrays by a member of their own, such as InputCount.
             if kind == "Tensors" and not value:
                 count = spelling.replace("Tensors", "Count")
                 raise ValueError(f"{count} must be at least 1, got 0")
@@ -244,6 +250,7 @@ class OperatorDesc:
                     raise ValueError(f"{rule}; the lowest level that allows it is {lowest_level}")
             elif low is not None:
                 numbers = value if isinstance(value, tuple) else (value,)
+                # A tuple is an array member, which needs an entry for each dimension.
                 if numbers is value and len(numbers) != (length := self._array_member_length()):
                     rule = f"{spelling} must have {length} entries, DimensionCount"
                     raise ValueError(f"{rule}, got {len(numbers)}")
@@ -264,10 +271,14 @@ class OperatorDesc:
                 self._check_supported(name, desc, level)
             else:
                 check_tensor(name, desc, sizes, data_type)
+            # DirectML's pages do not say whether an output may have strides of 0. An element with
+            # several values has none that could be promised.
             if desc.layout.is_overlapping:
                 rule = "elements of an output must not share memory"
                 received = f"Sizes {desc.sizes} and Strides {desc.strides}"
                 raise ValueError(f"{name}: {rule}, got {received}")
+            # The flag means that the contents are copied at initialization, before any output
+            # exists.
             if desc.flags == TensorFlags.OWNED_BY_DML:
                 raise ValueError(f"{name}: Flags OWNED_BY_DML is for inputs only")
         return dataclasses.replace(self, **new_outputs)

@@ -68,6 +68,7 @@ class Operator:
         self._accepted_specs: set[tuple[str, TensorSpec]] = set()
         self._input_count = len(self._input_slots)
         self._device: Device | None = None  # for outputs of operators without inputs
+        # SPLIT has a list of outputs, OutputTensors[0] and so on, and returns a tuple even for one.
         self._has_single_output = (
             len(self._output_slots) == 1 and "[" not in self._output_slots[0].member_name
         )
@@ -77,6 +78,8 @@ class Operator:
         bound_tensors = call_with_error_name(
             self.desc.operator, self._check_bindings, owned, self._owned_slots, " by initialize()"
         )
+        # A copy, as at initialization in DirectML: later changes of the caller's tensor have no
+        # effect.
         self._owned_tensors = [x.copy() for x in bound_tensors]
         return self
 
@@ -100,6 +103,8 @@ class Operator:
             if self._owned_tensors is None:
                 members = ", ".join(slot.member_name for slot in self._owned_slots)
                 raise ValueError(f"{members} must be bound by initialize() first")
+            # Both lists are in the order of the members, so merging them slot by slot restores that
+            # order.
             owned, passed = iter(self._owned_tensors), iter(bound_tensors)
             bound_tensors = [
                 next(owned if slot in self._owned_slots else passed) for slot in self._input_slots
@@ -127,6 +132,8 @@ class Operator:
         for x, slot in zip(tensors, slots, strict=True):
             checked_tensor = arguments.as_tensor(x, slot.member_name)
             checked.append(checked_tensor)
+            # Specs have no offset and no address, so a promise about the offset or the bytes behind
+            # the elements is checked for each tensor anew.
             depends_on_offset = (
                 slot.desc.guaranteed_base_offset_alignment or slot.desc.declared_total_bytes
             )
@@ -153,6 +160,7 @@ class Operator:
             if not outputs and (as_described or not inputs):
                 device = inputs[0].device if inputs else self._device
                 outputs = [slot.desc.empty(device=device) for slot in self._output_slots]
+            # What `_execute` allocates itself is written once, in the layout that its plan chooses.
             elif not outputs and not self.desc._allocates_output:
                 for slot in self._output_slots:
                     outputs.append(allocate_output(slot.desc, inputs[0]))
@@ -175,6 +183,8 @@ class Operator:
         """Raise ValueError for read-only outputs, and outputs that overlap other tensors."""
         for slot, x in zip(self._output_slots, outputs, strict=True):
             call_with_error_prefix(slot.member_name, arguments.check_writable, x)
+        # Whole ranges are compared, gaps included, because DirectML may overwrite any byte between
+        # the first and the last one of an output.
         slots, byte_ranges = (*self._input_slots, *self._output_slots), []
         for slot, x in zip(slots, (*inputs, *outputs), strict=True):
             byte_ranges.append((slot.member_name, _byte_range(x, slot.desc.declared_total_bytes)))
@@ -183,6 +193,7 @@ class Operator:
             byte_ranges[self._input_count :],
         )
         for number, (target, span) in enumerate(output_ranges):
+            # An output is compared with all inputs and with the outputs after it: each pair once.
             for member, other in (*input_ranges, *output_ranges[number + 1 :]):
                 shared, is_input = _shared_byte_count(span, other), not member.startswith("Output")
                 in_place = is_input and self.desc.in_place
@@ -245,6 +256,7 @@ def _check_bound_tensor(x: Tensor, slot: _TensorSlot) -> None:
         declared = f"TotalTensorSizeInBytes is {desc.declared_total_bytes}"
         raise ValueError(f"{member}: {declared}, got {available_bytes} bytes")
     alignment = desc.guaranteed_base_offset_alignment
+    # The lowest element begins where the binding would.
     offset = x.layout.lowest * x.itemsize
     if alignment and offset % alignment:
         rule = "promises an offset that is a multiple of GuaranteedBaseOffsetAlignment"
@@ -257,6 +269,8 @@ _AddressRange = tuple[int, int]  # addresses
 def _byte_range(x: Tensor, declared_bytes: int = 0) -> _AddressRange:
     """Return the addresses from the first to the last byte of the elements, or as declared."""
     layout, itemsize = x.spec.layout, x.itemsize
+    # A spec's layout begins at its lowest slot. Its offset is where element 0 is, which differs
+    # with negative strides: going back by it leads to the first byte.
     first_address = backend_of(x.device).export_info(x).address - layout.offset * itemsize
     return first_address, first_address + max(layout.required_size * itemsize, declared_bytes)
 
@@ -310,14 +324,18 @@ def run_operator(
     key = operator = None
     try:
         try:
+            # The type of the level belongs to the key: 0x3000 == 12288.0, and only the integer is a
+            # level.
             key = (desc, feature_level, type(feature_level), *_call_key(arguments_and_out, tensors))
             operator = _operators.get(key)
         except (TypeError, ValueError):  # calls with mutable arguments are not cached
             key = None
         if operator is None:
+            # Building may add tensors that the key does not know, when numbers stand for tensors.
             keyed_count = len(tensors)
             operator, tensors = _build_operator(desc, values, out, feature_level, requests or {})
             if key is not None and len(tensors) == keyed_count:  # no number was passed as a tensor
+                # Emptying everything is rare and cheap compared with bookkeeping in each call.
                 if len(_operators) == _MAX_CACHED_OPERATORS:
                     _operators.clear()
                 _operators[key] = operator
@@ -386,6 +404,7 @@ def _build_operator(
             raise ValueError(f"out must be {len(outputs)} tensors, got {len(output_tensors)}")
         for member, x in zip(outputs, output_tensors, strict=True):
             members_so_far[member.name] = _describe_tensors(member, x, tensors)
+    # The device belongs to the call and not to a descriptor, which has no memory.
     output_requests = {word: value for word, value in requests.items() if word != "device"}
     described = (
         desc._with_requested_outputs(members_so_far, output_requests)

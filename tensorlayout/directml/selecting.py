@@ -48,6 +48,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     _plan = DestinationOperation("TOP_K", TopKPlan)
 
     def _expected_outputs(self) -> list[ExpectedOutput]:
+        # The page wants K below the size but gives no reason; a whole sorted line is allowed here.
         size = self.input.sizes[self.axis]
         constants.check_range("K", self.k, 1, size, ", the size along Axis")
         sizes = replace_size(self.input.sizes, self.axis, self.k)
@@ -55,6 +56,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
         return [(self.input.data_type, sizes), (index_type, sizes)]
 
     def _execute(self, outputs: tuple[Tensor, ...], x: Tensor) -> None:
+        # TOP_K has no such member and always takes the largest.
         direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
         is_descending = direction == AxisDirection.DECREASING
         dispatch.call(
@@ -68,6 +70,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
         if "output_index" in members_so_far:
             return {}
         data_type = constants.parse_data_type("index_data_type", index_data_type)
+        # A descriptor without the index output, made only to compute the sizes.
         desc = cls(**members_so_far)
         desc._check_members()
         _, (_, sizes) = desc._expected_outputs()
@@ -174,6 +177,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         columns = least if table is None else table.sizes[-1]
         member = "OutputCoordinatesTensor: the last size"
         constants.check_range(member, columns, least, source.rank)
+        # All tensors have one rank, except that an input of rank 1 has coordinates of rank 2.
         sizes = (1,) * (source.rank - 2) + (rows, columns)
         return [(DataType.UINT32, (1,) * source.rank), (DataType.UINT32, sizes)]
 
@@ -183,6 +187,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         count[...] = rows
         # DirectML leaves these rows undefined.
         table[..., slice(rows, None), :] = 0
+        # The dimensions left out in front have size 1, so their coordinate is always 0.
         for column, coordinates in enumerate(coordinate_arrays[x.ndim - columns :]):
             table[..., slice(0, rows), column] = coordinates
 
@@ -191,6 +196,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         if columns is None:
             return {}
         source, columns = members_so_far["input"], arguments.as_integer("columns", columns)
+        # The same sizes as in `_expected_outputs`, which checks `columns` afterwards.
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
         table = constants.call_with_error_prefix(
             "OutputCoordinatesTensor", TensorDesc, DataType.UINT32, sizes

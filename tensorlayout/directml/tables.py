@@ -52,6 +52,7 @@ def parse_feature_level(feature_level: Any) -> str:
         level = feature_level.removeprefix("DML_FEATURE_LEVEL_")
     elif isinstance(feature_level, (int, np.integer)):
         number = int(feature_level)
+        # Levels are numbered 0xMm00: 0x3100 is 3_1.
         if 0 < number < 2**16 and not number & 255:
             level = f"{number >> 12}_{number >> 8 & 15}"
     if not isinstance(level, str) or level not in LEVELS:
@@ -90,6 +91,7 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
 @functools.cache
 def operator_support(name: str, level: str) -> Table:
     """Return the ranks and data types of an operator's tensors at a feature level."""
+    # Rows hold until the next one, so the last row at or below the level counts.
     tables_by_level = TABLES[name]
     first_level = next(
         (
@@ -115,6 +117,7 @@ def check_supported(
     if allowed.allows(data_type, rank):
         return
     rows = TABLES[operator_name].items()
+    # Rows are in ascending order of levels, so the first that allows it is the lowest.
     lowest = next(
         (table_level for table_level, table in rows if table[member_name].allows(data_type, rank)),
         None,
@@ -122,6 +125,7 @@ def check_supported(
     fix = f"no level allows {data_type.name} with {rank} dimensions"
     if lowest is not None:
         fix = f"the lowest level that allows it is {lowest}"
+    # The data type comes first: with a type that no level allows, another rank would not help.
     if data_type not in allowed.data_types:
         names = ", ".join(t.name for t in allowed.data_types)
         rule = f"DataType must be one of {names} at feature level {level}"
@@ -140,6 +144,7 @@ def _parse_support_table(lines: list[str]) -> Table:
         low, high = rank_range.split("-")
         allowed = TensorSupport((int(low), int(high)), tuple(DataType[t] for t in _TYPES[type_set]))
         support_by_member |= dict.fromkeys(members.split(", "), allowed)
+    # Users get this table itself, from a cache.
     return MappingProxyType(support_by_member)
 
 

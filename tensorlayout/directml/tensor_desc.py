@@ -68,6 +68,7 @@ class TensorDesc:
         normalized = call_with_error_name(
             _NAME, _normalize_members, data_type, sizes, strides, *others
         )
+        # A frozen dataclass forbids assignment. The values come in the order of the fields.
         vars(self).update(zip(self.__dataclass_fields__, normalized, strict=True))
 
     @property
@@ -129,6 +130,8 @@ class TensorDesc:
         device = as_device(device, f"{_NAME}: device")
         if not self.declared_total_bytes:
             return empty(self.sizes, dtype=dtype, device=device, layout=layout)
+        # A storage longer than its elements: two such tensors, `step` slots apart, of which the
+        # first is returned. The memory behind it belongs to its storage.
         step = max(layout.required_size, -(-self.declared_total_bytes // dtype.itemsize))
         sizes = (2, *self.sizes)
         double_layout = Layout(sizes, (step, *layout.strides))
@@ -144,12 +147,16 @@ class TensorDesc:
         offset = call_with_error_name(
             _NAME, arguments.as_nonnegative_integer, "Offset", offset_in_bytes
         )
+        # DirectML binds buffers at multiples of 16 bytes, whatever a descriptor promises beyond
+        # that.
         alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
         if offset % alignment:
             received = arguments.format_argument(offset)
             raise_named_error(
                 _NAME, f"Offset must be a multiple of {alignment} bytes, got {received}"
             )
+        # A tensor without elements checks the buffer and tells its length before a layout is
+        # applied.
         home = call_with_error_name(
             f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8"
         ).home
@@ -159,6 +166,7 @@ class TensorDesc:
             needed = self.total_tensor_size_in_bytes
             received = f"{arguments.format_argument(available_bytes)} bytes behind the offset"
             raise_named_error(_NAME, f"TotalTensorSizeInBytes is {needed}, got {received}")
+        # 16 bytes are a multiple of every element, so the division leaves no remainder.
         dtype = self.data_type.dtype
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
@@ -173,10 +181,13 @@ class TensorDesc:
         if any(n != 1 for n in self.sizes[: max(dropped_count, 0)]):
             raise_named_error(_NAME, f"Sizes {self.sizes} cannot have {rank} dimensions")
         strides = self.layout.strides
+        # The stride of a size of 1 is never used. A stride beyond all others keeps the new
+        # dimensions the slowest.
         outermost = max((n * s for n, s in zip(self.sizes, strides, strict=True)), default=1)
         return dataclasses.replace(
             self,
             sizes=(1,) * -dropped_count + self.sizes[max(dropped_count, 0) :],
+            # None stays None: the descriptor remains packed row-major.
             strides=self.strides
             and (outermost,) * -dropped_count + strides[max(dropped_count, 0) :],
         )
@@ -208,6 +219,8 @@ def calc_buffer_tensor_size(
     >>> calc_buffer_tensor_size("FLOAT16", (3,))
     8
     """
+    # C code may pass any number, and DMLCalcBufferTensorSize returns 0 for those that it does not
+    # know.
     if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
     return _buffer_nbytes(
@@ -225,6 +238,7 @@ def _spanned_elements(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -
 def _buffer_nbytes(
     data_type: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None
 ) -> int:
+    # Two roundings, as in DirectMLX.h: 4-bit elements to bytes, then bytes to a multiple of 4.
     nbytes = -(-_spanned_elements(sizes, strides) * data_type.bits // 8)
     return (nbytes + 3) // 4 * 4
 
@@ -287,6 +301,8 @@ def _normalize_members(
     data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
 ) -> tuple[Any, ...]:
     type_of_data, sizes, strides = _parse_type_sizes_strides(data_type, sizes, strides)
+    # With gaps the span exceeds the number of elements; with strides of 0 it is the reverse.
+    # DirectML limits what a tensor addresses to 32 bits, so both are checked.
     count = max(math.prod(sizes), _spanned_elements(sizes, strides))
     if count > constants.UINT32_MAX:
         received = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
@@ -299,6 +315,7 @@ def _normalize_members(
     check_range("TotalTensorSizeInBytes", total, min_bytes, 2**64 - 1, reason)
     name, element = "GuaranteedBaseOffsetAlignment", max(type_of_data.bits // 8, 1)
     alignment = arguments.as_integer(name, alignment)
+    # A power of two has no bit in common with its predecessor.
     if alignment and (alignment & (alignment - 1) or not element <= alignment < 2**32):
         rule = f"0 or a power of two that is at least {element}, the bytes of an element"
         raise ValueError(f"{name} must be {rule}, got {arguments.format_argument(alignment)}")

@@ -50,7 +50,9 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
     step = check_itemsize(itemsize)
     results = {}
     for name, library_format in _LIBRARY_FORMATS.items():
+        # Only ValueError means that a library has no notation; any other error is a fault.
         with contextlib.suppress(ValueError):
+            # `numpy` is the module of formats here, the only one whose strides count bytes.
             results[name] = library_format.write(layout, *[step] * (library_format is numpy))
     return results
 

@@ -54,6 +54,7 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
             f"trans must be 'N' or 'T' ('C' of a real matrix is 'T'), got {short_repr(trans)}"
         )
     ld = check_integer("ld", ld)
+    # A column of A is as long as a column of op(A) for N, and as a row of op(A) for T.
     column = sizes[word == "T"]
     if ld < max(1, column):
         raise_error(
@@ -87,6 +88,7 @@ def write(layout: Layout) -> BlasMatrix:
 
 def _leading_dimension(layout: Layout, dim: int) -> int | None:
     """Return the leading dimension if columns run along `dim`; None if they cannot."""
+    # `size` is the length of a column of A.
     (size, column_count), (element_stride, ld) = (
         (numbers[dim], numbers[1 - dim]) for numbers in (layout.shape, layout.strides)
     )

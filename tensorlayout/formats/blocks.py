@@ -62,7 +62,9 @@ def layout_from_digits(
     `extents`: extents of the digits of each dimension, slowest first. If their product exceeds the
     size of the dimension, the rest is padding.
     """
+    # A dimension has the place of its slowest digit in the order of dimensions.
     order = tuple(dim for dim, number in reversed(digit_order) if number == 0)
+    # A size of 0 makes the strides of all slower digits 0, so only the order of dimensions is kept.
     if 0 in shape:
         return Layout.packed(shape, order)
     strides: dict[Digit, int] = {}
@@ -80,8 +82,10 @@ def layout_from_digits(
 def layout_digits(block: Layout) -> tuple[list[list[int]], list[Digit]]:
     """Return the extents and the digit order of a block, as `layout_from_digits` takes them."""
     dim_order = block.minor_to_major[::-1]
+    # Without slots no strides tell the order of digits; only that of the dimensions is left.
     if 0 in block.padded_shape:
         return [[n] for n in block.shape], [(dim, 0) for dim in dim_order]
+    # Padding counts as part of the slowest digit: its extent reaches to the padded size.
     spanned_parts = map(slots.extend_parts_to_size, block.parts, block.padded_shape)
     extents = [[extent for extent, _ in parts] for parts in spanned_parts]
     digit_order = [(dim, number) for dim in dim_order for number in range(len(extents[dim]))]
@@ -105,5 +109,7 @@ def is_same_block(candidate: Layout, block: Layout) -> bool:
 def matching_name(block: Layout, candidates: Iterable[tuple[str, Layout]]) -> str | None:
     """Return the name of the candidate equal to `block`, preferring an equal dimension order."""
     matches = [(name, layout) for name, layout in candidates if is_same_block(layout, block)]
+    # With sizes of 1 several orders place all elements alike; `minor_to_major` remembers which was
+    # meant.
     same_order = [name for name, layout in matches if layout.minor_to_major == block.minor_to_major]
     return next(iter([*same_order, *(name for name, _ in matches)]), None)

@@ -40,8 +40,10 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
         raise_error(f"a tensor has 3 to 8 dimensions, got shape {short_repr(sizes)}")
     word = tensor_format if isinstance(tensor_format, str) else ""
     word = word.removeprefix("CUDNN_TENSOR_")
+    # With 5 dimensions the formats have a D, and are the same orders.
     if word in ("NCDHW", "NDHWC") and len(sizes) == 5:
         word = word.replace("D", "")
+    # \1 requires both numbers to agree, as in NC/4HW4.
     vectors = re.fullmatch(r"NC/(4|32)HW\1", word)
     if vectors and vector in (None, int(vectors[1])):
         word, vector = "NCHW_VECT_C", int(vectors[1])
@@ -58,6 +60,7 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     if sizes[1] % vector:
         rule = f"channels must be a multiple of the {vector} of a vector"
         raise_error(f"{rule}, got shape {short_repr(sizes)}")
+    # The channels of a vector are the fastest digit, after all other dimensions.
     extents = [[n] for n in sizes]
     extents[1] = [sizes[1] // vector, vector]
     return layout_from_digits(sizes, extents, [*((dim, 0) for dim in range(len(sizes))), (1, 1)])

@@ -35,6 +35,7 @@ __all__ = ["CuteLayout", "read", "write"]
 
 Mode: TypeAlias = "int | tuple[Mode, ...]"
 
+# Without (?a), \d and \s would match digits and blanks of other scripts, too.
 _SIDES = r"(?a)((?:-?\d|[\s(),])*):((?:-?\d|[\s(),])*)"
 _STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # C++ prints static integers as _4 and _-4
 # Nested text from outside is refused before it reaches Python's recursion limit.
@@ -110,6 +111,7 @@ def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
     for dim, (size, padded_size, parts) in enumerate(
         zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
     ):
+        # Slots that the digits count, which is more than the size if the last tile is not full.
         tiles = math.prod(extent for extent, _ in parts)
         if padded_size != size and padded is None:
             rule = (
@@ -138,10 +140,14 @@ def layout_fields_from_cute(
 ) -> dict[str, Any]:
     """Return the arguments of `Layout` for a layout of CuTe, cut to `shape`."""
     sizes, strides, offset = _split_source(source)
+    # One iterator for all modes: every mode takes a number, and when none are left the limit is
+    # exceeded.
     modes, mode_budget = _zip_submodes(sizes, strides), iter(range(_MOST_MODES))
     dims: list[Parts] = []
     for mode in [(sizes, strides)] if modes is None else modes:
         digits = tuple(_mode_digits(*mode, mode_budget))
+        # A digit of extent 0 inside leaves no index at all, which one digit of extent 0 says as
+        # well.
         has_indices = all(extent for extent, _ in digits[1:])
         dims.append(digits if has_indices else ((0, digits[0][1]),))
     full_sizes = tuple(math.prod(extent for extent, _ in parts) for parts in dims)
@@ -152,6 +158,8 @@ def layout_fields_from_cute(
         rule = f"shape must have a size for each mode, at most {short_repr(full_sizes)}"
         raise_named_error(_CALLER_NAME, f"{rule}, got {short_repr(sizes_kept)}")
     parts = list(map(slots.extend_parts_to_size, dims, sizes_kept))
+    # Only modes that fill a block own the slots behind `shape`. In others those slots may be gaps
+    # or other elements, which must not be overwritten with a padding value.
     value, block = check_padding_value(padding_value), slots.covers_block(parts, full_sizes)
     if value is not PaddingValue.UNSPECIFIED and not block:
         rule = "the modes are no block without gaps, and own no padding that could hold a value"
@@ -194,6 +202,7 @@ def _mode_digits(
         return
     for sizes, strides in reversed(modes):
         yield from _mode_digits(sizes, strides, mode_budget, level + 1)
+    # The empty mode () is CuTe's size 1.
     if not modes:
         yield 1, 1
 
@@ -227,15 +236,19 @@ def _static_integer(number: Any) -> int:
 
 def _parse_cute_text(text: str) -> tuple[Any, Any]:
     """Parse ``shape:stride`` into nested tuples; a single mode in brackets needs no comma."""
+    # Three rewrites turn the text into Python's tuples: blanks go, static integers lose their
+    # underscore, and (4) becomes (4,), which Python would otherwise read as a number.
     plain = re.sub(_STATIC, "", re.sub(" ?([(),:]) ?", r"\1", " ".join(text.split())))
     sides = re.fullmatch(_SIDES, re.sub(r"(?<![(,])\)", ",)", plain))
     try:
         if sides is not None:
+            # In a list, so that "2,3:1,2" without brackets has two items and is refused.
             (size,), (stride,) = (literal_eval(f"[{side}]") for side in sides.groups())
             return size, stride
     except (SyntaxError, ValueError, MemoryError):
         pass
     rule = "must have the form shape:stride as in ((2,2),3):((1,6),2)"
+    # Composed layouts are printed with " o " between them, strides of several bases with "@".
     if "o" in text.lower() or "@" in text:
         rule += "; swizzles, composed layouts and strides of several bases are no strides"
     elif "?" in text:

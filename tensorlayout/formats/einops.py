@@ -66,6 +66,7 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
             raise_error(f"lengths must be a dictionary of integers, got {received}", TypeError)
         text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
     left, right = _parse_sides(text, len(sizes))
+    # Each axis on the left is a digit of a dimension: in "b (c k)", c is (1, 0) and k is (1, 1).
     axis_digits = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
     order = [axis for axes in right for axis in axes]
     unknown = lengths.keys() - axis_digits.keys()
@@ -75,6 +76,8 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
             received += f" and a length of {short_repr(min(unknown, key=str))}"
         raise_error(f"each axis must be on both sides, once, got {received}")
     extents = [_axis_lengths(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
+    # A dimension written as 1 has no axis, but the layout needs a digit for it. Of size 1, it may
+    # be anywhere.
     unit_digits = [(dim, 0) for dim, axes in enumerate(left) if not axes]
     return layout_from_digits(
         sizes, extents, [*unit_digits, *(axis_digits[axis] for axis in order)]
@@ -97,10 +100,12 @@ def _axis_lengths(size: int, axes: list[str], lengths: dict[str, int]) -> list[i
 def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
     """Return the axes of each dimension on the left and on the right, with ``...`` expanded."""
     sides = pattern.split("->") if isinstance(pattern, str) else []
+    # The limit keeps the work for hostile text small.
     if len(sides) != 2 or len(pattern) > 4096:
         raise_error(f"pattern must have the form 'b c -> c b', got {short_repr(pattern, 200)}")
     left, right = (_parse_side(side, pattern) for side in sides)
     counts = [[axis for axes in side for axis in axes].count("...") for side in (left, right)]
+    # `left` has one entry for '...', which stands for all dimensions that the other entries leave.
     ellipsis_rank = rank + 1 - len(left)
     inside = re.search(r"\([^)]*\.\.\.", sides[0]) is not None
     if counts not in ([0, 0], [1, 1]) or (counts[0] and (inside or ellipsis_rank < 0)):
@@ -108,6 +113,7 @@ def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[st
         raise_error(f"{rule}, got {short_repr(pattern, 200)}")
     if ["..."] in left:
         ellipsis_position = left.index(["..."])
+        # "...0" is no valid name of an axis, so it clashes with none of the pattern.
         ellipsis_axes = [f"...{n}" for n in range(ellipsis_rank)]
         left[ellipsis_position : ellipsis_position + 1] = [[axis] for axis in ellipsis_axes]
         right = [
@@ -166,8 +172,10 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     digits = [[(dim, k) for k in range(len(extents[dim]))] for dim in range(block.ndim)]
     left = [" ".join(map(axis_name, dim_digits)) for dim_digits in digits]
     left = [f"({text})" if " " in text else text for text in left]
+    # The slowest axis of each composite follows from the size, so einops needs only the others.
     lengths = {axis_name((d, k)): extents[d][k] for dim_digits in digits for d, k in dim_digits[1:]}
     result = EinopsPattern(f"{' '.join(left)} -> {' '.join(map(axis_name, places))}", lengths)
+    # Reading the pattern back proves it, so that no wrong one is returned.
     if not is_same_block(read(block.shape, result), block):
         raise_error(f"no pattern describes {truncate(layout)}")
     return result

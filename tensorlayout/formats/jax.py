@@ -49,14 +49,18 @@ def read(
     >>> formats.jax.read((3, 5), formats.jax.JaxLayout((0, 1), ((2, 2),)))
     Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
     """
+    # A Format has the layout as an attribute; a Layout is taken as it is.
     inner = getattr(layout, "layout", layout)
     if not hasattr(inner, "major_to_minor"):
         rule = "layout must be a Layout or Format of JAX, or a JaxLayout"
         raise_error(f"{rule}, got {short_repr(layout)}", TypeError)
+    # 0 means whole bytes, which a Layout calls None.
     bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
     order = check_integers("major_to_minor", inner.major_to_minor)
     tiles = getattr(inner, "tiling", None) or ()
     result = Layout.tiled(shape, tiles, order[::-1], padding_value, bits)
+    # A tile may add slots behind the last element that belong to no dimension. A Layout does not
+    # own them, so it could not promise what they hold.
     if check_padding_value(padding_value) is not PaddingValue.UNSPECIFIED:
         tiled_shape = tiled_sizes(
             [result.shape[d] for d in order], [Tile(tuple(tile)) for tile in tiles]
@@ -84,6 +88,8 @@ def write(layout: Layout) -> JaxLayout:
     JaxLayout(major_to_minor=(1, 0), tiling=((5, 3),), sub_byte_element_size_in_bits=0)
     """
     block = block_form(layout, allow_padding=True, allow_bits=True)
+    # shape_of() needs a type. With whole slots any type of bytes serves; the bits are passed on
+    # separately.
     try:
         xla_layout = shape_of(block.with_slot_bits(None), PrimitiveType.U8).own_layout
     except ValueError:

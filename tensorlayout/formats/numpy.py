@@ -58,6 +58,7 @@ def read(
     if itemsize is None:
         raise_error("strides count bytes, so itemsize must be given")
     element_bytes = check_itemsize(itemsize)
+    # Contiguity flags follow from the strides and are not read.
     byte_strides, start = memory[:2] if isinstance(memory, NumpyMemory) else (memory, 0)
     strides = check_integers("strides", byte_strides)
     offset = check_integer("offset", start)
@@ -88,6 +89,7 @@ def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
     if check_layout(layout).is_tiled:
         raise_error(f"NumPy has strides, and no tiles, got {truncate(layout)}")
     strides = tuple(stride * element_bytes for stride in layout.strides)
+    # Placement ignores the strides of sizes of 1, as NumPy's contiguity flags do.
     packed = (Layout.row_major(layout.shape), Layout.column_major(layout.shape))
     c, f = (layout.at_origin.same_placement(packed_layout) for packed_layout in packed)
     return NumpyMemory(strides, layout.offset * element_bytes, c, f)

@@ -54,6 +54,8 @@ def read(shape: Sequence[int], tag: str) -> Layout:
         )
     extents: list[list[int]] = [[] for _ in sizes]
     inner: list[Digit] = []
+    # Blocks are listed from the outside in. Number 0 is left free for the outermost digit of each
+    # dimension, which counts blocks and is inserted below.
     for extent, dim in blocks:
         extents[dim].append(extent)
         inner.append((dim, len(extents[dim])))
@@ -81,6 +83,7 @@ def _logical_order(letters: str) -> str:
     """Return the letters of a tag in the order of the sizes; empty if no tag has these letters."""
     if len(set(letters)) != len(letters):
         return ""
+    # The abstract letters a, b, c… are tried first. A domain fits if it has all letters of the tag.
     domains = (_LETTERS[: len(letters)], *_DOMAINS)
     domain = next((names for names in domains if set(letters) <= set(names)), "")
     return "".join(sorted(letters, key=domain.index)) if domain else ""
@@ -102,6 +105,8 @@ def write(layout: Layout, letters: str = _LETTERS) -> str:
     """
     block = block_form(layout, allow_padding=True)
     names = letters[: block.ndim] if letters is _LETTERS else letters
+    # This only tests that some tag has these letters. Letters that are not in the order of the
+    # sizes give a tag that reads back differently.
     fits = isinstance(names, str) and len(_logical_order(names)) == block.ndim
     if not fits or not 1 <= block.ndim <= len(_LETTERS):
         rule = f"needs 1 to 12 dimensions, a letter for each, got {truncate(layout)}"
@@ -119,6 +124,8 @@ def _format_tag(block: Layout, names: str) -> str:
     extents, places = layout_digits(block)
     nontrivial_digits = [(dim, number) for dim, number in places if extents[dim][number] != 1]
     blocks: list[Digit] = []
+    # A slowest digit may be a letter in front only while no block has begun, and only if its extent
+    # is what oneDNN computes from the size. All digits after the first block are blocks, too.
     for dim, number in nontrivial_digits:
         inner = math.prod(extents[dim][number + 1 :])
         counts_blocks = number == 0 and -(-block.shape[dim] // inner) == extents[dim][0]

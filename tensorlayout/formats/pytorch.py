@@ -30,9 +30,11 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     Layout.parse('(2,3,4,5):(60,1,15,3)')
     """
     sizes = check_sizes("shape", shape)
+    # Compared by the name of its class, because PyTorch is not imported.
     if not isinstance(memory_format, str) and type(memory_format).__name__ != "memory_format":
         rule = "memory_format must be one of PyTorch's, or its name"
         raise_error(f"{rule}, got {short_repr(memory_format)}", TypeError)
+    # str(torch.channels_last) is "torch.channels_last".
     word = str(memory_format).removeprefix("torch.")
     if word == "contiguous_format":
         return Layout.row_major(sizes)

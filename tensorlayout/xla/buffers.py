@@ -56,6 +56,9 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
      [ 2.,  3.,  6.,  7., 10.],
      [12., 13., 16., 17., 20.]]
     """
+    # Three cases: strides describe the elements, and the tensor shares the memory; tiles do, and
+    # the elements are copied out of a tiled tensor; neither does, and they are gathered by
+    # position.
     description = _describe_buffer(shape)
     octets = call_with_error_name("from_buffer", bytes_of_buffer, "buffer", buffer)
     if octets.size < description.nbytes:
@@ -78,6 +81,7 @@ class _BufferDescription:
         shape.validate()
         self.slot_count, self.nbytes = shape.physical_size, shape.physical_byte_size
         kind, bits = shape.element_type, shape.element_bits
+        # pred has 1 bit but always takes a byte, so E(1) is no size of a pred.
         fits_type = bits == 8 * (kind.byte_width or 0) or (
             kind.is_sub_byte and bits == kind.bit_width
         )
@@ -110,8 +114,11 @@ class _BufferDescription:
         """Index of the elements in tensors of `spec`."""
         if self.layout is not None:
             return ...
+        # np.ix_ gives one array per physical dimension that broadcasts against the others, so the
+        # arithmetic for one index computes the positions of all elements at once.
         sizes, tiles = self.shape.physical()
         positions = np.asarray(tiling.slot_of_index(np.ix_(*map(np.arange, sizes)), sizes, tiles))
+        # Axes of `positions` are in physical order; the transpose puts them in logical order.
         return positions.transpose(self.shape.own_layout.logical_to_physical)
 
 
@@ -167,11 +174,16 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
             f"x must be {' or '.join(map(str, accepted_dtypes))} for {truncate(description.shape)}"
         )
         raise_named_error("to_buffer", f"{rule}, got {x.dtype}", TypeError)
+    # All checks come before the first write. Bytes of `out` after the end of the shape stay as they
+    # are.
     destination = None if out is None else _writable_bytes(out, description)[: description.nbytes]
     x = _cast_to_stored_dtype(move_to_cpu(x), description)
     try:
         if description.nbytes > sys.maxsize:
             raise MemoryError  # NumPy raises ValueError for so many
+        # Padding, and bits that no element uses, must be 0. np.zeros leaves zeroing to the system.
+        # The caller's memory is zeroed only if there is padding or elements are packed; otherwise
+        # all of its bytes are overwritten.
         octets = np.zeros(description.nbytes, np.uint8) if destination is None else destination
         if destination is not None and (
             description.slot_count != x.size or description.element_bits % 8
@@ -201,6 +213,7 @@ def _cast_to_stored_dtype(x: Tensor, description: _BufferDescription) -> Tensor:
     if x.dtype == dtypes.float32:
         return x.astype(description.dtype)
     minimum, maximum = dtypes.integer_limits(description.dtype)
+    # Only int8 and uint8 are left: both are checked, because their upper bits would be lost.
     elements = np.asarray(x)
     out_of_range = elements[(elements < minimum) | (elements > maximum)]
     if out_of_range.size:
@@ -208,4 +221,5 @@ def _cast_to_stored_dtype(x: Tensor, description: _BufferDescription) -> Tensor:
         raise_named_error(
             "to_buffer", f"{rule}, got {out_of_range[0]}; shape {truncate(description.shape)}"
         )
+    # Both dtypes keep an element in a byte, so the value in range has the same bits there.
     return x.view(description.dtype)

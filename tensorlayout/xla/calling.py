@@ -16,6 +16,8 @@ from tensorlayout.errors import short_repr, truncate
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
+# Annotations are texts here, because the modules import `annotations` from __future__. Only these
+# classes are checked: other parameters accept several types or check themselves.
 _CHECKED_ANNOTATIONS = {"PrimitiveType", "Shape", "Shape | XlaLayout", "XlaLayout", "int"}
 
 
@@ -27,10 +29,15 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
     """
 
     def add_definition(declared: _FunctionT) -> _FunctionT:
+        # A lambda with the same parameters, compiled from the expression. Annotations are left out,
+        # because a lambda cannot have them; update_wrapper copies them back.
         signature = inspect.signature(declared)
         bare_parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         parameters = str(inspect.Signature(bare_parameters))[1:-1]
+        # The expression takes the place of a file name, so it shows in tracebacks.
         code = compile(f"lambda {parameters}: {expression}", f"<{expression}>", "eval")
+        # With the module's own globals, so that an expression may use functions defined further
+        # below.
         function: _FunctionT = eval(code, declared.__globals__)
         functools.update_wrapper(function, declared)
         function.__doc__ = f"Return ``{expression}``.{remark and ' '}{remark}"
@@ -50,6 +57,8 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
     def call_with_hint(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
+        # A text instead of a Shape fails at its first attribute, deep inside, so AttributeErrors
+        # are explained, too.
         except (AttributeError, TypeError):
             misfit = _describe_wrong_argument(function, args, kwargs)
             if not misfit:
@@ -68,6 +77,7 @@ def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: An
     # Objects with __index__, such as NumPy's integers, are accepted as int.
     classes = get_type_hints(function) | {"int": SupportsIndex}
     for name, annotation in function.__annotations__.items():
+        # get_type_hints() evaluates the annotation texts, here to the classes for isinstance().
         expected = classes["int" if annotation == "int" else name]
         if (
             annotation in _CHECKED_ANNOTATIONS
@@ -98,6 +108,7 @@ def require_in_range(allowed: range, name: str, number: int, subject: Any) -> No
 
 def _format_value(x: Any) -> str:
     """Return the text of a shape, layout, tile or type; a short repr of other objects."""
+    # str() of a shape or layout is XLA's text, which is shorter and more familiar than its repr.
     is_ours = type(x).__module__.startswith("tensorlayout.")
     return truncate(getattr(x, "text", x)) if is_ours else short_repr(x)
 
@@ -109,10 +120,13 @@ def export_with_argument_checks(namespace: dict[str, Any], *extra_modules: Modul
     checkers take an ``__all__`` that the module computes itself for empty.
     """
     module_names = {namespace["__name__"], *(chapter.__name__ for chapter in extra_modules)}
+    # Imported names stay out: `__module__` says where an object was defined, also for the names
+    # that a star import brought.
     own_names = {
         name: x for name, x in namespace.items() if getattr(x, "__module__", "") in module_names
     }
     namespace["__all__"] = sorted(name for name in own_names if not name.startswith("_"))
+    # Functions of the extra modules have been wrapped by their own module.
     for name in namespace["__all__"]:
         if (
             inspect.isfunction(own_names[name])

@@ -73,13 +73,17 @@ def as_shape(shape: Shape | str, name: str = "shape") -> Shape:
 @lru_cache(1024)
 def _cached_layout(shape: Shape, padding_value: Padding) -> Layout:
     sizes, tiles = shape.physical()
+    # `Layout.tiled` leaves out the storage after its last tile, so it cannot limit the whole
+    # buffer.
     if math.prod(tiled_sizes(sizes, tiles)) > MAX_SLOTS:
         raise_named_error("layout_of", f"{truncate(shape)} takes 2**63 slots or more")
     order, tile_sizes = shape.own_layout.minor_to_major, [tile.dimensions for tile in tiles]
     bits = shape.element_bits
+    # E(8) of an s4 means a byte for each element, which is a layout of whole slots.
     slot_bits = bits if bits == _sub_byte_bits(shape.element_type) else None
     try:
         return Layout.tiled(shape.dimensions, tile_sizes, order, padding_value, slot_bits)
+    # The error of `Layout.tiled` names its own arguments, which the caller did not pass.
     except ValueError:
         rule = f"the tiles of {truncate(shape)} cannot be said as splits of its dimensions"
         raise ValueError(f"layout_of: {rule}") from None
@@ -117,18 +121,25 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
         raise_named_error(
             "shape_of", f"layout must be a Layout, got {short_repr(layout)}", TypeError
         )
+    # `form` has offset 0 and positive strides, so a layout that is its own form has them, too.
+    # Layouts are interned: `is` compares values.
     is_block = layout.covers_block and layout.form is layout
     require(is_block, "shape_of: a layout must cover its block from slot 0 on", layout)
     if layout.slot_bits is not None:
         is_own_width = layout.slot_bits == _sub_byte_bits(element_type)
         require(is_own_width, f"shape_of: slots must be those of {element_type.text}", layout)
         properties = {"element_size_in_bits": layout.slot_bits, **properties}
+    # Tiles without stars come first, because no public function of XLA computes positions with
+    # stars. Without stars the tiles that reorder axes double in length, and may exceed the limit
+    # for a tile.
     for stars in (False, True):
         tiles = _tiles_for_layout(layout, stars) if layout.is_padded or layout.is_tiled else []
         xla_layout = XlaLayout(
             minor_to_major=layout.minor_to_major, tiles=tuple(tiles), **properties
         )
         shape = Shape.array(element_type, layout.shape, xla_layout)
+        # `_tiles_for_layout` does not prove that its tiles express the layout; reading them back
+        # does.
         try:
             if layout_of(shape, layout.padding_value) is layout:
                 return shape
@@ -144,6 +155,10 @@ def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
     lie inside of a tile. If the remaining order differs from memory, `_reordering_tiles` corrects
     it.
     """
+    # For (3,5):(2*12+2*2,3*4+2*1), `dims` begins as [((2,12),(2,2)), ((3,4),(2,1))]: the digits of
+    # each dimension as pairs (extent, stride), slowest first, padding included. The digits (2,12)
+    # and (3,4) count tiles. The others, (2,2) and (2,1), give the tile T(2,2) and are the next
+    # level.
     physical = layout.minor_to_major[::-1]
     sizes = [layout.shape[d] for d in physical]
     padded = [slots.extend_parts_to_size(layout.parts[d], layout.padded_shape[d]) for d in physical]
@@ -153,8 +168,11 @@ def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
     while (counting_dims := _tile_counting_dims(dims, sizes)) is not None:
         inner_digits = [parts[d in counting_dims :] for d, parts in enumerate(dims)]
         inner_sizes = [_extent_product(parts) for parts in inner_digits]
+        # Tiles need not cover leading dimensions in which they have size 1.
         start = next((d for d, size in enumerate(inner_sizes) if size != 1), len(dims))
         tiles.append(Tile(tuple(inner_sizes[start:])))
+        # (1, 0) keeps the place of a dimension without a digit here, because XLA's sizes have a 1
+        # there.
         axes += [dims[d][0] if d in counting_dims else (1, 0) for d in range(len(dims))]
         dims, sizes = inner_digits[start:], inner_sizes[start:]
     return tiles + _reordering_tiles(
@@ -171,11 +189,15 @@ def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int]
 
     The number of tiles follows from the size, so a dimension with more padding must be in a tile.
     """
+    # Triples (-stride, dimension, number of the digit): sorted, the slowest digit comes first.
     digits = [(-s, d, k) for d, parts in enumerate(dims) for k, (_, s) in enumerate(parts)]
     counting_dims: set[int] = set()
     last_dim = -1
     for _, dim, number in sorted(digits):
         inner_extent = _extent_product(dims[dim][1:])
+        # Three conditions end the counting digits: this digit is not the slowest of its dimension;
+        # memory does not have the dimensions in physical order; or XLA, which rounds the size up to
+        # whole tiles, would compute another number of tiles than the padded size has.
         if (
             number
             or dim < last_dim
@@ -184,6 +206,7 @@ def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int]
             break
         counting_dims.add(dim)
         last_dim = dim
+    # Every digit counts in order, so no tile is needed.
     if len(counting_dims) == len(digits):
         return None
     fits_exactly = [_extent_product(parts) for parts in dims] == list(sizes)
@@ -197,6 +220,9 @@ def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
     Each tile is about twice as long as the one before, except with stars, which merge axes of size
     1.
     """
+    # A tile (n, 1, …, 1) that begins at an axis of extent n leaves the count 1 there, and puts n
+    # behind the counts of the axes after it: sizes (2, 3) with T(2,1) become (1, 3, 2, 1). None
+    # stands for an axis of extent 1; such axes may be anywhere.
     current_axes: list[Part | None] = [axis if axis[0] != 1 else None for axis in axes]
     sorted_axes = sorted(
         (axis for axis in current_axes if axis is not None), key=lambda axis: -axis[1]
@@ -209,6 +235,8 @@ def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
     for axis in sorted_axes[in_place_count:]:
         axis_position = current_axes.index(axis)
         following_axes = current_axes[axis_position + 1 :]
+        # A star merges an axis of extent 1, or the last real one, into the next axis. The tile then
+        # leaves fewer sizes of 1 behind, which would make each further tile longer.
         behind_axes = [other for other in following_axes if other is not None or not use_stars]
         last_position = max(
             (d for d, other in enumerate(following_axes) if other is not None), default=0
@@ -219,6 +247,8 @@ def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
         ]
         marks = [COMBINE if star else 1 for star in merged[:-1]]
         tiles.append(Tile((axis[0], *marks, 1)))
+        # The counts come first (the moved axis has the count 1), then the sizes of the tile (only
+        # the moved axis has another size than 1).
         current_axes = [
             *current_axes[:axis_position],
             None,
@@ -341,6 +371,7 @@ class PaddedLayout2017:
         dims = checked_permutation("permutation", permutation, len(self.minor_to_major))
         order = [dims[d] for d in self.minor_to_major]
         widths = list(self.padded_dimensions)
+        # Without widths the loop ends at once, because zip stops at the shorter list.
         for dim, width in zip(dims, self.padded_dimensions, strict=False):
             widths[dim] = width
         return PaddedLayout2017(tuple(order), tuple(widths), self.padding_value)
@@ -371,6 +402,8 @@ class PaddedLayout2017:
         require(fits, "of_layout: must be packed or padded, of whole bytes, from slot 0 on", layout)
         if layout.padded_shape == layout.shape:
             return cls(layout.minor_to_major)
+        # Both INVALID_PAD and UNKNOWN_PAD mean unspecified contents. The last one is UNKNOWN_PAD,
+        # whose contents are arbitrary; INVALID_PAD marks a field that was never set.
         symbols = [old for old, value in _PADDING_VALUES.items() if value is layout.padding_value]
         require(symbols, "of_layout: padding must hold what a symbol names", layout)
         return cls(layout.minor_to_major, layout.padded_shape, symbols[-1])

@@ -169,6 +169,7 @@ class HloModule:
         Names in texts written by XLA are unique in a module. If several computations use a name, it
         appears as ``computation/name`` for each of them, and not alone.
         """
+        # Two passes: whether a name is qualified depends on all uses, also later ones.
         times = Counter(i.name for c in self.computations for i in c.instructions)
         return {
             i.name if times[i.name] == 1 else f"{c.name}/{i.name}": i.shape
@@ -188,6 +189,8 @@ class HloModule:
         Raises `ValueError` for an array of unbounded size.
         """
         result = []
+        # Parameters of loops and branches are the caller's values, the results of "-done" those of
+        # "-start".
         for computation, instruction in self._executed_instructions():
             is_inner_parameter = (
                 instruction.parameter_number is not None and computation is not self.entry
@@ -200,6 +203,8 @@ class HloModule:
                 continue
             operand_path = _operand_path_in_result(instruction)
             for path, shape in instruction.shape.leaves():
+                # `operand_path` has one entry, so a prefix of one is compared: all arrays inside an
+                # operand tuple are skipped. (-1,) equals no prefix.
                 if shape.is_array and path[:1] != operand_path:
                     path_text = f"{{{','.join(map(str, path))}}}" if path else ""
                     size = _physical_bytes(shape, instruction)
@@ -223,10 +228,13 @@ class HloModule:
             if moves_elements is None or len(instruction.operands) != 1:
                 continue
             source, result = computation.by_name[instruction.operands[0]].shape, instruction.shape
+            # The result of copy-start is a tuple: destination, source, context.
             if instruction.opcode == "copy-start" and result.elements:
                 result = result.elements[0]
             if not source.is_array or not result.is_array:
                 continue
+            # A bitcast multiplies by False: it moves 0 bytes, but unknown sizes still raise the
+            # error.
             read, written = (
                 _physical_bytes(shape, instruction) * moves_elements for shape in (source, result)
             )
@@ -239,6 +247,7 @@ class HloModule:
         opcodes = {instruction.opcode}
         if opcodes == {"fusion"}:
             called_computations = (self.by_name[name] for name in instruction.calls)
+            # Parameters of a fused computation do no work.
             opcodes = {i.opcode for c in called_computations for i in c.instructions} - {
                 "parameter"
             }
@@ -246,6 +255,8 @@ class HloModule:
 
     def _executed_instructions(self) -> Iterator[tuple[HloComputation, HloInstruction]]:
         """Return the instructions that run on their own, each with its computation."""
+        # The computations reachable from the entry by control flow. They are only collected here;
+        # the result is in text order, not in the order in which they are reached.
         reached, pending = {self.entry.name}, [self.entry]
         while pending:
             for instruction in pending.pop().instructions:
@@ -265,6 +276,7 @@ def _operand_path_in_result(instruction: HloInstruction) -> tuple[int, ...]:
     opcode, elements = instruction.opcode, instruction.shape.elements
     if opcode in _OPERAND_ELEMENT_NUMBERS:
         return (_OPERAND_ELEMENT_NUMBERS[opcode],)
+    # Starts of this form, such as async-start, return the tuple of their operands first.
     if opcode.endswith("-start") and elements and elements[0].is_tuple:
         return (0,)
     return (-1,)

@@ -33,6 +33,7 @@ _WHITE = r"[ \t\r\n]"
 _STRING = r'"(?:[^"\\]++|\\(?s:.))*+"'
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 
+# A keyword must end at a blank, a comment or %, so that HloModules or ENTRYx are not cut in two.
 _MODULE = pattern_with_trailing_blanks(rf"HloModule(?=[ \t\r\n/%]){BLANK}%?({_NAME})")
 _COMPUTATION = pattern_with_trailing_blanks(rf"(ENTRY(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
 _INSTRUCTION = pattern_with_trailing_blanks(rf"(ROOT(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
@@ -40,7 +41,9 @@ _OPCODE = pattern_with_trailing_blanks(rf"({_NAME}){BLANK}(\()")
 _ATTRIBUTE = pattern_with_trailing_blanks(rf",{BLANK}({_NAME}){BLANK}=")
 _ONE_NAME = pattern_with_trailing_blanks(rf"%?({_NAME})")
 _PARAMETER = pattern_with_trailing_blanks(rf"%?{_NAME}{BLANK}:")
+# Nine digits are enough. int() is slow for very many digits, and raises its own error beyond 4300.
 _NUMBER = pattern_with_trailing_blanks(r"([0-9]{1,9})(?![0-9])")
+# The title of a stack-frame table stands alone on its line, so a computation may have such a name.
 _TABLE = pattern_with_trailing_blanks(
     r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)"
 )
@@ -53,7 +56,9 @@ _SHAPE = re.compile(
 )
 
 # Text between two brackets, and values outside of brackets.
+# A slash counts as text only if it begins no comment, because brackets in comments do not count.
 _BETWEEN_BRACKETS = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{COMMENT}|/(?![/*]))*+')
+# Only after blanks on the same line: a brace on the next line may open something else.
 _MESH_AXES = re.compile(r" +\{")
 _UNBRACKETED_VALUE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -145,12 +150,15 @@ class _HloReader(Scanner):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         # Shapes by text, because most occur several times.
+        # Keys are the text and whether a missing layout becomes row-major.
         self.parsed_shapes: dict[tuple[str, bool], Shape] = {}
         self.computations: dict[str, HloComputation] = {}
 
     # --- pieces ----------------------------------------------------------------------------------
 
     def raise_expected(self, expected: str, position: int | None = None) -> NoReturn:
+        # The scanner's own message would blame the first thing that it did not expect; an unclosed
+        # string is the real fault.
         error_position = self.position if position is None else position
         if self.text.startswith('"', error_position) and not _QUOTED.match(
             self.text, error_position
@@ -159,6 +167,7 @@ class _HloReader(Scanner):
         super().raise_expected(expected, position)
 
     def raise_syntax_error(self, rule: str, position: int) -> NoReturn:
+        # Lines are counted only here, for an error, and not while reading.
         start = self.text.rfind("\n", 0, position) + 1
         end = self.text.find("\n", position)
         line = self.text[start : len(self.text) if end < 0 else end]
@@ -169,6 +178,8 @@ class _HloReader(Scanner):
 
     def position_behind_bracket(self, open_position: int) -> int:
         """Return the position after the bracket that closes the one at `open_position`."""
+        # A list instead of recursion: the open brackets, innermost last. Each round skips the text
+        # up to the next bracket, which must open a new level or close the innermost one.
         text, open_positions, position = self.text, [open_position], open_position + 1
         while open_positions:
             match = _BETWEEN_BRACKETS.match(text, position)
@@ -197,11 +208,13 @@ class _HloReader(Scanner):
         while True:
             match = _UNBRACKETED_VALUE.match(self.text, end)
             end = match.end() if match else end
+            # A value such as {1,0} or f32[2]{0} alternates between plain text and brackets.
             if self.text[end : end + 1] not in tuple(_CLOSING):
                 break
             end = self.position_behind_bracket(end)
         if end == start or self.text.startswith('"', end):
             self.raise_expected("a value", end)
+        # Other values end at a blank; only the list of a mesh's axes continues after it.
         if self.text[end - 1] in "])" and (axes := _MESH_AXES.match(self.text, end)):
             end = self.position_behind_bracket(axes.end() - 1)
         self.skip_to(end)
@@ -218,6 +231,7 @@ class _HloReader(Scanner):
                 self.raise_expected(f"each attribute once, not {name!r} again", begin)
             values[name], positions[name] = self.read_attribute_value(), position
             begin = self.position
+        # The pattern needs a name and "=", so a comma that is left is followed by something else.
         if self.skip_if_next(","):
             self.raise_expected("an attribute such as dimensions={1,0} after ','")
         return values, positions
@@ -238,6 +252,7 @@ class _HloReader(Scanner):
         if cached_shape is not None:
             return cached_shape
         try:
+            # The position in the shape's text plus its start is the position in the module.
             shape = parse_shape(shape_text, default_layout=default_layout)
             shape.validate(allow_missing_layouts=True)
         except ShapeSyntaxError as error:
@@ -252,9 +267,11 @@ class _HloReader(Scanner):
         """Return a shape, which may be preceded by a name, and its position."""
         self.try_match(_PARAMETER)
         position = self.position
+        # Signatures may leave layouts open. A default layout would claim more than the text says.
         return self.read_shape(default_layout=False), position
 
     def check_shape_agrees(self, shape: Shape, position: int, instruction: HloInstruction) -> None:
+        # Equal texts give one object, so most comparisons end at once.
         if shape is not instruction.shape and not compatible(shape, instruction.shape):
             rule = (
                 f"expected the shape of {instruction.name}, "
@@ -306,6 +323,8 @@ class _HloReader(Scanner):
         computations = tuple(self.computations.values())
         entry = entry or computations[-1]
         shapes, result = [p.shape for p in entry.parameters], entry.root.shape
+        # This attribute comes before the computations that it describes. It is skipped as text at
+        # first, and read by going back to it once they are known. Nothing is read after that.
         position = positions.get(_ENTRY_LAYOUT, -1)
         if position >= 0:
             self.position = position
@@ -347,6 +366,7 @@ class _HloReader(Scanner):
         self.expect_sign("}")
         self.read_attributes()
         instruction_tuple = tuple(instructions.values())
+        # Parameters may stand in any order in the text; only their numbers count.
         numbers = sorted(n for i in instruction_tuple if (n := i.parameter_number) is not None)
         if numbers != list(range(len(numbers))):
             rule = "expected parameters numbered from 0 on, each once"
@@ -383,12 +403,16 @@ class _HloReader(Scanner):
             )
             self.expect_sign(")")
         elif opcode == "constant":
+            # Literals can be huge and have no influence on layouts: only their brackets are
+            # matched.
             self.skip_to(self.position_behind_bracket(opcode_match.start(2)))
         else:
             operands = tuple(
                 self.read_list(partial(self.read_operand, previous_instructions), ")", sys.maxsize)
             )
         values, positions = self.read_attributes()
+        # The attributes have been read as text; those that name computations are read again by
+        # position.
         callees = (
             self.read_callees(values[n], positions[n]) for n in values if n in _CALL_ATTRIBUTES
         )
@@ -411,6 +435,7 @@ class _HloReader(Scanner):
 
     def read_callees(self, value: str, position: int) -> list[str]:
         """Return the computations named by the value of an attribute."""
+        # Going back keeps positions for errors exact, which parsing the copied text would not.
         resume_position, self.position = self.position, position
         names = (
             self.read_list(self.read_callee, "}", sys.maxsize)

@@ -63,6 +63,8 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     """
     order, number = _valid_minor_to_major(shape), check_integer("linear_index", linear_index)
     require_in_range(range(shape.size), "linear_index", number, shape)
+    # The most major dimension first, as unravel_index takes sizes; permute_inverse then sorts the
+    # entries by logical dimension.
     physical = unravel_index(number, [shape.dimensions[dim] for dim in order[::-1]])
     return tuple(permute_inverse(physical, order[::-1]))
 
@@ -80,6 +82,8 @@ def bump_indices(shape: Shape, indices: list[int]) -> bool:
     (True, [1, 0])
     """
     shape.checked_index("indices", indices)
+    # An odometer: the last entry that can grow does, and all entries after it restart at 0. If none
+    # can grow, nothing has been changed yet.
     for dim in range(shape.rank - 1, -1, -1):
         if indices[dim] + 1 < shape.dimensions[dim]:
             indices[dim:] = [indices[dim] + 1, *[0] * (shape.rank - dim - 1)]

@@ -99,6 +99,7 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     """
     alike = len(src.elements) == len(dst.elements) and src.is_tuple == dst.is_tuple
     require(alike, "shape: must be tuples alike", src, dst)
+    # This includes buffers, whose only element is their array.
     if src.elements:
         pairs = zip(src.elements, dst.elements, strict=True)
         return dst.replace(elements=tuple(copy_layout_between_shapes(s, d) for s, d in pairs))
@@ -160,6 +161,7 @@ def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
         subject=layout,
     )
     positions = sorted(layout.minor_to_major.index(d) for d in wanted_dims)
+    # No dimensions are adjacent, too; positions[0] needs at least one.
     return not positions or positions == list(range(positions[0], positions[0] + len(positions)))
 
 
@@ -184,6 +186,7 @@ def byte_strides_is_major_to_minor(
     """
     steps, sizes = check_integers("byte_strides", byte_strides), check_integers("dims", dims)
     require(len(steps) == len(sizes), "byte_strides: must have equal lengths", steps, sizes)
+    # Types that are not array types have no width; then only strides of 0 are equal.
     width = element_type.byte_width or 0
     return all(s == width * math.prod(sizes[d + 1 :]) for d, s in enumerate(steps))
 
@@ -229,9 +232,14 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
     `sizes`, `tiles`: most major first. Raises `ValueError` for a tile with more dimensions than
     `sizes`.
     """
+    # A tile leaves the order alone if, after its leading sizes of 1, only the first covered
+    # dimension has more than one tile: (6, 4) with T(2,4) becomes (3, 1, 2, 4), the same order.
+    # With T(2,2) it becomes (3, 2, 2, 2), where the second count moves in front of the rows of a
+    # tile.
     size_tuple = check_integers("sizes", sizes)
     tile_list = [*map(as_tile, tiles)]
     untiled = True
+    # No early exit: the length of every tile is checked, whatever the tiles before it do.
     for tile, step in zip(tile_list, tiling_steps(size_tuple, tile_list), strict=True):
         rank = step.rank
         require(len(tile.dimensions) <= rank, f"tiles: at most {rank} sizes are allowed", tile)
@@ -259,6 +267,8 @@ def max_split_size(shape: Shape, dim: int) -> int:
     sizes, layout = shape.physical()[0], shape.own_layout
     require_in_range(range(shape.rank), "dim", dim, shape)
     physical_dim = layout.logical_to_physical[dim]
+    # The layout was validated by physical(), so at most one split config has this dimension, and
+    # its points lie strictly between 0 and the size.
     cuts = (
         split.split_indices for split in layout.split_configs if split.dimension == physical_dim
     )

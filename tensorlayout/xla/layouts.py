@@ -16,6 +16,7 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.tiles import Tile, as_tile
 
 _T = TypeVar("_T")
+# XLA stores a memory space in 8 signed bits, and dimension numbers in 64.
 SPACES = range(-128, 128)
 INTEGERS = range(-(2**63), 2**63)
 
@@ -88,6 +89,8 @@ class XlaLayout:
     element_size_in_bits: int = 0
     memory_space: int = 0
     split_configs: tuple[SplitConfig, ...] = ()
+    # `Any`, because the module of `Shape` imports this one. Not hashed, because an object that
+    # validation has yet to reject may be unhashable.
     physical_shape: Any = field(default=None, hash=False)
     metadata_prefix_bytes: int = field(default=0, compare=False)
 
@@ -102,6 +105,8 @@ class XlaLayout:
         step, space = self.tail_padding_alignment, self.memory_space
         require(step >= 1, "tail_padding_alignment: must be at least 1", step)
         require(space in SPACES, "memory_space: must fit 8 signed bits", space)
+        # Validation rejects wrong entries later, but the text of any layout must be readable by
+        # `parse_layout`, as its repr promises, and the parser accepts 64 bits.
         fits_64_bits = all(d in INTEGERS for d in order)
         require(fits_64_bits, "minor_to_major: must be 64-bit integers", order)
 
@@ -145,6 +150,8 @@ class XlaLayout:
     @property
     def is_row_major(self) -> bool:
         """True if the order is row-major; always for rank 0 and 1."""
+        # As XLA's functions, this only tests whether entries are sorted: the invalid order {1,1} is
+        # both row-major and column-major.
         return all(a >= b for a, b in pairwise(self.minor_to_major))
 
     @property
@@ -181,9 +188,12 @@ class XlaLayout:
 
     def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
         """Return the layout without several logical dimensions, removed one after the other."""
+        # Logical numbers close up: without dimension 1, {2,1,0} becomes {1,0}.
         remaining = sorted(set(self.minor_to_major) - gone)
         new_numbers = {old: new for new, old in enumerate(remaining)}
         order = [new_numbers[d] for d in self.minor_to_major if d in new_numbers]
+        # Split configs number physical dimensions, so they close up separately: `bisect` counts the
+        # removed positions in front of one. `removed_positions` is ascending, as bisect requires.
         removed_positions = [
             position for position, d in enumerate(self.major_to_minor) if d in gone
         ]
@@ -204,6 +214,8 @@ class XlaLayout:
         """
         comparable_names = _DEFAULTS.keys() - {"minor_to_major", "metadata_prefix_bytes"}
         names = normalize_ignored_names(ignore, {*comparable_names, _ALL_BUT_ORDER})
+        # Ignored fields get their defaults on both sides, so that one comparison of values does the
+        # rest.
         replacements = {
             name: _DEFAULTS[name]
             for name in (comparable_names if _ALL_BUT_ORDER in names else names)
@@ -223,6 +235,8 @@ class XlaLayout:
                 yield f"the tile {truncate(tile)} has no sizes, or one below 1"
         if self.element_size_in_bits < 0:
             yield f"the element size of {short_repr(self.element_size_in_bits)} bits is negative"
+        # Callers take only the first problem. What follows may therefore rely on all checks above
+        # it: the order is a permutation, and after the next check `dim` is a dimension.
         split_dims: set[int] = set()
         for dim, points in ((s.dimension, s.split_indices) for s in self.split_configs):
             if not 0 <= dim < rank or dim in split_dims:
@@ -231,11 +245,14 @@ class XlaLayout:
                     "there twice"
                 )
             split_dims.add(dim)
+            # Split configs count physical dimensions from the most major one, `order` from the most
+            # minor one.
             size = sizes[order[-1 - dim]]
             if points and any(high <= low for low, high in pairwise((0, *points, size))):
                 yield f"the split points {short_repr(points)} do not increase from 1 to {size - 1}"
 
 
+# None of the fields has a default_factory, so `default` is always a value.
 _DEFAULTS = {field.name: field.default for field in fields(XlaLayout)}
 
 
@@ -259,12 +276,14 @@ def _format_property(value: Any) -> str:
     if isinstance(value, tuple):
         return "".join(map(str, value))
     if isinstance(value, PrimitiveType):
+        # XLA prints an index or pointer type that is not an integer as #(invalid).
         value = value.text if value.is_integral else "invalid"
     return f"({value})"
 
 
 def _convert_items(name: str, convert: Callable[[Any], _T], items: Any) -> tuple[_T, ...]:
     """Return the items of a sequence, each converted by `convert`."""
+    # A str is a sequence, too, and its letters would give confusing errors one by one.
     if isinstance(items, str) or not isinstance(items, Sequence):
         raise_named_error(name, f"must be a sequence, got {short_repr(items)}", TypeError)
     return tuple(map(convert, items))

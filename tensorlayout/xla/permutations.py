@@ -86,6 +86,7 @@ def inverse_permutation(p: Sequence[int]) -> list[int]:
     [2, 0, 1]
     """
     entries = checked_permutation("inverse_permutation: p", p)
+    # The stable sort of 0 to n - 1 by p is the inverse: p[out[k]] = k.
     return sorted(range(len(entries)), key=entries.__getitem__)
 
 
@@ -137,9 +138,12 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     require(equal, "common_factors: the products must be equal", first, second)
     ends = (len(first), len(second))
     equal_count = 0
+    # Equal entries in front are groups of one each. This includes zeros, after which all products
+    # are 0.
     while equal_count < min(ends) and first[equal_count] == second[equal_count]:
         equal_count += 1
     starts = [(i, i) for i in range(equal_count)]
+    # With zeros in front the products of all entries agree even if those of the rest do not.
     rest_product = math.prod(first[equal_count:])
     if rest_product != math.prod(second[equal_count:]):
         return [(0, 0), ends]
@@ -157,11 +161,16 @@ def _equal_product_bounds(a: Sequence[int], b: Sequence[int]) -> list[tuple[int,
 
     Sizes of 1 repeat a product; the ends that have it are paired as far as they go.
     """
+    # A group ends wherever both lists reach the same product: [2, 6] reaches 1, 2, 12 and [4, 3]
+    # reaches 1, 4, 12, so only 1 and 12 are bounds. Sizes of at least 1 never decrease a product,
+    # so sorting products keeps the order of the positions.
     products_a, products_b = ([*accumulate(sizes, operator.mul, initial=1)] for sizes in (a, b))
     bounds = []
     for product in sorted({*products_a} & {*products_b}):
         i, j = products_a.index(product), products_b.index(product)
         ones_a, ones_b = products_a.count(product) - 1, products_b.count(product) - 1
         steps = range(max(ones_a, ones_b) + 1)
+        # One step for each entry of 1 on the longer side. The shorter side stays at its last one,
+        # so that the surplus ones are groups with an empty other side.
         bounds += [(i + min(k, ones_a), j + min(k, ones_b)) for k in steps]
     return bounds

@@ -41,6 +41,8 @@ class PrimitiveType(enum.Enum):
     'int4'
     """
 
+    # Numbers as in xla_data.proto. XLA added types over the years, so numbers do not follow the
+    # widths.
     PRIMITIVE_TYPE_INVALID = 0
     PRED = 1
     S1 = 30
@@ -84,6 +86,8 @@ class PrimitiveType(enum.Enum):
     numpy_name: str | None
     ml_dtypes_name: str | None
 
+    # Members are unique, so identity suffices. Enum's own hash is a Python function, which every
+    # hash of a Shape would call.
     __hash__ = object.__hash__
 
     def __init__(self, number: int) -> None:
@@ -96,6 +100,7 @@ class PrimitiveType(enum.Enum):
         letters, bits, form = match.groups()
         self.category, family = _FAMILIES[letters]
         self.bit_width = int(bits or 1)
+        # NumPy has the types of whole bytes, except bfloat16 and floats with a suffix such as E5M2.
         if letters == "PRED" or (self.bit_width >= 8 and letters != "BF" and not form):
             self.numpy_name = f"{family}{bits}"
         else:
@@ -166,6 +171,7 @@ class PrimitiveType(enum.Enum):
         name = self.numpy_name or self.ml_dtypes_name
         if name is None:
             raise_named_error("dtype", f"{self.text} has no NumPy dtype here", TypeError)
+        # NumPy's scalar type is bool_, its dtype bool.
         return as_dtype(name.rstrip("_"))
 
     @classmethod
@@ -192,8 +198,10 @@ class PrimitiveType(enum.Enum):
         """Sort key by which XLA prefers types: complex, range, significand, bits, signed."""
         is_complex = self.category == "complex"
         kind = self.component if is_complex else self
+        # More range wins, and integers have no exponent: any float is preferred to any integer.
         exponent = digits = -1
         if kind.is_floating:
+            # NumPy's own finfo does not know the narrow floats.
             info = import_module("ml_dtypes").finfo(kind.dtype)
             exponent, digits = info.maxexp, info.nmant + 1
         return is_complex, exponent, digits, self.bit_width or 0, self.category == "signed integer"

@@ -46,12 +46,14 @@ def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     ignored = normalize_ignored_names(ignore, _IGNORABLE_NAMES)
     if "buffer" in ignored:
         lhs, rhs = lhs.unwrapped, rhs.unwrapped
+    # Tuples, tokens, and buffers unless unwrapped above: the same test for each pair of parts.
     if not (lhs.is_array and rhs.is_array):
         return lhs.is_alike(rhs, lambda a, b: equal(a, b, ignored))
     if not all(
         test(lhs, rhs) for names, test in _EQUALITY_TESTS.items() if not ignored & set(names)
     ):
         return False
+    # Names of layout fields are passed on; the tests above do not know them.
     parts = ignored & _LAYOUT_FIELDS
     return "layout" in ignored or layout_util.layouts_in_shapes_equal(lhs, rhs, parts)
 
@@ -106,6 +108,7 @@ def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
     Raises `ValueError` for different types that tie, and for types that are not array types.
     """
     first, second = lhs.as_array().element_type, rhs.as_array().element_type
+    # For equal keys max() would return whichever type comes first.
     if first is not second and first.precision == second.precision:
         raise_named_error("element_type", f"{first.text} and {second.text} tie")
     return max(first, second, key=lambda kind: kind.precision)
@@ -165,6 +168,9 @@ def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[
     """
     same_size = input.size == output.size
     require(same_size, "shape: must have equal numbers of elements", input, output)
+    # A dimension is unmodified if it is a group of its own on both sides: its group begins at
+    # (i, j) and the next one at (i + 1, j + 1). For [2,3,4] to [6,4] the groups begin at (0, 0) and
+    # (2, 1), so the pair (2, 1) alone is unmodified.
     bounds = common_factors(input.dimensions, output.dimensions)
     return [(i, j) for (i, j), end in pairwise(bounds) if end == (i + 1, j + 1)]
 
@@ -215,6 +221,8 @@ def transpose_is_bitcast(
     mapping = checked_permutation("dimension_mapping", dimension_mapping, len(before))
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
         return False
+    # `after[i]` is the i-th fastest dimension of the output, and `mapping` turns it into a
+    # dimension of the input. Nothing moves if these are the input's dimensions from the fastest on.
     return len(after) == len(mapping) and compose_permutations(mapping, after) == list(before)
 
 
@@ -231,6 +239,8 @@ def reshape_is_bitcast(
         return False
     if input_shape.size != output_shape.size or not input_shape.size:
         return input_shape.size == output_shape.size
+    # An element stays in place exactly if its output index leads to the same slot by both strides.
+    # Dimensions of size 1 have only index 0, so their strides do not matter and are left out.
     sizes = output_shape.dimensions
     output_strides = packed_strides(sizes, after)
     reshaped_strides = _strides_after_reshape(input_shape.dimensions, before, sizes)
@@ -264,6 +274,8 @@ def deduce_transpose_dimensions_for_bitcast(
     before, after = input_shape.own_order, output_shape.own_order
     if len(before) != len(after):
         return None
+    # `after.index(k)` is the rank of output dimension k in memory; the input's dimension of that
+    # rank occupies the same memory.
     permutation = [before[after.index(k)] for k in range(len(after))]
     has_equal_sizes = [input_shape.dimensions[d] for d in permutation] == list(
         output_shape.dimensions
@@ -323,11 +335,15 @@ def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitc
     after = output_shape.layout
     if input_shape.layout is None or after is None or input_shape.size != output_shape.size:
         return None
+    # Listing each side's dimensions from the most major one makes both row-major without moving
+    # anything. Between two row-major shapes of equal size a reshape moves nothing either.
     to_row_major = make_shape_with_descending_layout_and_same_physical_layout
     return TrtBitcast(
         input_shape.order[::-1],
         to_row_major(input_shape),
         to_row_major(output_shape),
+        # The last transpose goes back from physical to logical order: output dimension k is the
+        # dimension at its position in the row-major shape.
         after.logical_to_physical,
     )
 
@@ -342,6 +358,8 @@ def decompose_bitcast(
     steps = decompose_bitcast_to_trt(input_shape, output_shape)
     if steps is None:
         return None
+    # The order of XLA: a transpose that moves only dimensions of size 1 is a reshape, too, and
+    # counts as one.
     if reshape_is_bitcast(input_shape, output_shape, ignore_element_type=True):
         return ReshapeBitcast()
     dims = deduce_transpose_dimensions_for_bitcast(input_shape, output_shape)
@@ -374,6 +392,8 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     strides = _strides_after_reshape(input_shape.dimensions, order, output_shape.dimensions)
     if strides is None:
         return None
+    # `strides` has no dimensions of size 1. All others are larger than 1, so no two strides are
+    # equal and sorting by stride gives the order from the most minor one on.
     ones = [d for d in range(output_shape.rank - 1, -1, -1) if d not in strides]
     layout = XlaLayout(minor_to_major=(*sorted(strides, key=strides.__getitem__), *ones))
     return output_shape.replace(layout=layout)
@@ -402,10 +422,16 @@ def get_normalized_logical_transpose_shape(
     dims = checked_permutation("dimensions", dimensions, len(sizes))
     fits = tuple(sizes[d] for d in dims) == output_shape.dimensions
     require(fits, f"dimensions: must make {truncate(output_shape)} of", dims, subject=input_shape)
+    # In the example, `large` is [0, 2, 3], and `numbers` [2, 0, 1] lists the output's dimensions by
+    # their place in it. Dimensions that stay together have consecutive numbers, for which
+    # number - position is constant: the runs are [2] and [0, 1].
     large = [d for d, n in enumerate(sizes) if n != 1]
     numbers = [large.index(d) for d in dims if d in large]
     grouped = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    # If all sizes are 1 there are no runs; one empty run stands for the dimension that is left.
     runs = [[number for _, number in run] for _, run in grouped] or [[]]
+    # Sorted, the runs are the merged dimensions of the input; their places there are the
+    # permutation.
     ranked = sorted(runs)
     merged = tuple(math.prod(sizes[large[number]] for number in run) for run in runs)
     return merged, tuple(map(ranked.index, runs))

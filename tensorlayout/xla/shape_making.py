@@ -57,6 +57,8 @@ def make_shape_with_dense_layout(
 
     Raises `ValueError` if the fields do not fit each other, and for token, opaque and tuple.
     """
+    # XLA stores an element size that says nothing new as 0, which makes layouts that mean the same
+    # compare equal.
     if properties.get("element_size_in_bits") == 8 * element_type.unpacked_bytes:
         properties["element_size_in_bits"] = 0
     layout = XlaLayout(minor_to_major=tuple(minor_to_major), **properties)
@@ -79,6 +81,8 @@ def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> 
     >>> print(make_shape_with_descending_layout_and_same_physical_layout(shape))
     f32[128,24,48,48,4]{4,3,2,1,0}
     """
+    # Physical order becomes logical order: sizes and flags are listed from the most major dimension
+    # on.
     order, layout = shape.order[::-1], shape.layout or XlaLayout()
     row_major_layout = layout.replace(minor_to_major=row_major_order(shape.rank), split_configs=())
     return shape.reordered(order, row_major_layout)
@@ -137,6 +141,7 @@ def make_static_shape(shape: Shape) -> Shape:
     """
     is_static = not shape.is_unbounded_dynamic
     require(is_static, "shape: an unbounded dimension has no static size", shape)
+    # The prefix describes dynamic sizes, of which none are left.
     unprefixed = shape.with_layouts(lambda layout: layout.replace(metadata_prefix_bytes=0))
     return unprefixed.with_arrays(lambda array: array.replace(dynamic=(False,) * array.rank))
 
@@ -210,6 +215,8 @@ def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
     Only the order of the layout is kept: **tiles, dynamic flags and all other fields are lost**, as
     in XLA.
     """
+    # Existing dimensions move up by one, and 0 becomes the slowest: last in the minor-to-major
+    # order.
     order = (*(d + 1 for d in shape.order), 0)
     row_major_shape = make_shape(shape.element_type, (bound, *shape.dimensions))
     return row_major_shape.replace(layout=XlaLayout(minor_to_major=order))
@@ -225,6 +232,8 @@ def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
     """
     order, sizes = shape.order, shape.dimensions
     require_in_range(range(shape.rank + 1), "dim_idx", dim_idx, shape)
+    # In {0,2,1} before dimension 1, the old dimensions become {0,3,2}. The new 1 goes right behind
+    # the old one, now 2, which makes it the next more major: {0,3,2,1}.
     new_order = [d + (d >= dim_idx) for d in order]
     new_order.insert(new_order.index(dim_idx + 1) + 1 if dim_idx < shape.rank else 0, dim_idx)
     row_major_shape = make_shape(shape.element_type, (*sizes[:dim_idx], bound, *sizes[dim_idx:]))
@@ -238,6 +247,7 @@ def insert_dimensions_at_index(shape: Shape, dim_idx: int, bounds: Sequence[int]
     >>> print(insert_dimensions_at_index(parse_shape("f32[10,20,30]{0,2,1}"), 1, [40, 50]))
     f32[10,40,50,20,30]{0,4,3,2,1}
     """
+    # Each is inserted at the same place, in front of those before it, hence the last one first.
     for bound in reversed(bounds):
         shape = insert_dimension_at_index(shape, dim_idx, bound)
     return shape
@@ -266,6 +276,7 @@ def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     """
 
     def move_dim_of_array(array: Shape) -> Shape:
+        # Through a layout only for its check that the dimension exists.
         order = XlaLayout(minor_to_major=array.order).order_without(dim)
         return array.replace(layout=XlaLayout(minor_to_major=(*order, dim)))
 

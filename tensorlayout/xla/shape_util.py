@@ -110,6 +110,7 @@ def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
     That tile must have two sizes; ValueError otherwise.
     """
     tiles = () if shape.layout is None else shape.layout.tiles
+    # In bf16[1024]{0:T(1024)(128)(2,1)}, the interleaved vector of a TPU, the factor is the 2.
     is_interleaved = shape.rank == 1 and len(tiles) == 3 and len(tiles[2].dimensions) == 2
     require(
         is_interleaved, "shape: must be a vector with three tiles, the last of two sizes", shape
@@ -191,6 +192,7 @@ def array_size(shape: Shape) -> int:
     >>> array_size(tail), physical_byte_size(tail)
     (60, 128)
     """
+    # Sizes (3, 5) with the first tile of T(2,2)(3,1) are (2, 3, 2, 2), 24 slots; with both 36.
     sizes, tiles = shape.physical()
     if not tiles:
         return shape.byte_size
@@ -237,6 +239,7 @@ def strides_for_shape(shape: Shape) -> tuple[int, ...]:
     If a size is 0, strides of more major dimensions are 0, as in XLA. Raises `ValueError` without a
     layout, or for unbounded sizes.
     """
+    # Called for its checks alone: the strides below follow the order and leave out the tiles.
     shape.physical()
     strides, step = [0] * shape.rank, 1
     for dim in shape.own_layout.minor_to_major:
@@ -257,6 +260,7 @@ byte_strides_for_shape = unpacked_byte_strides
 
 def byte_strides(shape: Shape) -> tuple[int, ...] | None:
     """Return the strides in **bytes**, **ignoring tiles**; None if packed or without a layout."""
+    # Elements of E(4) do not begin at whole bytes, so no stride in bytes leads to them.
     if not shape.is_array or shape.layout is None or shape.element_bits % 8:
         return None
     return unpacked_byte_strides(shape)
@@ -284,6 +288,7 @@ def indices(
     >>> list(indices(parse_shape("f32[10,10]"), (2, 3), (3, 1), (2, 1)))
     [(2, 3), (4, 3)]
     """
+    # From the most major dimension on, so that the last entry of `order` varies fastest.
     order = shape.order[::-1]
     starts = _check_entries("base", shape, [0] * shape.rank if base is None else base)
     extents = _check_entries("count", shape, shape.dimensions if count is None else count)
@@ -295,7 +300,10 @@ def indices(
     is_finite = all(s >= 1 or not n for n, s in zip(extents, steps, strict=True))
     require(is_finite, "incr: must be at least 1 where there is a count for", steps, subject=shape)
     numbers = zip(starts, extents, steps, strict=True)
+    # An extent of 0 pins the dimension at its base: one index. Its step may be 0, which range()
+    # rejects.
     ranges = [range(b, b + max(n, 1), s if n else 1) for b, n, s in numbers]
+    # Even a pinned dimension has no index if some size is 0, because the array has no elements.
     return iter(()) if 0 in shape.dimensions else _iterate_indices(ranges, order)
 
 
@@ -310,6 +318,8 @@ def _check_entries(name: str, shape: Shape, entries_sequence: Sequence[int]) -> 
 
 def _iterate_indices(ranges: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Yield the product of the ranges, the last dimension of `order` fastest."""
+    # The numbers 0, 1, 2, … are unravelled in the order of memory. `counts` is in that order, the
+    # index in the order of the dimensions, hence the dictionary from one to the other.
     counts = [len(ranges[d]) for d in order]
     for number in range(math.prod(counts)):
         entry_numbers = dict(zip(order, tiling.unravel_index(number, counts), strict=True))
@@ -321,6 +331,7 @@ def for_each_index(
 ) -> None:
     """Call `visit` with each of the `indices`, and **stop when it returns False** (not None)."""
     for index in indices(shape, base, count, incr):
+        # Visitors usually return None, so a falsy result must not stop the loop.
         if visit(index) is False:
             return
 

@@ -87,6 +87,8 @@ class Shape:
                     "dimension"
                 )
                 raise_named_error("dimensions", f"{rule}, got {short_repr(sizes)}")
+        # Level by level instead of by recursion, because this check is what makes recursion
+        # elsewhere safe.
         depth, level = 0, [self]
         while level := [inner for outer in level for inner in outer.elements]:
             depth += 1
@@ -95,6 +97,7 @@ class Shape:
     @staticmethod
     def allows(size: int, is_dynamic: bool) -> bool:
         """Return whether a size is valid: at least 0, or `UNBOUNDED` if dynamic."""
+        # XLA keeps sizes in 64 signed bits.
         return 0 <= size < 2**63 or (size == UNBOUNDED and is_dynamic)
 
     # --- constructors ----------------------------------------------------------------------------
@@ -218,6 +221,7 @@ class Shape:
         text = f"{self.element_type.text}[{','.join(sizes)}]"
         if not layout or self.layout is None:
             return text
+        # A scalar's layout is printed only if it has properties, as in f32[]{:T(256)}.
         is_empty_layout = not self.rank and str(self.layout) == "{}"
         return text if is_empty_layout else f"{text}{self.layout}"
 
@@ -225,6 +229,8 @@ class Shape:
         return self.to_string(layout=True)
 
     def __repr__(self) -> str:
+        # parse_shape() gives arrays the default layout, so a repr without layouts must turn that
+        # off.
         lacks_layout = any(array.layout is None for array in self.arrays())
         return f"parse_shape({str(self)!r}{', default_layout=False' * lacks_layout})"
 
@@ -236,6 +242,7 @@ class Shape:
         while pending:
             part = pending.pop()
             yield part
+            # Reversed, because pop() takes the last one: parts are yielded from left to right.
             pending += reversed(part.elements)
 
     def arrays(self) -> Iterator[Shape]:
@@ -385,10 +392,12 @@ class Shape:
     def element_bits(self) -> int:
         """**Bits** of a stored element: the layout's ``E(n)``, else the type's whole bytes."""
         layout, width = self.as_array().layout, self.element_type.byte_width or 0
+        # E(0), the default, is false as well: then an element takes the whole bytes of its type.
         return (layout is not None and layout.element_size_in_bits) or 8 * width
 
     def bytes_of(self, slots: int) -> int:
         """Return the **bytes** of `slots` stored elements, rounded up."""
+        # Negation binds more tightly than //, so this rounds up.
         return -(-slots * self.element_bits // 8)
 
     @property
@@ -481,6 +490,8 @@ class Shape:
         >>> shape.element_at(9), shape.element_at(10), shape.index_at(10)
         ((5,), None, (4,))
         """
+        # In padding, `index_at` gives an index beyond the sizes or that of another element. Only an
+        # element's own position leads back to it.
         candidate = self.index_at(position)
         return (
             candidate if self.contains(candidate) and self.position(candidate) == position else None
@@ -512,6 +523,8 @@ class Shape:
         return Shape.array(self.element_type, sizes, layout, flags)
 
 
+# A cache outside of the class, because a dataclass with slots has no place for a cached property.
+# Equal shapes may differ in the metadata prefix, which does not influence the result.
 @functools.lru_cache(1024)
 def _physical_sizes_and_tiles(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
     layout = shape.layout

@@ -16,6 +16,8 @@ from tensorlayout.xla.shapes import MAX_DEPTH, MAX_NUMBERS, UNBOUNDED, Shape
 from tensorlayout.xla.tiles import Tile
 
 _NATURAL = range(2**63)
+# Allowed numbers by property. XLA's parser aborts on L(0), wraps S(300) to S(44) and misreads
+# M(-3).
 _NUMBERS = {"L": range(1, 2**63), "E": INTEGERS, "S": SPACES, "M": _NATURAL}
 _T = TypeVar("_T")
 _MAX_CACHED_LENGTH = 512  # longer texts would fill the memory of the cache
@@ -23,6 +25,8 @@ _MAX_CACHED_LENGTH = 512  # longer texts would fill the memory of the cache
 # Properties in the order that XLA requires. D is read and ignored.
 _PROPERTY_ORDER = ("D", *PROPERTIES)
 
+# Possessive quantifiers (*+, ++) never give back what they matched. Otherwise a match that fails
+# after many blanks and comments would try every way to divide them.
 COMMENT = r"/\*(?s:.*?)\*/|//[^\r\n]*+"
 BLANK = rf"(?:[ \t\r\n]++|{COMMENT})*+"
 _EXCERPT_LENGTH = 60  # characters of the text that an error shows on either side of the caret
@@ -34,12 +38,18 @@ def pattern_with_trailing_blanks(regex: str) -> re.Pattern[str]:
 
 
 BLANKS = pattern_with_trailing_blanks("")
+# The piece of text that an error quotes: a word of at most 40 characters, or one sign.
 _NEXT_TEXT = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|<=|(?s:.)")
+# The lookahead rejects 2x and 1.5 as a whole instead of reading the digits in front.
 _NUMBER = pattern_with_trailing_blanks(r"(-?[0-9]+)(?![\w.])")
 _WORD = pattern_with_trailing_blanks(r"([A-Za-z_]\w*+)")
 _BUFFER = pattern_with_trailing_blanks(r"b(?!\w)")
+# As in XLA, {} is no layout: a dimension number or a colon must follow the brace.
 _LAYOUT = re.compile(rf"\{{{BLANK}(?=-?[0-9]|:)")
+# Without the lookaheads the S of SC would be read as the memory space.
 _PROPERTY = pattern_with_trailing_blanks(r"([DTLESPM](?!\w)|SC(?!\w)|[#*])")
+# Level types of sparse arrays, as in D(D,C+~). XLA has none since May 2025, but its parser still
+# reads and drops them.
 _LEVEL = pattern_with_trailing_blanks(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
 
 
@@ -93,6 +103,7 @@ def parse_layout(text: str) -> XlaLayout:
 
 def _parse_cached(read_rule: Callable[[_ShapeReader], _T], text: str, default_layout: bool) -> _T:
     """Parse a text by a grammar rule; results of short texts are cached."""
+    # A subclass of str may hash and compare as it likes, so it must not become a key of the cache.
     is_short = type(text) is str and len(text) <= _MAX_CACHED_LENGTH
     return (_cached_parse if is_short else _parse_whole_text)(read_rule, text, bool(default_layout))
 
@@ -133,11 +144,14 @@ class ShapeSyntaxError(ValueError):
         )
 
     def __reduce__(self) -> tuple[type[ShapeSyntaxError], tuple[str, str, int]]:
+        # Exceptions are pickled with their args, here the message alone, which does not fit
+        # __init__.
         return ShapeSyntaxError, (self.rule, self.text, self.column)
 
 
 def caret_excerpt(text: str, column: int) -> str:
     """Return the text around a column with a caret below; each blank takes one column."""
+    # Only a part of the line is shown: the text may be one line of many megabytes.
     start, end = max(0, column - _EXCERPT_LENGTH), column + _EXCERPT_LENGTH
     before, after = "…" * (start > 0), "…" * (end < len(text))
     shown = "".join(c if c.isprintable() else " " for c in text[start:end])
@@ -160,6 +174,7 @@ class Scanner:
     def raise_expected(self, expected: str, position: int | None = None) -> NoReturn:
         """Raise an error saying what was expected, at the current position by default."""
         error_position = self.position if position is None else position
+        # BLANK would have consumed a closed comment, so this one never ends.
         if self.text.startswith("/*", error_position):
             expected = "*/ at the end of a comment"
         next_text = _NEXT_TEXT.match(self.text, error_position)
@@ -234,6 +249,7 @@ class _ShapeReader(Scanner):
 
     def read_number(self, description: str, allowed: range) -> int:
         position, match = self.position, self.expect_match(_NUMBER, description)
+        # The sign and leading zeros do not count towards the 20 digits below.
         digits = match[1].lstrip("-").lstrip("0") or "0"
         value = int(digits[:20])  # enough to exceed 64 bits; converting more would be slow
         if match[1].startswith("-"):
@@ -251,6 +267,7 @@ class _ShapeReader(Scanner):
     def read_shape(self, depth: int = 0) -> Shape:
         """Read a shape that is nested in `depth` tuples."""
         begin = self.position
+        # Checked before descending, so that hostile text cannot exceed Python's stack.
         if depth >= MAX_DEPTH and (self.is_next("(") or _BUFFER.match(self.text, begin)):
             self.raise_expected(f"at most {MAX_DEPTH} levels")
         if self.try_match(_BUFFER):
@@ -262,6 +279,8 @@ class _ShapeReader(Scanner):
             return Shape.buffer(array)
         if not self.skip_if_next("("):
             return self.read_array()
+        # Tuples may have any number of elements, unlike shapes, whose sizes are limited by
+        # MAX_NUMBERS.
         elements = self.read_list(functools.partial(self.read_shape, depth + 1), ")", sys.maxsize)
         for element in elements:
             if not element.is_tuple:  # those inside have been validated where they were closed
@@ -282,6 +301,7 @@ class _ShapeReader(Scanner):
             return Shape(kind)
         pairs = self.read_list(self.read_dimension, "]")
         sizes, dynamic = [n for n, _ in pairs], [d for _, d in pairs]
+        # A scalar has one layout only, so it gets that even if others are left without.
         layout = XlaLayout.row_major(len(sizes)) if self.use_default_layout or not sizes else None
         if _LAYOUT.match(self.text, self.position):
             layout = self.read_layout(len(sizes))
@@ -308,6 +328,8 @@ class _ShapeReader(Scanner):
         order: list[int] = []
         if not self.is_next(":") and not self.is_next("}"):
             order = self.read_separated(lambda: self.read_number("a dimension number", INTEGERS))
+        # As in XLA, only the number of entries is checked here. Whether they are a permutation is a
+        # question for validation: f32[2,3]{1,1} is read.
         if rank is not None and len(order) != rank:
             rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
             self.raise_syntax_error(rule, self.position)
@@ -328,6 +350,8 @@ class _ShapeReader(Scanner):
                 self.raise_expected(expected, position)
             if letter == "P":
                 self.raise_expected("no physical shape (P), which only sparse arrays had", position)
+            # Only letters after this one remain, which enforces both the order and that each occurs
+            # once.
             allowed_letters = allowed_letters[allowed_letters.index(letter) + 1 :]
             if letter == "D":
                 self.expect_sign("(", " after D")
@@ -341,6 +365,8 @@ class _ShapeReader(Scanner):
 
     def read_property(self, letter: str) -> Any:
         self.expect_sign("(", f" after {letter}")
+        # T(8,128)(2,1) is one property with two tiles: "(" separates them, and the first one has
+        # been read.
         if letter in ("T", "SC"):
             return self.read_separated(
                 self.read_tile if letter == "T" else self.read_split_config, MAX_TILES, "("

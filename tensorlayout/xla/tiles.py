@@ -97,10 +97,14 @@ def tiling_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Tiling
         require(is_meaningful, f"tile: {rule}", tile)
     current_sizes = list(sizes)
     for tile in tiles:
+        # Sizes (3, 5) with T(2,2): groups [0], [1]; merged (3, 5); counts (2, 3); afterwards
+        # (2, 3, 2, 2). With T(*,4): one group of both; merged (15,); counts (4,); afterwards (4,
+        # 4).
         longer = [1] * (len(tile.dimensions) - len(current_sizes)) + current_sizes
         groups = _merged_dim_ranges(len(longer), tile)
         merged = [math.prod(longer[d] for d in group) for group in groups]
         inner = [n for n in tile.dimensions if n != COMBINE]
+        # The tile covers the last merged dimensions; a star leaves one fewer of both.
         kept = len(merged) - len(inner)
         counts = [-(-d // t) for d, t in zip(merged[kept:], inner, strict=True)]
         step = TilingStep(len(current_sizes), longer, groups, merged, kept, inner, counts)
@@ -110,6 +114,8 @@ def tiling_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Tiling
 
 def _merged_dim_ranges(rank: int, tile: Tile) -> list[range]:
     """Return the dimensions that a tile merges, as one range per resulting dimension."""
+    # A star is no end of a group: its dimension joins the next one without a star. Dimensions that
+    # the tile does not reach are marked 0 and are groups of their own.
     marks = (0,) * (rank - len(tile.dimensions)) + tile.dimensions
     groups, start = [], 0
     for dim, mark in enumerate(marks):
@@ -143,6 +149,7 @@ def slot_of_index(
     """
     entries, current_sizes = list(index), list(sizes)
     for step in tiling_steps(sizes, tiles):
+        # In the prepended dimensions of size 1 every index is 0.
         entries = [0] * (len(step.extended_sizes) - len(entries)) + entries
         entries = [
             ravel_index([entries[d] for d in g], [step.extended_sizes[d] for d in g])
@@ -152,6 +159,8 @@ def slot_of_index(
             divide(e, t)
             for e, t in zip(entries[step.uncovered_count :], step.tile_sizes, strict=True)
         ]
+        # In the order of sizes_after: dimensions that are not covered, counts, places inside of a
+        # tile.
         entries = [*entries[: step.uncovered_count], *(q for q, _ in pairs), *(r for _, r in pairs)]
         current_sizes = step.sizes_after
     return ravel_index(entries, current_sizes)
@@ -163,6 +172,8 @@ def index_of_slot(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tup
     `Shape.index_at` describes the results for padding.
     """
     at = unravel_index(slot, tiled_sizes(sizes, tiles))
+    # The steps of slot_of_index backwards: join count and place to an entry, split merged entries
+    # into their dimensions, and drop the prepended ones of size 1.
     for step in reversed([*tiling_steps(sizes, tiles)]):
         end = step.uncovered_count + len(step.tile_sizes)
         numbers = zip(at[step.uncovered_count : end], step.tile_sizes, at[end:], strict=True)
@@ -187,6 +198,8 @@ def ravel_index(index: Sequence[Any], sizes: Sequence[int]) -> int:
 
 def unravel_index(number: int, sizes: Sequence[int]) -> list[int]:
     """Return the index of a row-major number; any excess stays in the most major entry."""
+    # The first size is never divided by, so a number beyond all sizes gives an index beyond the
+    # first.
     index: list[int] = []
     for n in reversed(sizes[1:]):
         number, digit = divmod(number, n)

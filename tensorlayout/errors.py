@@ -159,12 +159,13 @@ def call_with_error_name(
 def finalize_public_error(error: _Error, name: str = "") -> _Error:
     """Return `error` as users see it: with the name of their call, without our frames.
 
-    `name`: the function that the user called; it replaces a name that an inner function has added.
+    `name`: the function that the user called; it replaces a name that an inner function has added,
+    except in an error with the attribute `keeps_name`, which another call has caused.
     Errors that were raised in, or passed through, code of users or other libraries stay unchanged.
     """
     if not _is_raised_in_package(error):
         return error
-    if name:
+    if name and not hasattr(error, "keeps_name"):
         # Kept without a name: the name of an outer call replaces the one of an inner call.
         message = vars(error).setdefault("said", str(error))
         # Python's own errors about calls already name the function.
@@ -208,7 +209,7 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
             trace = error.__traceback__
             # No frame below ours: the call itself failed, because its arguments do not match.
             if trace is None or trace.tb_next is None:
-                raise call_mismatch_error(function, args, options) from None
+                raise call_mismatch_error(function, args, options, name) from None
             raise finalize_public_error(error, name) from error.__cause__
         except REFUSALS as error:
             raise finalize_public_error(error, name) from error.__cause__
@@ -241,12 +242,12 @@ _GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 
 
 def call_mismatch_error(
-    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], name: str = ""
 ) -> TypeError:
     """Return the error for a call whose arguments do not match the parameters of `function`."""
-    return prefix_operation_name(
-        function.__name__, TypeError(_describe_call_mismatch(function, args, options))
-    )
+    more = _MORE.get(f"{function.__module__}.{function.__name__}", "")
+    message = _describe_call_mismatch(function, args, options) + more
+    return prefix_operation_name(name or function.__name__, TypeError(message))
 
 
 # Keywords of other libraries, and their names here.
@@ -269,9 +270,10 @@ _FIXES = {
     "device": "use x.to_device() first",
     "requires_grad": "there is no automatic differentiation",
 }
+# Functions that other libraries have under these names.
 _MORE = {
-    "trace": "; a matrix has linalg.trace(x)",
-    "view": "; reshape() changes the shape",
+    "tensorlayout.tracing.trace": "; a matrix has linalg.trace(x)",
+    "tensorlayout.functions.methods_of_arrays.view": "; reshape() changes the shape",
 }
 
 
@@ -281,7 +283,7 @@ def _describe_call_mismatch(
     """Return a message that says which argument is wrong, and how to call the function."""
     signature = inspect.signature(function)
     name, parameters = function.__name__, list(signature.parameters.values())
-    call = _format_signature(name, parameters) + _MORE.get(name, "")
+    call = _format_signature(name, parameters)
     accepted = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
     positional = [
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)

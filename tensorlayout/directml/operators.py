@@ -50,6 +50,7 @@ class Operator:
     """
 
     def __init__(self, desc: OperatorDesc, feature_level: str) -> None:
+        _check_is_descriptor("Operator", desc)
         self.desc = desc
         self.feature_level = feature_level
         slots = [
@@ -222,12 +223,14 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
     >>> join(x, x)
     Tensor([[[[1., 2., 1., 2.]]]], dtype=float32, device='cpu')
     """
+    _check_is_descriptor("compile", desc)
+    return Operator(desc.validate(feature_level), tables.parse_feature_level(feature_level))
+
+
+def _check_is_descriptor(name: str, desc: Any) -> None:
     if not isinstance(desc, OperatorDesc):
         received = arguments.format_argument(desc)
-        raise_named_error(
-            "compile", f"desc must be an operator descriptor, got {received}", TypeError
-        )
-    return Operator(desc.validate(feature_level), tables.parse_feature_level(feature_level))
+        raise_named_error(name, f"desc must be an operator descriptor, got {received}", TypeError)
 
 
 def allocate_output(desc: TensorDesc, template: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Literal, cast
 
+from tensorlayout.devices import as_device
 from tensorlayout.errors import short_repr
 from tensorlayout.functions.arguments import as_tensor
 from tensorlayout.functions.interchange import to_device
@@ -142,6 +143,7 @@ def load(
     if out is not None and (mmap_mode is not None or device is not None):
         other = "mmap_mode" if mmap_mode is not None else "device"
         raise ValueError(f"out is memory of its own; leave {other} out")
+    target_device = None if device is None else as_device(device, "device")
     targets = None if out is None else import_module("tensorlayout.files.forms").Targets(out)
     kind = _detect_format(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
@@ -167,11 +169,11 @@ def load(
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise ValueError(f"{file} is damaged, or not for tensors: {error}") from error
-    if device is None:
+    if target_device is None:
         return loaded_tensors
     if isinstance(loaded_tensors, Tensor):
-        return to_device(loaded_tensors, device)
-    return {name: to_device(x, device) for name, x in loaded_tensors.items()}
+        return to_device(loaded_tensors, target_device)
+    return {name: to_device(x, target_device) for name, x in loaded_tensors.items()}
 
 
 def _normalize_file(file: Any, method_name: str) -> str | IO[bytes]:
@@ -231,6 +233,8 @@ def _replace_when_complete(path: str) -> Iterator[str]:
     # If the path is a link, replace what it points to, not the link.
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     # Only a Zarr folder may be replaced: saving must not delete anything else.
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")

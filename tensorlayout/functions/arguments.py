@@ -209,8 +209,6 @@ def is_column_major_order(order: Any, allowed: str, x: Tensor | None = None) -> 
     """Return True if a NumPy `order` means column-major; ``A`` does if `x` is column-major."""
     if type(order) is str and order == "C":
         return False
-    if type(order) is int:  # as in reshape(x, 3, 2)
-        raise TypeError(f"order must be a letter, got {order}; pass the shape as one tuple")
     check_choice("order", order, tuple(allowed))
     if order != "A" or x is None:
         return bool(order == "F")

@@ -249,7 +249,8 @@ def answers_for_operand(other: Any) -> bool:
     kinds = (Tensor, np.generic, int, float, complex, list, tuple, arguments.UnknownScalar)
     if type(other) is np.ndarray or isinstance(other, kinds):
         return True
-    priority = getattr(other, "__array_priority__", 0)
+    # Of a class, the attribute is a descriptor.
+    priority = getattr(other, "__array_priority__", 0) if not isinstance(other, type) else 0
     return (
         arguments.is_foreign_array(other)
         and not has_ufunc_protocol(other)

@@ -19,7 +19,13 @@ from typing import Any, NoReturn, overload
 import numpy as np
 
 from tensorlayout.dtypes import SCALARS
-from tensorlayout.errors import REFUSALS, finalize_public_error, prefix_operation_name, truncate
+from tensorlayout.errors import (
+    REFUSALS,
+    finalize_public_error,
+    prefix_operation_name,
+    short_repr,
+    truncate,
+)
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import UnknownScalar
 from tensorlayout.functions.transfers import copy_operation, move_to_device
@@ -376,6 +382,8 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
 
 def _static_arguments(function: Any, static: Any) -> frozenset[int | str]:
     """Return the positions and names of the arguments that are passed by value."""
+    if not isinstance(static, Iterable):
+        raise TypeError(f"static must be a name or names of arguments, got {short_repr(static)}")
     names = (static,) if isinstance(static, str) else tuple(static)
     known = list(inspect.signature(function).parameters) if names else []
     for name in names:

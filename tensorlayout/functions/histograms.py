@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, SupportsIndex
 
+import numpy as np
+
 from tensorlayout import dtypes
+from tensorlayout.errors import short_repr
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import as_tensor_on_device_of, as_tensors, bools_to_integers
@@ -118,7 +121,9 @@ def histogram_bin_edges(
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     if range is not None:
-        first, last = (float(bound) for bound in range)
+        if np.ndim(range) != 1 or len(range) != 2:
+            raise ValueError(f"range must be a pair of numbers, got {short_repr(range)}")
+        first, last = map(float, range)
     elif not x.size:
         # NumPy's range for no elements. Equal elements get a range of width 1 below, as in NumPy.
         first, last = 0.0, 1.0

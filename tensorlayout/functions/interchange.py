@@ -129,7 +129,8 @@ def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     on_host = spec.device is CPU or spec.device == CPU
     if not (on_host and known and spec.layout.is_strided):
         msg = f"{name}: not for {x.dtype} on the {x.device} in layout {truncate(x.layout)}"
-        raise refusal(f"{msg}; use DLPack, or numpy.asarray()")
+        advice = "numpy.asarray()" if on_host else 'x.to_device("cpu") first'
+        raise refusal(f"{msg}; use DLPack, or {advice}")
     return _read_only_view_of_repeated(x.memory) if spec.layout.is_overlapping else x.memory
 
 

@@ -94,7 +94,7 @@ def concat(
     parts = _tensors_in_requested_dtype(arrays, dtype, casting)
     if axis is None:
         parts, axis = tuple(reshape(x, (-1,)) for x in parts), 0
-    dim = axis if type(axis) is int else _axis_as_integer("concat", axis)
+    dim = axis if type(axis) is int else _axis_as_integer("concat", axis, arrays)
     result = dispatch.call(_CONCAT, (dim, *map(_SPEC, parts)), parts)
     return result if out is None else store_in_out("concat", result, out)
 
@@ -102,8 +102,9 @@ def concat(
 concatenate = concat
 
 
-def _axis_as_integer(function_name: str, axis: Any) -> int:
-    if isinstance(axis, (Tensor, np.ndarray)):
+def _axis_as_integer(function_name: str, axis: Any, arrays: Arrays) -> int:
+    # As in concat(x, y).
+    if isinstance(axis, (Tensor, np.ndarray)) and isinstance(arrays, (Tensor, np.ndarray)):
         raise TypeError(f"the tensors must be one sequence: {function_name}([x, y])")
     return arguments.as_integer("axis", axis)
 
@@ -141,7 +142,7 @@ def stack(
             f"shapes must be equal, got {arguments.format_argument([x.shape for x in parts])}"
         )
     dim = arguments.normalize_axis(
-        axis if type(axis) is int else _axis_as_integer("stack", axis), parts[0].ndim + 1
+        axis if type(axis) is int else _axis_as_integer("stack", axis, arrays), parts[0].ndim + 1
     )
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import REFUSALS
+from tensorlayout.errors import REFUSALS, call_with_error_name
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import copy_tensor, move_to_device
@@ -81,7 +81,7 @@ def call_scan(
 
 def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
     """Return the dtype to accumulate in: the requested one, or the wider one of `x` and `out`."""
-    if dtype is not None or not isinstance(out, Tensor):
+    if dtype is not None or not (isinstance(out, Tensor) and isinstance(x, Tensor)):
         return dtype
     kind = dtypes.promote_dtypes(x.dtype, out.dtype)
     # A sum of bools in an `out` of bool would be a bool; None stands for the function's own
@@ -120,8 +120,13 @@ def store_in_out_where(
         if mask.dtype != dtypes.bool:
             raise TypeError(f"where must be of bool, got {mask.dtype}")
         unselected = (False if kind == dtypes.bool else 0) if destination is None else destination
-        result = dispatch.call_elementwise(
-            WHERE, move_to_device(mask, result.device), astype(result, kind, copy=False), unselected
+        result = call_with_error_name(
+            function_name,
+            dispatch.call_elementwise,
+            WHERE,
+            move_to_device(mask, result.device),
+            astype(result, kind, copy=False),
+            unselected,
         )
     if destination is None:
         return result
@@ -142,7 +147,7 @@ def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None
     """Raise TypeError unless NumPy's rule `casting` allows a cast of `source` to `target`."""
     if not arguments.can_cast(source, target, casting):
         rule = f"cannot cast the result from {source} to {target}, the dtype of out, by the rule"
-        raise TypeError(f"{rule} {casting!r}; pass casting='unsafe', or another out")
+        raise TypeError(f"{rule} {casting!r}; pass an out of {source}, or use astype() first")
 
 
 def _assign_result(function_name: str, result: Tensor, out: Tensor) -> None:

@@ -290,6 +290,8 @@ def _condition_list(condlist: Any, x: Tensor) -> Sequence[Any]:
         is_single = condlist.ndim < 2 and x.ndim != 0
     else:
         is_sequence = isinstance(condlist, (list, tuple))
+        if is_sequence and not condlist:
+            raise ValueError("condlist must have at least one condition")
         is_single = not is_sequence or (x.ndim != 0 and not isinstance(condlist[0], (list, Tensor)))
     return [condlist] if is_single else condlist
 
@@ -311,6 +313,16 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     keep_mask = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
     # A mask, not a list of positions: `obj` may be anything that indexes, and name a position
     # twice.
+    if not isinstance(obj, slice):
+        positions, size = as_tensor_on_device_of(obj, xp.arange(1, device=x.device)), x.shape[dim]
+        # Checked here, because a device would report a position later, for another function.
+        if positions.dtype.kind in "iu":
+            is_uint64 = positions.dtype == dtypes.uint64
+            positions = positions if is_uint64 else positions.astype(dtypes.int64, copy=False)
+            outside = first_position_outside(positions, size, 0 if is_uint64 else -size)
+            if outside is not None:
+                msg = f"index {outside} is out of bounds for axis {dim} with size {size}"
+                raise IndexError(msg)
     keep_mask[obj] = False
     return x[(*(slice(None),) * dim, keep_mask)]
 

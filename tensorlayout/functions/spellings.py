@@ -26,19 +26,24 @@ chunk: tl.array_split(x, sections, axis=axis)
 clamp: tl.clip(x, min, max)
 clone: x.copy()
 contiguous: tl.to_layout(x, tl.Layout.row_major(x.shape))
+complex: tl.complex128; or tl.complex64
 cpu: x.to_device("cpu")
 cuda: x.to_device("cuda:0")
 eq: tl.equal(x, y)
 errstate seterr: nothing; there are no warnings
 expand: tl.broadcast_to(x, shape)
+float: tl.float64; PyTorch's float has 32 bits
 frombuffer: tl.from_storage(storage, layout, dtype=dtype)
+fromiter: tl.asarray(np.fromiter(iterable, dtype))
 gather: tl.take_along_axis(x, indices, axis=axis)
 ge: tl.greater_equal(x, y)
 genfromtxt loadtxt: tl.asarray(np.loadtxt(file))
 gt: tl.greater(x, y)
 index_add: tl.scatter_add(x, indices, values, axis=0)
+half: tl.float16
 in1d: tl.isin(x, y)
 index_select: tl.take(x, indices, axis=axis)
+int: tl.int64; PyTorch's int has 32 bits
 le: tl.less_equal(x, y)
 lt: tl.less(x, y)
 long: tl.int64
@@ -59,6 +64,7 @@ numel: x.size
 randint: tl.asarray(np.random.default_rng(seed).integers(low, high, shape))
 relu: tl.maximum(x, 0)
 repeat_interleave: tl.repeat(x, repeats, axis=axis)
+row_stack: tl.vstack(arrays)
 rsqrt: 1 / tl.sqrt(x)
 savetxt: np.savetxt(file, np.asarray(x))
 scatter: tl.put_along_axis(x, indices, values, axis=axis); in place

@@ -251,7 +251,7 @@ class Layout(Placement):
         try:
             dim_parts, owned = tiling.tiled_parts(sizes, order, cuts)
         except tiling.UnevenError:
-            msg = f"tiles: {short_repr(cuts)} cannot be said as parts of the dimensions of {sizes}"
+            msg = f"tiles: {short_repr(cuts)} cannot be expressed as parts of dimensions of {sizes}"
             raise ValueError(msg) from None
         tiled_layout = cls._from_padded_parts(
             sizes, dim_parts, order, padding_value, owns_padding=owned

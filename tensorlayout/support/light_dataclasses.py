@@ -108,10 +108,16 @@ def _fill_in_field_values(
             else self._defaults.get(name, MISSING)
         )
         values += (_field_default(default) if isinstance(default, Field) else default,)
-    missing = [value for value in values if value is MISSING]
-    if keyword_values or len(values) > len(names) or missing:
-        msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {keyword_values}"
-        raise TypeError(msg)
+    missing = [n for n, value in zip(names, values, strict=False) if value is MISSING]
+    problem = ""
+    if len(values) > len(names):
+        problem = f"got {len(values)} values"
+    elif keyword_values:
+        problem = f"got unexpected {', '.join(map(repr, keyword_values))}"
+    elif missing:
+        problem = f"missing {', '.join(missing)}"
+    if problem:
+        raise TypeError(f"{type(self).__name__}: needs {', '.join(names)}; {problem}")
     return values
 
 

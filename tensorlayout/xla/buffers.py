@@ -127,9 +127,8 @@ def _describe_buffer(shape: Shape | str) -> _BufferDescription:
     parsed_shape = as_shape(shape)
     # Comparison ignores the prefix, so a cache would confuse shapes with and without one.
     has_prefix = parsed_shape.layout is not None and parsed_shape.layout.metadata_prefix_bytes
-    require(
-        not has_prefix, "shape: where the metadata of a dynamic shape is is not known", parsed_shape
-    )
+    rule = "shape: a dynamic shape has metadata, whose place is not known"
+    require(not has_prefix, rule, parsed_shape)
     return _cached_description(parsed_shape)
 
 

@@ -85,7 +85,7 @@ def _cached_layout(shape: Shape, padding_value: Padding) -> Layout:
         return Layout.tiled(shape.dimensions, tile_sizes, order, padding_value, slot_bits)
     # The error of `Layout.tiled` names its own arguments, which the caller did not pass.
     except ValueError:
-        rule = f"the tiles of {truncate(shape)} cannot be said as splits of its dimensions"
+        rule = f"the tiles of {truncate(shape)} cannot be expressed as splits of its dimensions"
         raise ValueError(f"layout_of: {rule}") from None
 
 

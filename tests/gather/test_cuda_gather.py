@@ -3,6 +3,7 @@
 Values in every layout: `ops/indexing_cases.py`.
 """
 
+import io
 import threading
 from collections import Counter
 
@@ -140,6 +141,38 @@ def test_the_greatest_positions_are_outside(bad):
     with pytest.raises(IndexError, match="index 9223372036854775807 is out of bounds"):
         result.to_device("cpu")
     same(result.to_device("cpu"), np.zeros(1))
+
+
+WAITING = {
+    "nonzero": tl.nonzero,
+    "histogram": tl.histogram,
+    "item": lambda x: x.item(0),
+    "mask": lambda x: x[x > 1],
+    "repeat": lambda x: tl.repeat(x, on_cuda([1, 2, 3, 4])),
+    "delete": lambda x: tl.delete(x, on_cuda([0])),
+    "save": lambda x: tl.save(io.BytesIO(), x),
+}
+
+
+@pytest.mark.parametrize("waits", WAITING.values(), ids=WAITING)
+def test_an_error_keeps_the_name_of_the_call_that_caused_it(waits):
+    x = on_cuda(np.arange(4.0))
+    tl.take(x, on_cuda([7]))
+    with pytest.raises(IndexError, match=r"^take: index 7 is out of bounds for size 4$"):
+        waits(x)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int64", "uint64"])
+@pytest.mark.parametrize("size", [5, 300])
+def test_delete_checks_positions_at_once(kind, size):
+    x = tl.zeros((size,), device="cuda")
+    assert tl.delete(x, on_cuda([4, 0], kind)).shape == (size - 2,)
+    far = int(np.iinfo(kind).max)
+    if far < size:
+        assert tl.delete(x, on_cuda([far], kind)).shape == (size - 1,)
+        return
+    with pytest.raises(IndexError, match=f"^delete: index {far} is out of bounds for axis 0"):
+        tl.delete(x, on_cuda([0, far], kind))
 
 
 def test_some_outside_among_many():

@@ -67,7 +67,7 @@ DEEP = Layout.row_major((1,) * 64)
         (lambda: Layout.parse("[3]{0:E(8)}"), r"E\(…\) of other bits than 1, 2, 4 or 6"),
         (lambda: Layout.tiled((4, 4), [()]), "tiles: sizes must be at least 1"),
         (lambda: Layout.tiled((4, 4), [(2, 3), (2, -(2**63))]), "tiles: sizes must be at least 1"),
-        (lambda: Layout.tiled((8, 8), [(4, 4), (3, 3)]), "cannot be said as parts of the dimens"),
+        (lambda: Layout.tiled((8, 8), [(4, 4), (3, 3)]), "cannot be expressed as parts of dimens"),
         (lambda: Layout.tiled((1, 1), [(2**40, 2**40)]), r"2\*\*63 slots or more"),
         (lambda: Layout.scale_factors(-1, 4), "scale_factors: sizes must not be negative"),
         (lambda: Layout.scale_factors(2**40, 2**40), r"multiply to more than 2\*\*63 - 1"),

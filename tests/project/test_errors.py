@@ -1047,7 +1047,17 @@ exp(x, out=v)
     ValueError: the result of shape (2, 3) could not be broadcast to the shape of out, (3,)
 exp(x, out=u8)
     TypeError: cannot cast the result from float64 to uint8, the dtype of out, by the rule
-      'same_kind'; pass casting='unsafe', or another out
+      'same_kind'; pass an out of float64, or use astype() first
+add(x, x, where=asarray([True, False]))
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (2, 3)
+cumsum([1.0, 2.0], out=v)
+    TypeError: must be called with a tensor, got list; make it a tensor with asarray() first
+histogram(v, range=(1, 2, 3))  # ValueError: range must be a pair of numbers, got (1, 2, 3)
+piecewise(v, (), [1])  # ValueError: condlist must have at least one condition
+fuse(print, static=5)  # TypeError: static must be a name or names of arguments, got 5
+x.copy(0)  # ValueError: order must be one of C, F, A, K, got 0
+concat([x, x], axis=v)  # TypeError: axis must be an integer, got a tensor of float64 and shape (3,)
+add(x, float)  # TypeError: operands must be tensors, arrays or Python scalars, got type
 add(x)  # TypeError: missing a required argument: 'x2': add(x1, x2, out=None…
 meshgrid(v, v, dense=True)
     TypeError: got an unexpected keyword argument 'dense': meshgrid(*xi, copy=True,

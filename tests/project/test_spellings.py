@@ -34,6 +34,7 @@ norm: np.linalg.norm(x)
 numel: x.size
 relu: np.maximum(x, 0) | x=x - 0.3
 repeat_interleave: np.repeat(x, 2, 1)
+row_stack: np.vstack([x, y])
 rsqrt: x**-0.5
 shape: x.shape
 sigmoid: 1 / (1 + np.exp(-x))
@@ -56,6 +57,7 @@ NOT_RUN = {
     *("as_strided", "cuda", "errstate", "frombuffer", "genfromtxt", "index_add", "loadtxt"),
     *("manual_seed", "memmap", "nn", "no_grad", "rand", "randint", "randn", "random"),
     *("savetxt", "scatter", "set_printoptions", "seterr", "bool_", "long", "ndarray", "normal"),
+    *("complex", "float", "fromiter", "half", "int"),
 }
 
 

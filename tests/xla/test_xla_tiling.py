@@ -103,7 +103,7 @@ UNEVEN = {
 def test_layout_of(entry):
     shape = parse_shape(entry["shape_text"])
     if entry["shape_text"] in UNEVEN:
-        with pytest.raises(ValueError, match="cannot be said as splits") as caught:
+        with pytest.raises(ValueError, match="cannot be expressed as splits") as caught:
             xla.layout_of(shape)
         assert entry["shape_text"] in str(caught.value)
         return

@@ -125,9 +125,12 @@ class FaultRecord:
         name = _names[record.owner & (1 << _BITS) - 1]
         assert outside is not None, f"the record of {name} is empty"
         position, size = outside
-        return prefix_operation_name(
+        error = prefix_operation_name(
             name, IndexError(f"index {position} is out of bounds for size {size}")
         )
+        # An earlier call has caused the error, not the one that waits.
+        vars(error)["keeps_name"] = True
+        return error
 
 
 class _ThreadNumber(threading.local):

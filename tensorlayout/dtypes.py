@@ -211,7 +211,10 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     supported = None if numpy_dtype is None else _supported_dtype(numpy_dtype)
     if supported is not None:
         return supported
-    if numpy_dtype is not None and (native := native_order_dtype(numpy_dtype)) is not None:
+    if (
+        numpy_dtype is not None
+        and (native := native_dtype_of_foreign_order(numpy_dtype)) is not None
+    ):
         rule = f"must have the byte order of this machine, got {_format_argument(dtype)}"
         fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
         raise TypeError(f"{argument} {rule}; {fix}")
@@ -259,7 +262,7 @@ def is_standard_dtype(dtype: DType) -> builtins.bool:
     return dtype.kind in _KINDS and dtype in _SUPPORTED
 
 
-def native_order_dtype(dtype: DType) -> DType | None:
+def native_dtype_of_foreign_order(dtype: DType) -> DType | None:
     """Return the supported dtype for one in foreign byte order; None for other dtypes."""
     if dtype.kind not in _KINDS or dtype.isnative:
         return None

@@ -202,7 +202,7 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
     if module_name.startswith(_FORMATS):
         name = f"{module_name.removeprefix(_FORMATS)}.{name}"
 
-    def checked_call(*args: Any, **options: Any) -> Any:
+    def call_with_public_errors(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
         except TypeError as error:
@@ -214,11 +214,19 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
         except REFUSALS as error:
             raise finalize_public_error(error, name) from error.__cause__
 
-    checked_call.__module__ = "tensorlayout" if module_name.startswith(_CHAPTERS) else module_name
-    checked_call.__name__, checked_call.__qualname__ = function.__name__, function.__qualname__
-    checked_call.__doc__, checked_call.__annotations__ = function.__doc__, function.__annotations__
-    vars(checked_call)["__wrapped__"] = function  # for signatures
-    return checked_call  # type: ignore[return-value]
+    call_with_public_errors.__module__ = (
+        "tensorlayout" if module_name.startswith(_CHAPTERS) else module_name
+    )
+    call_with_public_errors.__name__, call_with_public_errors.__qualname__ = (
+        function.__name__,
+        function.__qualname__,
+    )
+    call_with_public_errors.__doc__, call_with_public_errors.__annotations__ = (
+        function.__doc__,
+        function.__annotations__,
+    )
+    vars(call_with_public_errors)["__wrapped__"] = function  # for signatures
+    return call_with_public_errors  # type: ignore[return-value]
 
 
 # Modules whose functions users see under the name `tensorlayout`.

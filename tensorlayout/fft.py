@@ -16,7 +16,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.creation import create_tensor
-from tensorlayout.functions.operands import integers_to_float
+from tensorlayout.functions.operands import integers_to_float64
 from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.plan import Create, Library, Results, Shape, complex_dtype_for
 from tensorlayout.tensor import Tensor
@@ -108,7 +108,7 @@ def _transform_over_axes(
     operation: Library, a: Any, s: Any, axes: Any, norm: Norm, out: Out, argument: str = "axes"
 ) -> Tensor:
     """Transform over several axes; if `axes` is None, `s` applies to the last ones."""
-    x = integers_to_float(a)
+    x = integers_to_float64(a)
     norm_name = "backward" if norm is None else norm
     arguments.check_choice("norm", norm_name, _NORMS, "'backward', 'ortho' or 'forward'")
     requested_sizes = arguments.as_integers(s, "s")

@@ -25,7 +25,7 @@ from tensorlayout.functions.operands import (
     as_tensor_on_device_of,
     as_tensor_sequence,
     as_tensors,
-    integers_to_float,
+    integers_to_float64,
 )
 from tensorlayout.functions.outputs import call_reduction, store_in_out
 from tensorlayout.functions.products import cross, outer
@@ -137,7 +137,7 @@ class SVDResult(NamedTuple):
 
 def _call_on_floats(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
     """Call a library operation on `a`, converted from integers or bool to floats."""
-    return dispatch.call_library(operation, integers_to_float(a), *others, **options)
+    return dispatch.call_library(operation, integers_to_float64(a), *others, **options)
 
 
 # --- the functions -----------------------------------------------------------------------------
@@ -364,7 +364,7 @@ def matrix_rank(
     """
     if tol is not None and rtol is not None:
         raise ValueError("tol and rtol cannot be combined, got both")
-    x = integers_to_float(A)
+    x = integers_to_float64(A)
     if x.ndim < 2:
         return xp.minimum(xp.count_nonzero(x), 1)
     if tol is None:
@@ -421,7 +421,7 @@ def pinv(
     """
     if rcond is not None and rtol is not None:
         raise ValueError("rcond and rtol cannot be combined, got both")
-    x = integers_to_float(_check_matrices(a))
+    x = integers_to_float64(_check_matrices(a))
     return _call_on_floats(_PINV, x, _relative_tolerance(x, rcond if rtol is None else rtol))
 
 
@@ -484,7 +484,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
     Tensor([1. , 0.5], dtype=float64, device='cpu')
     """
     a, b = as_tensors(a, b)
-    return _call_on_floats(_SOLVE, a, integers_to_float(b))
+    return _call_on_floats(_SOLVE, a, integers_to_float64(b))
 
 
 @overload
@@ -553,7 +553,7 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
     >>> tl.linalg.cond(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Tensor(2.0, dtype=float64, device='cpu')
     """
-    x = integers_to_float(x)
+    x = integers_to_float64(x)
     if 0 in x.shape[-2:]:
         raise ValueError(f"matrices must have elements, got shape {x.shape}")
     if p not in (None, 2, -2):

@@ -17,7 +17,7 @@ from tensorlayout.cli.answers import (
 from tensorlayout.errors import short_repr
 from tensorlayout.layout import Layout, parse_xla_tiling
 from tensorlayout.layout.drawing import content
-from tensorlayout.layout.drawing.content import format_count, format_slot_grid
+from tensorlayout.layout.drawing.content import format_count, format_slots_by_index
 
 # A DirectML descriptor begins with a name and an equals sign.
 _DESCRIPTOR_START = re.compile(r"\s*[A-Za-z_]\w*\s*=")
@@ -52,7 +52,9 @@ def describe_layout_text(text: str, shape: str | None = None, width: int | None 
 
         return describe_shape_text(text, columns)
     facts, layout = _read_facts_and_layout(text, shape)
-    matrix = ["", *format_slot_grid(layout, columns)] if layout.ndim == 2 and layout.size else []
+    matrix = (
+        ["", *format_slots_by_index(layout, columns)] if layout.ndim == 2 and layout.size else []
+    )
     return "\n".join([*format_facts(facts), *matrix, "", *layout_memory_table(layout, columns)])
 
 

@@ -20,7 +20,7 @@ from tensorlayout.cli.answers import (
 )
 from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import Layout
-from tensorlayout.layout.drawing.content import format_count, format_slot_grid
+from tensorlayout.layout.drawing.content import format_count, format_slots_by_index
 from tensorlayout.xla import HloModule, Shape
 from tensorlayout.xla.tiles import tiled_sizes
 
@@ -43,7 +43,7 @@ def describe_shape_text(text: str, width: int) -> str:
     except (ValueError, TypeError) as error:
         raise_show_error(str(error).splitlines()[0])
     layout = _layout_or_reason(shape) if table and len(shape.dimensions) == 2 else ""
-    matrix = ["", *format_slot_grid(layout, width)] if isinstance(layout, Layout) else []
+    matrix = ["", *format_slots_by_index(layout, width)] if isinstance(layout, Layout) else []
     return "\n".join([*format_facts(facts), *matrix, *table])
 
 

@@ -77,11 +77,11 @@ def compile_create(plan: CreatePlan) -> Write:
         return lambda out, *arguments: call_quietly(fill, out.memory, *arguments)
     if values in ("nothing", "value") and not plan.destinations:
 
-        def fill_tiled(out: Tensor, *arguments: Any) -> None:
+        def fill_elements_and_padding(out: Tensor, *arguments: Any) -> None:
             call_quietly(fill, out.memory, *arguments)
             fill_padding(out)
 
-        return fill_tiled
+        return fill_elements_and_padding
     strided = TensorSpec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
     copy = compile_box_move(strided, spec)
 
@@ -238,7 +238,7 @@ def compile_one_hot(plan: OneHotPlan) -> Write:
     return write_one_hot
 
 
-def compile_diagonals(plan: DiagonalsPlan) -> Write:
+def compile_diagonal_band_write(plan: DiagonalsPlan) -> Write:
     """Compile ``write(out, *others, value)``: `value` on diagonals, elsewhere `others` or 0."""
     height, width = plan.result.layout.shape[-2:]
     number = np.arange(width) - np.arange(height)[:, None]

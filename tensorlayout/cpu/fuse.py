@@ -16,7 +16,12 @@ import numpy as np
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy, make_axis_view
 from tensorlayout.cpu.elementwise.functions import has_exact_result
 from tensorlayout.cpu.elementwise.writing import BlockCall, make_block_call, standalone_ufunc
-from tensorlayout.cpu.engine.casting import WHOLE, is_half_float, make_converter, scalar_as_array
+from tensorlayout.cpu.engine.casting import (
+    WHOLE,
+    is_half_float,
+    make_converter_unless_equal,
+    scalar_as_array,
+)
 from tensorlayout.cpu.engine.memory import (
     ALIGNMENT,
     Array,
@@ -267,9 +272,9 @@ class _ConstantSlot(NamedTuple):
     dtype: DType | None = None
     name: str = ""  # of the step, for errors
 
-    def array_from_call(self, values: Sequence[Any]) -> Array:
+    def array_of_call_argument(self, call_arguments: Sequence[Any]) -> Array:
         """Return the array, given all values of a call."""
-        value = values[self.value]
+        value = call_arguments[self.value]
         if self.dtype is None:
             return value.memory
         return scalar_as_array(self.name, self.dtype, value)
@@ -366,19 +371,21 @@ class _BlockLoop:
             for shape, strides in row_major.items()
         }
 
-    def _add_steps(self, plan: FusePlan, full: dict[int, Step]) -> None:
+    def _add_steps(self, plan: FusePlan, step_of_full_value: dict[int, Step]) -> None:
         """Assign a slot to the result of each step and append the steps' calls.
 
-        `full`: the steps whose results have the shape of the result, by value number. A buffer is
-        reused once no later step reads its value.
+        `step_of_full_value`: the steps whose results have the shape of the result, by value number.
+        A buffer is reused once no later step reads its value.
         """
         out = place = len(self.moving_values)
         strides = self.strides[-1]
         forwards = self.has_long_runs and strides[-1] == 1 and min(strides) >= 0
-        last_use = {v: i for i, (_, reads, *_) in enumerate(full.values()) for v in reads}
+        last_use = {
+            v: i for i, (_, reads, *_) in enumerate(step_of_full_value.values()) for v in reads
+        }
         live_buffers: dict[int, _BlockBuffer] = {}  # buffers of values that are still needed
         free: list[int] = []
-        for i, (value, (step, reads, *_)) in enumerate(full.items()):
+        for i, (value, (step, reads, *_)) in enumerate(step_of_full_value.items()):
             call = (
                 make_block_call(step)
                 if isinstance(step, ElementwisePlan)
@@ -387,9 +394,13 @@ class _BlockLoop:
             take = make_items_getter(
                 tuple([self._operand_slot(plan, step, n, v) for n, v in enumerate(reads)])
             )
-            apart = call.may_overwrite or not plan.destinations or all(v in full for v in reads)
+            apart = (
+                call.may_overwrite
+                or not plan.destinations
+                or all(v in step_of_full_value for v in reads)
+            )
             # The last step writes to the result itself only if that gives the same bits.
-            if i == len(full) - 1 and apart and (forwards or _has_exact_result(step)):
+            if i == len(step_of_full_value) - 1 and apart and (forwards or _has_exact_result(step)):
                 place = out
             else:
                 dying = [
@@ -445,7 +456,7 @@ class _BlockLoop:
             wide[i] = np.empty(_box_shape(self.boxes[0]), arrays[i].dtype)
             wide[i][...] = arrays[i][self.boxes[0]]
         more = [
-            x.array_from_call(values) if isinstance(x, _ConstantSlot) else x
+            x.array_of_call_argument(values) if isinstance(x, _ConstantSlot) else x
             for x in self.extra_slots
         ]
         calls = [
@@ -502,5 +513,6 @@ def _make_copy_call(copy: Callable[[Array, Array], object]) -> BlockCall:
 
 def _make_conversion_call(plan: Any) -> BlockCall:
     return _make_copy_call(
-        make_converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto
+        make_converter_unless_equal(plan.source.dtype, plan.result.dtype, plan.saturate)
+        or np.copyto
     )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.copy.choose import choose_copy
-from tensorlayout.cpu.engine.memory import Array, slot_bytes
+from tensorlayout.cpu.engine.memory import Array, flat_bytes_of_all_slots
 from tensorlayout.cpu.engine.sharing import axis_slices, share_pieces
 from tensorlayout.cpu.reduce.fold import Key, block_boxes
 from tensorlayout.errors import prefix_operation_name
@@ -64,7 +64,7 @@ _STAGE = 256 * 1024
 def compile_gather(plan: GatherPlan) -> Write:
     """Compile a gather; if the result's runs have another order, through a temporary tensor."""
     runs = IndexRuns(plan.source.layout, plan.index_map)
-    if not runs.can_view_result(plan.result.layout):
+    if not runs.can_view_result_as_runs(plan.result.layout):
         planned = Layout.packed(plan.result.layout.shape, plan.index_map.order)
         spec = TensorSpec(plan.result.dtype, planned, plan.result.device)
         gather_packed = compile_plan(replace(plan, result=spec, destinations=0))
@@ -129,7 +129,7 @@ def normalize_positions(
 
 def normalize_dim_positions(name: str, positions: Array, size: int) -> Array:
     """Return non-negative positions in a dimension of `size`; raise IndexError out of bounds."""
-    signed_positions = positions_as_signed(positions)
+    signed_positions = positions_clamped_to_intp(positions)
     # As unsigned integers negative positions are the largest, so one pass finds both kinds.
     if (
         signed_positions.size == 0
@@ -148,7 +148,7 @@ def _clamp_positions(positions: Array, size: int) -> Array:
     return np.where(clamped < 0, clamped + size, clamped)
 
 
-def positions_as_signed(positions: Array) -> Array:
+def positions_clamped_to_intp(positions: Array) -> Array:
     """Return positions as intp; values that are too large stay out of bounds."""
     if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
         positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
@@ -219,13 +219,13 @@ class IndexRuns:
 
     def overlapping_rows(self, memory: Array, row_length: int = 1) -> Array:
         """Return overlapping rows: at each slot, `row_length` elements as one void element."""
-        flat = slot_bytes(memory, self.layout)
+        flat = flat_bytes_of_all_slots(memory, self.layout)
         if row_length == 1:
             return flat.view(memory.dtype)
         count = flat.size // memory.itemsize - row_length + 1
         return np.ndarray((count,), row_dtype(memory, row_length), flat, 0, (memory.itemsize,))
 
-    def as_runs(self, array: Array) -> Array:
+    def reshape_to_outer_middle_inner(self, array: Array) -> Array:
         """Return an array of the result's shape as (outer, middle, inner), copied if necessary."""
         transposed = array.transpose(self.major)
         outer, inner = self._ends
@@ -233,10 +233,10 @@ class IndexRuns:
         try:
             return transposed.reshape(shape, copy=False)
         except ValueError:
-            return as_contiguous(transposed).reshape(shape)
+            return as_row_major_unless_vector(transposed).reshape(shape)
 
-    def can_view_result(self, layout: Layout) -> bool:
-        """Return whether `as_runs` gives a view of a result in this layout."""
+    def can_view_result_as_runs(self, layout: Layout) -> bool:
+        """Return whether `reshape_to_outer_middle_inner` makes a view in this layout."""
         if not layout.size:
             return True
         outer, inner = self._ends
@@ -285,7 +285,7 @@ class IndexRuns:
                 _slice_broadcastable(outer, cut)
                 + (_slice_broadcastable(middle, cut) + _slice_broadcastable(inner, cut))
             )
-        (index,), (weight,) = map(self.as_runs, positions), self._weights
+        (index,), (weight,) = map(self.reshape_to_outer_middle_inner, positions), self._weights
 
         def slots_of_cut(cut: Cut) -> Array:
             # There are as many positions as elements, so they are weighted one block at a time.
@@ -310,7 +310,10 @@ class IndexRuns:
         """Return a mover of lines with positions of their own, checked a few lines at a time."""
 
         def move_all_lines(memory: Array, positions: Positions, other: Array) -> None:
-            index, others = (self.as_runs(operand)[..., 0] for operand in (positions[0], other))
+            index, others = (
+                self.reshape_to_outer_middle_inner(operand)[..., 0]
+                for operand in (positions[0], other)
+            )
             move = make_line_move(memory)
 
             def move_line_group(lines: Lines) -> None:
@@ -347,7 +350,7 @@ def view_rows_as_elements(array: Array, row_length: int) -> Array:
     return array.view(row_dtype(array, row_length))
 
 
-def as_contiguous(array: Array) -> Array:
+def as_row_major_unless_vector(array: Array) -> Array:
     """Return `array` if it is C-contiguous or a vector, else a row-major copy."""
     if array.flags.c_contiguous or array.ndim < 2:
         return array
@@ -376,19 +379,22 @@ def move_parts_in_threads(
 
 
 def choose_reader(runs: IndexRuns) -> Move:
-    """Return the cheapest ``read(memory, positions, out)``; `as_runs` must give a view of `out`."""
+    """Return the cheapest ``read(memory, positions, out)``.
+
+    `reshape_to_outer_middle_inner` must give a view of `out`.
+    """
     inner, dims = runs.element_count(runs.inner), runs.index_map.dims
     if runs.index_map.per_line:
         return _make_slot_reader(runs)
     if runs.is_packed(runs.order):
         return _make_gapless_reader(runs)
     if len(dims) == 1 and not runs.outer and inner >= RUN:
-        return _make_slice_reader(runs)
+        return _make_slice_per_position_reader(runs)
     is_one_dim = len(dims) == 1 and runs.element_count(runs.outer) == 1
     if is_one_dim and 1 < inner < RUN and runs.is_packed(runs.inner):
         return _make_row_reader(runs)
     staged = 1 < runs.element_count((*runs.indexed, *runs.inner)) <= _STAGE
-    return _make_staged_reader(runs) if staged else _make_slot_reader(runs)
+    return _make_pack_then_take_reader(runs) if staged else _make_slot_reader(runs)
 
 
 # Positions have been checked, so any mode of `take` is correct. "wrap" is the fastest (4096 cached
@@ -405,7 +411,10 @@ def _make_gapless_reader(runs: IndexRuns) -> Move:
 
     def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged_positions(positions)
-        source, target = memory.transpose(runs.order).reshape(shape), runs.as_runs(out)
+        source, target = (
+            memory.transpose(runs.order).reshape(shape),
+            runs.reshape_to_outer_middle_inner(out),
+        )
 
         def take_block(cut: Key) -> None:
             lines, part = cut
@@ -418,7 +427,7 @@ def _make_gapless_reader(runs: IndexRuns) -> Move:
     return gather_into_out
 
 
-def _make_staged_reader(runs: IndexRuns) -> Move:
+def _make_pack_then_take_reader(runs: IndexRuns) -> Move:
     """Return a reader that packs lines with gaps first, if at least a quarter is read."""
     length, inner = runs.element_count(runs.indexed), runs.element_count(runs.inner)
     outer, slots = tuple([runs.layout.shape[d] for d in runs.outer]), _make_slot_reader(runs)
@@ -430,10 +439,12 @@ def _make_staged_reader(runs: IndexRuns) -> Move:
             slots(memory, positions, out)
             return
         source = memory.transpose(runs.order)
-        target = runs.as_runs(out).reshape(*outer, index.size, inner, copy=False)
+        target = runs.reshape_to_outer_middle_inner(out).reshape(
+            *outer, index.size, inner, copy=False
+        )
 
         def gather_block(key: Key) -> None:
-            block_target, lines = target[key], as_contiguous(source[key])
+            block_target, lines = target[key], as_row_major_unless_vector(source[key])
             lines = lines.reshape(*block_target.shape[:-2], length, inner)
             np.take(lines, index, axis=len(outer), out=block_target, mode="wrap")
 
@@ -466,7 +477,7 @@ def _make_line_reader(name: str, runs: IndexRuns) -> Move:
     return runs.make_line_mover(name, make_line_gatherer)
 
 
-def _make_slice_reader(runs: IndexRuns) -> Move:
+def _make_slice_per_position_reader(runs: IndexRuns) -> Move:
     """Return a reader that copies one long slice per position, for a tensor with gaps."""
 
     def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
@@ -484,9 +495,14 @@ def _make_row_reader(runs: IndexRuns) -> Move:
 
     def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged_positions(positions)
-        rows, target = memory.transpose(runs.order).reshape(size, inner), runs.as_runs(out)[0]
+        rows, target = (
+            memory.transpose(runs.order).reshape(size, inner),
+            runs.reshape_to_outer_middle_inner(out)[0],
+        )
         together = inner * memory.itemsize < _LONG and 4 * index.size >= size
-        row_elements = view_rows_as_elements(as_contiguous(rows) if together else rows, inner)[:, 0]
+        row_elements = view_rows_as_elements(
+            as_row_major_unless_vector(rows) if together else rows, inner
+        )[:, 0]
 
         def gather_rows(cut: slice) -> None:
             places = index[cut]
@@ -506,7 +522,7 @@ def _make_slot_reader(runs: IndexRuns) -> Move:
     """Return a reader for any layout: by the slot of every element or long row."""
 
     def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
-        target = runs.as_runs(out)
+        target = runs.reshape_to_outer_middle_inner(out)
         long = runs.row_length * memory.itemsize >= _LONG and target.strides[2] == target.itemsize
         row = runs.row_length if long else 1
         target_rows = target.view(row_dtype(target, row)) if row > 1 else target

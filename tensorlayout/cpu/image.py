@@ -64,15 +64,15 @@ def compile_upsample(plan: UpsamplePlan) -> Write:
         with np.errstate(all="ignore"):
             wide = x.memory.astype(np.float32, copy=False)
             if height > 1:
-                wide = _upsample_dim(wide, rank - 2, height, order)
+                wide = _upsample_dim_linearly(wide, rank - 2, height, order)
             if width > 1:
-                wide = _upsample_dim(wide, rank - 1, width, order)
+                wide = _upsample_dim_linearly(wide, rank - 1, width, order)
             result.memory[...] = wide
 
     return write_upsampled
 
 
-def _upsample_dim(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
+def _upsample_dim_linearly(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
     """Return `x` enlarged along `dim`, in float32; `order` is the memory order, slowest first."""
     n = x.shape[dim]
     sizes = [m * scale if d == dim else m for d, m in enumerate(x.shape)]

@@ -14,7 +14,7 @@ from tensorlayout.cpu.engine.memory import Array, call_quietly, tensor_allocator
 from tensorlayout.cpu.gather import (
     IndexRuns,
     Positions,
-    as_contiguous,
+    as_row_major_unless_vector,
     choose_reader,
     move_parts_in_threads,
 )
@@ -73,7 +73,7 @@ def compile_select(plan: SelectPlan) -> Run:
     return read_selected
 
 
-def compile_masked(plan: MaskedPlan) -> Write:
+def compile_masked_assignment(plan: MaskedPlan) -> Write:
     """Compile ``x[mask] = value``; value and mask share no memory with `x`."""
     layout, index_map, spread = plan.seen.layout, plan.index_map, plan.spread
     write = choose_writer(IndexRuns(layout, index_map))
@@ -117,7 +117,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         tensors = [tensor_allocator(spec)() for _ in shape]
         coordinates = [tensor.memory for tensor in tensors]
 
-        def write_positions(begin: int, end: int, block: slice) -> None:
+        def write_block_coordinates(begin: int, end: int, block: slice) -> None:
             places = np.flatnonzero(flat[block])
             places += block.start
             for d in range(len(shape) - 1, 0, -1):
@@ -125,7 +125,7 @@ def compile_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
             coordinates[0][begin:end] = places
 
         if flat.size:
-            _move_mask_blocks_in_threads(flat, _BLOCK, write_positions)
+            _move_mask_blocks_in_threads(flat, _BLOCK, write_block_coordinates)
         return tuple(tensors)
 
     return find_nonzero
@@ -163,7 +163,7 @@ def _read_masked_blocks(memory: Array, mask: Array, out: Array) -> None:
     """
 
     def copy_true_elements(begin: int, end: int, rows: slice) -> None:
-        block = as_contiguous(memory[rows]).reshape(-1)
+        block = as_row_major_unless_vector(memory[rows]).reshape(-1)
         np.take(block, np.flatnonzero(mask[rows]), out=out[begin:end], mode="wrap")
 
     _move_mask_blocks_in_threads(

@@ -41,12 +41,12 @@ def multiply_matrices(a: Array, b: Array, out: Array) -> None:
     of 2900, int64 380 instead of 2800.
     """
     if a.dtype.kind in "iu" and a.shape[-1] >= 32 and out.size * a.shape[-1] >= 1 << 15:
-        _multiply_by_rows(a, b, out)
+        _matmul_by_row_dot_products(a, b, out)
     else:
         np.matmul(a, b, out)
 
 
-def _multiply_by_rows(a: Array, b: Array, out: Array) -> None:
+def _matmul_by_row_dot_products(a: Array, b: Array, out: Array) -> None:
     # `b` comes first: for two vectors, `out` of rank 0 becomes (1,) here and (1, 1) below.
     if b.ndim == 1:
         b, out = b[:, None], out[..., None]

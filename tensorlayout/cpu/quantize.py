@@ -60,7 +60,7 @@ def compile_dequantize(plan: DequantizePlan) -> Write:
     order = plan.source.layout.minor_to_major[::-1]
     axis, block = order.index(plan.dim), plan.format.block
     boxes = _element_and_scale_boxes(plan.source.layout, plan.dim, block)
-    element, scale = plan.format.dtypes
+    element, scale = plan.format.element_and_scale_dtypes
     steps = narrow_values_table(scale)
     if element.kind == "i":
         element_values = np.arange(256).astype(np.int8) * np.float32(2.0**plan.format.unit)
@@ -148,7 +148,7 @@ def _quantize_with_float_scales(
 ) -> tuple[Array, Array]:
     """Return the bytes of elements and of float scales, given the tensor's scale."""
     largest = _largest_magnitude_bits(values, axis).view(np.float32)
-    scale = form.dtypes[1]
+    scale = form.element_and_scale_dtypes[1]
     relative_scales = largest / np.float32(form.max_element) / tensor_scale
     scales = encode_narrow(relative_scales, scale, saturate=True)
     nans = np.isnan(relative_scales)
@@ -161,7 +161,7 @@ def _quantize_with_float_scales(
 
 
 def _encode_elements(values: Array, form: BlockFormat) -> Array:
-    element: DType = form.dtypes[0]
+    element: DType = form.element_and_scale_dtypes[0]
     if element.kind != "i":
         return encode_narrow(values, element, saturate=True)
     most = np.float32(form.max_element)

@@ -20,7 +20,7 @@ from tensorlayout.cpu.gather import (
     Positions,
     move_parts_in_threads,
     normalize_positions,
-    positions_as_signed,
+    positions_clamped_to_intp,
     row_dtype,
     view_rows_as_elements,
 )
@@ -86,7 +86,9 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
             return
         if index_map.per_line:
             places = [np.broadcast_to(position, shape) for position in places]
-        values = runs.as_runs(broadcast_value(value_as_array(name, out, value), shape))
+        values = runs.reshape_to_outer_middle_inner(
+            broadcast_value(value_as_array(name, out, value), shape)
+        )
         flat, slots = runs.overlapping_rows(out.memory), runs.slot_function(places)
         # ufunc.at is ten times faster on one-dimensional arrays.
         if values.shape[1] < RUN or not order_matters:
@@ -134,7 +136,10 @@ def _make_row_writer(runs: IndexRuns) -> Move:
 
     def write_rows(memory: Array, positions: Positions, value: Array) -> None:
         index = runs.merged_positions(positions)
-        target, values = memory.transpose(runs.order).reshape(shape), runs.as_runs(value)[0]
+        target, values = (
+            memory.transpose(runs.order).reshape(shape),
+            runs.reshape_to_outer_middle_inner(value)[0],
+        )
         # This must be a view: writes to a copy would be lost.
         rows = target.view(row_dtype(target, inner))[:, 0]
         rows[index] = _rows_as_elements(values, inner)
@@ -150,7 +155,7 @@ def _make_line_writer(name: str, runs: IndexRuns) -> Move:
 
         def scatter_lines(lines: Lines, index: Array, values: Array) -> None:
             for place, line, line_values in zip(
-                lines[1], positions_as_signed(index), values, strict=True
+                lines[1], positions_clamped_to_intp(index), values, strict=True
             ):
                 target[place][line] = line_values
 
@@ -180,7 +185,7 @@ def _make_slot_writer(runs: IndexRuns) -> Move:
     row = runs.row_length
 
     def write_slots(memory: Array, positions: Positions, value: Array) -> None:
-        rows, values = runs.overlapping_rows(memory, row), runs.as_runs(value)
+        rows, values = runs.overlapping_rows(memory, row), runs.reshape_to_outer_middle_inner(value)
         single_row = _rows_as_elements(values[0], row) if _is_single_value(values) else None
         slots = runs.slot_function(positions, row)
 
@@ -285,7 +290,7 @@ def _combine_frequent_slots(
     cells = np.repeat(np.arange(0, rows * runs.size, runs.size), width)[:size]
     for slot_chunk, value_chunk in _slot_value_chunks(slots, values, size):
         places = slot_chunk if place_of is None else place_of.take(slot_chunk)
-        number = _assign_run_numbers(places, cells, seen_counts, last[-1])
+        number = _run_of_each_value(places, cells, seen_counts, last[-1])
         call_quietly(ufunc.at, run_totals, number, value_chunk)
         if place_of is not None:
             others = np.flatnonzero(number == last[-1])
@@ -298,7 +303,7 @@ def _combine_frequent_slots(
         call_quietly(ufunc.at, flat, slot_chunk, value_chunk)
 
 
-def _assign_run_numbers(places: Array, cells: Array, seen_counts: Array, last: int) -> Array:
+def _run_of_each_value(places: Array, cells: Array, seen_counts: Array, last_run: int) -> Array:
     """Return the run number of each value, from its rank in its place; update `seen_counts`.
 
     Values of one place in one cell share a run number, unless a run ends within the cell.
@@ -310,9 +315,9 @@ def _assign_run_numbers(places: Array, cells: Array, seen_counts: Array, last: i
     seen_counts[:] = ends[-1]
     ends = ends.reshape(-1)
     begins = ends - sizes
-    numbers = np.minimum(begins // RUN, last)
+    numbers = np.minimum(begins // RUN, last_run)
     torn = np.flatnonzero((numbers + 1) * RUN < ends)
-    torn = torn[numbers[torn] < last]
+    torn = torn[numbers[torn] < last_run]
     numbers[torn] = -1
     number: Array = numbers.take(key)
     if torn.size:

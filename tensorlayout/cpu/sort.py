@@ -76,12 +76,12 @@ def compile_top_k(plan: TopKPlan) -> Write:
             tensor.memory.transpose(order) for tensor in (x, out, positions)
         )
 
-        def select_block(key: Key) -> None:
+        def write_top_k_block(key: Key) -> None:
             first = _argsort_lines(source[key], plan.descending, True)[..., :count]
             top_positions[key] = first
             top_values[key] = np.take_along_axis(source[key], first, -1)
 
-        share_pieces(block_boxes(source.shape, uncut_axes=1), select_block)
+        share_pieces(block_boxes(source.shape, uncut_axes=1), write_top_k_block)
 
     return write_top_k
 
@@ -95,7 +95,7 @@ def _sort_lines(x: Array, descending: bool, stable: bool) -> Array:
     """Return each line sorted."""
     block = _lines_as_rows(x)
     if is_half_float(x.dtype):
-        bits = _flip_negative_bits(_bits_with_canonical_nan(block))
+        bits = _flip_negative_bits(_bits_with_nan_as_largest(block))
         bits.sort(-1, kind="stable")
         sorted_lines = _flip_negative_bits(bits).view(x.dtype)
     else:
@@ -104,7 +104,10 @@ def _sort_lines(x: Array, descending: bool, stable: bool) -> Array:
     if descending:
         sorted_lines = sorted_lines[:, ::-1]
     # Zeros are adjacent in a sorted line; if some are -0, restore their original order.
-    if x.dtype.kind in "fV" and (_view_as_integers(block) == np.iinfo(f"i{x.itemsize}").min).any():
+    if (
+        x.dtype.kind in "fV"
+        and (_view_bits_as_signed_integers(block) == np.iinfo(f"i{x.itemsize}").min).any()
+    ):
         sorted_lines[_zero_mask(sorted_lines)] = block[_zero_mask(block)]
     return sorted_lines.reshape(x.shape)
 
@@ -114,7 +117,7 @@ def _lines_as_rows(x: Array) -> Array:
     return np.ascontiguousarray(x).reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def _view_as_integers(x: Array) -> Array:
+def _view_bits_as_signed_integers(x: Array) -> Array:
     return x.view(f"i{x.itemsize}")
 
 
@@ -124,17 +127,17 @@ def _flip_negative_bits(bits: Array) -> Array:
     return np.bitwise_xor(bits, (bits >> (8 * bits.itemsize - 1)) & low)
 
 
-def _bits_with_canonical_nan(x: Array) -> Array:
+def _bits_with_nan_as_largest(x: Array) -> Array:
     """Return a copy of the bits of floats; every NaN gets the largest bits, so it sorts last."""
-    bits = _view_as_integers(x).copy()
-    infinity = _view_as_integers(np.asarray(np.inf, x.dtype))
+    bits = _view_bits_as_signed_integers(x).copy()
+    infinity = _view_bits_as_signed_integers(np.asarray(np.inf, x.dtype))
     most = np.iinfo(bits.dtype).max
     bits[(bits & most) > infinity] = most
     return bits
 
 
 def _zero_mask(x: Array) -> Array:
-    return (_view_as_integers(x) << 1) == 0
+    return (_view_bits_as_signed_integers(x) << 1) == 0
 
 
 def _argsort_lines(x: Array, descending: bool, stable: bool) -> Array:
@@ -150,7 +153,7 @@ def _integer_sort_keys(x: Array) -> Array:
     """Return integers that compare as the elements do."""
     if x.dtype.kind not in "fV":
         return x
-    bits = _bits_with_canonical_nan(x)
+    bits = _bits_with_nan_as_largest(x)
     bits[bits == np.iinfo(bits.dtype).min] = 0  # -0 equals +0
     return _flip_negative_bits(bits)
 

@@ -14,7 +14,7 @@ from tensorlayout.plan import (
     ViewPlan,
     compile_row_view,
     index_out_of_bounds_error,
-    items_before_byte,
+    whole_items_before_byte,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -50,7 +50,7 @@ def _tensor_at_slot(spec: TensorSpec, storage: Array, slot: int, slot_shift: int
     )
 
 
-def compile_part(plan: PartPlan) -> Run:
+def compile_real_or_imag_view(plan: PartPlan) -> Run:
     """Compile a view of real or imaginary parts; slots of half the size are counted twice."""
     spec, which = plan.result, plan.which
     if plan.source.layout.is_tiled:  # parts own no padding, as they may not form tiles
@@ -72,7 +72,7 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
 
     def view_in_dtype(x: Tensor) -> Tensor:
         storage, slot = storage_and_slot(x)
-        return _tensor_at_slot(spec, storage, items_before_byte(slot * have, want), 0)
+        return _tensor_at_slot(spec, storage, whole_items_before_byte(slot * have, want), 0)
 
     return view_in_dtype
 

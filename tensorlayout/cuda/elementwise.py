@@ -44,9 +44,9 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import (
     PaddingWrite,
+    fusable_padding_and_launches,
     padding_struct_and_block_count,
-    pattern_bits,
-    plan_padding_write,
+    repeat_to_two_uint64,
 )
 from tensorlayout.dtypes import DType, is_narrow_dtype, uint8
 from tensorlayout.layout import Axis, Layout, Loop, narrowest_index_type
@@ -157,7 +157,7 @@ def plan_computation(
     if is_tiled(*layouts) and (layout.size or padding is not None):
         tiled = _common_tiled_loop(layouts, widths, alignments, padding)
         assert tiled is not None, "tiles that no kernel walks together are copied before"
-    padding_write, padding_launches = plan_padding_write(
+    padding_write, padding_launches = fusable_padding_and_launches(
         layout, widths[0], alignments[0], padding, tiled
     )
     kernel_operands = KernelOperands(
@@ -188,14 +188,14 @@ _COSTLY = 2.5
 def accepts_tiles(plan: ElementwisePlan) -> bool:
     """Return whether one launch can compute a plan with tiled tensors and read efficiently."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
-    return can_launch_on_tiles(plan.result, operands, _padding_to_write(plan))
+    return can_read_efficiently_in_one_launch(plan.result, operands, _padding_to_write(plan))
 
 
 def _padding_to_write(plan: ElementwisePlan) -> bytes | None:
     return None if plan.destinations else padding_element_bytes(plan.result)
 
 
-def can_launch_on_tiles(
+def can_read_efficiently_in_one_launch(
     result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
 ) -> bool:
     """Return whether one launch computes any operation with efficient reads of these tensors.
@@ -231,7 +231,7 @@ def _common_tiled_loop(
 
 def _cheapest_launch(kernel_operands: KernelOperands, loop: Loop) -> tuple[str, Launch]:
     if isinstance(loop, TiledLoop) and loop.bounds:
-        return "bounded", tiled_tail_launch(kernel_operands, loop)
+        return "bounded", launch_with_masked_tile_tails(kernel_operands, loop)
     # Strides of sizes 1 are arbitrary; those of a contiguous run select the flat kernel.
     if loop.element_count == 1:
         loop = replace(loop, axes=(Axis(1, (1,) + (0,) * kernel_operands.operand_count),))
@@ -366,7 +366,7 @@ def strided_launch(kernel_operands: KernelOperands, loop: Loop, pack_length: int
     return Launch(selected_kernel, blocks, bytes(params), loop.firsts)
 
 
-def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launch:
+def launch_with_masked_tile_tails(kernel_operands: KernelOperands, loop: TiledLoop) -> Launch:
     """Plan a launch over tiles with masked tails, in the result's order."""
     max_pack = loop.max_pack_size(WIDEST)
     pack = max(
@@ -382,7 +382,7 @@ def tiled_tail_launch(kernel_operands: KernelOperands, loop: TiledLoop) -> Launc
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
         "bounded", blocks, steps, **shape
     )
-    params.threads, params.bits[:] = threads, pattern_bits(kernel_operands.padding_write[1])
+    params.threads, params.bits[:] = threads, repeat_to_two_uint64(kernel_operands.padding_write[1])
     params.walk = bounded_walk_struct(loop, (), pack)
     return Launch(selected_kernel, blocks, bytes(params), loop.firsts)
 
@@ -454,15 +454,15 @@ def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedT
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     # Along a pack an operand moves by 1 element, or by 0 if it is repeated along the whole run.
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
-    shape = {"PACKED": int(packed), "ROOM": box.shared_bytes}
+    shape = {"PACKED": int(packed), "ROOM": box.allocated_shared_bytes}
     selected_kernel, params, blocks = kernel_operands.prepare_kernel(
         "tiles", box.block_count, steps, **shape
     )
     box.fill_boxes_struct(params.boxes)
     params.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
-    begins, period = box.memory_offsets.tiles, box.run_pattern_period(WRITE)
+    begins, period = box.memory_offsets.tiles, box.elements_until_run_places_repeat(WRITE)
     last = side.order[side.run - 1]
-    periods = max(1, period // box.inner_run_elements(side.order, side.run))
+    periods = max(1, period // box.run_elements_without_last_axis(side.order, side.run))
     for n in range(kernel_operands.operand_count):
         memory, follower = n + 1, params.followers[n]
         params.tile[n] = begins.get(memory, -1)

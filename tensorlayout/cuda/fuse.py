@@ -21,7 +21,7 @@ from tensorlayout.cuda import reduce
 from tensorlayout.cuda.elementwise import (
     Computation,
     TooManyAxesError,
-    can_launch_on_tiles,
+    can_read_efficiently_in_one_launch,
     compute_type,
     plan_computation,
 )
@@ -174,7 +174,9 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
 
     chain, *others = split_into_chains(values, MOST_TENSORS[0])
     reads = (
-        None if others or not reduce.is_done_by_plan_reduce(reduction) else _operand_reads(chain)
+        None
+        if others or not reduce.is_done_by_plan_reduce(reduction)
+        else _operand_read_modes(chain)
     )
     if reads is None:
         return write_in_two_steps
@@ -212,7 +214,7 @@ def accepts_tiles(plan: FusePlan) -> bool:
         return False
     padding = None if plan.destinations else padding_element_bytes(plan.result)
     return all(
-        can_launch_on_tiles(chain.result, chain.read_specs, padding)
+        can_read_efficiently_in_one_launch(chain.result, chain.read_specs, padding)
         for max_tensors in MOST_TENSORS
         for chain in split_into_chains(plan, max_tensors)
     )
@@ -290,7 +292,7 @@ class OperandReads(NamedTuple):
     firsts: tuple[int, ...]  # **bytes** to their first elements
 
 
-def _operand_reads(chain: FusedChain) -> OperandReads | None:
+def _operand_read_modes(chain: FusedChain) -> OperandReads | None:
     """Return the read modes of the operands; None for too many operands, or unsupported layouts."""
     result, layout = chain.result, chain.result.layout
     longest = WIDEST // result.dtype.itemsize

@@ -161,7 +161,7 @@ def make_position_tensor(
     )
 
 
-def computed_positions(
+def positions_from_earlier_launch(
     memory_number: int, extent: int, steps: tuple[int, ...], layout: Layout
 ) -> PositionTensor:
     """Describe positions written by an earlier launch: int64 from 0 on, -1 if out of bounds."""
@@ -176,7 +176,7 @@ def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: i
     return [strides.get(at, 0) for at in range(rank)]
 
 
-def factor_common_step(
+def common_step_and_reached_range(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
     """Return the common factor of steps, the reduced steps, minus the least offset, and the count.
@@ -373,14 +373,16 @@ def reduce_position_tensors(
 
 
 def _merge_positions(
-    operation_name: str, position_group: Sequence[PositionTensor], memory_number: int
+    operation_name: str, position_group: Sequence[PositionTensor], merged_memory_number: int
 ) -> tuple[Launch, PositionTensor, list[int]]:
-    """Plan a launch that combines positions into offsets, written to memory `memory_number`."""
+    """Plan a launch that combines positions into offsets, in memory `merged_memory_number`."""
     # One memory's steps suffice: those of the others are proportional to them, or 0.
     memories, spread = range(len(position_group[0].steps)), position_group[0].layout.shape
     main = next((m for m in memories if any(p.steps[m] for p in position_group)), 0)
     steps = [p.steps[main] for p in position_group]
-    unit, own, base, count = factor_common_step([p.extent for p in position_group], steps)
+    unit, own, base, count = common_step_and_reached_range(
+        [p.extent for p in position_group], steps
+    )
     packed = Layout.row_major(spread)
     scaled_positions = [
         replace(p, steps=(0, step)) for p, step in zip(position_group, own, strict=True)
@@ -392,6 +394,8 @@ def _merge_positions(
     p = next((p for p in position_group if p.steps[main]), None)
     # A merged position counts units of the main memory; in memory m a unit has `ratio` elements.
     ratios = [p.steps[m] * unit // p.steps[main] if p else 0 for m in memories]
-    launch = make_index_launch(chosen, loop, [(memory_number, 0)], operation_name, base=base)
-    merged_positions = computed_positions(memory_number, count, tuple(ratios), packed)
+    launch = make_index_launch(chosen, loop, [(merged_memory_number, 0)], operation_name, base=base)
+    merged_positions = positions_from_earlier_launch(
+        merged_memory_number, count, tuple(ratios), packed
+    )
     return launch, merged_positions, [-base * ratio for ratio in ratios]

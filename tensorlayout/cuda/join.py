@@ -88,7 +88,7 @@ def plan_join(
         join_input for join_input, copy in zip(inputs, copies, strict=True) if copy is None
     ]
     join_launches = [
-        _plan_group_launch(whole, group) for group in _launch_groups(whole, direct_inputs)
+        _plan_join_or_split_launch(whole, group) for group in _launch_groups(whole, direct_inputs)
     ]
     return Launches((*join_launches, *[copy for copy in copies if copy is not None]))
 
@@ -156,12 +156,14 @@ def _joined_axes(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> list[A
 def _access_width(axes: list[Axis], whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> int:
     """Return the widest possible access, in **bytes**."""
     *slower, last = axes
-    counts = last.window.counts
+    counts = last.window_or_whole_axis.counts
     if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
         return whole_tensor.itemsize
     # No access may cross from one input to the next, so the inputs' counts along the fastest axis,
     # their starts and their offsets must be multiples of its width, as the strides of rows are.
-    rows = [row for a in slower for row in zip(a.window.counts, a.strides, strict=True)]
+    rows = [
+        row for a in slower for row in zip(a.window_or_whole_axis.counts, a.strides, strict=True)
+    ]
     steps = [step for n, step in rows if n > 1]
     steps += [
         *counts[1:],
@@ -184,7 +186,7 @@ def _row_thread_counts(
     if len(axes) != 2 or width == WIDEST or axes[1].tag is None or axes[1].strides[0] != 1:
         return []
     rows, runs = axes
-    sizes = runs.window.counts[1:]
+    sizes = runs.window_or_whole_axis.counts[1:]
     if rows.strides[1:] != sizes or set(runs.strides) != {1}:
         return []
     steps = [
@@ -204,7 +206,7 @@ def _row_thread_counts(
     return threads if fits and sum(threads) * times * 9 <= sum(sizes) * 10 else []
 
 
-def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> Launch:
+def _plan_join_or_split_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> Launch:
     axes, result, itemsize = (
         _joined_axes(whole_tensor, inputs),
         whole_tensor.layout,
@@ -229,7 +231,7 @@ def _plan_group_launch(whole_tensor: _WholeTensor, inputs: list[_JoinInput]) -> 
         else:
             shared.size[d] = divisor_struct(index, item.size)
     for k, join_input in enumerate(inputs, 1):
-        part, sizes = params.parts[k - 1], [item.window.counts[k] for item in packs]
+        part, sizes = params.parts[k - 1], [item.window_or_whole_axis.counts[k] for item in packs]
         part.count = prod(sizes)
         part.start = join_input.start_slot * itemsize // width
         for d, item in enumerate(packs):
@@ -264,7 +266,7 @@ def compile_join(plan: JoinPlan) -> Write:
             part = slice_layout(spec.layout, cut)
             shift = part.lowest * spec.dtype.itemsize if part.size else 0
             destination = TensorSpec(spec.dtype, part.at_origin, spec.device)
-            movers[k] = compile_move(source, destination, byte_shift=shift)
+            movers[k] = compile_move(source, destination, result_byte_shift=shift)
     join = _make_join_writer(spec, axis, layouts, starts)
     if not movers:
         return join

@@ -16,8 +16,8 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import tensor_allocator, wrap_external
 from tensorlayout.cuda.engine.driver import StridedMemory, driver, import_cupy_module
-from tensorlayout.cuda.matmul import compile_library_product
-from tensorlayout.cuda.sort import SEARCH_OPERATIONS, compile_sorted_search
+from tensorlayout.cuda.matmul import compile_tensordot_or_vecdot
+from tensorlayout.cuda.sort import SEARCH_OPERATIONS, compile_searchsorted_or_isin
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -63,8 +63,10 @@ def compile_library_call(plan: LibraryPlan) -> Call:
         news = [tensor_allocator(spec) for spec in specs]
         return lambda *_: tuple(new() for new in news) if len(news) > 1 else news[0]()
     if name in SEARCH_OPERATIONS and dtypes.is_in_category(plan.dtype, "real numeric"):
-        return allocate_then_write(tensor_allocator(plan.result), compile_sorted_search(plan))
-    product = compile_library_product(plan)
+        return allocate_then_write(
+            tensor_allocator(plan.result), compile_searchsorted_or_isin(plan)
+        )
+    product = compile_tensordot_or_vecdot(plan)
     if product is not None:
         return allocate_then_write(tensor_allocator(plan.result), product)
     simulated = driver().name == "simulator"
@@ -89,7 +91,9 @@ def compile_library_call(plan: LibraryPlan) -> Call:
             output_arrays = outputs if isinstance(outputs, tuple) else (outputs,)
             results = tuple(
                 map(
-                    array_to_tensor_of_spec, output_arrays, _result_specs(plan, work, output_arrays)
+                    array_to_tensor_of_spec,
+                    output_arrays,
+                    _result_specs_in_operand_dtype(plan, work, output_arrays),
                 )
             )
         return results if isinstance(outputs, tuple) else results[0]
@@ -97,7 +101,7 @@ def compile_library_call(plan: LibraryPlan) -> Call:
     return call_library_function
 
 
-def _result_specs(
+def _result_specs_in_operand_dtype(
     plan: LibraryPlan, compute_dtype: DType, arrays: tuple[Any, ...]
 ) -> Iterable[TensorSpec]:
     """Return the specs of results; values computed in `compute_dtype` get the operands' dtype."""

@@ -32,14 +32,18 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.gather import (
     PositionTensor,
-    computed_positions,
-    factor_common_step,
+    common_step_and_reached_range,
     loop_over_axes,
     make_index_launch,
     plan_gather_launch,
+    positions_from_earlier_launch,
     widen_index_loop,
 )
-from tensorlayout.cuda.scatter import broadcast_values_to, compile_dtype_cast, plan_scatter_launch
+from tensorlayout.cuda.scatter import (
+    broadcast_values_layout_to,
+    compile_dtype_cast,
+    plan_scatter_launch,
+)
 from tensorlayout.devices import Device
 from tensorlayout.layout import Axis, Layout, max_offset_of_axes, merge_axes, narrowest_index_type
 from tensorlayout.plan import (
@@ -99,7 +103,7 @@ def compile_select(plan: SelectPlan) -> Run:
     return read_selected
 
 
-def compile_masked(plan: MaskedPlan) -> Write:
+def compile_masked_assignment(plan: MaskedPlan) -> Write:
     """Compile ``x[mask] = value``; value and mask do not overlap what is written.
 
     The host does not wait if the same number or slice is written to all selected elements.
@@ -167,7 +171,7 @@ def _compile_counting_masked_write(plan: MaskedPlan) -> Write:
             number, plan_launches, 2 + has_values, pack_scalars, aligned_count=1 + has_values
         )
 
-    def write_masked_values(out: Tensor, *operands: Any) -> None:
+    def assign_values_where_mask_is_true(out: Tensor, *operands: Any) -> None:
         values, mask, scalars = (
             operands[:has_values],
             operands[has_values],
@@ -181,7 +185,7 @@ def _compile_counting_masked_write(plan: MaskedPlan) -> Write:
                 positions = selection.write_positions(mask, count, counts)
                 compile_write(count)(out, *values, positions, *scalars)
 
-    return write_masked_values
+    return assign_values_where_mask_is_true
 
 
 def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
@@ -197,7 +201,7 @@ def plan_masked_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch |
     values, has_values, index_map = layout, isinstance(plan.value, TensorSpec), plan.index_map
     first = index_map.dims[0]
     if isinstance(plan.value, TensorSpec):
-        values = broadcast_values_to(
+        values = broadcast_values_layout_to(
             plan.value.layout, index_map.result_shape(plan.seen.layout, (1,))
         )
         # Values have size 1 along the selected elements. Dimensions of the mask, along which they
@@ -259,7 +263,7 @@ class _MaskSelection:
         mask_spec = TensorSpec(dtypes.bool, mask, source.device)
         strides = layout.strides[first : first + mask.ndim]
         # Positions are offsets divided by the common factor of the strides, the unit.
-        self._position_unit, steps, base, self._position_extent = factor_common_step(
+        self._position_unit, steps, base, self._position_extent = common_step_and_reached_range(
             mask.shape, strides
         )
         self.shift = -base * self._position_unit  # elements from the first element to position 0
@@ -278,7 +282,7 @@ class _MaskSelection:
     ) -> PositionTensor:
         """Describe the positions of `count` elements; one unit adds `steps` in each memory."""
         scaled_steps = tuple(step * self._position_unit for step in steps)
-        return computed_positions(
+        return positions_from_earlier_launch(
             memory_number, self._position_extent, scaled_steps, Layout.row_major((count,))
         )
 
@@ -336,7 +340,7 @@ def _make_mask_writer(
     """
     layout = mask.layout
 
-    def plan_mask_launches(alignments: tuple[int, ...]) -> Launches:
+    def plan_mask_kernel_and_followers(alignments: tuple[int, ...]) -> Launches:
         dims = zip(layout.shape, layout.strides, steps, strict=True)
         axes = merge_axes(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
         index = narrowest_index_type(layout.size + CHUNK, max_offset_of_axes(axes))
@@ -351,4 +355,4 @@ def _make_mask_writer(
             (Launch.from_members(chosen, chunks, firsts, memories, **members), *following_launches)
         )
 
-    return make_writer(mask.device.number, plan_mask_launches, aligned_count=1)
+    return make_writer(mask.device.number, plan_mask_kernel_and_followers, aligned_count=1)

@@ -102,7 +102,7 @@ def _product_operand(
 # ---- Library calls that are matrix products
 
 
-def compile_library_product(plan: LibraryPlan) -> Write | None:
+def compile_tensordot_or_vecdot(plan: LibraryPlan) -> Write | None:
     """Compile `tensordot`, or `vecdot` of contiguous floats; None if it is no matrix product."""
     options = dict(plan.options)
     if plan.operation.name == "tensordot":  # a copy where axes are not two runs of memory
@@ -384,9 +384,9 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
         # Column-major, as BLAS has it: the leading dimension leads from column to column.
         steps = (matrix_stride * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
         view = StridedMemory(address, (count, rows, columns), steps, dtype, result.device.number)
-        return driver.array_over_memory(view, None, written=is_output)
+        return driver.array_over_memory(view, None, is_for_writing=is_output)
 
-    def as_operand(
+    def operand_in_work_dtype(
         matrix: BlasMatrix, address: int, rows: int, columns: int, operand_stride: int
     ) -> Any:
         sizes = (columns, rows) if matrix.transposed else (rows, columns)
@@ -397,8 +397,8 @@ def _make_numpy_call(driver: Driver, gemm: GemmCalls, result: TensorSpec) -> Gem
 
     def multiply_with_numpy(x: int, y: int, out: int) -> None:
         numpy = driver.array_module("gemm")
-        a = as_operand(gemm.second, y, gemm.n, gemm.k, far_y)
-        b = as_operand(gemm.first, x, gemm.k, gemm.m, far_x)
+        a = operand_in_work_dtype(gemm.second, y, gemm.n, gemm.k, far_y)
+        b = operand_in_work_dtype(gemm.first, x, gemm.k, gemm.m, far_x)
         c = array_over_address(out, gemm.n, gemm.m, gemm.n, far_out, True)
         with numpy.errstate(all="ignore"):
             c[...] = numpy.matmul(a, b.conj() if gemm.conjugate else b)
@@ -425,8 +425,8 @@ def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     params.first_down, params.first_right = first.strides[-2:]
     params.second_down, params.second_right = second.strides[-2:]
     params.first_runs_right, params.second_runs_right = (
-        _is_row_fastest(first),
-        _is_row_fastest(second),
+        _are_row_neighbours_closest(first),
+        _are_row_neighbours_closest(second),
     )
     params.tiles_down = -(-rows // constant_value(FILE, "ROWS"))
     params.tiles_right = -(-columns // constant_value(FILE, "COLUMNS"))
@@ -436,7 +436,7 @@ def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
     return Launch(chosen, min(params.tiles, _MOST_BLOCKS), bytes(params), firsts)
 
 
-def _is_row_fastest(layout: Layout) -> bool:
+def _are_row_neighbours_closest(layout: Layout) -> bool:
     """Return whether neighbours in a row are closer in memory than neighbours in a column."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if rows == 1 or columns == 1:

@@ -38,10 +38,10 @@ def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     if not plan.result.layout.size:
         return None
     loop = _pad_loop(plan, alignments)
-    head, packs = _row_pack_range(loop)
+    head, packs = _first_row_pack_and_pack_count(loop)
     axes, rank = loop.axes, len(loop.axes)
-    befores = [axis.window.first for axis in axes]
-    insides = [axis.window.counts[READ] for axis in axes]
+    befores = [axis.window_or_whole_axis.first for axis in axes]
+    insides = [axis.window_or_whole_axis.counts[READ] for axis in axes]
     # Elements after which the border repeats; a mirrored one has the inside forth and back.
     # Example: the inside abcd repeats as abcdcb for "reflection", and as abcddcba for "symmetric".
     # (Of one element, 2 * 1 - 2 is no period, hence the 1.)
@@ -97,7 +97,7 @@ def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
     return loop.with_wider_elements(WIDEST) if repeated or merged_axes[-1].tag is None else loop
 
 
-def _row_pack_range(loop: Loop) -> tuple[int, int]:
+def _first_row_pack_and_pack_count(loop: Loop) -> tuple[int, int]:
     """Return the first 16-byte pack of a row and the number of packs; 0 if they are too few."""
     *slower, last = loop.axes
     times = WIDEST // loop.width
@@ -106,8 +106,8 @@ def _row_pack_range(loop: Loop) -> tuple[int, int]:
         return 0, 0
     to, from_ = loop.firsts
     skipped = -from_ % WIDEST // loop.width  # elements before the first pack
-    head = last.window.first + skipped
-    packs = max(last.window.counts[READ] - skipped, 0) // times
+    head = last.window_or_whole_axis.first + skipped
+    packs = max(last.window_or_whole_axis.counts[READ] - skipped, 0) // times
     if (to + head * loop.width) % WIDEST or 2 * packs * times < last.size:
         return 0, 0
     return head, packs
@@ -136,7 +136,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
     merged_axes = tuple(merge_axes(axes)) or (Axis(1, (1, 1)),)
     firsts = (result.offset * itemsize, begin * itemsize)
     loop = Loop(merged_axes, (itemsize, itemsize), firsts, alignments)
-    if merged_axes[-1].window.step == 1:
+    if merged_axes[-1].window_or_whole_axis.step == 1:
         loop = loop.with_wider_elements(WIDEST)
     count, rank = loop.element_count, len(loop.axes)
     index = narrowest_index_type(count, max(loop.max_offset, *loop.sizes))
@@ -145,7 +145,7 @@ def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
     for memory, strides in enumerate(loop.strides):
         params.stride[memory][:rank] = strides
     for d, axis in enumerate(loop.axes):
-        (_, params.taken[d]), params.first[d], step = axis.window
+        (_, params.taken[d]), params.first[d], step = axis.window_or_whole_axis
         params.size[d], params.step[d] = (
             divisor_struct(index, axis.size),
             divisor_struct(index, step),

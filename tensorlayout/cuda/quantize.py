@@ -191,7 +191,7 @@ def _has_byte_aligned_runs(layout: Layout, dim: int, run_length: int) -> bool:
     )
 
 
-def _scale_strides(scales: Layout, order_layout: Layout) -> Sequence[int]:
+def _strides_of_untiled_scales(scales: Layout, order_layout: Layout) -> Sequence[int]:
     """Return the strides of the scales; for tiled ones, those of their packed numbers."""
     if not scales.is_tiled:
         return scales.strides
@@ -225,7 +225,7 @@ def _block_axes(
     for the end then, and more axes merge.
     """
     axes, block, size = [], plan.format.block, order_layout.shape[plan.dim]
-    scales = _scale_strides(plan.scales.layout, order_layout)
+    scales = _strides_of_untiled_scales(plan.scales.layout, order_layout)
     counted = size % block != 0
     for d in reversed(order_layout.minor_to_major):
         elements = [spec.layout.strides[d] for spec in specs]

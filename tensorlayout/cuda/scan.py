@@ -100,10 +100,10 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     tile_elements = min(16, 64 // max(source.dtype.itemsize, itemsize)) * THREADS
     if lines.inner_count >= _LANES:  # a warp has lines of its own
         case, (members, groups, chunks) = "columns", _plan_column_scan(lines)
-    elif _fits_line_kernel(lines, tile_elements):
+    elif _are_lines_contiguous_and_long(lines, tile_elements):
         case, (members, groups, chunks) = "lines", _plan_line_scan(lines, tile_elements)
     else:
-        case, (members, groups, chunks) = "rows", _plan_row_scan(lines, total_bytes)
+        case, (members, groups, chunks) = "rows", _plan_scan_of_contiguous_tiles(lines, total_bytes)
     has_chunks = chunks > 1
     firsts = [spec.layout.offset * spec.dtype.itemsize for spec in (result, source)]
     firsts += [0] * has_chunks
@@ -142,7 +142,7 @@ def _make_scan_lines(plan: ScanPlan) -> _ScanLines:
 # ---- Lines in one piece
 
 
-def _fits_line_kernel(lines: _ScanLines, tile_elements: int) -> bool:
+def _are_lines_contiguous_and_long(lines: _ScanLines, tile_elements: int) -> bool:
     """Return whether lines are contiguous in both memories and long enough for `scan_lines`.
 
     Lines that follow each other in memory may be as short as the elements of one thread.
@@ -164,7 +164,7 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
     follow = len(merge_axes(lines.all_axes)) <= 1
     outers = min(max(room // length, 1), lines.outer_count) if follow else 1
     groups = -(-lines.outer_count // outers)
-    tiles, chunks = _split_into_chunks(
+    tiles, chunks = _tiles_per_chunk_and_chunk_count(
         -(-(length + tile_elements // THREADS) // tile_elements), groups, _LONG_LINE
     )
     # A divisor has 31 bits. Lines that are longer share no tile, and a place in a tile divided by
@@ -183,7 +183,7 @@ def _plan_line_scan(lines: _ScanLines, tile_elements: int) -> _ScanWork:
 # ---- Rows
 
 
-def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
+def _plan_scan_of_contiguous_tiles(lines: _ScanLines, total_bytes: int) -> _ScanWork:
     """Plan tiles of whole lines, or of parts of lines; `total_bytes`: of a running total."""
     inner, length = lines.inner_count, lines.line_length
     period = length * inner
@@ -203,7 +203,7 @@ def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
         outers = min(most // period, (most + _LANES) // (pitch * inner), lines.outer_count)
     tiles = -(-length // tile)
     groups = -(-lines.outer_count // outers)
-    per_chunk, chunks = _split_into_chunks(tiles, groups)
+    per_chunk, chunks = _tiles_per_chunk_and_chunk_count(tiles, groups)
     members = {
         "walk": merge_axes(lines.all_axes),
         "elements": lines.outer_count * period,
@@ -222,10 +222,10 @@ def _plan_row_scan(lines: _ScanLines, total_bytes: int) -> _ScanWork:
 
 
 def _shared_memory_pitch(
-    candidates: Iterable[int], length: int, inner: int, total_bytes: int
+    candidates: Iterable[int], length: int, inner: int, bytes_per_total: int
 ) -> int:
     """Return the pitch of lines in shared memory with the fewest bank conflicts."""
-    lanes, words = min(32, 128 // total_bytes), total_bytes // 4
+    lanes, words = min(32, 128 // bytes_per_total), bytes_per_total // 4
 
     def count_wavefronts(pitch: int) -> int:
         """Return the wavefronts that the first warps need to store consecutive elements."""
@@ -244,7 +244,9 @@ def _shared_memory_pitch(
     return min(candidates, key=lambda pitch: (count_wavefronts(pitch), pitch))
 
 
-def _split_into_chunks(tiles: int, groups: int, min_tiles: int = _LONG) -> tuple[int, int]:
+def _tiles_per_chunk_and_chunk_count(
+    tiles: int, groups: int, min_tiles: int = _LONG
+) -> tuple[int, int]:
     """Return the tiles of a chunk, and the chunks of a line."""
     if groups > _BLOCKS // 2 or tiles < min_tiles:
         return tiles, 1
@@ -259,7 +261,7 @@ def _plan_column_scan(lines: _ScanLines) -> _ScanWork:
     """Plan a scan in which each thread of a warp has one of 32 neighbouring lines."""
     count = lines.outer_count * lines.inner_count
     groups = -(-count // _LANES)
-    steps, chunks = _split_into_chunks(-(-lines.line_length // _STEP), groups)
+    steps, chunks = _tiles_per_chunk_and_chunk_count(-(-lines.line_length // _STEP), groups)
     members = {
         "walk": merge_axes((*lines.outer_axes, *lines.inner_axes)),
         "lines": count,

@@ -39,7 +39,7 @@ from tensorlayout.cuda.gather import (
     OF_POSITIONS,
     IndexLoop,
     PositionTensor,
-    factor_common_step,
+    common_step_and_reached_range,
     kept_strides,
     loop_over_axes,
     make_index_launch,
@@ -49,7 +49,7 @@ from tensorlayout.cuda.gather import (
     reduce_position_tensors,
     widen_index_loop,
 )
-from tensorlayout.cuda.sort import BEYOND, SortMemories, plan_sort_pairs
+from tensorlayout.cuda.sort import BEYOND, SortMemories, plan_sort_keys_with_positions
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, merge_axes, narrowest_index_type
 from tensorlayout.plan import (
@@ -116,16 +116,16 @@ def compile_dtype_cast(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run 
 # ---- Launches
 
 
-def broadcast_values(plan: ScatterPlan) -> Layout | None:
+def broadcast_values_layout(plan: ScatterPlan) -> Layout | None:
     """Return the values' layout broadcast to the shape of the write; None for a number."""
     return (
-        broadcast_values_to(plan.value.layout, plan.shape)
+        broadcast_values_layout_to(plan.value.layout, plan.shape)
         if isinstance(plan.value, TensorSpec)
         else None
     )
 
 
-def broadcast_values_to(layout: Layout, shape: Shape) -> Layout:
+def broadcast_values_layout_to(layout: Layout, shape: Shape) -> Layout:
     """Return a layout broadcast to `shape`, without surplus leading dimensions of size 1."""
     surplus = range(max(layout.ndim - len(shape), 0))
     return layout.squeeze(tuple(surplus)).broadcast_to(shape)
@@ -150,7 +150,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
         return linear_positions.launches
     shift = linear_positions.memory_shifts[DESTINATION]
     direct_launch = plan_scatter_launch(plan, linear_positions.remaining, alignments, shift)
-    values, dims = broadcast_values(plan), index_map.index_dims
+    values, dims = broadcast_values_layout(plan), index_map.index_dims
     # A number, or values repeated along all positions: every order of writes gives the same result.
     if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
         return linear_positions.launches_followed_by(direct_launch)
@@ -190,7 +190,7 @@ def plan_scatter_launch(
     layout, itemsize, values = (
         plan.result.layout,
         plan.result.dtype.itemsize,
-        broadcast_values(plan),
+        broadcast_values_layout(plan),
     )
     to = kept_strides(plan.index_map.kept, layout, len(plan.shape))
     # A number has no strides that limit the width of accesses, so it gets the destination's.
@@ -236,7 +236,7 @@ class WinnerTable:
         # Example: x[i] of a row-major (4, 6) tensor has stride 6. In units of 6 slots it is 1, and
         # 4 entries suffice where the slots from the first to the last row would take 19.
         self.slot_unit, self.position_steps, self.first_entry, self.entry_count = (
-            factor_common_step(*zip(*rows, strict=True))
+            common_step_and_reached_range(*zip(*rows, strict=True))
         )
 
 
@@ -269,7 +269,11 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     destination, the source and the values.
     """
     scatter, source = plan.scatter, plan.source.layout
-    layout, index_map, values = plan.result.layout, scatter.index_map, broadcast_values(scatter)
+    layout, index_map, values = (
+        plan.result.layout,
+        scatter.index_map,
+        broadcast_values_layout(scatter),
+    )
     spread, specs = index_map.positions_shape(scatter.shape), scatter.positions
     count = scatter.shape[index_map.index_dims[0]] if index_map.per_line else prod(spread)
     # Every element of the result is compared with all `count` positions of its line.
@@ -281,7 +285,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
         make_position_tensor(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
         for k, (spec, d) in enumerate(zip(specs, index_map.dims, strict=True))
     ]
-    paces = _even_strides_between_positions(plan, values, positions)
+    paces = _strides_of_merged_position_axis(plan, values, positions)
     if paces is None:
         return None
     # The step through the values is stored with the first tensor of positions, because
@@ -318,7 +322,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     )
 
 
-def _even_strides_between_positions(
+def _strides_of_merged_position_axis(
     plan: CopyScatterPlan, values: Layout, positions: list[PositionTensor]
 ) -> tuple[int, ...] | None:
     """Return the strides of positions in the values and in each tensor; None if uneven."""
@@ -365,7 +369,7 @@ def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     assert isinstance(value, TensorSpec), "numbers are tensors by now"
     dtype, device = plan.result.dtype, value.device
     index_map, shape = plan.index_map, plan.shape
-    spread = TensorSpec(value.dtype, broadcast_values_to(value.layout, shape), device)
+    spread = TensorSpec(value.dtype, broadcast_values_layout_to(value.layout, shape), device)
     values, dims = spread.layout, range(len(shape)) if index_map.per_line else index_map.index_dims
     can_keep_layout = not values.is_tiled and all(
         shape[d] == 1 or values.strides[d] == 0 for d in dims
@@ -378,7 +382,7 @@ def _normalize_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     source, result = spread, target
     if target.layout is values:  # convert the few values before they are broadcast
         source, result = value, TensorSpec(dtype, value.layout.form, device)
-        target = TensorSpec(dtype, broadcast_values_to(result.layout, shape), device)
+        target = TensorSpec(dtype, broadcast_values_layout_to(result.layout, shape), device)
     copy = compile_traced_copy(Event(plan.name, value, result), CopyPlan(source, result))
     return replace(plan, value=target), copy
 
@@ -410,13 +414,13 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         tally = make_index_launch(
             chosen, marks, [(scratch_memories.segments, 8 * first)], plan.name
         )
-        combined = combination.combine_launch(0, 0, combination.loop.index_c_type)
+        combined = combination.plan_combine_with_values(0, 0, combination.loop.index_c_type)
         return linear_positions.launches_followed_by(
             combination.clear_segments_launch(size, 8), tally, combined, scratch=(8 * size,)
         )
     # The highest level for which a run of RUN**level values can exist.
     levels = (count.bit_length() - 1) // _RUN_BITS
-    elements = [combination.run_element_loop(count, k) for k in range(1, levels + 1)]
+    elements = [combination.loop_over_runs_of_level(count, k) for k in range(1, levels + 1)]
     loops = [marks, combination.loop, *elements]
     index = max(
         narrowest_index_type(max(count, size) + BEYOND, 0),
@@ -431,7 +435,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     # The key of a position out of bounds is `size`, which sorts it behind all places, and which
     # size.bit_length() bits can hold.
     key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
-    sort = plan_sort_pairs(
+    sort = plan_sort_keys_with_positions(
         count,
         key,
         index,
@@ -451,7 +455,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         byte_offset += loop.loop.element_count * loop.loop.width
     every = (
         *(listing, *sort.launches, combination.clear_segments_launch(size, 2 * octets)),
-        *(finding, *folds, combination.combine_launch(count, levels, index)),
+        *(finding, *folds, combination.plan_combine_with_values(count, levels, index)),
     )
     # In the order of `_ScratchMemories`.
     own = (2 * octets * size, *[octets * count] * 3, byte_offset)
@@ -474,7 +478,7 @@ class _CombineLaunches:
     def __init__(
         self, plan: ScatterPlan, function: str, table: WinnerTable, scratch: _ScratchMemories
     ) -> None:
-        values, index_map, dtype = broadcast_values(plan), plan.index_map, plan.result.dtype
+        values, index_map, dtype = broadcast_values_layout(plan), plan.index_map, plan.result.dtype
         assert values is not None, "there is a value for each position"
         self.plan, self.table, self.scratch, self.values = plan, table, scratch, values
         self.first_value = VALUES, values.offset * dtype.itemsize
@@ -524,7 +528,7 @@ class _CombineLaunches:
             axes, 4, (), itemsize, (first * itemsize, self.values.offset * itemsize)
         )
 
-    def run_element_loop(self, count: int, level: int) -> IndexLoop:
+    def loop_over_runs_of_level(self, count: int, level: int) -> IndexLoop:
         """Return the loop over the runs of a level and their elements: results, values, runs."""
         shape, packed = self.plan.shape, self.packed_layout
         runs = ((count - 1) >> (_RUN_BITS * level)) + 1
@@ -559,7 +563,7 @@ class _CombineLaunches:
             level=level,
         )
 
-    def combine_launch(self, count: int, levels: int, index: str) -> Launch:
+    def plan_combine_with_values(self, count: int, levels: int, index: str) -> Launch:
         """Plan the combination of elements with their values; `count`: of sorted positions."""
         loop = self.loop
         rank, (scratch, _, *_) = len(loop.loop.axes), loop.loop.firsts

@@ -137,7 +137,7 @@ def plan_sort(plan: SortPlan) -> Launches:
     return _plan_passes(lines, (1, read.offset * itemsize), destination, 2)
 
 
-def plan_sort_pairs(
+def plan_sort_keys_with_positions(
     count: int,
     dtype: DType,
     index_c_type: str,
@@ -170,7 +170,7 @@ def _plan_passes(
     the two, unless it holds int64 positions alone. Scratch memories are numbered from
     `first_scratch` on.
     """
-    passes, counts = _choose_passes(lines)
+    passes, counts = _choose_passes_and_scratch_bytes(lines)
     between = len(passes) - 1
     # Bytes of the values and positions between two passes. Entries of 0 bytes get no memory.
     room = (
@@ -195,7 +195,7 @@ def _plan_passes(
     return Launches(tuple(all_launches), scratch=tuple(filter(None, rooms)))
 
 
-def _choose_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
+def _choose_passes_and_scratch_bytes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
     """Return the passes, and the scratch bytes through which launches of a pass communicate."""
     if lines.length > TILE and is_radix_cheaper(lines):
         return plan_radix_passes(lines)
@@ -315,7 +315,7 @@ def plan_radix_passes(lines: SortLines) -> tuple[tuple[LaunchPass, ...], int]:
 # ---- The first elements
 
 
-def plan_top_k(plan: TopKPlan) -> Launch:
+def plan_top_k_of_short_lines(plan: TopKPlan) -> Launch:
     """Plan a launch that writes the leading elements of each sorted line, and their positions."""
     source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
     layouts = source.layout, values.layout, positions.layout
@@ -345,8 +345,8 @@ def plan_top_k(plan: TopKPlan) -> Launch:
     )
     params.line, params.descending = divisor32_struct(length), plan.descending
     params.wide = positions.dtype.itemsize == 8
-    params.read = _tile_numbering(layout, dim, length, lines_per_tile)
-    params.written = _tile_numbering(values.layout, dim, count, lines_per_tile)
+    params.read = _tile_divisor_and_is_across(layout, dim, length, lines_per_tile)
+    params.written = _tile_divisor_and_is_across(values.layout, dim, count, lines_per_tile)
     firsts = tuple(spec.layout.offset * spec.dtype.itemsize for spec in (values, positions, source))
     return Launch(chosen, -(-lines // lines_per_tile), bytes(params), firsts)
 
@@ -364,7 +364,9 @@ def _lines_per_tile(source: TensorSpec, positions: TensorSpec, dim: int, lines: 
     return max_lines - ragged if max_lines > sector else max_lines
 
 
-def _tile_numbering(layout: Layout, dim: int, length: int, lines_per_tile: int) -> tuple[Any, int]:
+def _tile_divisor_and_is_across(
+    layout: Layout, dim: int, length: int, lines_per_tile: int
+) -> tuple[Any, int]:
     across = lines_per_tile > 1 and not is_fastest_dim(layout, dim)
     return divisor32_struct(lines_per_tile if across else length), across
 
@@ -419,7 +421,7 @@ def plan_sorted_search(
 SEARCH_OPERATIONS = ("isin", "searchsorted")
 
 
-def compile_sorted_search(plan: LibraryPlan) -> Write:
+def compile_searchsorted_or_isin(plan: LibraryPlan) -> Write:
     """Compile `searchsorted` or `isin`, whose second operand is sorted first."""
     options, number = dict(plan.options), plan.result.device.number
     if plan.operation.name == "searchsorted":
@@ -433,7 +435,7 @@ def compile_sorted_search(plan: LibraryPlan) -> Write:
     )
     search = make_writer(number, lambda _: members, aligned_count=0)
     placed = TensorSpec(plan.dtype, Layout.row_major(others.layout.shape), others.device)
-    gather, sort = compile_traced_tensor_copy("isin", others, placed), compile_row_sort(line)
+    gather, sort = compile_traced_tensor_copy("isin", others, placed), compile_last_dim_sort(line)
     return lambda out, x, elements: search(out, sort(gather(elements)), x)
 
 
@@ -465,7 +467,7 @@ def compile_sort(plan: SortPlan) -> Write:
     return compile_program(steps)
 
 
-def compile_row_sort(source: TensorSpec) -> Run:
+def compile_last_dim_sort(source: TensorSpec) -> Run:
     """Compile an ascending sort along the last dimension into a row-major tensor."""
     layout = Layout.row_major(source.layout.shape)
     result = TensorSpec(source.dtype, layout, source.device)
@@ -477,7 +479,7 @@ def compile_top_k(plan: TopKPlan) -> Write:
     """Compile DirectML's TOP_K with two results; lines longer than a tile are sorted whole."""
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
-        launch = plan_top_k(plan)
+        launch = plan_top_k_of_short_lines(plan)
         return make_writer(result.device.number, lambda _: launch, aligned_count=0)
     packed = Layout.packed(source.layout.shape, source.layout.minor_to_major)
     every = TensorSpec(int64, packed, source.device)

@@ -11,7 +11,7 @@ from tensorlayout.plan import (
     SamePlan,
     ViewPlan,
     compile_row_view,
-    items_before_byte,
+    whole_items_before_byte,
 )
 from tensorlayout.tensor import Tensor
 
@@ -25,18 +25,18 @@ def compile_view(plan: ViewPlan) -> Run:
     return lambda x, first=shift + lowest: view_shifted_by_slots(x, spec, first - lowest)
 
 
-def compile_part(plan: PartPlan) -> Run:
+def compile_real_or_imag_view(plan: PartPlan) -> Run:
     """Compile a view of the real or imaginary parts of complex numbers."""
     spec, which = plan.result, plan.which
 
-    def complex_part_view(x: Tensor) -> Tensor:
+    def real_or_imag_view(x: Tensor) -> Tensor:
         result = view_shifted_by_slots(x, spec, which)
         assert x.home is not None
         # `home` counts slots of the dtype, and each complex number has two slots of its parts.
         result.home = (x.home[0], 2 * x.home[1] + which)
         return result
 
-    return complex_part_view
+    return real_or_imag_view
 
 
 def compile_reinterpret(plan: ReinterpretPlan) -> Run:
@@ -47,16 +47,16 @@ def compile_reinterpret(plan: ReinterpretPlan) -> Run:
         plan.result.dtype.itemsize,
     )
 
-    def view_in_dtype(x: Tensor) -> Tensor:
+    def reinterpret_bytes_as_result_dtype(x: Tensor) -> Tensor:
         result = view_shifted_by_slots(x, spec, 0)
         assert x.home is not None
         # Only for its ValueError: kernels access elements at multiples of their size.
-        items_before_byte(x.memory.address, result_itemsize)
-        slot = items_before_byte(x.home[1] * source_itemsize, result_itemsize)
+        whole_items_before_byte(x.memory.address, result_itemsize)
+        slot = whole_items_before_byte(x.home[1] * source_itemsize, result_itemsize)
         result.home = (x.home[0], slot)
         return result
 
-    return view_in_dtype
+    return reinterpret_bytes_as_result_dtype
 
 
 def compile_same(plan: SamePlan) -> Run:

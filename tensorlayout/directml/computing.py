@@ -201,15 +201,15 @@ class _CumulativeOperator(OneToOne):
 
     def _execute(self, out: Tensor | None, x: Tensor) -> Tensor:
         if self.axis_direction == AxisDirection.INCREASING:
-            return self._scan_forwards(out, x)
+            return self._scan_forward_into(out, x)
         if out is None:
             assert self.output is not None
             out = allocate_output(self.output, x)
         # Flipped views copy nothing and turn a decreasing scan into an increasing one.
-        self._scan_forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
+        self._scan_forward_into(flip(out, axis=self.axis), flip(x, axis=self.axis))
         return out
 
-    def _scan_forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _scan_forward_into(self, out: Tensor | None, x: Tensor) -> Tensor:
         # The last member: has_exclusive_sum or has_exclusive_product.
         exclusive = getattr(self, self._members[-1].name)
         key = (x.spec, self.axis, exclusive, False)

@@ -73,7 +73,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         rank, count = self.input.rank, self.index_dimensions
         check_tensor("IndicesTensor", self.indices, (None,) * rank)
         check_range("IndexDimensions", count, 0, rank)
-        unpadded_sizes = self._sizes_before_rank_padding(
+        unpadded_sizes = self._result_sizes_before_rank_padding(
             last_sizes("IndicesTensor", self.indices.sizes, count, "IndexDimensions")
         )
         # The result has input rank - 1 + IndexDimensions dimensions; leading ones of the input do
@@ -83,7 +83,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         check_range(member, input_rank + count, 0, rank + 1, ", DimensionCount + 1")
         return _pad_rank(last_sizes("OutputTensor", unpadded_sizes, rank, "DimensionCount"), rank)
 
-    def _sizes_before_rank_padding(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _result_sizes_before_rank_padding(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Return the sizes of the result before its rank is adjusted."""
         sizes, axis = self.input.sizes, self.axis
         return sizes[:axis] + index_sizes + sizes[axis + 1 :]
@@ -96,7 +96,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         destination = (
             None
             if out is None
-            else view_reshaped(out, self._sizes_before_rank_padding(index_sizes))
+            else view_reshaped(out, self._result_sizes_before_rank_padding(index_sizes))
         )
         # False: the dimensions of the positions take the place of the axis.
         key = (x.spec, (self.axis,), False, positions.spec)
@@ -271,7 +271,7 @@ class _TupleAddressing(NamedTuple):
     batch_count: int
 
     @property
-    def stacked_block_sizes(self) -> tuple[int, ...]:
+    def sizes_of_tuples_then_block(self) -> tuple[int, ...]:
         """Sizes of all blocks together; a single tuple counts as a list of one."""
         return (self.index_sizes[:-1] or (1,)) + self.source_sizes[
             self.batch_count + self.index_sizes[-1] :
@@ -319,7 +319,7 @@ class _CoordinateOperator(OperatorDesc):
             rule = f"batch sizes must be {addressing.source_sizes[:batch]}"
             raise ValueError(f"IndicesTensor: {rule}, got {addressing.index_sizes[:batch]}")
         member = "IndicesTensor: the number of dimensions of all blocks"
-        check_range(member, len(addressing.stacked_block_sizes), 1, rank, ", DimensionCount")
+        check_range(member, len(addressing.sizes_of_tuples_then_block), 1, rank, ", DimensionCount")
         return addressing
 
 
@@ -339,7 +339,7 @@ class GatherNDOperatorDesc(_CoordinateOperator, operator="GATHER_ND"):
     _allocates_output = True
 
     def _output_sizes(self) -> tuple[int, ...]:
-        return _pad_rank(self._addressing.stacked_block_sizes, self.input.rank)
+        return _pad_rank(self._addressing.sizes_of_tuples_then_block, self.input.rank)
 
     def _execute(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
@@ -348,7 +348,9 @@ class GatherNDOperatorDesc(_CoordinateOperator, operator="GATHER_ND"):
             view_reshaped(x, addressing.source_sizes),
             addressing.index_arrays(indices),
         )
-        destination = None if out is None else view_reshaped(out, addressing.stacked_block_sizes)
+        destination = (
+            None if out is None else view_reshaped(out, addressing.sizes_of_tuples_then_block)
+        )
         # Each of the first dimensions of the source has one array of positions.
         key = (source.spec, tuple(range(len(positions))), False, *map(spec_of, positions))
         gathered = dispatch.call_into(destination, self._plan, key, (source, *positions))
@@ -447,7 +449,7 @@ class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
     _plan = CopyScatter("SCATTER_ND")
 
     def _output_sizes(self) -> tuple[int, ...]:
-        sizes = _pad_rank(self._addressing.stacked_block_sizes, self.input.rank)
+        sizes = _pad_rank(self._addressing.sizes_of_tuples_then_block, self.input.rank)
         check_tensor("UpdatesTensor", self.updates, sizes, self.input.data_type)
         return self.input.sizes
 
@@ -461,7 +463,7 @@ class ScatterNDOperatorDesc(_CoordinateOperator, operator="SCATTER_ND"):
             view_reshaped(x, addressing.source_sizes),
             view_reshaped(out, addressing.source_sizes),
         )
-        values = view_reshaped(updates, addressing.stacked_block_sizes)
+        values = view_reshaped(updates, addressing.sizes_of_tuples_then_block)
         plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(spec_of, key))
         dispatch.call_into(destination, self._plan, plan_key, (source, values, *key))
 

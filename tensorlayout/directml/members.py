@@ -100,7 +100,7 @@ def _parse_scale_bias(member_name: str, value: Any) -> ScaleBias:
     return ScaleBias(*map(round_to_data_type, names, numbers, (DataType.FLOAT32,) * 2))
 
 
-def _parse_duplicates(_: str, value: Any) -> str:
+def _check_duplicate_policy(_: str, value: Any) -> str:
     return arguments.check_choice(
         "duplicates", value, get_args(_DuplicatePolicy), "'last' or 'error'"
     )
@@ -139,7 +139,7 @@ Direction = Annotated[
 Order = Annotated[
     constants.DepthSpaceOrder | str | int, _enumeration_kind(constants.DepthSpaceOrder)
 ]
-Duplicates = Annotated[_DuplicatePolicy, Kind(_parse_duplicates)]
+Duplicates = Annotated[_DuplicatePolicy, Kind(_check_duplicate_policy)]
 
 KINDS: dict[str, Kind] = {
     "TensorDesc": Kind(_check_tensor_desc),

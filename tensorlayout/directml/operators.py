@@ -93,11 +93,11 @@ class Operator:
         bytes if the operator works in place.
         """
         try:
-            return self._execute(self._bind_tensors(inputs, out), as_described=True)
+            return self._execute(self._collect_bound_tensors(inputs, out), as_described=True)
         except REFUSALS as error:
             raise prefix_operator_name(self.desc.operator, error) from None
 
-    def _bind_tensors(self, inputs: Tensors, out: Tensor | Tensors | None) -> list[Tensor]:
+    def _collect_bound_tensors(self, inputs: Tensors, out: Tensor | Tensors | None) -> list[Tensor]:
         """Return the inputs, including owned ones, and the outputs from `out`."""
         bound_tensors = self._check_bindings(inputs, self._passed_slots)
         if len(bound_tensors) < self._input_count:

@@ -236,8 +236,10 @@ class _ExchangeError(Exception):
     """Carrier of our own error for memory that cannot be a tensor."""
 
 
-def _raise_exchange_error(message: str, error_type: type[Exception] = BufferError) -> NoReturn:
-    raise _ExchangeError(error_type(message))
+def _raise_exchange_error(
+    message: str, wrapped_error_type: type[Exception] = BufferError
+) -> NoReturn:
+    raise _ExchangeError(wrapped_error_type(message))
 
 
 def import_tensor(

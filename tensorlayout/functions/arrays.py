@@ -143,7 +143,7 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
     except TypeError:
         # The dtype is not one of ours: perhaps it is in the other byte order, and then a copy
         # helps.
-        x, native = None, dtypes.native_order_dtype(dtype)
+        x, native = None, dtypes.native_dtype_of_foreign_order(dtype)
     except ValueError as error:
         raise _closed_memory_error(source, error) from error
     if native is None:
@@ -172,7 +172,7 @@ def tensor_from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
         devices = tuple(_devices_in_sequence(obj))
         if not devices:
             raise TypeError(str(error)) from error.__cause__
-        return _tensor_on_device(name, obj, dtype, devices)
+        return _stack_nested_on_device(name, obj, dtype, devices)
     # An empty list has no kind of number; float64 is NumPy's choice.
     if array.size == 0 and dtype is None and not holds_arrays(obj):
         dtype = dtypes.float64
@@ -197,7 +197,7 @@ def _devices_in_sequence(obj: Any) -> dict[Device, None]:
     return {obj.device: None} if isinstance(obj, Tensor) else {}
 
 
-def _tensor_on_device(
+def _stack_nested_on_device(
     name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]
 ) -> Tensor:
     """Return a row-major tensor of nested tensors and numbers, on the device of the tensors."""
@@ -238,7 +238,7 @@ def _stack_nested(obj: Any, device: Device) -> Tensor:
     return dispatch.call(_JOIN, (0, *[x.spec for x in wide]), wide)
 
 
-def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
+def numbers_to_array(obj: Any, dtype_of_big_integers: DType | None) -> Array:
     """Return a nested sequence as an array; integers beyond int64 as `dtype` needs them."""
     obj = _materialise_sequences(obj)
     try:
@@ -254,7 +254,7 @@ def numbers_to_array(obj: Any, dtype: DType | None) -> Array:
         raise MemoryError(msg) from None
     # Arrays among the items state a dtype themselves; only Python integers need the exact way.
     if _may_hide_large_integers(array) and not holds_arrays(obj):
-        return _array_of_big_numbers(np.array(obj, dtype=object), dtype)
+        return _array_of_big_numbers(np.array(obj, dtype=object), dtype_of_big_integers)
     if array.dtype.kind not in "biufcV":
         _raise_not_numbers({_CONTENTS.get(array.dtype.kind, array.dtype.name)})
     return array

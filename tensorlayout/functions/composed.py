@@ -13,7 +13,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import as_tensors, bools_to_integers, integers_to_float
+from tensorlayout.functions.operands import as_tensors, bools_to_integers, integers_to_float64
 from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.plan import broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -121,7 +121,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    return store_in_out("isposinf", xp.equal(_signed_numbers_as_floats(x), math.inf), out)
+    return store_in_out("isposinf", xp.equal(_real_numbers_to_float(x), math.inf), out)
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -136,11 +136,11 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    return store_in_out("isneginf", xp.equal(_signed_numbers_as_floats(x), -math.inf), out)
+    return store_in_out("isneginf", xp.equal(_real_numbers_to_float(x), -math.inf), out)
 
 
-def _signed_numbers_as_floats(x: Any) -> Tensor:
-    result = integers_to_float(x)
+def _real_numbers_to_float(x: Any) -> Tensor:
+    result = integers_to_float64(x)
     if result.dtype.kind == "c":
         raise TypeError(f"complex numbers have no sign, got {result.dtype}; use real() first")
     return result
@@ -172,7 +172,7 @@ def sinc(x: Tensor) -> Tensor:
     >>> tl.sinc(tl.asarray([0.0, 0.5]))
     Tensor([1.        , 0.63661977], dtype=float64, device='cpu')
     """
-    y = xp.multiply(integers_to_float(x), math.pi)
+    y = xp.multiply(integers_to_float64(x), math.pi)
     at_zero = xp.equal(y, 0)
     # `where` computes both choices, so 0 / 0 is avoided by dividing by 1 there.
     return xp.where(at_zero, 1.0, xp.divide(xp.sin(y), xp.where(at_zero, 1.0, y)))
@@ -235,7 +235,7 @@ def isclose(
     >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    x, y = (integers_to_float(operand) for operand in as_tensors(a, b))
+    x, y = (integers_to_float64(operand) for operand in as_tensors(a, b))
     bound = xp.add(xp.multiply(xp.abs(y), rtol), atol)
     # With an infinite `y` the bound is infinite, and every number would be close. Equal infinities
     # are close by the comparison below; their difference is NaN.

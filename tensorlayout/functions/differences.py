@@ -12,9 +12,9 @@ from tensorlayout.functions import arguments, basics, dispatch
 from tensorlayout.functions.operands import (
     as_tensor_on_device_of,
     as_tensors,
-    asarray_on_device_of,
+    asarray_unless_tensor,
     bools_to_integers,
-    integers_to_float,
+    integers_to_float64,
     mean_dtype,
 )
 from tensorlayout.plan import Library
@@ -67,7 +67,7 @@ def gradient(
     dims = arguments.normalize_axes(axis, x.ndim)
     if len(varargs) not in (0, 1, len(dims)):
         raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
-    coordinates = [asarray_on_device_of(d, x) for d in varargs if not _is_uniform_spacing(d)]
+    coordinates = [asarray_unless_tensor(d, x) for d in varargs if not _is_uniform_spacing(d)]
     # NumPy's gradient takes spacings by value and coordinates as arrays, so `numbers` are part of
     # the plan's key, and `coordinates` are operands.
     numbers = tuple(
@@ -84,7 +84,7 @@ def gradient(
         coordinates = [
             places * arguments.as_real_float("distances", d)
             if _is_uniform_spacing(d)
-            else asarray_on_device_of(d, x)
+            else asarray_unless_tensor(d, x)
             for d, places in zip(varargs, spaces, strict=True)
         ]
         numbers = ()
@@ -175,7 +175,7 @@ def interp(
     >>> tl.interp(tl.asarray([0.5, 9.0]), [0, 1, 2], [10, 20, 40])
     Tensor([15., 40.], dtype=float64, device='cpu')
     """
-    at, points, values = (integers_to_float(operand) for operand in as_tensors(x, xp, fp))
+    at, points, values = (integers_to_float64(operand) for operand in as_tensors(x, xp, fp))
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ValueError(f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
     at, points = (basics.astype(operand, dtypes.float64, copy=False) for operand in (at, points))
@@ -185,7 +185,7 @@ def interp(
         left = right = None
     # First every element is interpolated, those outside on the first or last line, and these are
     # then replaced. NaN compares false, and stays.
-    inside = _interpolate_linearly(at, points, values)
+    inside = _interpolate_or_extrapolate(at, points, values)
     inside = basics.where(at < points[0], values[0] if left is None else left, inside)
     return basics.where(at > points[-1], values[-1] if right is None else right, inside)
 
@@ -204,7 +204,7 @@ def _wrap_period(x: Tensor, points: Tensor, values: Tensor, period: Any) -> tupl
     return x, points, basics.concat([values[-1:], values, values[:1]])
 
 
-def _interpolate_linearly(x: Tensor, points: Tensor, values: Tensor) -> Tensor:
+def _interpolate_or_extrapolate(x: Tensor, points: Tensor, values: Tensor) -> Tensor:
     """Interpolate between neighbouring points; extend the first or last line outside."""
     # A single point has no line. Its value holds everywhere, except where `x` is NaN.
     if points.size == 1:
@@ -237,7 +237,7 @@ def unwrap(
     >>> tl.unwrap(tl.asarray([0.0, 3.0, 1.0]), period=4.0)
     Tensor([ 0., -1., -3.], dtype=float64, device='cpu')
     """
-    x = integers_to_float(p)
+    x = integers_to_float64(p)
     dim = arguments.normalize_axis(axis, x.ndim)
     half = period / 2
     steps = basics.diff(x, axis=dim)

@@ -38,7 +38,7 @@ Observer = Callable[[plan.Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 observers: list[Observer] = []
 
 
-def _call_with_observers(
+def _call_unless_observer_answers(
     operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Any:
     # The first observer that returns a result ends the call: `fuse` records it, and nothing runs.
@@ -53,12 +53,14 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
     """Run the plan of `key` on `operands`."""
     try:
         if watched:
-            return _call_with_observers(operation, key, operands)
+            return _call_unless_observer_answers(operation, key, operands)
         return compile_call(operation, *key)(*operands)
     except TypeError as error:
         # An unhashable item of the key, such as a list, fails in the look-up, before planning could
         # explain which argument is wrong.
-        raise named_error(operation, _invalid_key_error(operation, key, error)) from None
+        raise named_error(
+            operation, _planning_error_of_unhashable_key(operation, key, error)
+        ) from None
     except (plan.CaptureError, *REFUSALS) as error:
         raise named_error(operation, error) from None
 
@@ -68,7 +70,7 @@ def call_view(operation: plan.Operation, x: Tensor, key: Any, start: int | None 
     # The start is data and not part of the key: all rows of a tensor share one plan.
     try:
         if watched:
-            return _call_with_observers(
+            return _call_unless_observer_answers(
                 operation, (x.spec, key), (x,) if start is None else (x, start)
             )
         run = compile_call(operation, x.spec, key)
@@ -90,7 +92,7 @@ def call_into(
     return call(plan.into_destination(operation), (out.spec, *key), (out, *operands))
 
 
-def _invalid_key_error(
+def _planning_error_of_unhashable_key(
     operation: plan.Operation, key: tuple[Any, ...], error: TypeError
 ) -> Exception:
     """Return the error that planning raises for an unhashable argument, such as a list."""

@@ -105,9 +105,9 @@ def quantize_blocks(
     whole = (
         None
         if form.has_power_of_two_scales
-        else _scale_of_whole_tensor(x, form.max_element, global_scale)
+        else _global_scale_over_block_scales(x, form.max_element, global_scale)
     )
-    element, scale = form.dtypes
+    element, scale = form.element_and_scale_dtypes
     sizes = plan.block_scales_shape(x.shape, dim, form.block)
     data: Tensor = xp.empty_like(x, dtype=element, layout=layout)
     # Scales have a smaller shape, for which tiles and padding of `x` mean nothing; its order does.
@@ -176,7 +176,9 @@ def dequantize_blocks(
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
 
 
-def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | None) -> Tensor:
+def _global_scale_over_block_scales(
+    x: Tensor, largest_element: float, scale: Tensor | Real | None
+) -> Tensor:
     """Return `global_scale`, by default the scale that maps the largest block scale to 448."""
     if scale is not None:
         return _as_global_scale(x, scale)
@@ -188,7 +190,7 @@ def _scale_of_whole_tensor(x: Tensor, largest: float, scale: Tensor | Real | Non
     most = xp.maximum(xp.max(x), xp.negative(xp.min(x)))
     most = xp.astype(most, dtypes.float32, copy=False)
     # 448 is the largest float8_e4m3fn, the dtype of the block scales.
-    return xp.maximum(most / (448 * largest), _LEAST)
+    return xp.maximum(most / (448 * largest_element), _LEAST)
 
 
 def _as_global_scale(like: Tensor, value: Tensor | Real) -> Tensor:

@@ -132,7 +132,7 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
         # each call checks it again.
         kind = type(function(*[x.spec(1) if type(x) is TracedNumber else x for x in operands]))
 
-        def compute_value(args: tuple[Any, ...]) -> Any:
+        def apply_operator_to_call_numbers(args: tuple[Any, ...]) -> Any:
             result = function(*[x.get(args) if type(x) is TracedNumber else x for x in operands])
             if type(result) is not kind:
                 change = f"gave {type(result).__name__} where it was traced as {kind.__name__}"
@@ -140,7 +140,7 @@ def _make_arithmetic_method(name: str, count: int, reflected: bool = False) -> A
                 raise prefix_operation_name(self.name, TypeError(text))
             return result
 
-        return TracedNumber(self.name, kind, compute_value)
+        return TracedNumber(self.name, kind, apply_operator_to_call_numbers)
 
     return deferred_operator
 
@@ -281,7 +281,7 @@ class _Recording:
             for x, spec in zip(result.step.reads, result.step.call[1], strict=False)
             if not (type(x) is Symbol and x.step)
         }
-        rows = sorted(read.values(), key=lambda row: self._operand_rank(row[0]))
+        rows = sorted(read.values(), key=lambda row: self._operand_sort_key(row[0]))
         operands = self._make_operand_getter([x for x, _ in rows], count)
         if len(results) == 1 and symbol.step.plan.kind == "reduce":  # nothing to fuse
             operation, key = symbol.step.call
@@ -295,7 +295,7 @@ class _Recording:
             parts.append(Part(operation, reads, key[len(reads) :]))
         return Fusion(self.name, tuple(parts)), tuple([spec for _, spec in rows]), operands
 
-    def _operand_rank(self, x: Any) -> int:
+    def _operand_sort_key(self, x: Any) -> int:
         """Return the sort key of an operand: arguments, then derived values, then constants."""
         return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, TracedNumber) else 2
 
@@ -415,11 +415,11 @@ def _make_fused_function(function: Any, static: frozenset[int | str]) -> Any:
                 except REFUSALS as error:
                     raise dispatch.named_error(Fusion(name, ()), error) from None
         try:
-            return trace_and_call(args, out, keywords)
+            return trace_once_and_run_fused(args, out, keywords)
         except REFUSALS as error:
             raise finalize_public_error(error, name) from error.__cause__
 
-    def trace_and_call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
+    def trace_once_and_run_fused(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
         call_operands: tuple[Any, ...] = (*args, *keywords.values())
         # Called inside of another fused function while that is traced: its steps become steps of
         # the outer function.
@@ -461,13 +461,13 @@ def _numpy_operands_as_tensors(operands: tuple[Any, ...], static: list[bool]) ->
     """Replace NumPy arrays and scalars that are not `static` by tensors on the call's device."""
     device = arguments.device_of_first_tensor(operands)
 
-    def replace_argument(x: Any, by_value: bool) -> Any:
+    def numpy_operand_to_tensor(x: Any, by_value: bool) -> Any:
         if by_value or not isinstance(x, (np.generic, np.ndarray)):
             return x
         arguments.check_no_numpy_arrays((x,), device)
         return move_to_device(arguments.as_operand(x), device)
 
-    return tuple(map(replace_argument, operands, static))
+    return tuple(map(numpy_operand_to_tensor, operands, static))
 
 
 _NUMBERS = (int, float, complex)

@@ -18,7 +18,7 @@ from tensorlayout.functions.creation import create_tensor
 from tensorlayout.functions.operands import (
     as_tensor_sequence,
     as_tensors,
-    integers_to_float,
+    integers_to_float64,
     promote_tensors,
 )
 from tensorlayout.functions.transfers import copy_tensor
@@ -116,7 +116,7 @@ def _linspace_from_ends(
     start: Tensor, stop: Tensor, length: int, closed: bool, dtype: Any
 ) -> tuple[Tensor, Tensor]:
     """Return numbers spaced evenly from `start` to `stop`, along axis 0, and their steps."""
-    first, last = integers_to_float(start), integers_to_float(stop)
+    first, last = integers_to_float64(start), integers_to_float64(stop)
     steps = length - 1 if closed else length
     width = last - first
     nothing = xp.asarray(math.nan, device=first.device)  # as in NumPy: rank 0, float64
@@ -195,7 +195,7 @@ def geomspace(
         ends = as_tensors(start, stop, weak=False)
     else:
         ends = [xp.asarray(end, device=device) for end in (start, stop)]
-    first, last = promote_tensors([integers_to_float(end) for end in ends])
+    first, last = promote_tensors([integers_to_float64(end) for end in ends])
     if not (all_true(first) and all_true(last)):
         raise ValueError("start and stop must not be 0")
     ratio = last / first

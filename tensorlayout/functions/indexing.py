@@ -130,7 +130,7 @@ def _is_view_or_whole(name: str, x: Tensor, key: Any) -> bool:
     if key is ...:
         return True
     layout, items = x.spec.layout, _normalize_key(name, x, key)
-    if _basic_cuts(layout, items) is None:
+    if _basic_cuts_and_first_slot(layout, items) is None:
         # One tensor indexes `x` itself, which the executor can replace by a copy. More items mean a
         # view in between, and tiles may have no such view.
         return len(items) == 1
@@ -303,7 +303,7 @@ def _index_array_to_tensor(name: str, item: Any) -> Tensor:
 
 def _basic_view_or_none(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """Return the view that a basic key selects; None for a key with other entries."""
-    key_cuts = _basic_cuts(x.spec.layout, items)
+    key_cuts = _basic_cuts_and_first_slot(x.spec.layout, items)
     if key_cuts is None:
         return None
     cuts, first = key_cuts
@@ -326,7 +326,9 @@ def _basic_view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
     return result
 
 
-def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
+def _basic_cuts_and_first_slot(
+    layout: Layout, items: tuple[Any, ...]
+) -> tuple[list[Any], int] | None:
     """Return a basic key's cut for each dimension and its first slot; None for other keys.
 
     The entries are `Cut`s; for a tiled layout, they and the slot are meaningless. None for a key
@@ -342,7 +344,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
         kind = type(item)
         if kind is int or kind is slice:
             if dim == ndim:
-                _reject_long_basic_key(items, shape)
+                _raise_too_many_indices_if_basic(items, shape)
                 return None
             size, stride = shape[dim], strides[dim]
             dim += 1
@@ -381,7 +383,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
             # key.
             rest = ndim - len(items) + kinds.count(type(None)) + 1
             if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
-                _reject_long_basic_key(items, shape)
+                _raise_too_many_indices_if_basic(items, shape)
                 return None
             cuts += [(n, 1) for n in shape[dim : dim + rest]]
             dim += rest
@@ -390,7 +392,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
     if dim < ndim:
         cuts += [(n, 1) for n in shape[dim:]]
     if len(items) > MOST_ENTRIES:
-        _reject_long_basic_key(items, shape)
+        _raise_too_many_indices_if_basic(items, shape)
         return None
     return cuts, first
 
@@ -398,7 +400,7 @@ def _basic_cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int]
 _BASIC = {int, slice, type(None), type(...)}
 
 
-def _reject_long_basic_key(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _raise_too_many_indices_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """Raise the too-many-indices error if the key is basic; other keys are checked later."""
     if {*map(type, items)} <= _BASIC:
         if items.count(...) > 1:

@@ -102,10 +102,10 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if watched:
         notify_export("__array__", x.spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return _read_only_view_of_repeated(array) if x.spec.layout.is_overlapping else array.view()
+    return _view_as_read_only(array) if x.spec.layout.is_overlapping else array.view()
 
 
-def _read_only_view_of_repeated(array: Array) -> Array:
+def _view_as_read_only(array: Array) -> Array:
     """Return a read-only view, for an array whose elements share slots."""
     view = array.view()
     view.flags.writeable = False
@@ -115,7 +115,7 @@ def _read_only_view_of_repeated(array: Array) -> Array:
 def note_export(name: str, x: Tensor, array: Array) -> Array:
     """Return `array`, made of `x` by the function `name`; record an export if it shares memory."""
     if watched and np.may_share_memory(array, x.memory):
-        notify_export(name, x.spec, always=True)
+        notify_export(name, x.spec, even_for_internal_callers=True)
     return array
 
 
@@ -131,7 +131,7 @@ def _memory_for_numpy(name: str, x: Tensor, refusal: type[Exception]) -> Array:
         msg = f"{name}: not for {x.dtype} on the {x.device} in layout {truncate(x.layout)}"
         advice = "numpy.asarray()" if on_host else 'x.to_device("cpu") first'
         raise refusal(f"{msg}; use DLPack, or {advice}")
-    return _read_only_view_of_repeated(x.memory) if spec.layout.is_overlapping else x.memory
+    return _view_as_read_only(x.memory) if spec.layout.is_overlapping else x.memory
 
 
 def array_interface_dict(x: Tensor) -> dict[str, Any]:
@@ -409,7 +409,7 @@ def dask_token(x: Tensor) -> tuple[Any, ...]:
     return "tensorlayout", dtype, layout, summed, *device
 
 
-def object_nbytes(x: Tensor) -> int:
+def object_and_owned_storage_bytes(x: Tensor) -> int:
     """Return the size in bytes of the object, and of its storage unless that is shared."""
     octets = x.spec.layout.nbytes(x.dtype)
     # The storage of a view is counted with the tensor that owns it.

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import asarray_on_device_of
+from tensorlayout.functions.operands import asarray_unless_tensor
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Integers
 
@@ -39,7 +39,7 @@ def apply_along_axis(
     if not lines.shape[0]:
         raise ValueError(f"there are no lines along axis {dim} of shape {x.shape}")
     line_results = [func1d(line, *args, **kwargs) for line in lines]
-    result = xp.stack([asarray_on_device_of(item, x) for item in line_results])
+    result = xp.stack([asarray_unless_tensor(item, x) for item in line_results])
     inner_shape = result.shape[1:]
     result = xp.reshape(result, (*outer_shape, *inner_shape))
     # The dimensions of the results of `func1d` stand last, and move to where `axis` was.

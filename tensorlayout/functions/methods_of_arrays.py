@@ -189,8 +189,8 @@ def clip(
     """
     a = arguments.as_tensor(a)
     least, most = (
-        _choose_argument_alias(a, "a_min", a_min, "min", min),
-        _choose_argument_alias(a, "a_max", a_max, "max", max),
+        _aliased_argument_as_operand(a, "a_min", a_min, "min", min),
+        _aliased_argument_as_operand(a, "a_max", a_max, "max", max),
     )
     # A bound outside the dtype's range has no effect.
     if a.dtype.kind in "iu":
@@ -203,7 +203,7 @@ def clip(
     return store_in_out("clip", xp.clip(a, least, most), out)
 
 
-def _choose_argument_alias(
+def _aliased_argument_as_operand(
     a: Tensor, first_name: str, first_value: Any, second_name: str, second_value: Any
 ) -> Any:
     """Return the argument passed under one of two names, as an operand for `a`."""

@@ -51,7 +51,7 @@ def _may_hold_nan(x: Tensor) -> bool:
     return bool(dtypes.is_in_category(x.dtype, "floating-point"))
 
 
-def _operand_and_nan_mask(a: Any, where: Any) -> tuple[Tensor, Any]:
+def _operand_and_non_nan_mask(a: Any, where: Any) -> tuple[Tensor, Any]:
     """Return `a`, bool as int64, and the mask of the elements that count (None: all)."""
     x = bools_to_integers(a)
     return x, _non_nan_mask(x, where)
@@ -253,7 +253,7 @@ def nanmean(
     >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    x, mask = _operand_and_nan_mask(a, where)
+    x, mask = _operand_and_non_nan_mask(a, where)
     return xp.mean(x, axis, dtype, out, keepdims, where=mask)
 
 
@@ -280,7 +280,7 @@ def nanvar(
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([4.], dtype=float64, device='cpu')
     """
-    x, mask = _operand_and_nan_mask(a, where)
+    x, mask = _operand_and_non_nan_mask(a, where)
     return xp.var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean, correction=correction)
 
 
@@ -307,7 +307,7 @@ def nanstd(
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    x, mask = _operand_and_nan_mask(a, where)
+    x, mask = _operand_and_non_nan_mask(a, where)
     return xp.std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean, correction=correction)
 
 

@@ -73,7 +73,7 @@ def flatten_operands(*operands: Any, weak: bool = True) -> list[Tensor]:
     return [reshape(x, (-1,)) for x in as_tensors(*operands, weak=weak)]
 
 
-def integers_to_float(x: Any) -> Tensor:
+def integers_to_float64(x: Any) -> Tensor:
     """Return `x`, integers and bool as float64."""
     operand = arguments.as_tensor(x)
     if dtypes.is_in_category(operand.dtype, "integer or boolean"):
@@ -139,9 +139,9 @@ def as_tensor_on_device_of(x: Any, other: Tensor, *, weak: bool = True) -> Tenso
         raise dtypes.integer_overflow_error(operand, kind) from None
 
 
-def asarray_on_device_of(x: Any, other: Tensor) -> Tensor:
-    """Convert by `asarray` to a tensor on the device of `other`; tensors are not moved."""
-    return x if isinstance(x, Tensor) else asarray(x, device=other.device)
+def asarray_unless_tensor(x: Any, device_source: Tensor) -> Tensor:
+    """Convert by `asarray` to a tensor on the device of `device_source`; tensors are not moved."""
+    return x if isinstance(x, Tensor) else asarray(x, device=device_source.device)
 
 
 def as_bool_tensor(condition: Any, x: Tensor) -> Tensor:

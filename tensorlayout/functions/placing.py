@@ -112,7 +112,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
     places = xp.reshape(as_tensor_on_device_of(positions, x), (-1,))
     if places.size and not x.size:
         raise IndexError("index is out of bounds for a tensor without elements")
-    values = _flat_values(v, x, "unsafe")
+    values = _flat_castable_values(v, x, "unsafe")
     if not (places.size and values.size):
         return
     # All positions are checked here, before anything is written.
@@ -122,7 +122,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
     _write_flat_positions(x, places, values)
 
 
-def _flat_values(values: Any, x: Tensor, casting: str) -> Tensor:
+def _flat_castable_values(values: Any, x: Tensor, casting: str) -> Tensor:
     """Return `values` with rank 1, to be written into `x`; TypeError if `casting` forbids it.
 
     Scalars and numbers in a list get the dtype of `x` whatever `casting` is, as in NumPy.
@@ -132,11 +132,11 @@ def _flat_values(values: Any, x: Tensor, casting: str) -> Tensor:
     value = xp.reshape(as_tensor_on_device_of(values, x), (-1,))
     loses_a_part = value.dtype.kind == "c" and x.dtype.kind != "c"
     if value.size and (loses_a_part or not arguments.can_cast(value.dtype, x.dtype, casting)):
-        _refuse_cast(value, x, casting)
+        _raise_cast_not_allowed(value, x, casting)
     return value
 
 
-def _refuse_cast(value: Tensor, x: Tensor, casting: str) -> None:
+def _raise_cast_not_allowed(value: Tensor, x: Tensor, casting: str) -> None:
     rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"
     raise TypeError(f"{rule}; use astype() first")
 
@@ -176,7 +176,7 @@ def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
     """
     x = arguments.check_writable(arguments.as_tensor(arr))
     places = xp.flatnonzero(xp.reshape(as_bool_tensor(mask, x), x.shape))
-    values = _flat_values(vals, x, "safe")
+    values = _flat_castable_values(vals, x, "safe")
     if not places.size:
         return
     if not values.size:
@@ -202,7 +202,7 @@ def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
     mask_tensor = as_bool_tensor(mask, x)
     if mask_tensor.size != x.size:
         raise ValueError(f"mask must have {x.size} elements, as a has, got {mask_tensor.size}")
-    value = _flat_values(values, x, "safe")
+    value = _flat_castable_values(values, x, "safe")
     places = xp.flatnonzero(mask_tensor)
     if places.size and value.size:
         # Each value belongs to the position of its element; `put` would use the values one after
@@ -235,7 +235,7 @@ def copyto(
     weak = type(src) is not bool  # bool is subject to `casting`
     value = as_tensor_on_device_of(src, x, weak=weak)
     if not arguments.can_cast(value.dtype, x.dtype, arguments.check_casting_rule(casting)):
-        _refuse_cast(value, x, casting)
+        _raise_cast_not_allowed(value, x, casting)
     if where is not True:
         value = xp.where(as_bool_tensor(where, x), xp.astype(value, x.dtype, copy=False), x)
     surplus = max(value.ndim - x.ndim, 0)
@@ -265,6 +265,6 @@ def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
     if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) != 1):
         raise ValueError(f"needs a matrix, or equal sizes, got shape {x.shape}")
     diagonal_index = xp.arange(min(x.shape), device=x.device)
-    value = _flat_values(val, x, "unsafe")
+    value = _flat_castable_values(val, x, "unsafe")
     if value.size:
         x[(diagonal_index,) * x.ndim] = value[xp.remainder(diagonal_index, value.size)]

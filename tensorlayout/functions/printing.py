@@ -144,7 +144,7 @@ def format_html(x: Tensor) -> str:
     return drawing.summary_html(layout, facts)
 
 
-def format_with_spec(x: Tensor, format_spec: str) -> str:
+def format_scalar_or_text(x: Tensor, format_spec: str) -> str:
     """Return ``format(x, format_spec)``: of the value at rank 0, otherwise of the text."""
     value: Any = format_str(x)
     if x.ndim == 0 and format_spec:

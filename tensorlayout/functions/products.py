@@ -251,7 +251,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
     # The order of the operands does not matter, and windows must be taken of the longer line.
     if x.size < y.size:
         x, y = y, x
-    return _sliding_products(x, y[::-1], mode)
+    return _sliding_dot_products(x, y[::-1], mode)
 
 
 def correlate(
@@ -272,9 +272,9 @@ def correlate(
     _check_1d_and_nonempty(x, y)
     conjugate = xp.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
-        return _sliding_products(x, conjugate, mode)
+        return _sliding_dot_products(x, conjugate, mode)
     # Exchanging the operands reverses the order of the shifts.
-    return _sliding_products(conjugate, x, mode)[::-1]
+    return _sliding_dot_products(conjugate, x, mode)[::-1]
 
 
 def _check_1d_and_nonempty(x: Tensor, y: Tensor) -> None:
@@ -282,7 +282,7 @@ def _check_1d_and_nonempty(x: Tensor, y: Tensor) -> None:
         raise ValueError(f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
 
 
-def _sliding_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
+def _sliding_dot_products(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """Return the sums of products of `y` with each window of the longer `x`."""
     arguments.check_choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size

@@ -9,7 +9,7 @@ from typing import SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.operands import asarray_on_device_of, operand_and_dim
+from tensorlayout.functions.operands import asarray_unless_tensor, operand_and_dim
 from tensorlayout.functions.transfers import copy_tensor
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Gather, Library, View
@@ -54,7 +54,9 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     order = x.layout.minor_to_major
     if axes is None:
         distance = sum(steps) if isinstance(steps, tuple) else steps
-        return _pack_in_order(xp.reshape(roll(xp.reshape(x, (-1,)), distance, 0), x.shape), order)
+        return _as_packed_in_order(
+            xp.reshape(roll(xp.reshape(x, (-1,)), distance, 0), x.shape), order
+        )
     shifts = steps if isinstance(steps, tuple) else (steps,)
     roll_axes = axes if isinstance(axes, tuple) else (axes,)
     # NumPy broadcasts both: one shift for several axes, or several shifts along one.
@@ -86,18 +88,18 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     if not dims:
         return copy_tensor("roll", x, Layout.packed(x.shape, order))
     # A part of a tiled tensor may have another order than the whole.
-    return x if x.layout.minor_to_major == order else _pack_in_order(x, order)
+    return x if x.layout.minor_to_major == order else _as_packed_in_order(x, order)
 
 
-def _pack_in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
+def _as_packed_in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
     """Return `x` packed with its dimensions in this memory order; a view if it already is."""
     target_layout = Layout.packed(x.shape, order)
     if x.layout.same_placement(target_layout):
-        return _merge_packed_dims("roll", x, x.shape, order)
+        return _view_with_merged_dims("roll", x, x.shape, order)
     return copy_tensor("roll", x, target_layout)
 
 
-def _merge_packed_dims(
+def _view_with_merged_dims(
     function_name: str, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> Tensor:
     """View packed `x` with a shape that merges adjacent dimensions."""
@@ -121,7 +123,7 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     """
     x, dim = operand_and_dim(a, axis)
     if isinstance(repeats, (list, tuple)) or arguments.is_foreign_array(repeats):
-        repeats = asarray_on_device_of(repeats, x)
+        repeats = asarray_unless_tensor(repeats, x)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _check_repeat_counts(repeats, x.shape[dim])
         positions = dispatch.call_library(_POSITIONS, counts)
@@ -195,7 +197,7 @@ def _copy_repeated(
     order = sorted(range(len(halves)), key=lambda i: (memory_rank[halves[i][0]], -i))
     packed = copy_tensor(function_name, broadcast, Layout.packed(broadcast.shape, order))
     shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
-    return _merge_packed_dims(function_name, packed, shape, x.layout.minor_to_major)
+    return _view_with_merged_dims(function_name, packed, shape, x.layout.minor_to_major)
 
 
 def resize(a: Tensor, new_shape: Integers) -> Tensor:

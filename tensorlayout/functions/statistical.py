@@ -18,7 +18,7 @@ from tensorlayout.functions.operands import (
     as_tensor_on_device_of,
     bools_to_integers,
     check_finite,
-    integers_to_float,
+    integers_to_float64,
     mean_dtype,
 )
 from tensorlayout.functions.outputs import (
@@ -302,12 +302,12 @@ def _mean_dtype_with_out(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
     """Return the mean of the selected elements, in float64 or complex128; NaN if there are none."""
     # Chosen and not multiplied by the mask, as NaN * 0 would be NaN.
-    total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide_dtype(a), keepdims=keepdims)
+    total = sum(xp.where(mask, a, 0), axis=axis, dtype=_float64_or_complex128(a), keepdims=keepdims)
     count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
     return xp.divide(total, count)
 
 
-def _wide_dtype(a: Tensor) -> dtypes.DType:
+def _float64_or_complex128(a: Tensor) -> dtypes.DType:
     return dtypes.complex128 if a.dtype.kind == "c" else dtypes.float64
 
 
@@ -414,7 +414,9 @@ def _variance_or_deviation(
     mask = broadcast_mask(a, True if where is None else where)
     center = _masked_mean(a, dims, True, mask) if mean is None else mean
     # Distances are squared in float64, where squares of 16- and 32-bit floats do not overflow.
-    distance = xp.where(mask, xp.subtract(xp.astype(a, _wide_dtype(a), copy=False), center), 0)
+    distance = xp.where(
+        mask, xp.subtract(xp.astype(a, _float64_or_complex128(a), copy=False), center), 0
+    )
     squares = xp.square(xp.real(distance))
     # The squared magnitude, without the square root that abs() would take.
     if a.dtype.kind == "c":
@@ -614,7 +616,7 @@ def average(
         # then each dimension moves to its axis.
         wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
-    kind = dtypes.promote_dtypes(integers_to_float(x).dtype, given_weights.dtype)
+    kind = dtypes.promote_dtypes(integers_to_float64(x).dtype, given_weights.dtype)
     scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
     # Like NumPy, an error instead of infinity. The comparison waits for a device.
     if xp.count_nonzero(xp.equal(scale, 0)):

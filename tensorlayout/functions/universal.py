@@ -258,7 +258,7 @@ def call_with_ufunc_keywords(
     if (
         destination is not None
         and where is True
-        and _can_write_directly(operation, inputs, destination)
+        and _result_matches_destination(operation, inputs, destination)
     ):
         dispatch.call_elementwise(operation, *inputs, out=arguments.check_writable(destination))
         return out
@@ -275,7 +275,7 @@ def _cast_operand(x: Any, kind: dtypes.DType, casting: str) -> Any:
     return astype(x, kind, copy=False) if isinstance(x, Tensor) else x.astype(kind)
 
 
-def _can_write_directly(
+def _result_matches_destination(
     operation: Elementwise, operands: Sequence[Any], destination: Tensor
 ) -> bool:
     """Return True if the result has the dtype and shape of `destination`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout.support.lazy_imports import import_module, register_on_import
+from tensorlayout.support.lazy_imports import call_register_after_import, import_module
 from tensorlayout.tensor import Tensor
 
 
@@ -29,5 +29,5 @@ def register_protocols() -> None:
     """Add NumPy's protocols to `Tensor`, and register tensors with other libraries."""
     _add_numpy_protocol("__array_ufunc__", "numpy_ufuncs", "apply_ufunc")
     _add_numpy_protocol("__array_function__", "numpy_functions", "apply_function")
-    register_on_import("dask.array", "tensorlayout.interchange.dask")
-    register_on_import("autoray", "tensorlayout.interchange.autoray")
+    call_register_after_import("dask.array", "tensorlayout.interchange.dask")
+    call_register_after_import("autoray", "tensorlayout.interchange.autoray")

@@ -1,8 +1,8 @@
 """Registration with autoray, by which cotengra and quimb accept tensors.
 
 autoray calls functions by the names and with the signatures of NumPy. `register` is called once
-both packages are imported, in either order (`register_on_import`): it registers the functions that
-NumPy's own call for tensors. New arrays come from the public namespace.
+both packages are imported, in either order (`call_register_after_import`): it registers the
+functions that NumPy's own call for tensors. New arrays come from the public namespace.
 """
 
 from __future__ import annotations

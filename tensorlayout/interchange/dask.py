@@ -1,9 +1,9 @@
 """Dask arrays with tensors as chunks: registration, and functions that Dask needs.
 
-`register` is called once both packages are imported, in either order (`register_on_import`). Most
-of Dask uses NumPy's functions, which tensors implement (`numpy_functions`). The others are here:
-functions that Dask would apply to NumPy arrays, sizes, and the backend ``array.backend:
-tensorlayout``.
+`register` is called once both packages are imported, in either order
+(`call_register_after_import`). Most of Dask uses NumPy's functions, which tensors implement
+(`numpy_functions`). The others are here: functions that Dask would apply to NumPy arrays, sizes,
+and the backend ``array.backend: tensorlayout``.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class RandomState:
         return lambda *args, **options: creation.asarray(draw(*args, **options), device=device)
 
 
-def _make_creation_method(name: str) -> Any:
+def _make_dask_creation_with_meta(name: str) -> Any:
     """Return Dask's own creation function, with chunks like a tensor.
 
     It runs under the NumPy backend, because it would call this method again otherwise.
@@ -151,7 +151,7 @@ def array_backend_class() -> Any:
     """Return the class of Dask's array backend ``tensorlayout``."""
     names = ("ones", "zeros", "empty", "full", "arange")
     body = {
-        **{name: _make_creation_method(name) for name in names},
+        **{name: _make_dask_creation_with_meta(name) for name in names},
         "RandomState": property(lambda _: RandomState),
         "default_bit_generator": property(_raise_no_bit_generator),
         "to_backend": staticmethod(_to_backend),

@@ -60,7 +60,7 @@ def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     return xp.copysign(fraction, x), whole
 
 
-def _make_nan_ignoring(combine: Any, bool_function: Any) -> Any:
+def _make_fmin_or_fmax(combine: Any, bool_function: Any) -> Any:
     """Return a minimum or maximum that ignores NaN if the other number is not NaN."""
 
     def combine_ignoring_nan(x: Tensor, y: Tensor) -> Tensor:
@@ -83,8 +83,8 @@ _COMPOSED: dict[UFunc, Callable[..., Any]] = {
     np.exp2: lambda x: xp.pow(2.0, x),
     np.fabs: xp.abs,
     np.float_power: xp.pow,
-    np.fmax: _make_nan_ignoring(xp.maximum, xp.logical_or),
-    np.fmin: _make_nan_ignoring(xp.minimum, xp.logical_and),
+    np.fmax: _make_fmin_or_fmax(xp.maximum, xp.logical_or),
+    np.fmin: _make_fmin_or_fmax(xp.minimum, xp.logical_and),
     np.heaviside: _heaviside,
     np.modf: _modf,
     np.rint: xp.round,
@@ -203,7 +203,9 @@ def _call_ufunc(
                 return function(*operands, out=out, where=where, casting=casting)
             result = function(*operands)
     else:
-        result = _call_on_cpu_memory(ufunc, inputs, {"dtype": dtype, "casting": casting})
+        result = _call_foreign_ufunc_on_cpu_memory(
+            ufunc, inputs, {"dtype": dtype, "casting": casting}
+        )
     if out is None and where is True:
         return result
     if not isinstance(result, tuple):
@@ -332,7 +334,9 @@ def _operands_in_loop_dtypes(
     ]
 
 
-def _call_on_cpu_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+def _call_foreign_ufunc_on_cpu_memory(
+    ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]
+) -> Any:
     """Call a ufunc of another library on the memory of tensors."""
     operands = [arguments.as_operand(x) for x in inputs]
     for x in operands:

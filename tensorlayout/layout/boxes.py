@@ -49,11 +49,11 @@ class Box(NamedTuple):
     steps: tuple[Steps, ...]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape_by_digits(self) -> tuple[int, ...]:
         """Shape of the box, with one dimension for each digit."""
         return tuple(count for steps in self.steps for count, _ in steps)
 
-    def first_slot_in(self, layout: Placement) -> int:
+    def slot_of_first_index(self, layout: Placement) -> int:
         """Return the slot of the box's first index in `layout`."""
         return layout.offset + sum(map(slots.slot_of_index, layout.parts, self.first))
 
@@ -77,12 +77,12 @@ def split_into_boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> 
     ]
 
 
-def full_ranges(layout: Placement) -> list[tuple[int, int]]:
+def index_range_per_dim(layout: Placement) -> list[tuple[int, int]]:
     """Return the ranges of indices of all elements."""
     return [(0, n) for n in layout.shape]
 
 
-def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
+def padding_boxes(layout: Placement) -> list[list[tuple[int, int]]]:
     """Return ranges of the padded block that together hold each index of padding once."""
     ranges = []
     # One for each padded dimension: before it elements alone, behind it the whole padded sizes.

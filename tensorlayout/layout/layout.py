@@ -249,7 +249,7 @@ class Layout(Placement):
         if 0 in sizes or not cuts:
             return cls.padded(sizes, sizes, order, padding_value).with_slot_bits(slot_bits)
         try:
-            dim_parts, owned = tiling.tiled_parts(sizes, order, cuts)
+            dim_parts, owned = tiling.tiled_parts_and_block_coverage(sizes, order, cuts)
         except tiling.UnevenError:
             msg = f"tiles: {short_repr(cuts)} cannot be expressed as parts of dimensions of {sizes}"
             raise ValueError(msg) from None
@@ -302,7 +302,7 @@ class Layout(Placement):
         """Return the layout of parts with padded extents; it owns the padding if `owns_padding`."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
-            slots.normalize_parts(slots.extend_parts_to_size(parts, n), n, p)
+            slots.normalize_parts(slots.set_most_major_extent_for_size(parts, n), n, p)
             for n, p, parts in zip(shape, padded, dims, strict=True)
         ]
         # Some tiles are plain strides in another order: (4, 4) in tiles of (4, 1) is column-major.
@@ -383,10 +383,10 @@ class Layout(Placement):
         >>> Layout((2, 3), (5, -1), offset=7).form
         Layout.parse('(2,3):(3,1)')
         """
-        return self._computed_form or self
+        return self._form_or_none_if_self or self
 
     @cached_property
-    def _computed_form(self) -> Self | None:
+    def _form_or_none_if_self(self) -> Self | None:
         if self.covers_block and self.is_tiled:
             # A block without slots may have strides of 0, which no form has.
             steps = [[(e, abs(s) or 1) for e, s in dim] for dim in self.parts]
@@ -585,7 +585,7 @@ class Layout(Placement):
         (2, 1, 3)
         """
         checks.check_dims("dim", [dim], self.ndim + 1)
-        return self._slice_in_whole_tiles([*[slice(None)] * dim, None])
+        return self._slice_by_always_viewable_key([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Self:
         """Return the layout without the dimensions `dims`, which must have size 1.
@@ -601,11 +601,11 @@ class Layout(Placement):
             if self.shape[d] != 1:
                 message = f"dimension {d} of shape {self.shape} has size {self.shape[d]}"
                 raise_argument_error("dims", f"{message}, not 1")
-        return self._slice_in_whole_tiles(
+        return self._slice_by_always_viewable_key(
             [0 if d in dropped else slice(None) for d in range(self.ndim)]
         )
 
-    def _slice_in_whole_tiles(self, key: list[Any]) -> Self:
+    def _slice_by_always_viewable_key(self, key: list[Any]) -> Self:
         layout = self.slice(tuple(key))
         assert layout is not None  # whole slices and dimensions of size 1 always have a view
         return layout
@@ -698,7 +698,7 @@ class Layout(Placement):
         sizes = [extent for extent, _ in flat]
         if math.prod(sizes) != self.size or len(flat) > checks.MAX_RANK:
             return None
-        whole = map(slots.extend_parts_to_size, self.parts, self.padded_shape)
+        whole = map(slots.set_most_major_extent_for_size, self.parts, self.padded_shape)
         padded = [extent for parts in whole for extent, _ in parts]
         dims = [(part,) for part in flat]
         return self._make_view(sizes, dims, orders.row_major_order(len(flat)), padded_shape=padded)

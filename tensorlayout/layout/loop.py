@@ -47,7 +47,7 @@ class Axis(NamedTuple):
         return Axis(self.size, tuple([-stride for stride in self.strides]), self.tag)
 
     @property
-    def window(self) -> Window:
+    def window_or_whole_axis(self) -> Window:
         """Window of the axis in each memory."""
         all_counts = (self.size,) * len(self.strides)
         return self.tag if isinstance(self.tag, Window) else Window(all_counts)
@@ -112,7 +112,10 @@ def reverse_axes(
 def max_offset_of_axes(axes: Iterable[Axis]) -> int:
     """Return the largest offset that the axes reach in any memory, in elements."""
     reach = [
-        [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
+        [
+            (n - 1) * abs(step)
+            for n, step in zip(axis.window_or_whole_axis.counts, axis.strides, strict=True)
+        ]
         for axis in axes
     ]
     return max(map(sum, zip(*reach, strict=True)))
@@ -222,7 +225,7 @@ class Loop:
         every memory that moves along the axis.
         """
         last = self.axes[-1]
-        packs = [last.size, *last.window.counts, last.window.first]
+        packs = [last.size, *last.window_or_whole_axis.counts, last.window_or_whole_axis.first]
         for memory in self.element_memories:
             width, stride = self.widths[memory], last.strides[memory]
             # Scalars, and elements that repeat along the axis, serve a whole pack with one value.

@@ -138,7 +138,7 @@ def order_of_labels(labels: str, rank: int) -> Order:
         rule = f"must be different letters of one case, slowest first, or one of {words}"
         _raise_label_error(f"{rule}, got {short_repr(name)}", name.upper(), rank)
     letters = word.upper()
-    logical = _family_label_orders(letters)
+    logical = _letters_in_family_orders(letters)
     if not logical:
         families_text = f"{', '.join(_FAMILIES)}, or the first letters of the alphabet (AB, ABC, …)"
         _raise_label_error(
@@ -150,7 +150,9 @@ def order_of_labels(labels: str, rank: int) -> Order:
     if len(name) != rank:
         count = f"{len(name)} dimension{'s' * (len(name) > 1)}"
         means = f"{short_repr(name)} names {count} ({', '.join(logical[0])})"
-        _raise_label_error(f"{means}, the shape has {rank}", _adjust_batch_label(name, rank), rank)
+        _raise_label_error(
+            f"{means}, the shape has {rank}", _add_or_drop_batch_letter(name, rank), rank
+        )
     return _order_of_letters(letters)
 
 
@@ -184,7 +186,7 @@ def _is_label_text(text: str) -> bool:
     return plain and len(set(text)) == len(text)
 
 
-def _family_label_orders(letters: str) -> list[str]:
+def _letters_in_family_orders(letters: str) -> list[str]:
     """Return the different orders that families give to upper-case letters."""
     letter_set = set(letters)
     exact = [
@@ -196,11 +198,11 @@ def _family_label_orders(letters: str) -> list[str]:
 
 
 def _order_of_letters(letters: str) -> Order:
-    (logical,) = _family_label_orders(letters)
+    (logical,) = _letters_in_family_orders(letters)
     return tuple(map(logical.index, reversed(letters)))
 
 
-def _adjust_batch_label(labels: str, rank: int) -> str:
+def _add_or_drop_batch_letter(labels: str, rank: int) -> str:
     """Return labels with a batch letter added or removed, for a suggestion in an error."""
     batch = next((n for n in "NnBb" if n in labels), "")
     if len(labels) > rank:
@@ -212,7 +214,11 @@ def _raise_label_error(wrong: str, fitting: str = "", rank: int = -1) -> NoRetur
     """Raise the error for labels; suggest `fitting` if it is valid for `rank`."""
     fix, such = "a letter for each dimension", ""
     letters = fitting.upper()
-    if len(letters) == rank and _is_label_text(fitting) and len(_family_label_orders(letters)) == 1:
+    if (
+        len(letters) == rank
+        and _is_label_text(fitting)
+        and len(_letters_in_family_orders(letters)) == 1
+    ):
         fix, such = repr(fitting), f" such as {_order_of_letters(letters)}"
     raise_argument_error(
         "labels", f"{wrong}; give {fix}, or the dimensions from minor to major{such}"

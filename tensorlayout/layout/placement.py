@@ -536,7 +536,7 @@ _FIELDS = [name for name in Placement.__annotations__ if name != "_span"]  # as 
 
 # Properties of every packed layout at slot 0, set in advance because most layouts are packed.
 _OF_PACKED = {
-    "_computed_form": None,
+    "_form_or_none_if_self": None,
     "covers_block": True,
     "is_overlapping": False,
     "is_packed": True,

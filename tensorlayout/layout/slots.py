@@ -35,7 +35,7 @@ def part_units(parts: Parts) -> list[int]:
     return [indices_per_major_step(parts[first_part:]) for first_part in range(len(parts))]
 
 
-def extend_parts_to_size(parts: Parts, size: int) -> Parts:
+def set_most_major_extent_for_size(parts: Parts, size: int) -> Parts:
     """Return the parts with the extent of the most major one that `size` needs."""
     return ((-(-size // indices_per_major_step(parts)), parts[0][1]), *parts[1:])
 
@@ -62,13 +62,13 @@ def lowest_and_highest_slot(
             reach = (size - 1) * parts[0][1]
             low, high = (low + reach, high) if reach < 0 else (low, high + reach)
         else:
-            lows, highs = zip(*_partial_slot_extremes(parts, size - 1), strict=True)
+            lows, highs = zip(*_slot_extremes_by_smaller_digit(parts, size - 1), strict=True)
             low, high = low + min(lows), high + max(highs)
     return low, high
 
 
-def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
-    """Yield the extreme slots of the indices up to `last`, grouped by the first smaller digit.
+def _slot_extremes_by_smaller_digit(parts: Parts, last_index: int) -> Iterator[tuple[int, int]]:
+    """Yield the extreme slots of indices up to `last_index`, grouped by the first smaller digit.
 
     All later digits are unrestricted then, so each has its extreme at one of its ends.
     """
@@ -78,7 +78,7 @@ def _partial_slot_extremes(parts: Parts, last: int) -> Iterator[tuple[int, int]]
     prefix = 0
     for number, ((_, stride), unit) in enumerate(zip(parts, part_units(parts), strict=True)):
         free = parts[number + 1 :]
-        digit, last = divmod(last, unit)
+        digit, last_index = divmod(last_index, unit)
         if digit:
             ends = [(digit - 1) * stride, *((e - 1) * s for e, s in free)]
             yield (prefix + sum(min(0, e) for e in ends), prefix + sum(max(0, e) for e in ends))
@@ -130,7 +130,9 @@ def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None
     # tile: there all inner digits have their largest value, so they run backwards without a borrow.
     whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
     if whole_tiles:
-        return tuple((extent, s * step) for extent, s in extend_parts_to_size(parts, count))
+        return tuple(
+            (extent, s * step) for extent, s in set_most_major_extent_for_size(parts, count)
+        )
     # Inside one tile the first digit is constant, and the inner parts decide alone.
     if start // inner == (start + (count - 1) * step) // inner:
         return slice_parts(parts[1:], start % inner, count, step)
@@ -157,10 +159,10 @@ def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
     """
     if len(parts) == 1:
         return parts
-    joined = merge_adjacent_parts(extend_parts_to_size(parts, padded))
+    joined = merge_adjacent_parts(set_most_major_extent_for_size(parts, padded))
     while len(joined) > 1 and padded <= indices_per_major_step(joined):
         joined = joined[1:]  # a first digit that is always 0
-    return extend_parts_to_size(joined, size)
+    return set_most_major_extent_for_size(joined, size)
 
 
 def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:

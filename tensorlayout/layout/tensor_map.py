@@ -290,7 +290,7 @@ def _tensor_map_axes(
                 "globalDim", f"must not be 0, got shape {short_repr(layout.shape)}"
             )
         if len(parts) > 1:
-            _check_tiled_dim_step(layout, dim, steps[dim])
+            _check_tiled_dim_extent_and_step(layout, dim, steps[dim])
         # A box takes whole parts, then a share of one, then one of the others.
         remaining_size = boxes[dim]
         for number in reversed(range(len(parts))):
@@ -308,7 +308,7 @@ def _tensor_map_axes(
             yield _Axis(dim, number, extent, stride, share, steps[dim])
 
 
-def _check_tiled_dim_step(layout: Placement, dim: int, step: int) -> None:
+def _check_tiled_dim_extent_and_step(layout: Placement, dim: int, step: int) -> None:
     padded_extent = math.prod(extent for extent, _ in layout.parts[dim])
     is_zero = layout.is_padded and layout.padding_value is PaddingValue.ZERO
     if padded_extent != layout.shape[dim] and not is_zero:

@@ -127,8 +127,8 @@ def _parse_int(text: str, word: str) -> int:
     return int(word)
 
 
-def _parse_ints(text: str, listed: str) -> tuple[int, ...]:
-    return tuple(_parse_int(text, item) for item in _split_list(text, listed))
+def _parse_ints(whole_text: str, list_text: str) -> tuple[int, ...]:
+    return tuple(_parse_int(whole_text, item) for item in _split_list(whole_text, list_text))
 
 
 def _parse_parts(text: str, word: str, size: int) -> Parts:

@@ -55,7 +55,7 @@ class TiledAxis(NamedTuple):
     half: tuple[TiledAxis, int, int] | None = None
 
     @property
-    def always_zero_gaps(self) -> list[tuple[int, int]] | None:
+    def gap_extents_and_weights(self) -> list[tuple[int, int]] | None:
         """Extents and weights of the gaps between digits; None if gaps cannot be filled exactly."""
         gap_parts, reach = [], 1
         # In an axis of 8, two digits of extent 2 with the weights 4 and 1 leave a gap of extent 2
@@ -226,7 +226,7 @@ def _split_digits_by_tile(
 # --- placed ---------------------------------------------------------------------------------------
 
 
-def tiled_parts(
+def tiled_parts_and_block_coverage(
     shape: tuple[int, ...], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> tuple[list[Parts], bool]:
     """Return the parts of each dimension, with padded extents, and whether they cover a block.
@@ -241,11 +241,12 @@ def tiled_parts(
             digits[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
         if shape:  # gaps become digits of dimension 0, beyond its index, which are always 0
             digits[0] += [
-                (extent, 2**63, stride * weight) for extent, weight in axis.always_zero_gaps or ()
+                (extent, 2**63, stride * weight)
+                for extent, weight in axis.gap_extents_and_weights or ()
             ]
         stride *= axis.extent
     return list(map(_parts_from_digits, digits, shape)), all(
-        axis.always_zero_gaps is not None for axis in axes
+        axis.gap_extents_and_weights is not None for axis in axes
     )
 
 

@@ -142,9 +142,9 @@ from tensorlayout.plan.view import (
     SamePlan,
     View,
     ViewPlan,
-    bytes_before_slot,
     compile_row_view,
     index_out_of_bounds_error,
-    items_before_byte,
     too_many_indices_error,
+    whole_bytes_before_slot,
+    whole_items_before_byte,
 )

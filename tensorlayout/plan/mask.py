@@ -9,7 +9,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, plan_dataclass
 from tensorlayout.plan.gather import IndexMap, Shape
 from tensorlayout.plan.rules import check_same_device
-from tensorlayout.plan.scatter import check_write_operands
+from tensorlayout.plan.scatter import check_device_and_complex_to_real
 from tensorlayout.tensor import TensorSpec
 
 
@@ -81,7 +81,7 @@ class Masked:
         positions_first: bool,
         mask: TensorSpec,
     ) -> MaskedPlan:
-        check_write_operands(destination, value, [mask])
+        check_device_and_complex_to_real(destination, value, [mask])
         seen, index_map = _merge_masked_dims(destination, first, positions_first, mask)
         sizes, last = mask.layout.shape, first + mask.layout.ndim
         mask_matches_dims = sizes == destination.layout.shape[first:last]

@@ -112,7 +112,7 @@ def solve_result(shapes: Shapes, dtype: DType) -> Results:
 
 def cross_product_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
     """Return vectors of three elements along `axis`, broadcast."""
-    _check_vector_axis(shapes, axis)
+    _check_negative_axis_in_both(shapes, axis)
     if any(shape[axis] != 3 for shape in shapes):
         msg = f"sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
         raise ValueError(msg)
@@ -162,7 +162,7 @@ def tensordot_result(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
 
 def vecdot_result(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
     """Return the shape and dtype of one number per pair of vectors along `axis`, broadcast."""
-    _check_vector_axis(shapes, axis)
+    _check_negative_axis_in_both(shapes, axis)
     a, b = shapes
     if a[axis] != b[axis]:
         raise ValueError(f"sizes along axis {axis} differ in shapes {a} and {b}")
@@ -174,7 +174,7 @@ def _shape_without_axis(shape: Shape, axis: int) -> Shape:
     return shape[:at] + shape[at + 1 :]
 
 
-def _check_vector_axis(shapes: Shapes, axis: int) -> None:
+def _check_negative_axis_in_both(shapes: Shapes, axis: int) -> None:
     # Only an axis counted from the end is the same one in shapes that broadcast from the right.
     first, second = shapes
     if not -min(len(first), len(second)) <= axis < 0:

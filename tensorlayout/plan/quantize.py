@@ -38,7 +38,7 @@ class BlockFormat:
     unit: int = 0
 
     @property
-    def dtypes(self) -> tuple[DType, DType]:
+    def element_and_scale_dtypes(self) -> tuple[DType, DType]:
         return dtypes.as_dtype(self.element), dtypes.as_dtype(self.scale)
 
     @property
@@ -48,7 +48,7 @@ class BlockFormat:
     @property
     def max_element(self) -> float:
         """Largest element, in its unit."""
-        element = self.dtypes[0]
+        element = self.element_and_scale_dtypes[0]
         if element.kind == "i":
             return math.ldexp(dtypes.integer_limits(element)[1], self.unit)
         return float(import_module("ml_dtypes").finfo(element).max)
@@ -61,7 +61,7 @@ class BlockFormat:
     @property
     def fraction_bits(self) -> int:
         """Number of fraction bits of an element."""
-        element = self.dtypes[0]
+        element = self.element_and_scale_dtypes[0]
         return (
             -self.unit
             if element.kind == "i"

@@ -108,12 +108,12 @@ def vote_result_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layo
         return Layout.row_major(shape)
     first = voters[0].form
     for voter in voters[1:]:
-        if voter is not voters[0] and not _have_same_form(first, voter.form):
+        if voter is not voters[0] and not _have_equal_parts_order_and_padding(first, voter.form):
             return Layout._packed(shape, first.minor_to_major)
     return first
 
 
-def _have_same_form(a: Layout, b: Layout) -> bool:
+def _have_equal_parts_order_and_padding(a: Layout, b: Layout) -> bool:
     return a is b or (
         (a.parts, a.minor_to_major, a.padded_shape, a.slot_bits)
         == (b.parts, b.minor_to_major, b.padded_shape, b.slot_bits)

@@ -138,25 +138,28 @@ def _compile_copying_overlaps(step: Step) -> Run:
     advice = "write what shares no memory with the tensor that is written"
 
     def run_pair_copying_overlap(x: Tensor, other: Tensor) -> Tensor:
-        return run_on_copied_operands(x, other) if overlaps(x, other) else run(x, other)
+        return run_with_overlapping_copied(x, other) if overlaps(x, other) else run(x, other)
 
     def run_copying_overlaps(x: Tensor, *others: Any) -> Tensor:
         for other in others:
             if type(other) is Tensor and overlaps(x, other):
-                return run_on_copied_operands(x, *others)
+                return run_with_overlapping_copied(x, *others)
         return run(x, *others)
 
-    def run_on_copied_operands(x: Tensor, *others: Any) -> Tensor:
+    def run_with_overlapping_copied(x: Tensor, *others: Any) -> Tensor:
         call_operands = [
             x,
-            *(copy_and_report(o) if type(o) is Tensor and overlaps(x, o) else o for o in others),
+            *(
+                copy_packed_notifying_listeners(o) if type(o) is Tensor and overlaps(x, o) else o
+                for o in others
+            ),
         ]
         # Copies have other layouts, so the call continues under another key.
         specs = iter([o.spec for o in call_operands if type(o) is Tensor])
         new_key = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
         return compile_call(operation, *new_key)(*call_operands)
 
-    def copy_and_report(x: Tensor) -> Tensor:
+    def copy_packed_notifying_listeners(x: Tensor) -> Tensor:
         spec = x.spec
         packed_spec = TensorSpec(spec.dtype, spec.layout.form, spec.device)
         notify_listeners(Event(operation.name, spec, packed_spec, advice))

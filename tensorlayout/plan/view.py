@@ -120,11 +120,11 @@ class Reinterpret:
             if source_itemsize == result_itemsize
             else _layout_in_item_units(source, result_itemsize)
         )
-        layout = layout_in_units.with_padding_value(_padding_in_dtype(source, dtype))
+        layout = layout_in_units.with_padding_value(_padding_reinterpreted_as(source, dtype))
         return ReinterpretPlan(source, TensorSpec(dtype, layout, source.device))
 
 
-def bytes_before_slot(layout: Layout, slot: int) -> int:
+def whole_bytes_before_slot(layout: Layout, slot: int) -> int:
     """Return the bytes before a slot of a layout packed below a byte.
 
     Raises ValueError for a slot that begins inside a byte. Only the call can check that: a plan
@@ -139,7 +139,7 @@ def bytes_before_slot(layout: Layout, slot: int) -> int:
     return slot * bits // 8
 
 
-def items_before_byte(begin: int, itemsize: int) -> int:
+def whole_items_before_byte(begin: int, itemsize: int) -> int:
     """Return the items before byte `begin`; raise ValueError if it is inside an item."""
     if begin % itemsize:
         problem = f"it begins {begin % itemsize} bytes behind one"
@@ -148,7 +148,7 @@ def items_before_byte(begin: int, itemsize: int) -> int:
     return begin // itemsize
 
 
-def _padding_in_dtype(source: TensorSpec, dtype: DType) -> Padding:
+def _padding_reinterpreted_as(source: TensorSpec, dtype: DType) -> Padding:
     """Return the padding value of `source` for its bytes read as elements of `dtype`."""
     value = source.layout.padding_value
     # ZERO is bytes of 0 in every dtype. Other values keep their bits, if an element keeps its size.
@@ -309,7 +309,7 @@ class Index:
     name: str = "__getitem__"
 
     def plan(self, source: TensorSpec, cuts: tuple[Cut, ...]) -> ViewPlan:
-        layout = source.layout.slice(tuple(_slice_from_lowest_start(cut) for cut in cuts))
+        layout = source.layout.slice(tuple(_cut_as_key_from_lowest_element(cut) for cut in cuts))
         if layout is None:
             msg = f"layout {truncate(source.layout)} has no view of this slice; copy it first"
             raise ValueError(msg)
@@ -373,7 +373,7 @@ def index_out_of_bounds_error(index: int, dim: int, shape: tuple[int, ...]) -> I
     )
 
 
-def _slice_from_lowest_start(cut: Cut) -> Any:
+def _cut_as_key_from_lowest_element(cut: Cut) -> Any:
     if isinstance(cut, str):
         return None if cut == "new" else 0
     # Index 0 is the first element of the slice, or its last one if it runs backwards.

@@ -39,7 +39,7 @@ Module = Any
 Axes = tuple[int, ...]
 
 
-def _make_module_call(attribute_path: str) -> Callable[..., Any]:
+def _make_call_with_xp_argument(attribute_path: str) -> Callable[..., Any]:
     """Return a function that calls the module's function of that name."""
     function = attrgetter(attribute_path)
     return lambda xp, *arrays, **options: function(xp)(*arrays, **options)
@@ -207,7 +207,7 @@ def _make_fft_function(name: str) -> Callable[..., Array]:
     def transform(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
         arguments: Any = (s, axes) if name.endswith("n") else (s[0], axes[0])
         return (
-            getattr(xp.fft, name)(_replace_empty_lines(xp, x, axes), *arguments, norm)
+            getattr(xp.fft, name)(_replace_empty_lines_by_one_zero(xp, x, axes), *arguments, norm)
             if axes
             else x.copy()
         )
@@ -217,19 +217,19 @@ def _make_fft_function(name: str) -> Callable[..., Array]:
 
 def _rfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
     """Transform real input: the last axis first, which halves it, then the complex others."""
-    spectrum = xp.fft.rfft(_replace_empty_lines(xp, x, axes), s[-1], axes[-1], norm)
+    spectrum = xp.fft.rfft(_replace_empty_lines_by_one_zero(xp, x, axes), s[-1], axes[-1], norm)
     return xp.fft.fftn(spectrum, s[:-1], axes[:-1], norm) if axes[1:] else spectrum
 
 
 def _irfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
     """Invert `_rfftn`, in the opposite order of axes."""
-    signal = _replace_empty_lines(xp, x, axes)
+    signal = _replace_empty_lines_by_one_zero(xp, x, axes)
     if axes[1:]:
         signal = xp.fft.ifftn(signal, s[:-1], axes[:-1], norm)
     return xp.fft.irfft(signal, s[-1], axes[-1], norm)
 
 
-def _replace_empty_lines(xp: Module, x: Array, axes: Axes) -> Array:
+def _replace_empty_lines_by_one_zero(xp: Module, x: Array, axes: Axes) -> Array:
     """Replace empty lines by one zero: NumPy's irfft reads unwritten memory there."""
     if all(x.shape[d] for d in axes):
         return x
@@ -239,7 +239,7 @@ def _replace_empty_lines(xp: Module, x: Array, axes: Axes) -> Array:
 # ---- Sets
 
 
-def _group_equal_values(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
+def _sort_and_mark_new_values(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
     """Return flat `x`, its sorting order, starts of new values in it, and marks of these.
 
     The order is stable, so each value begins with the first of its elements.
@@ -261,7 +261,7 @@ def _make_unique_function(
     """Return a function for distinct values and the other requested results."""
 
     def unique(xp: Module, x: Array) -> Any:
-        flat, order, starts, is_new = _group_equal_values(xp, x)
+        flat, order, starts, is_new = _sort_and_mark_new_values(xp, x)
         first = order[starts]
         results = [flat[first], first] if indices else [flat[first]]
         if inverse:
@@ -287,7 +287,7 @@ def _isin(xp: Module, x: Array, test_values: Array, invert: bool) -> Array:
     equals is one of them.
     """
     both = xp.concatenate([test_values.reshape(-1), x.reshape(-1)])
-    _, order, starts, is_new = _group_equal_values(xp, both)
+    _, order, starts, is_new = _sort_and_mark_new_values(xp, both)
     is_member = (order[starts] < test_values.size)[xp.cumsum(is_new, dtype=np.int64) - 1]
     result = xp.empty(order.shape, np.bool_)
     result[order] = is_member != invert
@@ -329,7 +329,7 @@ def _gradient(
 
 ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
-        name: _make_module_call(f"linalg.{name}")
+        name: _make_call_with_xp_argument(f"linalg.{name}")
         for name in ("det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "qr", "slogdet", "svd")
     },
     **{
@@ -338,7 +338,7 @@ ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     },
     "bincount": _bincount,
     "cholesky": _cholesky,
-    "cross": _make_module_call("cross"),
+    "cross": _make_call_with_xp_argument("cross"),
     "einsum": _einsum,
     "gradient": _gradient,
     "irfftn": _irfftn,

@@ -59,9 +59,9 @@ class Scope(Generic[Value]):
         """Return a block that sets `value`, which is also the target of ``as``."""
         return self.scope_with_target(value, value)
 
-    def scope_with_target(self, value: Value, target: Target) -> ScopeContext[Value, Target]:
+    def scope_with_target(self, value: Value, as_target: Target) -> ScopeContext[Value, Target]:
         """Return a block that sets `value` and has another target of ``as``."""
-        return ScopeContext(self, value, target)
+        return ScopeContext(self, value, as_target)
 
 
 class ScopeContext(ContextDecorator, Generic[Value, Target]):

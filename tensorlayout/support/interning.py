@@ -50,11 +50,11 @@ def memoize(function: Callable[..., Value]) -> functools._lru_cache_wrapper[Valu
     results: dict[tuple[Any, ...], Value] = {}
 
     @functools.wraps(function)
-    def compute_once(*key: Any) -> Value:
+    def compute_and_keep_first(*key: Any) -> Value:
         # Two threads may both compute a value; both get the one that is stored first.
         return results.setdefault(key, function(*key))
 
-    memoized = functools.cache(compute_once)
+    memoized = functools.cache(compute_and_keep_first)
     clear_cache = memoized.cache_clear
 
     def cache_clear() -> None:

@@ -28,7 +28,7 @@ def import_module(module_name: str) -> Any:
         return importlib.import_module(module_name)
 
 
-def register_on_import(library_name: str, module_name: str) -> None:
+def call_register_after_import(library_name: str, module_name: str) -> None:
     """Call ``register()`` of a module of this package after a library's import, past or future."""
     if library_name in sys.modules:
         _register_integration(library_name, module_name)
@@ -64,11 +64,11 @@ class _PostImportHook:
             return spec
         execute_module = spec.loader.exec_module
 
-        def execute_and_register(module: Any) -> None:
+        def execute_then_register_integration(module: Any) -> None:
             execute_module(module)
             # A loader may serve several modules, as zipimport's does for all of an archive.
             if module.__name__ == self._library_name:
                 _register_integration(self._library_name, self._module_name)
 
-        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        spec.loader.exec_module = execute_then_register_integration  # type: ignore[method-assign]
         return spec

@@ -30,7 +30,7 @@ def _active_trace_and_refusal() -> tuple[Trace | None, Refusal | None]:
     )
 
 
-def _record_call(
+def _record_call_if_traced(
     operation: plans.Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Any:
     if (explained := explain_scope.innermost_value()) is not None:
@@ -77,7 +77,7 @@ def _record_call(
     return result
 
 
-def _record_event(event: plans.Event) -> None:
+def _record_or_refuse_event(event: plans.Event) -> None:
     """Record or refuse a copy on the way, or an export; the operation's time includes it."""
     trace, refusal = _active_trace_and_refusal()
     if trace is None and refusal is None:
@@ -142,5 +142,5 @@ _ADVICE_BY_KIND = {
     "split": "use views of the whole, as x[...] gives",
 }
 
-dispatch.observers.append(_record_call)
-plans.events.listeners.append(_record_event)
+dispatch.observers.append(_record_call_if_traced)
+plans.events.listeners.append(_record_or_refuse_event)

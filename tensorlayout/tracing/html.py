@@ -5,7 +5,11 @@ from __future__ import annotations
 from html import escape
 
 from tensorlayout.plan import KINDS
-from tensorlayout.tracing.record import Record, format_kernel_cost, kernel_counts_by_label
+from tensorlayout.tracing.record import (
+    Record,
+    format_time_or_sector_efficiency,
+    kernel_counts_by_label,
+)
 from tensorlayout.tracing.traces import Trace
 
 STYLE = """
@@ -94,10 +98,11 @@ def _render_record(r: Record, with_line: bool) -> str:
         costs.append(f"{r.seconds * 1e6:,.1f} us")
     if r.device_seconds:
         costs.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
-    kernels = "".join(
-        f'<br><span class="faint">{escape(name)}: {escape(format_kernel_cost(counts))}</span>'
+    kernel_texts = [
+        f"{name}: {format_time_or_sector_efficiency(counts)}"
         for name, counts in kernel_counts_by_label(r.kernels).items()
-    )
+    ]
+    kernels = "".join(f'<br><span class="faint">{escape(text)}</span>' for text in kernel_texts)
     line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
     return (
         f'<li class="{r.kind}"><b class="{r.kind}">{r.kind}</b> {escape(r.called)}{line}'

@@ -68,7 +68,7 @@ def calling_lines() -> tuple[Line, ...]:
         # may have been called by our code.
         if lines or not code.co_filename.startswith(_PACKAGE):
             lines.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
-            if not _is_library_file(code.co_filename):
+            if not _is_package_or_stdlib_file(code.co_filename):
                 return tuple(lines)
         frame = frame.f_back  # type: ignore[assignment]
     # All callers are libraries: one line is enough.
@@ -76,7 +76,7 @@ def calling_lines() -> tuple[Line, ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _is_library_file(file: str) -> bool:
+def _is_package_or_stdlib_file(file: str) -> bool:
     parts = file.split(os.sep)
     installed = any(folder in parts for folder in _INSTALLED)
     return installed or file.startswith((_PACKAGE, _STDLIB, "<frozen "))
@@ -203,7 +203,7 @@ def kernel_counts_by_label(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts
     return {f"{n} x{c.launches}" if c.launches > 1 else n: c for n, c in counts_by_name.items()}
 
 
-def format_kernel_cost(counts: Counts) -> str:
+def format_time_or_sector_efficiency(counts: Counts) -> str:
     """Return the time on a GPU, or the sector efficiency on the simulator."""
     if counts.seconds:
         return f"{counts.seconds * 1e6:.1f} us"
@@ -218,6 +218,6 @@ def format_kernel_cost(counts: Counts) -> str:
 def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
     """Return one line per kernel, to be printed below its operation."""
     return [
-        f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
+        f"{f'  {name}':<44}{format_time_or_sector_efficiency(counts)}".rstrip()
         for name, counts in kernel_counts_by_label(kernels).items()
     ]

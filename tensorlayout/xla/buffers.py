@@ -66,7 +66,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
         raise_named_error("from_buffer", f"{requirement}, the buffer has {octets.size}")
     tensor = description.tensor_over_bytes(octets)
     if description.layout is None:
-        tensor = tensor[description.element_index]
+        tensor = tensor[description.element_slots_index]
     if description.layout is None or description.layout.is_tiled:
         tensor = to_layout(tensor, description.packed_layout)
     return tensor if device is None else move_to_device(tensor, as_device(device))
@@ -110,7 +110,7 @@ class _BufferDescription:
         return tensor_over_buffer(octets, self.spec, self.spec.layout)
 
     @property
-    def element_index(self) -> Any:
+    def element_slots_index(self) -> Any:
         """Index of the elements in tensors of `spec`."""
         if self.layout is not None:
             return ...
@@ -188,7 +188,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
             description.slot_count != x.size or description.element_bits % 8
         ):
             destination[:] = 0
-        description.tensor_over_bytes(octets)[description.element_index] = x
+        description.tensor_over_bytes(octets)[description.element_slots_index] = x
         return octets.tobytes() if out is None else out
     except MemoryError:
         requirement = f"{truncate(description.shape)} takes {description.nbytes} bytes"

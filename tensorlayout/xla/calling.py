@@ -28,7 +28,7 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
     it, followed by `remark`.
     """
 
-    def add_definition(declared: _FunctionT) -> _FunctionT:
+    def make_function_from_expression(declared: _FunctionT) -> _FunctionT:
         # A lambda with the same parameters, compiled from the expression. Annotations are left out,
         # because a lambda cannot have them; update_wrapper copies them back.
         signature = inspect.signature(declared)
@@ -43,7 +43,7 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
         function.__doc__ = f"Return ``{expression}``.{remark and ' '}{remark}"
         return function
 
-    return add_definition
+    return make_function_from_expression
 
 
 @functools.cache  # aliases of a function remain the same object
@@ -54,7 +54,7 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def call_with_hint(*args: Any, **kwargs: Any) -> Any:
+    def call_explaining_wrong_argument(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         # A text instead of a Shape fails at its first attribute, deep inside, so AttributeErrors
@@ -65,7 +65,7 @@ def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise TypeError(f"{function.__name__}: {misfit}") from None
 
-    return call_with_hint
+    return call_explaining_wrong_argument
 
 
 def _describe_wrong_argument(function: Callable[..., Any], args: Any, kwargs: Any) -> str:

@@ -152,8 +152,8 @@ def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
     """Return tiles that express the splits and padding of a layout that covers its block.
 
     Level by level: the slowest digits in the order of the dimensions count tiles, all faster digits
-    lie inside of a tile. If the remaining order differs from memory, `_reordering_tiles` corrects
-    it.
+    lie inside of a tile. If the remaining order differs from memory,
+    `_tiles_sorting_axes_by_stride` corrects it.
     """
     # For (3,5):(2*12+2*2,3*4+2*1), `dims` begins as [((2,12),(2,2)), ((3,4),(2,1))]: the digits of
     # each dimension as pairs (extent, stride), slowest first, padding included. The digits (2,12)
@@ -161,11 +161,14 @@ def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
     # level.
     physical = layout.minor_to_major[::-1]
     sizes = [layout.shape[d] for d in physical]
-    padded = [slots.extend_parts_to_size(layout.parts[d], layout.padded_shape[d]) for d in physical]
+    padded = [
+        slots.set_most_major_extent_for_size(layout.parts[d], layout.padded_shape[d])
+        for d in physical
+    ]
     dims = [tuple(part for part in parts if part[0] != 1) for parts in padded]
     tiles: list[Tile] = []
     axes: list[Part] = []  # dimensions before those of the last tile
-    while (counting_dims := _tile_counting_dims(dims, sizes)) is not None:
+    while (counting_dims := _dims_whose_first_digit_counts_tiles(dims, sizes)) is not None:
         inner_digits = [parts[d in counting_dims :] for d, parts in enumerate(dims)]
         inner_sizes = [_extent_product(parts) for parts in inner_digits]
         # Tiles need not cover leading dimensions in which they have size 1.
@@ -175,7 +178,7 @@ def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
         # there.
         axes += [dims[d][0] if d in counting_dims else (1, 0) for d in range(len(dims))]
         dims, sizes = inner_digits[start:], inner_sizes[start:]
-    return tiles + _reordering_tiles(
+    return tiles + _tiles_sorting_axes_by_stride(
         [*axes, *(parts[0] if parts else (1, 0) for parts in dims)], use_stars
     )
 
@@ -184,7 +187,9 @@ def _extent_product(parts: Parts) -> int:
     return math.prod(extent for extent, _ in parts)
 
 
-def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
+def _dims_whose_first_digit_counts_tiles(
+    dims: Sequence[Parts], sizes: Sequence[int]
+) -> set[int] | None:
     """Return the dimensions whose first digit counts tiles; None if no more tiles are needed.
 
     The number of tiles follows from the size, so a dimension with more padding must be in a tile.
@@ -214,7 +219,7 @@ def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int]
     return counting_dims or {d for d, parts in enumerate(dims) if fits_exactly and len(parts) > 1}
 
 
-def _reordering_tiles(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
+def _tiles_sorting_axes_by_stride(axes: Sequence[Part], use_stars: bool) -> list[Tile]:
     """Return tiles that sort axes by stride; each tile moves one axis to the end.
 
     Each tile is about twice as long as the one before, except with stars, which merge axes of size

@@ -220,7 +220,7 @@ class _HloReader(Scanner):
         self.skip_to(end)
         return self.text[start:end]
 
-    def read_attributes(self) -> tuple[dict[str, str], dict[str, int]]:
+    def read_attributes_and_positions(self) -> tuple[dict[str, str], dict[str, int]]:
         """Return the values by name, and their positions."""
         values: dict[str, str] = {}
         positions: dict[str, int] = {}
@@ -279,7 +279,7 @@ class _HloReader(Scanner):
             )
             self.raise_syntax_error(f"{rule}, got {truncate(shape)}", position)
 
-    def read_signature(self) -> list[tuple[Shape, int]]:
+    def read_signature_with_positions(self) -> list[tuple[Shape, int]]:
         """Read parameters and result, as in ``(x: f32[2])->f32[]``, with their positions."""
         self.expect_sign("(")
         parameters = self.read_list(self.read_parameter_shape, ")", sys.maxsize)
@@ -307,7 +307,7 @@ class _HloReader(Scanner):
 
     def read_module(self) -> HloModule:
         name = self.expect_match(_MODULE, "HloModule and a name")[1]
-        attributes, positions = self.read_attributes()
+        attributes, positions = self.read_attributes_and_positions()
         entry: HloComputation | None = None
         while self.position < len(self.text):
             if self.try_match(_TABLE):
@@ -329,7 +329,7 @@ class _HloReader(Scanner):
         if position >= 0:
             self.position = position
             self.expect_sign("{")
-            signature = self.read_signature()
+            signature = self.read_signature_with_positions()
             self.expect_sign("}")
             self.check_signature(signature, entry, position)
             *shapes, result = (shape for shape, _ in signature)
@@ -351,7 +351,7 @@ class _HloReader(Scanner):
         name, signature_position = match[2], self.position
         if name in self.computations:
             self.raise_expected(f"one computation of the name {truncate(name)}", match.start(2))
-        signature = self.read_signature() if self.is_next("(") else None
+        signature = self.read_signature_with_positions() if self.is_next("(") else None
         self.expect_sign("{", f" after the name of the computation {truncate(name)}")
         instructions: dict[str, HloInstruction] = {}
         root: HloInstruction | None = None
@@ -364,7 +364,7 @@ class _HloReader(Scanner):
         if not instructions:
             self.raise_expected("an instruction")
         self.expect_sign("}")
-        self.read_attributes()
+        self.read_attributes_and_positions()
         instruction_tuple = tuple(instructions.values())
         # Parameters may stand in any order in the text; only their numbers count.
         numbers = sorted(n for i in instruction_tuple if (n := i.parameter_number) is not None)
@@ -410,7 +410,7 @@ class _HloReader(Scanner):
             operands = tuple(
                 self.read_list(partial(self.read_operand, previous_instructions), ")", sys.maxsize)
             )
-        values, positions = self.read_attributes()
+        values, positions = self.read_attributes_and_positions()
         # The attributes have been read as text; those that name computations are read again by
         # position.
         callees = (

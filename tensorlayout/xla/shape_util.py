@@ -290,9 +290,15 @@ def indices(
     """
     # From the most major dimension on, so that the last entry of `order` varies fastest.
     order = shape.order[::-1]
-    starts = _check_entries("base", shape, [0] * shape.rank if base is None else base)
-    extents = _check_entries("count", shape, shape.dimensions if count is None else count)
-    steps = _check_entries("incr", shape, [1] * shape.rank if incr is None else incr)
+    starts = _check_one_entry_per_dimension(
+        "base", shape, [0] * shape.rank if base is None else base
+    )
+    extents = _check_one_entry_per_dimension(
+        "count", shape, shape.dimensions if count is None else count
+    )
+    steps = _check_one_entry_per_dimension(
+        "incr", shape, [1] * shape.rank if incr is None else incr
+    )
     is_known = UNBOUNDED not in shape.dimensions and all(n >= 0 for n in extents)
     require(
         is_known, "count: the counts must be known and not negative for", extents, subject=shape
@@ -307,7 +313,9 @@ def indices(
     return iter(()) if 0 in shape.dimensions else _iterate_indices(ranges, order)
 
 
-def _check_entries(name: str, shape: Shape, entries_sequence: Sequence[int]) -> tuple[int, ...]:
+def _check_one_entry_per_dimension(
+    name: str, shape: Shape, entries_sequence: Sequence[int]
+) -> tuple[int, ...]:
     entries = check_integers(name, entries_sequence)
     has_one_per_dimension = len(entries) == shape.rank
     require(
@@ -316,13 +324,15 @@ def _check_entries(name: str, shape: Shape, entries_sequence: Sequence[int]) -> 
     return entries
 
 
-def _iterate_indices(ranges: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the product of the ranges, the last dimension of `order` fastest."""
+def _iterate_indices(
+    ranges: list[range], major_to_minor: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the product of the ranges, the last dimension of `major_to_minor` fastest."""
     # The numbers 0, 1, 2, … are unravelled in the order of memory. `counts` is in that order, the
     # index in the order of the dimensions, hence the dictionary from one to the other.
-    counts = [len(ranges[d]) for d in order]
+    counts = [len(ranges[d]) for d in major_to_minor]
     for number in range(math.prod(counts)):
-        entry_numbers = dict(zip(order, tiling.unravel_index(number, counts), strict=True))
+        entry_numbers = dict(zip(major_to_minor, tiling.unravel_index(number, counts), strict=True))
         yield tuple(run[entry_numbers[d]] for d, run in enumerate(ranges))
 
 

@@ -477,7 +477,7 @@ class Shape:
         sizes, tiles = self.physical()
         slots = math.prod(tiling.tiled_sizes(sizes, tiles))
         require_in_range(range(slots), "linear_index", position, self)
-        physical = tiling.index_of_slot(position, sizes, tiles)
+        physical = tiling.physical_index_of_slot(position, sizes, tiles)
         return tuple(permute_inverse(physical, self.own_layout.major_to_minor))
 
     def element_at(self, position: int) -> tuple[int, ...] | None:

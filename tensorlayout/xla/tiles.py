@@ -166,7 +166,9 @@ def slot_of_index(
     return ravel_index(entries, current_sizes)
 
 
-def index_of_slot(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
+def physical_index_of_slot(
+    slot: int, sizes: Sequence[int], tiles: Sequence[Tile]
+) -> tuple[int, ...]:
     """Return the physical index of a position, by ``quotient * t + remainder`` for each tile.
 
     `Shape.index_at` describes the results for padding.

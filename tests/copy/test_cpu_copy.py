@@ -19,8 +19,8 @@ from tensorlayout.cpu.copy.choose import (
     copy_boxes_by_channel,
     fuse_contiguous_run,
     make_boxed_copy,
+    make_buffered_box_mover,
     make_copy_loop,
-    make_tiled_mover,
     tile_extents,
 )
 from tensorlayout.cpu.engine import threads as copy_threads
@@ -162,7 +162,7 @@ def test_every_mover_with_any_boxes(case, data, threads):
     cuts = even_cuts(loop, tile_extents(loop, room))
     check(make_boxed_copy(loop, cuts, threads, copy_boxes), shape, to, from_, WORDS[itemsize])
     check(
-        make_boxed_copy(loop, cuts, threads, make_tiled_mover(loop, cuts)),
+        make_boxed_copy(loop, cuts, threads, make_buffered_box_mover(loop, cuts)),
         shape,
         to,
         from_,
@@ -298,7 +298,7 @@ def test_a_copy_within_a_copy_has_a_buffer_of_its_own():
     to, from_ = Side(packed(shape)), Side(packed(shape, (1, 0)))
     loop = make_copy_loop(shape, to.strides, from_.strides, 4)
     cuts = even_cuts(loop, (16, 16))
-    move = make_tiled_mover(loop, cuts)
+    move = make_buffered_box_mover(loop, cuts)
 
     def interrupted(destination, source, boxes):
         def disturbed():

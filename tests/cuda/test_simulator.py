@@ -434,11 +434,11 @@ def test_choices_that_do_not_exist(monkeypatch, call, message):
 def test_checks_of_a_whole_process(monkeypatch, simulated):
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_CHECKS", "count, bounds")
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_ORDER", "random:7")
-    launch_log._mode_from_environment.cache_clear()
+    launch_log._simulator_mode_from_environment.cache_clear()
     x = floats(simulated, 1)
     run(simulated, right("increment"), 1, x, x, 1)
     mode = launch_log.current_mode()
-    launch_log._mode_from_environment.cache_clear()
+    launch_log._simulator_mode_from_environment.cache_clear()
     assert (mode.checks, mode.order, mode.seed) == (("count", "bounds"), "random", 7)
     assert mode.record.total_of_kernel("increment").loads.units == 1
 

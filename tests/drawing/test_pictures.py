@@ -338,10 +338,10 @@ def test_files(tmp_path):
 @pytest.mark.parametrize("width", [20, 100])
 def test_the_terminal(width):
     shared = ["slots by index (*: shared):", "    0  1", "0: 0* 1*", "1: 0* 1*"]
-    assert content.format_slot_grid(Layout((2, 2), (0, 1)), width)[1:] == shared[1:]
+    assert content.format_slots_by_index(Layout((2, 2), (0, 1)), width)[1:] == shared[1:]
     padded = ["slots by index (x: padding):", "   0 1 2 3", "0: 0 1 4 x", "1: 2 3 6 x"]
-    assert content.format_slot_grid(Layout.tiled((2, 3), [(2, 2)]), width)[1:] == padded[1:]
-    lines = content.format_slot_grid(Layout.row_major((1000, 1000)), width)
+    assert content.format_slots_by_index(Layout.tiled((2, 3), [(2, 2)]), width)[1:] == padded[1:]
+    lines = content.format_slots_by_index(Layout.row_major((1000, 1000)), width)
     assert max(map(len, lines)) <= width
     assert lines[1].split()[-1] == "999"
     assert lines[-1].split()[-1] == "999999"

@@ -38,7 +38,7 @@ def _modules(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("modules")
 def test_the_library_comes_later():
     finders = list(sys.meta_path)
-    late.register_on_import("followed.part", "following")
+    late.call_register_after_import("followed.part", "following")
     importlib.import_module("followed")
     assert not CALLED
     importlib.import_module("followed.part")
@@ -51,13 +51,13 @@ def test_the_library_comes_later():
 @pytest.mark.usefixtures("modules")
 def test_the_library_was_first():
     importlib.import_module("followed.part")
-    late.register_on_import("followed.part", "following")
+    late.call_register_after_import("followed.part", "following")
     assert CALLED == [True]
 
 
 @pytest.mark.usefixtures("modules")
 def test_a_library_that_is_missing():
-    late.register_on_import("followed.missing", "following")
+    late.call_register_after_import("followed.missing", "following")
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("followed.missing")
     assert importlib.util.find_spec("followed.missing") is None
@@ -67,6 +67,6 @@ def test_a_library_that_is_missing():
 @pytest.mark.usefixtures("modules")
 def test_a_library_that_does_not_fit_can_be_imported():
     """Whoever imports it is warned; the import is as it would be without us."""
-    late.register_on_import("followed.part", "failing")
+    late.call_register_after_import("followed.part", "failing")
     with pytest.warns(RuntimeWarning, match=r"^failing does not fit the followed\.part that is"):
         assert importlib.import_module("followed.part").READY

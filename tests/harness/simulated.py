@@ -127,7 +127,7 @@ def _hand_over(patch, machine):
         buffer = wrap(driver, pointer, nbytes, device, owner)
         assert not isinstance(owner, np.generic), "the library has arrays alone"
         if isinstance(owner, np.ndarray):
-            buffer.keep_owner_alive(machine.adopt(pointer, nbytes, owner))
+            buffer.keep_alive_with_buffer(machine.adopt(pointer, nbytes, owner))
         return buffer
 
     patch.setattr(CupyDriver, "launcher", noted)

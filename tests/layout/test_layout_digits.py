@@ -121,7 +121,7 @@ def test_tiles_with_a_tail():
     axes = (Axis(2, (24, 24)), Axis(4, (6, 2)), Axis(3, (2, 8)), Axis(2, (1, 1)))
     bounds, weights = (Bound(0, 5, 5),), ((4, 1, 0, 0),)
     assert loop == TiledLoop(axes, (4, 4), (0, 0), (32, 32), 0, bounds, weights)
-    assert (loop.max_pack_size(16), loop.index_upper_bound) == (2, 7)
+    assert (loop.max_pack_size(16), loop.max_bounded_index_or_offset) == (2, 7)
 
 
 def test_tiles_that_do_not_divide_each_other():
@@ -141,8 +141,8 @@ def test_units_of_two_layouts(below, expected):
 
 def slots_in(box, layout):
     """The slots of a box, by its strides."""
-    steps = zip(box.shape, box.strides_in(layout), strict=True)
-    start = box.first_slot_in(layout)
+    steps = zip(box.shape_by_digits, box.strides_in(layout), strict=True)
+    start = box.slot_of_first_index(layout)
     return [
         start + sum(at) for at in itertools.product(*([i * s for i in range(n)] for n, s in steps))
     ]
@@ -173,8 +173,10 @@ def test_boxes_hold_each_index_once(layout, data):
 
 def test_whole_tiles_and_rests_are_few_boxes():
     layout = Layout.tiled((20, 300), [(8, 128)])
-    result = boxes.split_into_boxes(boxes.full_ranges(layout), layout, Layout.row_major((20, 300)))
-    assert [(box.first, box.shape) for box in result] == [
+    result = boxes.split_into_boxes(
+        boxes.index_range_per_dim(layout), layout, Layout.row_major((20, 300))
+    )
+    assert [(box.first, box.shape_by_digits) for box in result] == [
         ((0, 0), (2, 8, 2, 128)),
         ((0, 256), (2, 8, 44)),
         ((16, 0), (4, 2, 128)),
@@ -199,7 +201,7 @@ def test_tiles_of_two_sizes():
 def test_padding_ranges_hold_all_padding_once(layout):
     results = [
         slot
-        for ranges in boxes.padding_ranges(layout)
+        for ranges in boxes.padding_boxes(layout)
         for box in boxes.split_into_boxes(ranges, layout)
         for slot in slots_in(box, layout)
     ]

@@ -149,7 +149,7 @@ def test_axes_merge_with_their_own_kind_only():
 
 
 def absorbs(slower, faster):
-    step = slower.window.step
+    step = slower.window_or_whole_axis.step
     return faster.tag is None and step == 1 and slower.step_spans_axis(faster)
 
 

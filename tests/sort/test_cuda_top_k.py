@@ -171,7 +171,9 @@ def test_tensors_of_any_size():
             TensorSpec(dtype, item, device)
             for dtype, item in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
         )
-        launch = planning.plan_top_k(TopKPlan("TOP_K", values, positions, source, axis, True))
+        launch = planning.plan_top_k_of_short_lines(
+            TopKPlan("TOP_K", values, positions, source, axis, True)
+        )
         assert launch.grid < 2**31
         wide = "int64_t" if shape[axis] > 1 else "int32_t"
         assert dict(launch.kernel.shape)["INDEX"] == wide

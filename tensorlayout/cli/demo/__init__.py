@@ -32,7 +32,7 @@ def run_demo(options: argparse.Namespace) -> None:
     """
     printed_lines: list[str] = []
 
-    def print_line(text: str) -> None:
+    def record_and_print_line(text: str) -> None:
         printed_lines.append(text)
         if options.json != "-":
             print(text)
@@ -47,11 +47,11 @@ def run_demo(options: argparse.Namespace) -> None:
         }
         # Times of the simulator say nothing about a GPU, so nothing is timed on it.
         simulated = options.device != "cpu" and versions_by_name["CUDA"] == "the simulator"
-        table = Table(print_line, options.device, 0 if simulated else options.repeat)
+        table = Table(record_and_print_line, options.device, 0 if simulated else options.repeat)
         versions = [
             f"{name} {versions_by_name[name]}" for name in ("tensorlayout", "numpy", "Python")
         ]
-        print_line(
+        record_and_print_line(
             "\n".join([", ".join(versions), *lines, f"device: {options.device}", "", HEADER_ROW])
         )
         images = pipeline.run_pipeline(table, photographs)
@@ -75,7 +75,7 @@ def run_demo(options: argparse.Namespace) -> None:
         written = [
             target for target, temporary_file in temporary_files.items() if temporary_file.exists()
         ]
-    print_line("\n".join(f"wrote {target}" for target in written))
+    record_and_print_line("\n".join(f"wrote {target}" for target in written))
     if options.json == "-":
         print(json.dumps(facts, indent=1))
 

@@ -33,13 +33,13 @@ TINTS = np.array([[0, 0, 0], [1.0, 0.34, 0.28], [0.32, 0.95, 0.36], [0.36, 0.5, 
 
 
 def draw_captioned_sheet(
-    name: str, panels: Sequence[tuple[str, Array]], **numbers: int
+    captions_key: str, panels: Sequence[tuple[str, Array]], **numbers: int
 ) -> Image.Image:
     """Draw panels, each with a text on its memory, under captions from ``texts.toml``.
 
     `panels`: pairs of text and RGB pixels. `numbers` are inserted into the captions.
     """
-    captions = TEXTS["pictures"][name]
+    captions = TEXTS["pictures"][captions_key]
     columns = captions["columns"]
     images = [resize_picture(x, fit_to_panel(x.shape, max(x.shape[:2]))) for _, x in panels]
     rows = [images[at : at + columns] for at in range(0, len(images), columns)]
@@ -186,7 +186,9 @@ def demo_layouts(shape: tuple[int, ...], pitch: int) -> list[tl.Layout]:
     return [hwc, chw, padded, tl.Layout.column_major(shape)]
 
 
-def stored_bytes_and_channels(picture: tl.Tensor, layout: tl.Layout, rows: int) -> list[Array]:
+def stored_bytes_and_channel_numbers(
+    picture: tl.Tensor, layout: tl.Layout, rows: int
+) -> list[Array]:
     """Return the stored bytes of a picture (C, H, W) in `rows` rows, and their channels.
 
     Channels count from 1; padding is 0.
@@ -207,7 +209,7 @@ def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
         (height, 3 * height, 3 * height, width),
     )
     memories = [
-        stored_bytes_and_channels(picture, *layout_and_rows)
+        stored_bytes_and_channel_numbers(picture, *layout_and_rows)
         for layout_and_rows in zip(layout_list, counts, strict=True)
     ]
     largest = max(max(octets.shape) for octets, _ in memories)

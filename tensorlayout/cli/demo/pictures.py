@@ -35,7 +35,9 @@ def load_pictures(paths: Sequence[str]) -> tuple[Array, list[str]]:
     `paths`: files and folders; by default the included photographs. CommandError if a file named
     there cannot be read, or if there are no pictures.
     """
-    files = [file for path in paths or [PHOTOGRAPHS] for file in _list_picture_files(path)]
+    files = [
+        file for path in paths or [PHOTOGRAPHS] for file in _picture_files_and_if_in_folder(path)
+    ]
     pictures: list[Array] = []
     lines: list[str] = []
     for path, in_folder in files[:MAX_PICTURES]:
@@ -59,7 +61,7 @@ def load_pictures(paths: Sequence[str]) -> tuple[Array, list[str]]:
     return np.stack(cropped), lines
 
 
-def _list_picture_files(path: str) -> list[tuple[Path, bool]]:
+def _picture_files_and_if_in_folder(path: str) -> list[tuple[Path, bool]]:
     """Return the file, or a folder's pictures by name, each with whether a folder had it."""
     if not os.path.isdir(path):
         return [(Path(path), False)]
@@ -72,8 +74,8 @@ def _list_picture_files(path: str) -> list[tuple[Path, bool]]:
     return [(entry, True) for entry in picture_files]
 
 
-def _read_picture(path: Path, count: int, lines: list[str]) -> Array:
-    """Decode one of `count` pictures, and append a note on it to `lines`."""
+def _read_picture(path: Path, picture_count: int, lines: list[str]) -> Array:
+    """Decode one of `picture_count` pictures, and append a note on it to `lines`."""
     with as_command_errors(f"cannot read {path}"):
         # Opening a pipe would block, and a device may be endless.
         if not stat.S_ISREG(path.stat().st_mode):
@@ -90,9 +92,9 @@ def _read_picture(path: Path, count: int, lines: list[str]) -> Array:
             )
             notes = [f"the first of {frames} frames"] if frames > 1 else []
             image = _convert_to_rgb(upright, notes)
-        if size * count > MAX_PIXELS:
+        if size * picture_count > MAX_PIXELS:
             notes.append(f"reduced from {image.width} x {image.height}")
-            side = math.isqrt(MAX_PIXELS // count)
+            side = math.isqrt(MAX_PIXELS // picture_count)
             image.thumbnail((side, side), Image.Resampling.BOX)
         lines.append("; ".join([f"{path.name}: {image.width} x {image.height} pixels", *notes]))
         return np.asarray(image)

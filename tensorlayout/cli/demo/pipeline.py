@@ -57,17 +57,17 @@ def run_pipeline(table: Table, photographs: Array) -> dict[str, Image]:
         memory_order="NHWC",
         expected_kind="view",
     )
-    images = {"mosaic.png": _draw_mosaic(table, batch)}
-    normalised, planes = _normalise_batch(table, batch)
+    images = {"mosaic.png": _draw_mirrored_and_flipped_views(table, batch)}
+    normalised, planes = _normalise_by_numpy_code_and_fused(table, batch)
     images["layouts.png"] = draw_layouts_sheet(batch[0], PITCH)
-    images["normalised.png"] = _draw_normalised(table, batch, planes)
+    images["normalised.png"] = _draw_normalised_with_histograms(table, batch, planes)
     if min(batch.shape[2:]) < LEAST:
         table.print_line(
             f"\n6. DirectML: left out, the pictures are smaller than {LEAST} x {LEAST}"
         )
     else:
         table.print_line("\n6. DirectML's operators on the same memory")
-        images["directml.png"] = _draw_directml(table, batch)
+        images["directml.png"] = _draw_directml_operator_results(table, batch)
     table.print_line("\n7. A normalised plane in XLA's tiles")
     _tile_plane(table, planes[0, 0])
     table.print_line("\n8. Statistics, colours, sums and sorting")
@@ -79,22 +79,24 @@ def run_pipeline(table: Table, photographs: Array) -> dict[str, Image]:
     return images
 
 
-def _draw_mosaic(table: Table, batch: tl.Tensor) -> Image:
+def _draw_mirrored_and_flipped_views(table: Table, batch: tl.Tensor) -> Image:
     """Draw a row per picture: the picture, its halves with mirror images, and upside down."""
 
-    def join_views(xp: Any, x: Any) -> Any:
+    def join_flipped_views(xp: Any, x: Any) -> Any:
         half = max(1, x.shape[3] // 2)
         left, right = x[..., :half], x[..., -half:]
         halves = [left, xp.flip(left, axis=3), xp.flip(right, axis=3), right]
         return xp.concat([x, *halves, xp.flip(x, axis=(2, 3))], axis=3)
 
     rows = to_numpy(
-        table.run_step("mosaic: views, joined once", join_views, batch, memory_order="NHWC")
+        table.run_step("mosaic: views, joined once", join_flipped_views, batch, memory_order="NHWC")
     )
     return fromarray(rows.transpose(0, 2, 3, 1).reshape(-1, rows.shape[3], 3))
 
 
-def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tensor]:
+def _normalise_by_numpy_code_and_fused(
+    table: Table, batch: tl.Tensor
+) -> tuple[tl.Tensor, tl.Tensor]:
     """Normalise with NumPy code and with a fused function; return the batch and padded planes."""
     name, code_names = "numpy_code.py", dict[str, Any]()
     text = Path(__file__).with_name(name).read_text("utf-8")
@@ -160,7 +162,9 @@ def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tens
     return normalised, planes
 
 
-def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image:
+def _draw_normalised_with_histograms(
+    table: Table, batch: tl.Tensor, normalised_planes: tl.Tensor
+) -> Image:
     """Draw histograms before and after normalising, and the normalised pictures."""
 
     def pictures_side_by_side(xp: Any, x: Any) -> Any:
@@ -172,12 +176,12 @@ def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image
     rows = table.run_step(
         "rescaled to rows of pixels",
         lambda x: tl.to_layout(pictures_side_by_side(tl, x), (2, 1, 0)),
-        planes,
+        normalised_planes,
         numpy_reference=lambda x: np.ascontiguousarray(pictures_side_by_side(np, x)),
         dims="HWC",
         memory_order="HWC",
     )
-    before, after = to_numpy(batch), to_numpy(planes).astype(np.float64)
+    before, after = to_numpy(batch), to_numpy(normalised_planes).astype(np.float64)
     counts = np.stack([np.bincount(before[:, c].ravel(), minlength=256) for c in range(3)], axis=1)
     byte_histogram = draw_histogram(
         counts, before.mean(REDUCED_DIMS), before.std(REDUCED_DIMS), ticks=(0, 64, 128, 192, 255)
@@ -188,7 +192,7 @@ def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image
     )
     pictures = (
         (batch, "NCHW", byte_histogram),
-        (planes, "NCHW", float_histogram),
+        (normalised_planes, "NCHW", float_histogram),
         (rows, "HWC", to_numpy(rows)),
     )
     panels = [
@@ -198,7 +202,7 @@ def _draw_normalised(table: Table, batch: tl.Tensor, planes: tl.Tensor) -> Image
     return draw_captioned_sheet("normalised.png", panels)
 
 
-def _draw_directml(table: Table, batch: tl.Tensor) -> Image:
+def _draw_directml_operator_results(table: Table, batch: tl.Tensor) -> Image:
     """Run DirectML's operators on a batch with NHWC memory; each result must be NHWC, too."""
     height, width = (n // GRID * GRID for n in batch.shape[2:])
     rows, columns = height // ZOOM, width // ZOOM
@@ -319,7 +323,7 @@ def _tile_plane(table: Table, plane: tl.Tensor) -> None:
         # (H/8, 8, W/128, 128) with the middle swapped: tile by tile, each row-major.
         return padded.reshape(-1, rows, padded.shape[1] // columns, columns).swapaxes(1, 2).ravel()
 
-    def buffer_elements(x: tl.Tensor) -> Array:
+    def tiled_xla_buffer_elements(x: tl.Tensor) -> Array:
         octets = tl.xla.to_buffer(x.to_device("cpu"), f"f32[{height},{width}]{TILES}")
         return np.frombuffer(octets, np.float32)
 
@@ -329,7 +333,7 @@ def _tile_plane(table: Table, plane: tl.Tensor) -> None:
         lambda x: tl.to_layout(x, TILES),
         plane,
         numpy_reference=to_tile_order,
-        read_elements=buffer_elements,
+        read_elements=tiled_xla_buffer_elements,
     )
     step("clipped in its tiles", lambda xp, x: xp.clip(x, -1, 1), tiled, expected_kind="compute")
 

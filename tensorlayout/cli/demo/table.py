@@ -42,7 +42,7 @@ class Step:
     numpy_call: Sequence[float] = ()
 
     @property
-    def main_record_kind(self) -> str:
+    def most_significant_record_kind(self) -> str:
         """Most significant kind among the records of the step."""
         # Allocating memory is recorded as "compute" without bytes; it is not a computation.
         kinds = {r.kind for r in self.trace if r.kind != "compute" or r.bytes_written}
@@ -59,7 +59,7 @@ class Step:
         sizes = ("bytes_read", "bytes_written", "bytes_copied")
         return {
             "name": self.title,
-            "kind": self.main_record_kind,
+            "kind": self.most_significant_record_kind,
             "layout": str(self.layout),
             **{name: getattr(self.trace, name) for name in sizes},
             "seconds": {"tensorlayout": self.our_call, "NumPy": self.numpy_call},
@@ -76,8 +76,8 @@ class Step:
             self.title,
             "x".join(map(str, self.layout.shape)),
             describe_memory_order(self.layout, self.dims),
-            self.main_record_kind,
-            f"{self.megabytes:.2f}" if self.main_record_kind != "view" else "-",
+            self.most_significant_record_kind,
+            f"{self.megabytes:.2f}" if self.most_significant_record_kind != "view" else "-",
             ours_shown,
             numpy_shown,
             f"{our_seconds / numpy_seconds:.2f}" if our_seconds and numpy_seconds else "-",
@@ -136,14 +136,15 @@ class Table:
             difference_text = describe_difference(
                 memory_slots(result), _expected_memory(result, dims, memory_order)
             )
-        if expected_kind and (step.main_record_kind != expected_kind or trace.bytes_copied):
-            trace_text = (
-                f"the trace says {step.main_record_kind}, {trace.bytes_copied} bytes copied"
-            )
+        if expected_kind and (
+            step.most_significant_record_kind != expected_kind or trace.bytes_copied
+        ):
+            kind = step.most_significant_record_kind
+            trace_text = f"the trace says {kind}, {trace.bytes_copied} bytes copied"
             difference_text = difference_text or f"must only {expected_kind}, {trace_text}"
         if difference_text:
             raise CommandError(f"step {len(self.steps) + 1} ({title}) {difference_text}", status=1)
-        if step.main_record_kind != "view":
+        if step.most_significant_record_kind != "view":
             on_cpu = self.device == "cpu"
             step.our_call = time_calls(our_call, self.repeat, on_cpu)
             step.numpy_call = time_calls(numpy_call, self.repeat * on_cpu)
@@ -202,10 +203,10 @@ def describe_memory_order(layout: tl.Layout, dims: str) -> str:
     return " ".join(notes if layout.covers_block else [*notes, "gaps"])
 
 
-def time_calls(call: Callable[[], Any], repeat: int, on_cpu: bool = True) -> list[float]:
-    """Return the seconds of up to `repeat` calls; on a GPU, the device's own time."""
+def time_calls(call: Callable[[], Any], max_calls: int, on_cpu: bool = True) -> list[float]:
+    """Return the seconds of up to `max_calls` calls; on a GPU, the device's own time."""
     times: list[float] = []
-    while len(times) < repeat and sum(times) < TIMING_LIMIT:
+    while len(times) < max_calls and sum(times) < TIMING_LIMIT:
         with nullcontext(tl.Trace()) if on_cpu else tl.trace() as trace:
             start = time.perf_counter()
             call()

@@ -106,7 +106,7 @@ def choose_copy(
             [axis_slices(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)]
         )
         return ReadyCopy(
-            case, make_boxed_copy(loop, cuts, threads, make_tiled_mover(loop, cuts)), threads
+            case, make_boxed_copy(loop, cuts, threads, make_buffered_box_mover(loop, cuts)), threads
         )
     if case == "channels":
         room = tuning.channel_bytes // loop.width
@@ -117,7 +117,7 @@ def choose_copy(
     cuts = _cut_along_one_axis(
         loop, loop.axes, loop.element_count, threads, tuning.piece_cost / cost
     )
-    move = _copy_flat_boxes if case == "flat" else copy_boxes
+    move = _copy_contiguous_boxes_by_words if case == "flat" else copy_boxes
     return ReadyCopy(case, make_boxed_copy(loop, cuts, threads, move), threads)
 
 
@@ -180,10 +180,10 @@ def make_copy_loop(
     axes = merge_axes(map(Axis, [shape[k] for k in long], strides))
     order = (*[k for k, size in enumerate(shape) if size == 1], *long)
     to_axes = make_axis_view(shape, backwards, order, tuple([axis.size for axis in axes]))
-    return CopyLoop(tuple(axes), itemsize, _unrepeated_source_axes(axes), to_axes)
+    return CopyLoop(tuple(axes), itemsize, _unrepeated_source_axes_by_stride(axes), to_axes)
 
 
-def _unrepeated_source_axes(axes: Sequence[Axis]) -> tuple[int, ...]:
+def _unrepeated_source_axes_by_stride(axes: Sequence[Axis]) -> tuple[int, ...]:
     steps = [abs(axis.strides[READ]) for axis in axes]
     return tuple(sorted([k for k, step in enumerate(steps) if step], key=steps.__getitem__))
 
@@ -212,7 +212,7 @@ def fuse_contiguous_run(loop: CopyLoop) -> CopyLoop:
     word = _WORDS.get(width, f"V{width}")
     axes = loop.axes[:-1]
     return replace(
-        loop, axes=axes, width=width, word=word, read_order=_unrepeated_source_axes(axes)
+        loop, axes=axes, width=width, word=word, read_order=_unrepeated_source_axes_by_stride(axes)
     )
 
 
@@ -378,7 +378,9 @@ def copy_boxes(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
 _WORD = np.dtype(np.int64)
 
 
-def _copy_flat_boxes(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
+def _copy_contiguous_boxes_by_words(
+    destination: Array, source: Array, boxes: Iterator[Box]
+) -> None:
     """Copy each box, one contiguous run on both sides, by a loop over 8-byte words.
 
     An assignment calls memcpy, which bypasses the caches for large copies: 64 MB take 4.4 ms that
@@ -405,7 +407,7 @@ def copy_boxes_by_channel(destination: Array, source: Array, boxes: Iterator[Box
 _buffers: list[Array] = []
 
 
-def make_tiled_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
+def make_buffered_box_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
     """Return a mover that gathers each box in a small buffer, in the source's order.
 
     Source and destination are then both walked along their own rows, and only the buffer is read
@@ -427,7 +429,7 @@ def make_tiled_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
     )
     once = tuple([slice(0, 1) if is_repeated else slice(None) for is_repeated in repeated])
 
-    def copy_boxes_by_tiles(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
+    def copy_boxes_through_buffer(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
         buffer = take_buffer(_buffers, pitch)
         try:
             tile: Array = np.ndarray(shape, destination.dtype, buffer, 0, strides)
@@ -441,7 +443,7 @@ def make_tiled_mover(loop: CopyLoop, cuts: Cuts) -> Mover:
         finally:
             _buffers.append(buffer)
 
-    return copy_boxes_by_tiles
+    return copy_boxes_through_buffer
 
 
 # --- combined copies: threads share copies that are each too small for several threads ---
@@ -460,21 +462,21 @@ def make_combined_copy(copies: Sequence[ReadyCopy], byte_counts: Sequence[int]) 
     """
     small = [size for plan, size in zip(copies, byte_counts, strict=True) if plan.threads == 1]
     if TUNING.threads == 1 or _BYTE * sum(small) < TUNING.thread_cost:
-        return lambda destinations, sources: _run_copies(
+        return lambda destinations, sources: _run_copies_in_turn(
             zip(copies, destinations, sources, strict=True)
         )
     count = max(1, len(small) * _GROUP // max(1, sum(small)))
 
     def copy_all_at_once(destinations: Iterable[Array], sources: Iterable[Array]) -> None:
         jobs = list(zip(copies, destinations, sources, strict=True))
-        _run_copies(job for job in jobs if job[0].threads > 1)
+        _run_copies_in_turn(job for job in jobs if job[0].threads > 1)
         rest = [job for job in jobs if job[0].threads == 1]
         groups = [rest[k : k + count] for k in range(0, len(rest), count)]
-        share_pieces(groups, _run_copies, TUNING.threads)
+        share_pieces(groups, _run_copies_in_turn, TUNING.threads)
 
     return copy_all_at_once
 
 
-def _run_copies(jobs: Iterable[tuple[ReadyCopy, Array, Array]]) -> None:
+def _run_copies_in_turn(jobs: Iterable[tuple[ReadyCopy, Array, Array]]) -> None:
     for plan, destination, source in jobs:
         plan.run(destination, source)

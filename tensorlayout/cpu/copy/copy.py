@@ -14,7 +14,7 @@ from tensorlayout.cpu.copy.packed import has_sub_byte_packing, make_packed_fille
 from tensorlayout.cpu.engine.casting import (
     can_numpy_convert,
     directly_converted_range,
-    make_converter,
+    make_converter_unless_equal,
     scalar_as_array,
 )
 from tensorlayout.cpu.engine.memory import (
@@ -45,7 +45,7 @@ def choose_converting_copy(
     source: Layout, from_dtype: DType, result: Layout, to_dtype: DType, saturate: bool = False
 ) -> ReadyCopy:
     """Return a copy between arrays of these layouts and dtypes."""
-    convert = make_converter(from_dtype, to_dtype, saturate)
+    convert = make_converter_unless_equal(from_dtype, to_dtype, saturate)
     if convert is not None:
         nbytes = source.size * (from_dtype.itemsize + to_dtype.itemsize)
         whole = lambda arrays, out: convert(out, *arrays)  # noqa: E731
@@ -65,7 +65,7 @@ def _compile_move(
 ) -> Write:
     if has_sub_byte_packing(source, result):
         between = functools.partial(_compile_move, saturate=saturate)
-        convert = make_converter(source.dtype, result.dtype, saturate)
+        convert = make_converter_unless_equal(source.dtype, result.dtype, saturate)
         return make_packed_mover(source, result, convert, is_new, between)
     if source.layout.is_tiled or result.layout.is_tiled:
         return compile_box_move(source, result, saturate)
@@ -81,7 +81,7 @@ def compile_box_move(source: TensorSpec, result: TensorSpec, saturate: bool = Fa
     if not source_layout.size:
         return lambda destination, x: None
     common_boxes = boxes.split_into_boxes(
-        boxes.full_ranges(source_layout), source_layout, result_layout
+        boxes.index_range_per_dim(source_layout), source_layout, result_layout
     )
     if common_boxes is None:  # no boxes are strided in both tilings: copy to a packed layout first
         layout = Layout.packed(source_layout.shape, result_layout.minor_to_major)
@@ -89,11 +89,11 @@ def compile_box_move(source: TensorSpec, result: TensorSpec, saturate: bool = Fa
         copy_to_packed = compile_traced_tensor_copy("to_layout", source, packed_spec)
         onward = compile_box_move(packed_spec, result, saturate)
         return lambda destination, x: onward(destination, copy_to_packed(x))
-    convert = make_converter(source.dtype, result.dtype, saturate)
+    convert = make_converter_unless_equal(source.dtype, result.dtype, saturate)
     jobs = []
     for box in common_boxes:
         steps = box.strides_in(result_layout), box.strides_in(source_layout)
-        run = convert or choose_copy(box.shape, *steps, source.dtype.itemsize).run
+        run = convert or choose_copy(box.shape_by_digits, *steps, source.dtype.itemsize).run
         written = make_box_viewer(result_layout, box, result.dtype)
         jobs.append((written, make_box_viewer(source_layout, box, source.dtype), run))
 
@@ -126,13 +126,13 @@ def compile_allocating(plan: CopyPlan) -> Run | None:
         return None
     dtype = result.dtype
 
-    def allocate_and_copy(x: Tensor) -> Tensor:
+    def copy_into_new_tensor_of_dtype(x: Tensor) -> Tensor:
         tensor = new(Tensor)
         tensor.memory = copy().run(x.memory.astype, dtype)
         tensor.spec, tensor.home = result, None
         return tensor
 
-    return allocate_and_copy
+    return copy_into_new_tensor_of_dtype
 
 
 def compile_assign(plan: AssignPlan) -> Write:
@@ -154,7 +154,7 @@ def compile_assign(plan: AssignPlan) -> Write:
                 out.memory[...] = value if plain else scalar_as_array(name, dtype, value)
 
             return assign_value
-        fill = make_range_filler(spec.layout, [boxes.full_ranges(spec.layout)], dtype)
+        fill = make_range_filler(spec.layout, [boxes.index_range_per_dim(spec.layout)], dtype)
         return lambda out, value: fill(scalar_as_array(name, dtype, value), out.memory, 0)
     if source.layout.shape == shape:
         return _compile_move(source, spec)
@@ -164,7 +164,11 @@ def compile_assign(plan: AssignPlan) -> Write:
         read = TensorSpec(source.dtype, wide, source.device)
         if has_sub_byte_packing(read, spec):
             return make_packed_mover(
-                read, spec, make_converter(source.dtype, dtype), False, compile_box_move
+                read,
+                spec,
+                make_converter_unless_equal(source.dtype, dtype),
+                False,
+                compile_box_move,
             )
         return compile_box_move(read, spec)
     move = choose_converting_copy(wide, source.dtype, spec.layout, dtype).run

@@ -18,7 +18,7 @@ from tensorlayout.cpu.engine.memory import (
     Array,
     array_of_layout,
     make_range_filler,
-    packed_byte_range,
+    packed_first_byte_and_count,
     padding_value_array,
     storage_and_slot,
     storage_bytes,
@@ -57,7 +57,7 @@ def make_packed_mover(
         return lambda destination, x: None
     if not has_sub_byte_packing(source, result):
         return make_unpacked_mover(source, result)
-    if _can_copy_blockwise(source.layout, result, is_new):
+    if _can_copy_whole_memory_blocks(source.layout, result, is_new):
         return _make_blockwise_mover(source, result, convert)
     if source.layout.slot_bits is not None:
         plain, layout, bits = _byte_per_element_spec(source), source.layout, source.layout.slot_bits
@@ -91,7 +91,7 @@ def make_packed_filler(
             read_scalar(value), _packed_bytes(out, spec.layout), spec.layout
         )
     plain = spec.layout.with_slot_bits(None)
-    fill = make_range_filler(plain, [boxes.full_ranges(plain)], spec.dtype)
+    fill = make_range_filler(plain, [boxes.index_range_per_dim(plain)], spec.dtype)
 
     def assign_number(out: Tensor, value: Any) -> None:
         number = read_scalar(value)
@@ -125,11 +125,11 @@ def _tensor_over_numbers(numbers: Array, spec: TensorSpec) -> Tensor:
 def _packed_bytes(x: Tensor, layout: Layout) -> Array:
     """Return the bytes of a tensor's storage that `layout` occupies, from its lowest slot on."""
     slot = storage_and_slot(x)[1]
-    first, count = packed_byte_range(layout, slot)
+    first, count = packed_first_byte_and_count(layout, slot)
     return storage_bytes(x)[first : first + count]
 
 
-def _can_copy_blockwise(source: Layout, result: TensorSpec, is_new: bool) -> bool:
+def _can_copy_whole_memory_blocks(source: Layout, result: TensorSpec, is_new: bool) -> bool:
     """Return whether whole blocks can be copied: equal slot order, padding may change."""
     source_slots, result_slots = source.with_slot_bits(None), result.layout.with_slot_bits(None)
     alike = source_slots.covers_block and source_slots.padded_shape == result_slots.padded_shape

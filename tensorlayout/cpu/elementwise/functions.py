@@ -138,14 +138,14 @@ def _is_all_finite(x: Array) -> bool:
 def _make_contiguous_fix(function: Any) -> Fix:
     """Return a fix for vector loops of NumPy 2.4.6 that ignore the strides of their output."""
 
-    def compute_into_contiguous(x: Array, out: Array) -> None:
+    def compute_directly_if_contiguous(x: Array, out: Array) -> None:
         rows = x.flags.c_contiguous and out.flags.c_contiguous
         if rows or (x.flags.f_contiguous and out.flags.f_contiguous):
             function(x, out)
         else:
             out[...] = function(x)
 
-    return compute_into_contiguous
+    return compute_directly_if_contiguous
 
 
 def _make_row_major_fix(function: Any) -> Fix:
@@ -224,7 +224,7 @@ def _floor_divide(x: Array, y: Array, out: Array) -> None:
     out[...] = quotient
 
 
-def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
+def _floor_divide_via_float64(x: Array, y: Array, out: Array) -> None:
     """Floor-divide in float64, which is ten times as fast.
 
     There, no quotient of narrower floats below 2**29 rounds up to an integer.
@@ -271,7 +271,7 @@ def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
         np.power(x, np.array(np.broadcast_to(y, out.shape)), out=out)
 
 
-def _numpy_handles_exponent(exponent: float) -> bool:
+def _is_numpy_power_correct_for(exponent: float) -> bool:
     """Return whether NumPy needs no fix for this Python scalar as exponent of all elements."""
     return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
 
@@ -346,14 +346,14 @@ def _fixes_for_complex(function: Fix) -> Fixes:
     return _same_fix_for_dtypes(function, "complex64", "complex128")
 
 
-def _complex_product_function(function: np.ufunc) -> ElementwiseFunction:
+def _layout_stable_complex_product(function: np.ufunc) -> ElementwiseFunction:
     """Return a function whose complex products round alike for every memory layout."""
     return ElementwiseFunction(
         function, _same_fix_for_dtypes(_make_row_major_fix(function), "complex64<", "complex128<")
     )
 
 
-def _float_test_function(function: np.ufunc) -> ElementwiseFunction:
+def _float_test_with_stride_fix(function: np.ufunc) -> ElementwiseFunction:
     """Return a test of floats, with a fix for vector loops that ignore output strides."""
     fixes = _same_fix_for_dtypes(_make_contiguous_fix(function), "float32", "float64")
     return ElementwiseFunction(function, fixes, is_right_when_allocating=True)
@@ -367,7 +367,7 @@ _WORDS = (
 )
 
 _FUNCTIONS = {
-    "abs": _complex_product_function(np.abs),
+    "abs": _layout_stable_complex_product(np.abs),
     "acosh": ElementwiseFunction(np.acosh, _fixes_for_complex(_acosh_complex) if _OLD else _NONE),
     "atan": ElementwiseFunction(np.atan, _fixes_for_complex(_make_first_quadrant_fix(np.atan))),
     "atanh": ElementwiseFunction(np.atanh, _fixes_for_complex(_make_first_quadrant_fix(np.atanh))),
@@ -380,17 +380,17 @@ _FUNCTIONS = {
     "floor_divide": ElementwiseFunction(
         np.floor_divide,
         {
-            **_same_fix_for_dtypes(_floor_divide_narrow, "float16", "bfloat16", "float32"),
+            **_same_fix_for_dtypes(_floor_divide_via_float64, "float16", "bfloat16", "float32"),
             "float64": _floor_divide,
         },
     ),
     "imag": ElementwiseFunction(lambda x, out: out.fill(0)),  # of real numbers
-    "isfinite": _float_test_function(np.isfinite),
-    "isinf": _float_test_function(np.isinf),
-    "isnan": _float_test_function(np.isnan),
+    "isfinite": _float_test_with_stride_fix(np.isfinite),
+    "isinf": _float_test_with_stride_fix(np.isinf),
+    "isnan": _float_test_with_stride_fix(np.isnan),
     "log1p": ElementwiseFunction(np.log1p, _fixes_for_complex(_log1p_complex)),
     "logical_xor": ElementwiseFunction(np.logical_xor, _UNEQUAL),
-    "multiply": _complex_product_function(np.multiply),
+    "multiply": _layout_stable_complex_product(np.multiply),
     "nextafter": ElementwiseFunction(np.nextafter, {"float16": _nextafter_half}),
     "not_equal": ElementwiseFunction(np.not_equal, _UNEQUAL),
     "pow": ElementwiseFunction(
@@ -399,7 +399,7 @@ _FUNCTIONS = {
             **_same_fix_for_dtypes(_pow_signed, "int8", "int16", "int32", "int64"),
             **_same_fix_for_dtypes(_pow_one_exponent, "float32*", "float64*"),
         },
-        _numpy_handles_exponent,
+        _is_numpy_power_correct_for,
     ),
     "reciprocal": ElementwiseFunction(np.reciprocal, _fixes_for_complex(_reciprocal_complex)),
     "remainder": ElementwiseFunction(
@@ -412,8 +412,8 @@ _FUNCTIONS = {
     "sign": ElementwiseFunction(
         np.sign, {**_fixes_for_complex(_sign_complex), "bfloat16": _sign_bfloat16}
     ),
-    "signbit": _float_test_function(np.signbit),
-    "square": _complex_product_function(np.square),
+    "signbit": _float_test_with_stride_fix(np.signbit),
+    "square": _layout_stable_complex_product(np.square),
     "tan": ElementwiseFunction(np.tan, _fixes_for_complex(_tan_complex)),
     "tanh": ElementwiseFunction(np.tanh, _fixes_for_complex(_tanh_complex)),
     "where": ElementwiseFunction(

@@ -43,7 +43,7 @@ class _ReorderedOperand(NamedTuple):
     layout: Layout
 
 
-def make_staged_call(plan: ElementwisePlan, call: Call) -> Call:
+def make_call_reordering_operands(plan: ElementwisePlan, call: Call) -> Call:
     """Return `call`, with operands reordered first if it would read them slowly.
 
     Scattered operands that repeat many times are packed first: ``x.T + y[:, :1]`` of 2048 x 2048

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu.elementwise.functions import Fix, elementwise_function, has_exact_result
-from tensorlayout.cpu.elementwise.staging import make_staged_call
+from tensorlayout.cpu.elementwise.staging import make_call_reordering_operands
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
     decode_narrow,
@@ -56,7 +56,7 @@ def compile_allocating(plan: ElementwisePlan) -> Run | None:
     """
     if plan.destinations:
         return _compile_inplace_ufunc(plan) if _is_plain_binary_ufunc(plan) else None
-    usual, fix = _common_scalar_test(plan), _required_fix(plan)
+    usual, fix = _test_for_scalar_needing_no_fix(plan), _required_fix(plan)
     common = _compile_allocating_with_fix(plan, None if usual else fix)
     if common is None or usual is None:
         return common
@@ -69,7 +69,10 @@ def compile_allocating(plan: ElementwisePlan) -> Run | None:
 
 def compile_elementwise(plan: ElementwisePlan) -> Write:
     """Compile ``write(out, *operands)``; each operand is disjoint from `out` or exactly there."""
-    usual, with_fix = _common_scalar_test(plan), _compile_with_fix(plan, _required_fix(plan))
+    usual, with_fix = (
+        _test_for_scalar_needing_no_fix(plan),
+        _compile_with_fix(plan, _required_fix(plan)),
+    )
     return (
         with_fix
         if usual is None
@@ -77,7 +80,7 @@ def compile_elementwise(plan: ElementwisePlan) -> Write:
     )
 
 
-def _common_scalar_test(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
+def _test_for_scalar_needing_no_fix(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
     """Return a test of whether a Python scalar as last operand needs no fix; None if unneeded."""
     scalar = isinstance(plan.operands[-1], type)
     return (
@@ -115,7 +118,7 @@ def _compile_allocating_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Run 
 
 def _compile_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Write:
     if plan.result.layout.is_tiled:
-        return _compile_tiled_call(plan, fix)
+        return _compile_tiled_call_on_slot_vectors(plan, fix)
     if fix is None and _is_plain_binary_ufunc(plan):
         return _compile_inplace_ufunc(plan)
     return _compile_call(plan, fix)
@@ -124,7 +127,7 @@ def _compile_with_fix(plan: ElementwisePlan, fix: Fix | None) -> Write:
 def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     """Compile ``write(out, *operands)`` for strided tensors and Python scalars."""
     alone = _make_call(plan, fix)
-    call, read = make_staged_call(plan, alone), _make_operand_reader(plan)
+    call, read = make_call_reordering_operands(plan, alone), _make_operand_reader(plan)
     if call is alone:
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         exact = has_exact_result(plan.operation.function_name, plan.inputs)
@@ -170,7 +173,9 @@ def _required_fix(plan: ElementwisePlan) -> Fix | None:
     if not fixes:
         return None
     name = plan.inputs[-1].name
-    fix = fixes.get(name) or (fixes.get(f"{name}*") if _is_last_operand_repeated(plan) else None)
+    fix = fixes.get(name) or (
+        fixes.get(f"{name}*") if _can_last_operand_value_repeat(plan) else None
+    )
     return fix or (fixes.get(f"{name}<") if _may_use_complex_scalar_loop(plan) else None)
 
 
@@ -178,7 +183,7 @@ def _numpy_function(plan: ElementwisePlan) -> Any:
     return elementwise_function(plan.operation.function_name).numpy_function
 
 
-def _is_last_operand_repeated(plan: ElementwisePlan) -> bool:
+def _can_last_operand_value_repeat(plan: ElementwisePlan) -> bool:
     """Return whether the last operand may be one value for many elements of the result."""
     last = plan.operands[-1]
     if isinstance(last, type) or last.layout.size <= 1:
@@ -203,7 +208,7 @@ def _may_use_complex_scalar_loop(plan: ElementwisePlan) -> bool:
 
 def _is_numpy_promotion(plan: ElementwisePlan) -> bool:
     """Return whether NumPy's own promotion of these operands is the planned one."""
-    if _decoders_by_operand(plan):
+    if _bool_and_narrow_decoders(plan):
         return False
     if not _has_only_tensors(plan):
         if any(dtypes.is_bfloat16(d) for d in plan.inputs):
@@ -239,7 +244,7 @@ def _operand_dtypes(plan: ElementwisePlan) -> list[dtypes.DType]:
     return [i if isinstance(o, type) else o.dtype for o, i in pairs]
 
 
-def _needs_conversion(plan: ElementwisePlan) -> bool:
+def _operands_need_conversion(plan: ElementwisePlan) -> bool:
     """Return whether some operand's dtype differs from the function's input dtype."""
     return _operand_dtypes(plan) != [*plan.inputs]
 
@@ -260,12 +265,14 @@ def _traffic_bytes(plan: ElementwisePlan) -> int:
     return sum([t.layout.size * t.dtype.itemsize for t in tensors])
 
 
-def _context_copier(plan: ElementwisePlan) -> Any:
+def _copier_of_ufunc_buffer_context(plan: ElementwisePlan) -> Any:
     """Return the ``copy`` of the context whose ufunc buffer suits the plan.
 
     16 MB of int32 + float64 take 7.5 ms with a large buffer, and 14.7 with the smallest.
     """
-    return quiet.copy if _needs_conversion(plan) or _has_short_runs(plan) else unbuffered.copy
+    return (
+        quiet.copy if _operands_need_conversion(plan) or _has_short_runs(plan) else unbuffered.copy
+    )
 
 
 def _has_short_runs(plan: ElementwisePlan) -> bool:
@@ -283,7 +290,11 @@ def _has_short_runs(plan: ElementwisePlan) -> bool:
 def _compile_allocating_ufunc(plan: ElementwisePlan, fix: Fix | None) -> Run:
     """Compile the fastest path: a small, packed result that NumPy allocates."""
     function, spec = _numpy_function(plan), plan.result
-    copy, new, narrow = _context_copier(plan), object.__new__, _rounds_integers_twice(plan)
+    copy, new, narrow = (
+        _copier_of_ufunc_buffer_context(plan),
+        object.__new__,
+        _rounds_python_int_twice(plan),
+    )
 
     def call_unary_ufunc(x: Tensor) -> Tensor:
         result = new(Tensor)
@@ -325,7 +336,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
     ranges = [(i, *directly_converted_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
     odd = plan.result.dtype.kind == "V"  # NumPy's functions have no loop for bfloat16
-    if odd or _needs_conversion(plan) or any(least > most for _, least, most in ranges):
+    if odd or _operands_need_conversion(plan) or any(least > most for _, least, most in ranges):
         return None
     spec, new = plan.result, object.__new__
 
@@ -345,7 +356,7 @@ def _compile_small_ternary(plan: ElementwisePlan, function: Any, fallback: Run) 
     return compute_small_ternary
 
 
-def _rounds_integers_twice(plan: ElementwisePlan) -> bool:
+def _rounds_python_int_twice(plan: ElementwisePlan) -> bool:
     """Return whether NumPy would round a Python integer twice, first to float64."""
     return int in plan.operands and plan.inputs[-1] in (dtypes.float32, dtypes.complex64)
 
@@ -368,7 +379,7 @@ def _make_operand_reader(
     return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
 
 
-def _decoders_by_operand(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
+def _bool_and_narrow_decoders(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
     """Return decoders of bool and narrow operands, which ml_dtypes converts differently."""
     decoders: dict[int, Callable[[Array], Array]] = {}
     for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True)):
@@ -382,7 +393,7 @@ def _decoders_by_operand(plan: ElementwisePlan) -> dict[int, Callable[[Array], A
 
 def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """Return ``call(arrays, out)``: the operation in the planned dtypes, quietly."""
-    call, odd = _make_call_without_decoding(plan, fix), _decoders_by_operand(plan)
+    call, odd = _make_call_without_decoding(plan, fix), _bool_and_narrow_decoders(plan)
     if not odd:
         return call
     return lambda arrays, out: call(
@@ -393,8 +404,8 @@ def _make_call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 def _make_call_without_decoding(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """Return ``call(arrays, out)`` for operands that need no decoding."""
     function = _numpy_function(plan)
-    converts = _needs_conversion(plan)
-    copy: Any = _context_copier(plan)
+    converts = _operands_need_conversion(plan)
+    copy: Any = _copier_of_ufunc_buffer_context(plan)
     if fix is not None or (converts and not isinstance(_numpy_function(plan), np.ufunc)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
         if (
@@ -414,8 +425,10 @@ def _make_call_without_decoding(plan: ElementwisePlan, fix: Fix | None) -> Call:
 
 def standalone_ufunc(plan: ElementwisePlan) -> Any:
     """Return the ufunc that alone gives the planned result, for scalars up to 2**53; or None."""
-    fix = None if _common_scalar_test(plan) else _required_fix(plan)
-    is_standalone = _common_scalar_test(plan) is None and _numpy_returns_planned_array(plan, fix)
+    fix = None if _test_for_scalar_needing_no_fix(plan) else _required_fix(plan)
+    is_standalone = _test_for_scalar_needing_no_fix(plan) is None and _numpy_returns_planned_array(
+        plan, fix
+    )
     return _numpy_function(plan) if is_standalone and not plan.result.layout.is_tiled else None
 
 
@@ -439,17 +452,19 @@ def make_block_call(plan: ElementwisePlan) -> BlockCall:
         ),
         result=TensorSpec(plan.result.dtype, vector, plan.result.device),
     )
-    usual, fix = _common_scalar_test(plan), _required_fix(plan)
+    usual, fix = _test_for_scalar_needing_no_fix(plan), _required_fix(plan)
     rare = _with_out_keyword(_make_call(shrunk, fix))
     if usual is None and fix is not None:
         return BlockCall(rare, rare, None, False)
     exact = (
         isinstance(_numpy_function(plan), np.ufunc)
-        and not _decoders_by_operand(plan)
+        and not _bool_and_narrow_decoders(plan)
         and _numpy_picks_planned_dtypes(plan, _operand_dtypes(plan))
     )
     common = _numpy_function(plan) if exact else _with_out_keyword(_make_call(shrunk, None))
-    return BlockCall(common, rare, usual, exact and usual is None and not _needs_conversion(plan))
+    return BlockCall(
+        common, rare, usual, exact and usual is None and not _operands_need_conversion(plan)
+    )
 
 
 def _with_out_keyword(call: Call) -> Callable[..., object]:
@@ -467,7 +482,7 @@ def is_one_ufunc_call(plan: ElementwisePlan) -> bool:
     if is_large_call(_traffic_bytes(plan)):  # it may be split into several calls
         return False
     call = _make_call(plan, None)
-    return make_staged_call(plan, call) is call
+    return make_call_reordering_operands(plan, call) is call
 
 
 def _is_plain_binary_ufunc(plan: ElementwisePlan) -> bool:
@@ -479,8 +494,8 @@ def _compile_inplace_ufunc(plan: ElementwisePlan) -> Run:
     """Compile ``x += y`` and the like to one NumPy ufunc call with `out`."""
     function, copy, narrow = (
         _numpy_function(plan),
-        _context_copier(plan),
-        _rounds_integers_twice(plan),
+        _copier_of_ufunc_buffer_context(plan),
+        _rounds_python_int_twice(plan),
     )
 
     def compute_in_place(out: Tensor, x: Any, y: Any) -> Tensor:
@@ -527,13 +542,13 @@ def _compile_flat_call(spec: TensorSpec, call: Call, read: Reader) -> Run:
         block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
         arrays = read(operands)
 
-        def compute_chunk(chunk: tuple[slice, list[Region]]) -> None:
+        def compute_and_pad_chunk(chunk: tuple[slice, list[Region]]) -> None:
             cut, regions = chunk
             call([a[cut] if a.ndim else a for a in arrays], storage[cut])
             for region in regions if bits is not None else ():
                 block[region] = bits
 
-        share_pieces(chunks, compute_chunk)
+        share_pieces(chunks, compute_and_pad_chunk)
         return Tensor._from_memory(block[elements], spec, (storage, 0))
 
     return compute_flat
@@ -545,7 +560,7 @@ def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, lis
     size, step = layout.padded_shape[slowest], layout.strides[slowest]
     for start, stop in [(cut.start, cut.stop) for cut in axis_slices(size, max(1, room // step))]:
         regions = []
-        for ranges in boxes.padding_ranges(layout):
+        for ranges in boxes.padding_boxes(layout):
             low, high = ranges[slowest]
             ranges[slowest] = first, last = max(start, low), min(stop, high)
             if first < last:
@@ -553,7 +568,7 @@ def _chunks_with_padding(layout: Layout, room: int) -> Iterator[tuple[slice, lis
         yield slice(start * step, stop * step), regions
 
 
-def _compile_tiled_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
+def _compile_tiled_call_on_slot_vectors(plan: ElementwisePlan, fix: Fix | None) -> Write:
     """Compile a call on tiled tensors of one placement as vectors of slots, then the padding."""
     spec, fill = plan.result, make_padding_filler(plan.result)
     tiled = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]

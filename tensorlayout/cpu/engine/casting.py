@@ -21,7 +21,9 @@ from tensorlayout.dtypes import DType
 Convert = Callable[[Array, Array], None]  # convert(destination, source)
 
 
-def make_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
+def make_converter_unless_equal(
+    from_dtype: DType, to_dtype: DType, saturate: bool = False
+) -> Convert | None:
     """Return a converter between two dtypes; None if they are equal.
 
     With `saturate`, values out of range of a narrow type become its limits.
@@ -43,7 +45,7 @@ def can_numpy_convert(from_dtype: DType, to_dtype: DType) -> bool:
 
 def convert_array(source: Array, dtype: DType) -> Array:
     """Return `source`, or a copy in another dtype with the same order of dimensions in memory."""
-    convert = make_converter(source.dtype, dtype)
+    convert = make_converter_unless_equal(source.dtype, dtype)
     if convert is None:
         return source
     result = np.empty_like(source, dtype, subok=False)
@@ -128,7 +130,7 @@ def round_before_bfloat16(array: Array, dtype: DType) -> Array:
     """
     return (
         round_to_odd_float32(array)
-        if dtypes.is_bfloat16(dtype) and _exceeds_float32(array.dtype)
+        if dtypes.is_bfloat16(dtype) and _has_values_inexact_in_float32(array.dtype)
         else array
     )
 
@@ -138,7 +140,7 @@ def round_to_odd_float32(array: Array) -> Array:
 
     An odd number is never a tie, so a second rounding to a narrower type is correct.
     """
-    if not _exceeds_float32(array.dtype):
+    if not _has_values_inexact_in_float32(array.dtype):
         return array.astype(np.float32)
     wide: Array = array.astype(np.float64, copy=False)
     if array.dtype.kind in "iu" and array.itemsize == 8:  # float64 may not hold these: round to odd
@@ -151,7 +153,7 @@ def round_to_odd_float32(array: Array) -> Array:
     return single
 
 
-def _exceeds_float32(dtype: DType) -> bool:
+def _has_values_inexact_in_float32(dtype: DType) -> bool:
     """Return whether float32 does not hold all values of a real dtype."""
     return dtype == np.float64 or (dtype.kind in "iu" and dtype.itemsize >= 4)
 
@@ -175,8 +177,8 @@ def _block_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False)
             )
         return functools.partial(_convert_to_narrow, saturate)
     if from_dtype.kind in "fV" and to_dtype.kind in "iu":
-        return _truncate_to_integers
-    if dtypes.is_bfloat16(to_dtype) and _exceeds_float32(from_dtype):
+        return _truncate_and_saturate_to_integers
+    if dtypes.is_bfloat16(to_dtype) and _has_values_inexact_in_float32(from_dtype):
         return _convert_to_bfloat16
     if dtypes.is_bfloat16(to_dtype) and from_dtype == dtypes.bool:
         return lambda destination, source: np.copyto(destination, normalize_bools(source), "unsafe")
@@ -231,7 +233,7 @@ def _convert_to_bfloat16(destination: Array, source: Array) -> None:
         np.copyto(destination, round_before_bfloat16(source, destination.dtype), "unsafe")
 
 
-def _truncate_to_integers(destination: Array, source: Array) -> None:
+def _truncate_and_saturate_to_integers(destination: Array, source: Array) -> None:
     """Truncate floats to integers; saturate those out of range, NaN gives 0."""
     limits = np.iinfo(destination.dtype)
     ends = limits.min, limits.max

@@ -18,7 +18,7 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, uint8
 from tensorlayout.errors import short_repr
 from tensorlayout.layout import Layout, Padding, boxes, row_major_order
-from tensorlayout.plan import ExportInfo, bytes_before_slot, padding_bytes, spec_of_strides
+from tensorlayout.plan import ExportInfo, padding_bytes, spec_of_strides, whole_bytes_before_slot
 from tensorlayout.tensor import Home, Tensor, TensorSpec
 
 Array = np.ndarray[Any, Any]
@@ -56,7 +56,7 @@ def array_of_layout(storage: Array, dtype: DType, layout: Layout) -> Array:
     shape, first, itemsize = layout.shape, layout.offset, dtype.itemsize
     strides: tuple[int, ...]
     if layout.slot_bits is not None:
-        first, count = packed_byte_range(layout, layout.lowest)
+        first, count = packed_first_byte_and_count(layout, layout.lowest)
         shape, strides, dtype, itemsize = (count,), (1,), uint8, 1
     elif layout.is_tiled:
         shape, first = (max(0, layout.required_size - layout.lowest),), layout.lowest
@@ -72,8 +72,8 @@ def array_of_layout(storage: Array, dtype: DType, layout: Layout) -> Array:
 
 def make_box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array, int], Array]:
     """Return ``view(storage, slot)``: a box of a tensor whose lowest slot is `slot`."""
-    itemsize, start = dtype.itemsize, box.first_slot_in(layout) - layout.lowest
-    shape, strides = box.shape, tuple([s * itemsize for s in box.strides_in(layout)])
+    itemsize, start = dtype.itemsize, box.slot_of_first_index(layout) - layout.lowest
+    shape, strides = box.shape_by_digits, tuple([s * itemsize for s in box.strides_in(layout)])
 
     def view_box(storage: Array, slot: int) -> Array:
         return np.ndarray(shape, dtype, storage, (start + slot) * itemsize, strides)
@@ -135,7 +135,11 @@ def storage_and_slot(tensor: Tensor) -> Home:
     home = tensor.home
     if home is None:  # computed once and cached on the tensor
         memory = tensor.memory
-        whole = memory if memory.flags.c_contiguous else slot_bytes(memory, tensor.spec.layout)
+        whole = (
+            memory
+            if memory.flags.c_contiguous
+            else flat_bytes_of_all_slots(memory, tensor.spec.layout)
+        )
         tensor.home = home = (whole, 0)
     return home
 
@@ -167,7 +171,7 @@ def read_bytes(tensor: Tensor) -> Array:
     tensor.home = (storage, slot)
     first, count = slot * itemsize, layout.nbytes(itemsize)
     if layout.slot_bits is not None:
-        first, count = packed_byte_range(layout, slot)
+        first, count = packed_first_byte_and_count(layout, slot)
         used_bits = 255 >> layout.spare_bits
         if int(storage[first + count - 1]) > used_bits:
             octets = storage[first : first + count].copy()
@@ -181,12 +185,12 @@ def tensor_over_bytes(octets: Array, spec: TensorSpec) -> Tensor:
     return Tensor._from_memory(array_of_layout(octets, spec.dtype, spec.layout), spec, (octets, 0))
 
 
-def packed_byte_range(layout: Layout, slot: int) -> tuple[int, int]:
-    """Return the first byte and the byte count of a packed layout whose lowest slot is `slot`.
+def packed_first_byte_and_count(layout: Layout, lowest_slot: int) -> tuple[int, int]:
+    """Return the first byte and the byte count of a packed layout that begins at `lowest_slot`.
 
     Raises ValueError if the slot is not at a byte boundary.
     """
-    first = bytes_before_slot(layout, slot)
+    first = whole_bytes_before_slot(layout, lowest_slot)
     return first, layout._slots_to_bytes(max(0, layout.required_size - layout.lowest), 1)
 
 
@@ -214,7 +218,7 @@ def read_packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Ar
     return np.asarray(numbers, np.uint8).view(tensor.dtype)
 
 
-def slot_bytes(memory: Array, layout: Layout) -> Array:
+def flat_bytes_of_all_slots(memory: Array, layout: Layout) -> Array:
     """Return the bytes of all slots from the lowest on; `memory` is the array of `layout`."""
     if layout.size == 0:
         return np.empty(layout.required_size * memory.itemsize, np.uint8)
@@ -260,14 +264,14 @@ def make_padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None
     if bits is None:
         return None
     form = layout.form  # in this form padding follows the elements, also in reversed dimensions
-    ranges = boxes.padding_ranges(form)
+    ranges = boxes.padding_boxes(form)
     if layout.slot_bits is None:
         return functools.partial(make_range_filler(form, ranges, spec.dtype), bits)
     whole = form.with_slot_bits(None)
     fill = make_range_filler(whole, ranges, spec.dtype)
 
     def fill_packed_padding(storage: Array, slot: int) -> None:
-        first, count = packed_byte_range(form, slot)
+        first, count = packed_first_byte_and_count(form, slot)
         octets = storage.reshape(-1).view(np.uint8)[first : first + count]
         with unpack_then_repack(octets, form) as numbers:
             fill(bits, numbers, 0)
@@ -358,7 +362,7 @@ def tensor_over_array(array: Array) -> Tensor | None:
         return None
     if array.flags.c_contiguous or spec.layout.is_packed:  # the first test saves 0.1 us
         return Tensor._from_memory(array, spec)
-    return Tensor._from_memory(array, spec, (slot_bytes(array, spec.layout), 0))
+    return Tensor._from_memory(array, spec, (flat_bytes_of_all_slots(array, spec.layout), 0))
 
 
 def export_info(tensor: Tensor) -> ExportInfo:

@@ -255,18 +255,21 @@ def _helper_loop(
         del call  # free its arrays while this thread waits
 
 
-def _move_helper_off_caller(call: _SharedCall, processors: set[int]) -> set[int]:
+def _move_helper_off_caller(call: _SharedCall, last_allowed_processors: set[int]) -> set[int]:
     """Move this helper to another processor than its caller's; return the caller's processors.
 
     Linux often wakes a helper on its caller's processor although another one is idle, and keeps
     both there for milliseconds. A copy of 330 us then takes 358 us with two threads, and 196 on two
     processors (Linux 6, virtual machine). The mask stays set, so a helper usually moves only once.
     """
-    if _current_processor() == call.caller_processor >= 0 or processors != call.allowed_processors:
+    if (
+        _current_processor() == call.caller_processor >= 0
+        or last_allowed_processors != call.allowed_processors
+    ):
         with contextlib.suppress(OSError):  # the set of processors may have changed
             os.sched_setaffinity(0, call.allowed_processors - {call.caller_processor})
             return call.allowed_processors
-    return processors
+    return last_allowed_processors
 
 
 def _allowed_processors() -> set[int]:

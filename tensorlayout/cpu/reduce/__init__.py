@@ -32,7 +32,7 @@ from tensorlayout.cpu.reduce.fold import (
     make_extreme_fold,
     make_storage_walk,
     map_in_threads,
-    result_key,
+    result_key_keeping_reduced_axes,
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -147,14 +147,14 @@ def _sum_function(source: DType, result: DType) -> Work:
         convert_block=widen_to_float32 if is_half_float(source) else None,
     )
 
-    def sum_with_overflow_check(x: Array, axes: Sequence[int]) -> Array:
+    def sum_carefully_if_not_finite(x: Array, axes: Sequence[int]) -> Array:
         if x.size > SMALL:
             sums = fast(x, axes)
             if np.isfinite(sums).all():
                 return sums
         return careful(x, axes)
 
-    return sum_with_overflow_check
+    return sum_carefully_if_not_finite
 
 
 def _short_run_sum_dtype(dtype: DType) -> DType | None:
@@ -217,11 +217,11 @@ def _variance_function(plan: ReducePlan, takes_root: bool = False) -> Work:
         assert result is not None, "float64 is never too narrow"
         return result
 
-    def compute_variance(x: Array, axes: Sequence[int]) -> Array:
+    def compute_variance_or_deviation(x: Array, axes: Sequence[int]) -> Array:
         variance = sum_squared_distances(x, axes) / (divisor if divisor > 0 else np.nan)
         return np.asarray(np.sqrt(variance) if takes_root else variance)
 
-    return compute_variance
+    return compute_variance_or_deviation
 
 
 def _sum_squared_distances(
@@ -235,18 +235,24 @@ def _sum_squared_distances(
     fold = Fold(np.add, work, dtypes.float64, _RUN)
     widen = is_half_float(x.dtype) and work == dtypes.float32
 
-    def sum_squares_of_block(key: Key) -> Array:
+    def sum_squared_distances_of_block(key: Key) -> Array:
         block = widen_to_float32(x[key]) if widen else x[key]
-        distance = np.asarray(np.subtract(block, near[result_key(key, axes)], dtype=work))
+        distance = np.asarray(
+            np.subtract(block, near[result_key_keeping_reduced_axes(key, axes)], dtype=work)
+        )
         np.square(distance, distance)
         return fold(distance, axes)
 
     keys = block_boxes(x.shape)
     alone = x.nbytes < SHARED_BYTES or sums.size * len(keys) > x.size // _SPARE
     # Threads keep the sums of all blocks: they are added in order, for reproducible bits.
-    parts = map(sum_squares_of_block, keys) if alone else map_in_threads(sum_squares_of_block, keys)
+    parts = (
+        map(sum_squared_distances_of_block, keys)
+        if alone
+        else map_in_threads(sum_squared_distances_of_block, keys)
+    )
     for key, part in zip(keys, parts, strict=True):
-        sums[result_key(key, axes)] += part
+        sums[result_key_keeping_reduced_axes(key, axes)] += part
     sums = np.asarray(np.maximum(sums - count * np.square(middle - near), 0))
     if work == dtypes.float64 or _are_float32_squares_enough(sums / count, near, x, axes, precise):
         return sums
@@ -354,7 +360,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
             _quantile_positions(np.array(probabilities), valid_counts, method), 0, last
         )
         low = np.floor(positions).astype(np.intp)
-        ordered = _partition_lines(lines, low, last)
+        ordered = _partition_lines_at_low_and_next(lines, low, last)
         if method in DISCRETE:  # elements as they are: float64 does not hold every int64
             values = np.take_along_axis(ordered, low, -1)
         else:
@@ -379,7 +385,7 @@ def _lines_as_rows(x: Array, dims: tuple[int, ...]) -> Array:
     return wide.transpose(*kept_dims, *dims).reshape(rows, count)
 
 
-def _partition_lines(lines: Array, low: Array, last: Array) -> Array:
+def _partition_lines_at_low_and_next(lines: Array, low: Array, last: Array) -> Array:
     """Return the lines partitioned so that `low` and ``low + 1`` hold sorted elements.
 
     The median of 4 M float32 takes 48 ms, and 150 by sorting.
@@ -504,7 +510,7 @@ def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) 
     if layout.is_row_major and not is_half_float(dtype):
         name, copy = function.__name__, quiet.copy
         return lambda out, x: out.memory.fill(copy().run(getattr(x.memory, name)))
-    steps = [_slice_extremes_function(layout, d, dtype, ufunc) for d in range(layout.ndim)]
+    steps = [_make_extreme_of_each_slice(layout, d, dtype, ufunc) for d in range(layout.ndim)]
     strides = Layout.row_major(layout.shape).strides
 
     def find_flat_position(memory: Array) -> int:
@@ -518,7 +524,7 @@ def _compile_flat_extreme_position(plan: ReducePlan, function: Any, ufunc: Any) 
     return lambda out, x: out.memory.fill(call_quietly(find_flat_position, x.memory))
 
 
-def _slice_extremes_function(
+def _make_extreme_of_each_slice(
     layout: Layout, dim: int, dtype: DType, ufunc: Any
 ) -> Callable[[Array], Array]:
     """Return a function for the extreme of each slice along `dim`, after earlier dims are fixed."""

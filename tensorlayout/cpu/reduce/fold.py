@@ -75,7 +75,7 @@ def block_boxes(
     return [(*box, *[slice(None)] * uncut_axes) for box in boxes]
 
 
-def result_key(key: Key, axes: Sequence[int]) -> Key:
+def result_key_keeping_reduced_axes(key: Key, axes: Sequence[int]) -> Key:
     """Return the index of a block's result, in which reduced axes have size 1."""
     return tuple([slice(None) if k in axes else s for k, s in enumerate(key)])
 
@@ -84,10 +84,10 @@ def map_in_threads(function: Callable[[Any], Array], items: Sequence[Any]) -> li
     """Return ``function(item)`` for each item, in order, computed in several threads."""
     results: list[Any] = [None] * len(items)
 
-    def compute_item(number: int) -> None:
+    def store_result_of_item(number: int) -> None:
         results[number] = function(items[number])
 
-    share_pieces(range(len(items)), compute_item)
+    share_pieces(range(len(items)), store_result_of_item)
     return results
 
 
@@ -156,7 +156,7 @@ class Fold:
             part = self._fold_array(self.convert_block(x[key]), axes)
             if result is None:
                 result = np.empty(shape, self.wide or part.dtype)
-            place = result[result_key(key, axes)]
+            place = result[result_key_keeping_reduced_axes(key, axes)]
             if all(key[axis].start in (None, 0) for axis in axes):
                 place[...] = part
             else:
@@ -218,32 +218,36 @@ class Fold:
         n, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
         last = axis == x.ndim - 1
         if last and n < _COLUMNS and x.ndim > 1:
-            return self._fold_columns(x, out)
+            return self._fold_last_axis_by_columns(x, out)
         group = 1 if last or inner >= _ROW else _ROW // inner
         if axis == x.ndim - 2 and inner < min(_COLUMNS, n) and 8 * group > n:
-            return self._fold_column_by_column(x, axis)
+            return self._fold_each_column_separately(x, axis)
         if 1 < group <= n // 2:
             return self._fold_grouped_rows(x, axis, group)
-        return self._fold_runs(x, axis, self.line_run_length if last else self.run_length, out)
+        return self._fold_axis_in_runs(
+            x, axis, self.line_run_length if last else self.run_length, out
+        )
 
-    def _fold_columns(self, x: Array, out: Array | None) -> Array:
+    def _fold_last_axis_by_columns(self, x: Array, out: Array | None) -> Array:
         columns = [x[..., k : k + 1] for k in range(x.shape[-1])]
         if self.ufunc is np.add and x.dtype in _LANES:
-            columns = _add_pairwise(columns, _LANES[x.dtype])
+            columns = _partial_sums_in_numpy_order(columns, _LANES[x.dtype])
         result = np.empty((*x.shape[:-1], 1), self.wide or x.dtype) if out is None else out
         result[...] = columns[0]
         for column in columns[1:]:
             self.ufunc(result, column, out=result)
         return result
 
-    def _fold_column_by_column(self, x: Array, axis: int) -> Array:
+    def _fold_each_column_separately(self, x: Array, axis: int) -> Array:
         """Fold one column at a time: for a few columns and lines that are too short to group.
 
         28 x 224 x 224 x 3 float32 along the third axis takes 3.4 ms, and 22 in rows of 3. With
         more columns than elements per line it is slower: 20000 x 5 x 15 float64 along the second
         axis takes 22 ms this way and 2.4 otherwise.
         """
-        parts = [self._fold_runs(x[..., k], axis, self.run_length) for k in range(x.shape[-1])]
+        parts = [
+            self._fold_axis_in_runs(x[..., k], axis, self.run_length) for k in range(x.shape[-1])
+        ]
         return np.stack(parts, axis=-1)
 
     def _fold_grouped_rows(self, x: Array, axis: int, group: int) -> Array:
@@ -253,7 +257,7 @@ class Fold:
         result = self.ufunc.reduce(rows, axis + 1, self.wide, keepdims=False)
         return self._fold_in_remainder(result, x, axis, whole)
 
-    def _fold_runs(
+    def _fold_axis_in_runs(
         self, x: Array, axis: int, run_length: int | None, out: Array | None = None
     ) -> Array:
         """Fold each run in the narrow dtype, then the results of the runs in the wide one."""
@@ -274,7 +278,7 @@ class Fold:
         return result
 
 
-def _add_pairwise(columns: list[Array], lanes: int) -> list[Array]:
+def _partial_sums_in_numpy_order(columns: list[Array], lanes: int) -> list[Array]:
     """Return partial sums of columns, added in NumPy's order for one row.
 
     NumPy sums a short row in this order, so a row has the same bits however many rows there are.

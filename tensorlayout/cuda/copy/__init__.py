@@ -39,12 +39,12 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.fill import (
     PaddingWrite,
     compile_fill,
+    fusable_padding_and_launches,
     launch_with_padding,
-    pattern_bits,
     plan_fill,
     plan_padding,
-    plan_padding_write,
     plan_whole_block_fill,
+    repeat_to_two_uint64,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import (
@@ -79,21 +79,21 @@ def compile_move(
     source: TensorSpec,
     result: TensorSpec,
     padding: bytes | None = None,
-    byte_shift: int = 0,
+    result_byte_shift: int = 0,
     saturate: bool = False,
     owns_all_bytes: bool = False,
 ) -> Write:
-    """Compile a conversion to `result`, which begins `byte_shift` **bytes** in."""
+    """Compile a conversion to `result`, which begins `result_byte_shift` **bytes** in."""
 
     def plan_move_at_byte_shift(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
-        aligned = gcd(to, byte_shift, SECTOR), from_
+        aligned = gcd(to, result_byte_shift, SECTOR), from_
         launches = plan_move(source, result, aligned, padding, saturate, owns_all_bytes)
-        if not byte_shift:
+        if not result_byte_shift:
             return launches
         memories = range(2 + len(launches.scratch))
         placed_launches = tuple(
-            [launch.with_memories(memories, byte_shift) for launch in launches.launches]
+            [launch.with_memories(memories, result_byte_shift) for launch in launches.launches]
         )
         return replace(launches, launches=placed_launches)
 
@@ -186,7 +186,7 @@ def _plan_packed_move(
             return launches
         second = plan_next_move(packed.unpacked_spec(source), result, (to, SECTOR), padding)
         return packed.chain_through_scratch(
-            packed.plan_unpack_block(source_layout, from_), second, source_layout.required_size
+            packed.plan_unpack_all_slots(source_layout, from_), second, source_layout.required_size
         )
     if not (result_layout.covers_block and (owns_all_bytes or not result_layout.is_padded)):
         slot_launches = plan_next_move(source, packed.unpacked_spec(result), (SECTOR, from_), None)
@@ -235,7 +235,7 @@ def plan_copy(
         loop = make_tiled_loop(*loop_arguments, sizes_to_write(destination, padding))
     else:
         loop = TiledLoop.over_layouts(*loop_arguments)
-    padding_write, padding_launches = plan_padding_write(
+    padding_write, padding_launches = fusable_padding_and_launches(
         destination, itemsize, alignments[0], padding, loop
     )
     if loop is not None and (not loop.bounds or fits_bounded_walk(loop)):
@@ -290,7 +290,7 @@ def _cheapest_launch(
     else:
         loop, pack = loop.with_widest_elements(WIDEST), 1
     one_run = not loop.bounds and len(loop.axes) == 1 and loop.is_fastest_axis_contiguous
-    repeated = None if loop.bounds else _loop_over_repeated_values(loop)
+    repeated = None if loop.bounds else _loop_over_repeated_element_packs(loop)
     if one_run:  # which may begin inside a sector on either side
         width = min(WIDEST, *loop.alignments)
         # A run that begins inside a sector costs each access of a warp (32 * width bytes) a part of
@@ -313,7 +313,7 @@ def _cheapest_launch(
                 loop, box, padding_write
             )
     if loop.bounds:
-        return "bounded", _bounded_launch(loop, pack, padding_write)
+        return "bounded", _bounded_copy_launch(loop, pack, padding_write)
     if one_run:
         return "flat", _flat_launch(loop, padding_write)
     if repeated is not None:
@@ -322,7 +322,7 @@ def _cheapest_launch(
     return "rows" if rows else "strided", _strided_launch(loop, padding_write)
 
 
-def _loop_over_repeated_values(loop: TiledLoop) -> TiledLoop | None:
+def _loop_over_repeated_element_packs(loop: TiledLoop) -> TiledLoop | None:
     """Return the loop with 16-byte packs of the destination, each a repeated source element.
 
     None if the source's stride along the destination's run is not 0.
@@ -362,12 +362,12 @@ def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     )
 
 
-def _bounded_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
+def _bounded_copy_launch(loop: TiledLoop, pack_length: int, padding_write: PaddingWrite) -> Launch:
     count, width = loop.element_count // pack_length, loop.width * pack_length
     chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded", INDEX=loop.index_c_type, WIDTH=width)
     members = {
         "walk": bounded_walk_struct(loop, (WRITE, READ), pack_length),
-        "bits": pattern_bits(padding_write[1]),
+        "bits": repeat_to_two_uint64(padding_write[1]),
     }
     return launch_with_padding(
         chosen, loop, blocks_for_elements(count), padding_write, count=count, **members
@@ -378,16 +378,19 @@ def _shared_tile_launch(loop: TiledLoop, box: SharedTile, padding_write: Padding
     pitches, across = box.tile_strides[READ], box.problem.across
     write, read = (box.side_struct(side, pitches) for side in (WRITE, READ))
     members = {"write": write, "read": read, "pitch": pitches, "boxes": box.fill_boxes_struct}
-    shape = {"ELEMENT": loop.width, "ROOM": box.shared_bytes}
+    shape = {"ELEMENT": loop.width, "ROOM": box.allocated_shared_bytes}
     shape |= {"READ": box.access_by_memory[READ].unit, "WRITE": box.access_by_memory[WRITE].unit}
     if loop.bounds:
         chosen = kernel_with_macros(BOUNDED_FILE, "copy_bounded_boxes", **shape)
-        members |= {"bits": pattern_bits(padding_write[1]), "bounds": bounds_struct(loop.bounds)}
+        members |= {
+            "bits": repeat_to_two_uint64(padding_write[1]),
+            "bounds": bounds_struct(loop.bounds),
+        }
     else:
         chosen = kernel_with_macros(
             FILE, "copy_tiles", TILE=box.problem.tile_element_bytes(READ), **shape
         )
     if across:
         # The distance of rows in words of 4 bytes, of which `across` counts elements.
-        members |= {"across": across * loop.width // 4, "turns": box.bank_rotations}
+        members |= {"across": across * loop.width // 4, "turns": box.quarter_warp_first_columns}
     return launch_with_padding(chosen, loop, box.block_count, padding_write, **members)

@@ -31,7 +31,7 @@ from tensorlayout.cuda.engine import (
     sector_overfetch,
 )
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.fill import launch_with_padding, plan_fill, plan_padding_write
+from tensorlayout.cuda.fill import fusable_padding_and_launches, launch_with_padding, plan_fill
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, make_tiled_loop, sizes_to_write
 from tensorlayout.tensor import TensorSpec
@@ -123,7 +123,11 @@ def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
     """Return whether each 16 slots are one run, padding, or the end of a run and padding."""
     last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
     along = [weight for weight in weights if weight]
-    aligned = loop.alignments[WRITE] % _run_alignment(bits) == 0 == loop.alignments[READ] % RUN
+    aligned = (
+        loop.alignments[WRITE] % _packed_run_alignment_bytes(bits)
+        == 0
+        == loop.alignments[READ] % RUN
+    )
     return aligned and last.strides == (1, 1) and last.size % RUN == 0 and along in ([], [1])
 
 
@@ -132,7 +136,7 @@ def _index_type_spans_source(loop: TiledLoop, source: Layout) -> bool:
     return loop.index_c_type == "int64_t" or source.required_size < 2**31
 
 
-def _run_alignment(bits: int) -> int:
+def _packed_run_alignment_bytes(bits: int) -> int:
     """Return the alignment, in **bytes**, for writing 16 slots of `bits` bits at once."""
     return 4 if bits == 6 else 2 * bits
 
@@ -193,7 +197,7 @@ def plan_unpack(
         return runs
     if _is_intermediate_cheaper(loop):
         return None
-    padding_write, padding_launches = plan_padding_write(
+    padding_write, padding_launches = fusable_padding_and_launches(
         destination, 1, alignments[0], padding, loop
     )
     chosen, blocks = (
@@ -210,7 +214,7 @@ def plan_unpack(
 
 def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
     """Plan one launch that unpacks into a whole block; None for other layouts, short runs."""
-    bits, split = source.slot_bits, _digit_steps_within_block(loop, count)
+    bits, split = source.slot_bits, _slot_number_to_offset_steps(loop, count)
     assert bits is not None
     words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]
     aligned = all(a % n == 0 for a, n in zip(loop.alignments, words, strict=True))
@@ -248,7 +252,7 @@ def _plan_unpack_runs(loop: TiledLoop, source: Layout, count: int) -> Launches |
 _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
 
 
-def _digit_steps_within_block(
+def _slot_number_to_offset_steps(
     loop: TiledLoop, count: int
 ) -> tuple[int, list[tuple[int, int, int]]] | None:
     """Return how to split the number of a slot, in a block without padding, into an offset.
@@ -304,7 +308,7 @@ def _are_same_dense_block(packed: Layout, other: Layout, *alignments: int) -> bo
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
     is_same_block = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
-    needed = (_run_alignment(packed.slot_bits or 8), RUN)
+    needed = (_packed_run_alignment_bytes(packed.slot_bits or 8), RUN)
     return is_same_block and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
 
 
@@ -324,7 +328,7 @@ def plan_read_modify_write(
     `memories`: numbers of the tensor and of the operands of `slot_launches`.
     """
     unpack, pack = (
-        plan_unpack_block(layout, alignment),
+        plan_unpack_all_slots(layout, alignment),
         plan_pack_block(layout, alignment, owns_all_bytes=False),
     )
     launches = (
@@ -346,7 +350,7 @@ def plan_packed_fill(
     )
 
 
-def plan_unpack_block(layout: Layout, alignment: int) -> Launches:
+def plan_unpack_all_slots(layout: Layout, alignment: int) -> Launches:
     """Plan to unpack all slots of a packed layout to new memory, one byte per slot."""
     octets = Layout((layout.required_size,))
     launches = plan_unpack(
@@ -357,7 +361,7 @@ def plan_unpack_block(layout: Layout, alignment: int) -> Launches:
 
 
 def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Launches:
-    """Plan to pack slots, the inverse of `plan_unpack_block`."""
+    """Plan to pack slots, the inverse of `plan_unpack_all_slots`."""
     octets = Layout((layout.required_size,))
     slots = octets.with_slot_bits(layout.slot_bits)
     launches = plan_pack(slots, octets, (alignment, SECTOR), None, owns_all_bytes)

@@ -223,13 +223,13 @@ class CupyLauncher:
         self._launch = driver.cuda.driver.launchKernel
         self._stream = driver.cuda.get_current_stream
         self._functions: dict[int, tuple[Any, int]] = {}
-        loaded = self.load_on_current_device()
+        loaded = self.load_function_and_address()
         self._only = loaded if driver.device_count() == 1 else None
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
         """Launch on the current device and stream."""
         here = self._only or self._functions.get(self._cuda.runtime.getDevice())
-        _, address = here or self.load_on_current_device()
+        _, address = here or self.load_function_and_address()
         block = self._block
         block.view[: len(parameters)] = parameters
         pointers = block.pointers
@@ -246,7 +246,7 @@ class CupyLauncher:
             launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
         self._counters.launches += 1
 
-    def load_on_current_device(self) -> tuple[Any, int]:
+    def load_function_and_address(self) -> tuple[Any, int]:
         """Load the kernel on the current device; return the function and its address."""
         cuda, kernel = self._cuda, self.kernel
         device = cuda.runtime.getDevice()
@@ -383,7 +383,7 @@ class CupyDriver(Driver):
         if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
             capture = self.captures.setdefault(stream.ptr, _CaptureMemory(stream))
             capture.memory.append(memory)
-            buffer.keep_owner_alive(capture)
+            buffer.keep_alive_with_buffer(capture)
         elif self.captures:
             self.current_capture_memory(device)
         return buffer
@@ -433,7 +433,7 @@ class CupyDriver(Driver):
         return self._cupy
 
     def array_over_memory(
-        self, description: StridedMemory, owner: object, *, written: bool = False
+        self, description: StridedMemory, owner: object, *, is_for_writing: bool = False
     ) -> Any:
         low, nbytes = description.lowest_address_and_nbytes
         if not nbytes:
@@ -456,10 +456,10 @@ class CupyDriver(Driver):
         free = self.runtime.memGetInfo()[0] + pool.free_bytes()
         raise out_of_memory_error(nbytes, free, device)
 
-    def _is_stream_capturing(self, number: int) -> bool:
+    def _is_stream_capturing(self, stream_number: int) -> bool:
         """Return whether a stream captures; False after an error that has ended the capture."""
         try:
-            return bool(self.runtime.streamIsCapturing(number))
+            return bool(self.runtime.streamIsCapturing(stream_number))
         except RuntimeError:
             return False
 

@@ -104,10 +104,10 @@ class Buffer:
         self._owner = owner
         self._kept: tuple[object, ...] = ()
 
-    def keep_owner_alive(self, owner: object) -> None:
+    def keep_alive_with_buffer(self, kept_object: object) -> None:
         """Keep another object alive as long as the memory."""
-        if owner not in self._kept:
-            self._kept = (*self._kept, owner)
+        if kept_object not in self._kept:
+            self._kept = (*self._kept, kept_object)
 
 
 # ``launcher(grid, parameters)`` launches blocks on the current stream; afterwards the caller may
@@ -220,11 +220,11 @@ class Driver(Protocol):
         """Return CuPy or NumPy for a library call on the current stream; `purpose`: its name."""
 
     def array_over_memory(
-        self, description: StridedMemory, owner: object, *, written: bool = False
+        self, description: StridedMemory, owner: object, *, is_for_writing: bool = False
     ) -> Any:
-        """Return the library's array over memory, for reading or, if `written`, writing.
+        """Return the library's array over memory, for reading or, if `is_for_writing`, writing.
 
-        `written`: the library writes the memory; otherwise it reads it.
+        `is_for_writing`: the library writes the memory; otherwise it reads it.
         """
 
 

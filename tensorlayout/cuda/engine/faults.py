@@ -183,10 +183,10 @@ def fault_records(device: int) -> DeviceFaultRecords:
     )
 
 
-def note_launches(report: FaultRecord, stream: Stream) -> None:
+def note_launches(record: FaultRecord, stream: Stream) -> None:
     """Mark a record for the next check after launches that use it; check it now if strict."""
     # When a graph runs is unknown, so its launches never count as finished: bool() is False.
-    report.unseen = [bool] if report.key is None else [driver().completion_test(stream)]
+    record.unseen = [bool] if record.key is None else [driver().completion_test(stream)]
     strict = _strict.innermost_value()
     if strict is None:
         strict = _is_strict_by_environment() if _strict_process is None else _strict_process

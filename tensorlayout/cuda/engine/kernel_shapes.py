@@ -48,8 +48,8 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
     """Return all kernels of a file in all their shapes; `types` and `operation` as in `Kernel`."""
     return tuple(
         Kernel(file, name, types, shape, operation)
-        for name in _declared_kernels(file)
-        for shape in _shapes_of_kernel(file, name, types).values()
+        for name in _kernels_with_declared_shapes(file)
+        for shape in _declared_variants_by_items(file, name, types).values()
     )
 
 
@@ -64,7 +64,7 @@ def kernel_with_macros(
     >>> kernel_with_macros("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
     'join_parts_0_int32_t_4'
     """
-    shapes = _shapes_of_kernel(file, name, types)
+    shapes = _declared_variants_by_items(file, name, types)
     wanted = {macro: str(value) for macro, value in shape.items()}
     shape_values = shapes.get(frozenset(wanted.items()))
     if shape_values is None and "RANK" in wanted:
@@ -77,7 +77,7 @@ def kernel_with_macros(
 
 def parameter_struct_type(kernel: Kernel, **constants: int) -> Any:
     """Return the ctypes type of a kernel's parameters; `constants` as in `struct_type`."""
-    _, text, *_ = _declared_kernels(kernel.file)[kernel.name]
+    _, text, *_ = _kernels_with_declared_shapes(kernel.file)[kernel.name]
     return struct_type(kernel.file, substitute_words(text, dict(kernel.shape)), **constants)
 
 
@@ -106,8 +106,8 @@ def simulator_source(file: str, types: Types, index: str) -> str:
     compiled separately.
     """
     lines = [f'#include "{file}"']
-    for name, (macro, parameters, text, _) in _declared_kernels(file).items():
-        for shape in _shapes_of_kernel(file, name, types).values():
+    for name, (macro, parameters, text, _) in _kernels_with_declared_shapes(file).items():
+        for shape in _declared_variants_by_items(file, name, types).values():
             values = dict(shape)
             if values.get("INDEX", index) == index:
                 symbol = "_".join([name, *values.values()])
@@ -118,7 +118,7 @@ def simulator_source(file: str, types: Types, index: str) -> str:
 
 
 @functools.cache
-def _declared_kernels(file: str) -> dict[str, _Declared]:
+def _kernels_with_declared_shapes(file: str) -> dict[str, _Declared]:
     """Return the kernels by name; empty if the file declares no shapes."""
     kernels: dict[str, _Declared] = {}
     shapes: list[str] = []
@@ -131,11 +131,11 @@ def _declared_kernels(file: str) -> dict[str, _Declared]:
 
 
 @functools.cache
-def _shapes_of_kernel(
+def _declared_variants_by_items(
     file: str, name: str, types: Types
 ) -> dict[frozenset[tuple[str, str]], Shape]:
     """Return the shapes declared for a kernel, in the file's order, by their set of items."""
-    declared = _declared_kernels(file).get(name)
+    declared = _kernels_with_declared_shapes(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")
     shapes = (shape for line in declared[-1] for shape in _expand_shape_line(line, dict(types)))
@@ -160,12 +160,12 @@ def _expand_shape_line(line: str, types: dict[str, str]) -> Iterator[Shape]:
                 rows = [
                     row | {macro: value}
                     for row in rows
-                    for value in _expand_macro_values(values, types | row)
+                    for value in _evaluate_nonzero_macro_values(values, types | row)
                 ]
     return (tuple(row.items()) for row in rows)
 
 
-def _expand_macro_values(words: list[str], known: dict[str, str]) -> Iterator[str]:
+def _evaluate_nonzero_macro_values(words: list[str], known: dict[str, str]) -> Iterator[str]:
     for word in words:
         dividend, slash, divisor = word.partition("/")
         value = str(int(dividend) // int(known[divisor])) if slash else known.get(word, word)

@@ -190,7 +190,7 @@ def checking(
 
 
 @memoize
-def _mode_from_environment() -> Mode:
+def _simulator_mode_from_environment() -> Mode:
     names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
     order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
     checks = tuple(name.strip() for name in names.split(",") if name.strip())
@@ -199,7 +199,7 @@ def _mode_from_environment() -> Mode:
 
 def current_mode() -> Mode:
     """Return the mode of the innermost `checking` block, or of the environment variables."""
-    return _active.innermost_value() or _mode_from_environment()
+    return _active.innermost_value() or _simulator_mode_from_environment()
 
 
 # ---- Logs

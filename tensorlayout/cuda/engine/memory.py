@@ -23,9 +23,9 @@ from tensorlayout.plan import (
     ExportInfo,
     OverlapTest,
     Write,
-    bytes_before_slot,
     padding_bytes,
     spec_of_strides,
+    whole_bytes_before_slot,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -89,7 +89,9 @@ def view_shifted_by_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
     if layout.slot_bits is not None:
-        step = bytes_before_slot(layout, home[1] + slots) - bytes_before_slot(layout, home[1])
+        step = whole_bytes_before_slot(layout, home[1] + slots) - whole_bytes_before_slot(
+            layout, home[1]
+        )
     address = place.address + step
     return Tensor._from_memory(
         DeviceMemory(address, place.readonly), spec, (home[0], home[1] + slots)
@@ -190,14 +192,14 @@ def keep_capture_memory(write: Write) -> Write:
     gpu = driver()
     captures = gpu.captures
 
-    def write_and_keep_memory(out: Tensor, *operands: Any) -> None:
+    def write_and_tie_out_to_capture(out: Tensor, *operands: Any) -> None:
         write(out, *operands)
         if captures:
             capture = gpu.current_capture_memory(out.device.number)
             if capture is not None and out.home is not None:
-                out.home[0].keep_owner_alive(capture)
+                out.home[0].keep_alive_with_buffer(capture)
 
-    return write_and_keep_memory
+    return write_and_tie_out_to_capture
 
 
 # ---- Overlaps of operands with the destination, found by addresses
@@ -287,7 +289,7 @@ def stream_for_consumer(x: Tensor) -> int:
     stream = driver().current_stream(x.device.number)
     # The default streams, 1 and 2, never end; any other is an address that its owner may free.
     if stream.number > PER_THREAD_STREAM and x.home is not None:
-        x.home[0].keep_owner_alive(stream)
+        x.home[0].keep_alive_with_buffer(stream)
     return stream.number
 
 

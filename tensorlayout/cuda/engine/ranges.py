@@ -65,7 +65,7 @@ class LiveRanges:
             return
         address = 0 if written is None else written.ctypes.data
         with _lock, garbage_collection_disabled():
-            self._remove_pending()
+            self._apply_pending_removals()
             self._table = None
             if written is not None:
                 self._written[address] = written
@@ -79,7 +79,7 @@ class LiveRanges:
     def sorted_range_table(self) -> tuple[array[int], int]:
         """Return a table of disjoint ranges by address, which never changes, and their number."""
         with _lock, garbage_collection_disabled():
-            self._remove_pending()
+            self._apply_pending_removals()
             if self._table is None:
                 self._table = array("Q", chain.from_iterable(self._merge_overlapping()))
             return self._table, len(self._table) // 3
@@ -91,11 +91,11 @@ class LiveRanges:
 
     def contains(self, pointer: int, nbytes: int) -> bool:
         """Return whether one range contains all these bytes."""
-        return not nbytes or self._range_containing(pointer, nbytes) is not None
+        return not nbytes or self._range_start_and_flags_address(pointer, nbytes) is not None
 
     def written_flags(self, pointer: int, nbytes: int) -> Bytes | None:
         """Return a flag for each byte, 1 if it was written; None if writes are not tracked."""
-        begin, address = self._range_containing(pointer, nbytes) or (0, 0)
+        begin, address = self._range_start_and_flags_address(pointer, nbytes) or (0, 0)
         followed = self._written.get(address)
         return None if followed is None else followed[pointer - begin :][:nbytes]
 
@@ -113,7 +113,7 @@ class LiveRanges:
                 self._live = [(begin, nbytes, 0) for begin, nbytes, _ in self._live]
                 self._table = None
 
-    def _range_containing(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
+    def _range_start_and_flags_address(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
         """Return the first byte of the range with these bytes, and the address of its flags."""
         table, _ = self.sorted_range_table()
         # The table is flat: begin, bytes, and address of the flags of each range.
@@ -122,7 +122,7 @@ class LiveRanges:
             return None
         return table[at], table[at + 2]
 
-    def _remove_pending(self) -> None:
+    def _apply_pending_removals(self) -> None:
         while self._removed:
             # A tuple of two sorts before the tuples of three that it begins, so this finds the
             # first of them.

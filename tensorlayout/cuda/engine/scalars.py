@@ -98,9 +98,9 @@ def _make_host_converter(name: str, kind: type, dtype: DType) -> Callable[[Any],
     host, one = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
     new, write = host.tensor_allocator(one), host.compile_plan(AssignPlan(name, kind, one))
 
-    def convert_one(value: Any) -> bytes:
+    def scalar_to_parameter_bytes(value: Any) -> bytes:
         number = new()
         write(number, value)
         return host.read_bytes(number).tobytes()
 
-    return convert_one
+    return scalar_to_parameter_bytes

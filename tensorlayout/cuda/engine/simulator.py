@@ -402,7 +402,7 @@ class SimulatorDriver(Driver):
         return np
 
     def array_over_memory(
-        self, description: StridedMemory, owner: object, *, written: bool = False
+        self, description: StridedMemory, owner: object, *, is_for_writing: bool = False
     ) -> Any:
         """Return a NumPy array. Raises KernelError for memory not allocated, or not yet written."""
         low, nbytes = description.lowest_address_and_nbytes
@@ -417,7 +417,7 @@ class SimulatorDriver(Driver):
         for byte in range(description.dtype.itemsize if followed is not None else 0):
             start = description.address - low + byte
             marks = np.ndarray(description.shape, np.uint8, followed, start, description.steps)
-            if written:
+            if is_for_writing:
                 marks[...] = 1
             elif not marks.all():
                 raise KernelError(f"a library call reads memory at {low:#x} that was never written")

@@ -76,7 +76,7 @@ def substitute_words(text: str, values: Mapping[str, object]) -> str:
 
 
 @functools.cache
-def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
+def _cpp_structs_and_constants(file: str) -> dict[str, tuple[str, list[str], str]]:
     """Return the definitions of a file and its headers: {name: (file, template parameters, text)}.
 
     The text is the members of a struct, the type of an enum, or the value of a constant. The name
@@ -97,7 +97,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
         definitions[base] = file, parameters, meaning
 
     for header in _INCLUDE.findall(text):
-        definitions |= _definitions_in_file(f"include/{header}")
+        definitions |= _cpp_structs_and_constants(f"include/{header}")
     for template, name, members in _STRUCT.findall(text):
         add_definition(name, members, template)
     for template, constants in _CONSTANTS.findall(text):
@@ -113,7 +113,7 @@ def _definitions_in_file(file: str) -> dict[str, tuple[str, list[str], str]]:
 def _resolve_definition(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
     """Return the file that defines a name, and the name and text with constants substituted."""
     definitions, (base, special, inside) = (
-        _definitions_in_file(file),
+        _cpp_structs_and_constants(file),
         name.rstrip(">").partition("<"),
     )
     arguments = [
@@ -241,7 +241,7 @@ _FEWER_THAN = 2**31
 def fits_bounded_walk(loop: TiledLoop) -> bool:
     """Return whether a ``BoundedWalk`` can hold the loop's axes and bounds."""
     few = len(loop.axes) <= MOST_DIGITS and len(loop.bounds) <= _MOST_BOUNDS
-    return few and loop.index_upper_bound < _FEWER_THAN
+    return few and loop.max_bounded_index_or_offset < _FEWER_THAN
 
 
 def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack: int) -> Any:

@@ -48,7 +48,9 @@ def plan_fill(
     if not layout.is_tiled:
         if layout.size == 0:
             return plan_padding(layout, itemsize, alignment, padding)
-        padding_write, padding_launches = plan_padding_write(layout, itemsize, alignment, padding)
+        padding_write, padding_launches = fusable_padding_and_launches(
+            layout, itemsize, alignment, padding
+        )
         launch = _loop_fill_launch(
             Loop.over_layouts((layout,), (itemsize,), (alignment,)), padding_write
         )
@@ -90,7 +92,7 @@ def bind_fill_value(fill: Launches, value: bytes) -> Launches:
     )
 
 
-def plan_padding_write(
+def fusable_padding_and_launches(
     layout: Layout,
     itemsize: int,
     alignment: int,
@@ -104,7 +106,7 @@ def plan_padding_write(
     """
     regions = padding_regions(layout) if padding is not None and not layout.is_tiled else None
     # Kernels count regions from the first digit, which may be below slot 0 in a flipped layout.
-    if regions is None or (regions.fits_launch and (loop is None or not loop.firsts[0])):
+    if regions is None or (regions.fits_kernel_struct and (loop is None or not loop.firsts[0])):
         return (regions, padding or b""), ()
     return (None, b""), plan_padding(layout, itemsize, alignment, padding).launches
 
@@ -133,7 +135,7 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
     regions = padding_regions(layout)
     if not regions.regions:
         return Launches(())
-    if regions.fits_launch:
+    if regions.fits_kernel_struct:
         # A launch without elements, all of whose blocks write padding.
         nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
         launch = _strided_fill_launch(nothing, 0, (regions, padding))
@@ -174,7 +176,10 @@ def _bounded_fill_launch(loop: TiledLoop, padding: bytes, *, writes_elements: bo
     chosen = kernel_with_macros(
         BOUNDED_FILE, "fill_bounded", INDEX=loop.index_c_type, FILL=loop.width * pack
     )
-    members = {"walk": bounded_walk_struct(loop, (0,), pack), "padding": pattern_bits(padding)}
+    members = {
+        "walk": bounded_walk_struct(loop, (0,), pack),
+        "padding": repeat_to_two_uint64(padding),
+    }
     grid = blocks_for_elements(count)
     return Launch.from_members(
         chosen, grid, loop.firsts, count=count, elements=writes_elements, **members
@@ -224,15 +229,15 @@ class PaddingRegions(NamedTuple):
     regions: tuple[PaddingRegion, ...]
 
     @property
-    def max_depth(self) -> int:
+    def max_outer_dim_count(self) -> int:
         """Largest number of outer dimensions of a region."""
         return max([region.depth for region in self.regions], default=0)
 
     @property
-    def fits_launch(self) -> bool:
+    def fits_kernel_struct(self) -> bool:
         """True if the struct can hold all regions."""
         longest = max([max(r.run, r.rows) for r in self.regions], default=0)
-        return len(self.regions) <= REGIONS >= self.max_depth and longest < _FEWER_THAN
+        return len(self.regions) <= REGIONS >= self.max_outer_dim_count and longest < _FEWER_THAN
 
 
 # Padding that a launch writes in addition to elements: its regions, and the content of an element.
@@ -262,7 +267,7 @@ def padding_regions(layout: Layout) -> PaddingRegions:
     )
 
 
-def pattern_bits(value: bytes) -> tuple[int, int]:
+def repeat_to_two_uint64(value: bytes) -> tuple[int, int]:
     """Return an element repeated to 16 bytes, as two 64-bit numbers; zeros for an empty one."""
     repeated = repeat_to_16_bytes(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
@@ -281,12 +286,16 @@ def padding_struct_and_block_count(
     if regions is None or not regions.regions:
         params.first_block = 2**32 - 1  # no block writes padding
         return params, 0
-    dims, itemsize = regions.dims[: regions.max_depth], len(value)
+    dims, itemsize = regions.dims[: regions.max_outer_dim_count], len(value)
     places = [n for region in regions.regions for n in (region.start, region.run)]
     places += [stride for _, stride in dims]
     width = gcd(WIDEST, alignment, *[n * itemsize for n in places])
     times = width // itemsize
-    params.first_block, params.itemsize, params.bits[:] = first_block, width, pattern_bits(value)
+    params.first_block, params.itemsize, params.bits[:] = (
+        first_block,
+        width,
+        repeat_to_two_uint64(value),
+    )
     for k, (size, stride) in enumerate(dims):
         params.stride[k], params.size[k] = stride // times, divisor32_struct(size)
     end = first_block

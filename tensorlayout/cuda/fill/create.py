@@ -122,7 +122,7 @@ def compile_linspace(spec: TensorSpec) -> Write:
     """Compile a sequence between two ends, the last one optional, with NumPy's values."""
     count = spec.layout.size
 
-    def pack_real_scalars(start: float, stop: float, endpoint: bool) -> bytes:
+    def pack_real_linspace_scalars(start: float, stop: float, endpoint: bool) -> bytes:
         step, divisor = _step_and_divisor(float(stop) - float(start), count, endpoint)
         # Like NumPy, which overwrites the last element: start + steps * step may miss `stop`.
         last = {"last": stop, "end": count - 1} if endpoint and count > 1 else {}
@@ -137,7 +137,7 @@ def compile_linspace(spec: TensorSpec) -> Write:
         end = count - 1 if endpoint and count > 1 else -1
         return _pack_struct_scalars("Complex", **members, factor=1 / divisor, end=end, count=count)
 
-    write = _sequence_writer(spec, "real", pack_real_scalars)
+    write = _sequence_writer(spec, "real", pack_real_linspace_scalars)
     if spec.dtype.kind != "c":
         return write
     write_pairs = _sequence_writer(spec, "complex", pack_complex_scalars)

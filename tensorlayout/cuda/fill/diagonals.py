@@ -29,9 +29,9 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import (
     PaddingWrite,
+    fusable_padding_and_launches,
     padding_struct_and_block_count,
     plan_padding,
-    plan_padding_write,
 )
 from tensorlayout.layout import Axis, Layout, Loop, narrowest_index_type
 from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write, allocate_then_write
@@ -67,7 +67,9 @@ def plan_diagonal_band(
     """
     if result.size == 0:
         return plan_padding(result, itemsize, alignments[0], padding)
-    padding_write, padding_launches = plan_padding_write(result, itemsize, alignments[0], padding)
+    padding_write, padding_launches = fusable_padding_and_launches(
+        result, itemsize, alignments[0], padding
+    )
     layouts = (result,) if source is None else (result, source)
     loop = Loop.over_layouts(layouts, (itemsize,) * len(layouts), alignments)
     if len(loop.axes) == 1 and loop.is_fastest_axis_contiguous and _has_aligned_rows(loop):
@@ -103,9 +105,9 @@ def _has_aligned_rows(loop: Loop) -> bool:
 # ---- Launches
 
 
-def block_count_of_packs(threads: int, pack: int) -> int:
-    """Return the blocks for `threads` packs; ``PACKS`` in diagonals.cu is the same number."""
-    return -(-threads // (THREADS * max(4 // pack, 1)))
+def block_count_of_packs(pack_count: int, pack: int) -> int:
+    """Return the blocks for `pack_count` packs; ``PACKS`` in diagonals.cu is the same number."""
+    return -(-pack_count // (THREADS * max(4 // pack, 1)))
 
 
 def _flat_band_launch(loop: Loop, diagonal_distances: Loop, padding_write: PaddingWrite) -> Launch:
@@ -158,12 +160,12 @@ def compile_eye(spec: TensorSpec, padding: bytes | None) -> Write:
         return lambda out, k: move(out, eye(k))
     one = np.ones((), spec.dtype).tobytes()
 
-    def compute_band_scalars(k: int) -> BandScalars:
+    def band_scalars_of_eye_diagonal(k: int) -> BandScalars:
         # Beyond these diagonals there are no elements, and k may be too large for 64 bits.
         diagonal = max(-rows, min(k, columns))
         return diagonal, diagonal, one, b"", False
 
-    return _make_band_writer(spec, None, compute_band_scalars, padding)
+    return _make_band_writer(spec, None, band_scalars_of_eye_diagonal, padding)
 
 
 def compile_triangle(plan: TrianglePlan) -> Write:
@@ -179,16 +181,16 @@ def compile_triangle(plan: TrianglePlan) -> Write:
     )
 
 
-def compile_diagonals(plan: DiagonalsPlan) -> Write:
+def compile_diagonal_band_write(plan: DiagonalsPlan) -> Write:
     """Compile ``write(out, others, value)``, or ``write(out, value)`` without others."""
     source = None if plan.others is None else plan.others.layout
 
-    def compute_band_scalars(value: Any) -> BandScalars:
+    def band_scalars_of_fill_value(value: Any) -> BandScalars:
         filled = scalar_bytes(plan.name, value, plan.result.dtype)
         kept, rest = (filled, b"") if source is None else (b"", filled)
         return plan.begin, plan.end - 1, kept, rest, plan.inside == (source is not None)
 
-    return _make_band_writer(plan.result, source, compute_band_scalars)
+    return _make_band_writer(plan.result, source, band_scalars_of_fill_value)
 
 
 def _make_band_writer(
@@ -205,11 +207,13 @@ def _make_band_writer(
             spec.layout.shape[-2] - 1
         )
 
-    def pack_scalars(value: Any) -> bytes:
+    def pack_band_scalars(value: Any) -> bytes:
         low, high, kept, rest, outside = band_scalars(value)
         return _SCALARS.pack(low - first, high - first, kept, rest, outside)
 
     def plan_launches(alignments: tuple[int, ...]) -> Launches:
         return plan_diagonal_band(spec.layout, source, spec.dtype.itemsize, alignments, padding)
 
-    return make_writer(spec.device.number, plan_launches, 1 + (source is not None), pack_scalars)
+    return make_writer(
+        spec.device.number, plan_launches, 1 + (source is not None), pack_band_scalars
+    )

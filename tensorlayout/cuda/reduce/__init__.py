@@ -35,7 +35,7 @@ from tensorlayout.cuda.reduce.box import (
     choose_thread_box,
     merge_reduction_axes,
 )
-from tensorlayout.cuda.sort import compile_row_sort
+from tensorlayout.cuda.sort import compile_last_dim_sort
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, max_offset_of_axes, narrowest_index_type
 from tensorlayout.plan import (
@@ -127,20 +127,24 @@ def _functor_name(plan: ReducePlan) -> str:
     # Any non-zero byte is True, so the bytes of bools are counted and not added.
     if functor == "sum" and source == dtypes.bool:
         return "nonzero"
-    if functor == "sum" and _is_float32_or_smaller(source) and not _is_float32_or_smaller(result):
+    if (
+        functor == "sum"
+        and _has_float_parts_up_to_32_bits(source)
+        and not _has_float_parts_up_to_32_bits(result)
+    ):
         return "wide_sum"
     if not dtypes.is_in_category(source, "floating-point"):
         return {"least_number": "least", "greatest_number": "greatest"}.get(functor, functor)
     return functor
 
 
-def _is_float32_or_smaller(dtype: DType) -> bool:
+def _has_float_parts_up_to_32_bits(dtype: DType) -> bool:
     if dtypes.is_in_category(dtype, "complex floating"):
         return dtype.itemsize == 8
     return dtypes.is_in_category(dtype, "real floating") and dtype.itemsize <= 4
 
 
-def words_per_state(functor: str, dtype: DType) -> int:
+def state_size_in_8_byte_words(functor: str, dtype: DType) -> int:
     """Return the size of a reduction state in words of 8 bytes."""
     # A variance has a count, a mean and a sum of squared distances; an argmax has a value and its
     # position; a product of floats has an exponent beside its value.
@@ -178,13 +182,13 @@ def plan_reduce(
     result, a second launch joins their partial results, which are in scratch memory.
     """
     itemsize, functor = plan.source.dtype.itemsize, _functor_name(plan)
-    words = words_per_state(functor, plan.source.dtype)
+    words = state_size_in_8_byte_words(functor, plan.source.dtype)
     reduction_axes = merge_reduction_axes(plan, functor.startswith("first_"))
     first = reduction_axes.source_offset * itemsize
     # States with positions or exponents take more registers than their words.
     wide = words == 2 and not dtypes.is_in_category(plan.source.dtype, "complex floating")
     box = choose_thread_box(reduction_axes, itemsize, gcd(alignment, first), 4 if wide else words)
-    per_block, chunks = _split_rows_into_chunks(box)
+    per_block, chunks = _rows_per_chunk_and_chunk_count(box)
     types = (("ELEMENT", c_type(plan.source.dtype)), ("LONGEST", str(WIDEST // itemsize)))
     walked = max(len(box.groups), len(box.rows))
     rank = 2 if walked <= 2 else 4 if walked <= 4 else 0  # of the kernel; 0: any
@@ -220,7 +224,7 @@ def plan_reduce(
     return Launches((reduce, join), scratch=(parts * plan.result.layout.size * words * 8,))
 
 
-def _split_rows_into_chunks(box: ThreadBox) -> tuple[int, int]:
+def _rows_per_chunk_and_chunk_count(box: ThreadBox) -> tuple[int, int]:
     """Return the rows of a chunk, and the number of chunks."""
     count, batch = box.row_count, box.size_y * ROWS
     if box.name == "reduce_tiles":
@@ -325,7 +329,7 @@ def _compile_quantiles(plan: ReducePlan) -> Write:
     copy_lines, lines = _compile_line_copy(
         plan.operation.name, source, tuple(d - 1 for d in plan.dims)
     )
-    sort = compile_row_sort(lines)
+    sort = compile_last_dim_sort(lines)
     launches = plan_quantiles(lines, spec.dtype, *plan.static)
     read = make_writer(spec.device.number, lambda _: launches)
     return lambda out, x: read(out, sort(copy_lines(x)))

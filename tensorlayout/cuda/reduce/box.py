@@ -141,7 +141,7 @@ def _even_part_size(count: int, max_size: int, item_bytes: int) -> int:
     return size if parts == 1 else min(max_size, -(-size // grain) * grain)
 
 
-def _has_pack_strides(axes: Sequence[Axis], pack: int) -> bool:
+def _source_strides_fit_packs(axes: Sequence[Axis], pack: int) -> bool:
     return all(axis.strides[SOURCE] % pack == 0 for axis in axes)
 
 
@@ -188,10 +188,10 @@ def _row_thread_box(
         packs = Axis(last.size // length, (length, length * step), True)
         # In order of preference: packs, if all rows begin at whole ones; consecutive rows as one
         # run; packs of one long row, whose aligned part the kernel finds; single elements.
-        aligned = alignment % WIDEST == 0 and _has_pack_strides([*slower, *groups], length)
+        aligned = alignment % WIDEST == 0 and _source_strides_fit_packs([*slower, *groups], length)
         if aligned and last.size % length == 0:
             rows = (*slower, packs)
-        elif (tile := _tile_thread_box(groups, rows, itemsize)) is not None:
+        elif (tile := _box_reading_short_rows_as_one_run(groups, rows, itemsize)) is not None:
             return tile
         elif not slower and last.size >= _LONG:
             return ThreadBox(
@@ -210,7 +210,7 @@ def _row_thread_box(
     return box
 
 
-def _tile_thread_box(
+def _box_reading_short_rows_as_one_run(
     groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int
 ) -> ThreadBox | None:
     """Return the box for consecutive rows read as one run; None if there are too few."""
@@ -251,9 +251,9 @@ def _column_thread_box(
 ) -> ThreadBox | None:
     """Return the box if neighbouring elements belong to different results; None without packs."""
     *slower, x = groups
-    if alignment % (length * itemsize) or not _has_pack_strides(slower, length):
+    if alignment % (length * itemsize) or not _source_strides_fit_packs(slower, length):
         return None
-    if x.size % length == 0 and _has_pack_strides(rows, length):
+    if x.size % length == 0 and _source_strides_fit_packs(rows, length):
         packs = x._replace(size=x.size // length)
         room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
         size_x = _even_part_size(packs.size, room, length * itemsize)
@@ -268,7 +268,7 @@ def _column_thread_box(
         fold *= 2
     *others, last = rows
     wide, count = fold * x.size // length, last.size // fold
-    if count < 2 or not _has_pack_strides(others, length):
+    if count < 2 or not _source_strides_fit_packs(others, length):
         return None
     size_x = wide
     if wide > THREADS:
@@ -304,7 +304,7 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
     segment = beside * box.length * itemsize  # bytes side by side
     short = min(room, _SHORT if box.length > 1 else THREADS)
     if box.name == "reduce_rows" and count <= short and not box.run:
-        z = _round_down_to_sectors(min(room // count, groups), count * segment)
+        z = _round_to_sectors_if_little_lost(min(room // count, groups), count * segment)
         if groups >= TURNS * z:
             return box._replace(name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
@@ -327,11 +327,11 @@ def _assign_thread_counts(box: ThreadBox, itemsize: int) -> ThreadBox:
         return (round(1 - used, 2), -min(turns, ROWS))
 
     size_y = min(sizes, key=idle_cost)
-    size_z = _round_down_to_sectors(min(room // size_y, groups), count * segment)
+    size_z = _round_to_sectors_if_little_lost(min(room // size_y, groups), count * segment)
     return box._replace(size_y=size_y, size_z=size_z)
 
 
-def _round_down_to_sectors(count: int, item_bytes: int) -> int:
+def _round_to_sectors_if_little_lost(count: int, item_bytes: int) -> int:
     """Return `count` rounded down to whole sectors of items, if at most an eighth is lost."""
     grain = SECTOR // gcd(SECTOR, item_bytes)
     whole = count // grain * grain

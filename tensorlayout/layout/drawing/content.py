@@ -94,7 +94,7 @@ class Content:
         slot = layout.offset + sum(map(slots.slot_of_index, layout.parts, index))
         if any(i >= n for i, n in zip(index, layout.shape, strict=True)):
             return Cell(PADDING, slot, index)
-        shared = layout.is_overlapping and len(self._elements_in_slot(slot)) > 1
+        shared = layout.is_overlapping and len(self._first_two_elements_in_slot(slot)) > 1
         return Cell(ELEMENT, slot, index, self._row_number(index), shared)
 
     def _row_number(self, index: Index) -> int:
@@ -110,7 +110,7 @@ class Content:
             if relative_slot is None:
                 yield None
                 continue
-            held = self._elements_in_slot(low + relative_slot)
+            held = self._first_two_elements_in_slot(low + relative_slot)
             shared = len(held) > 1
             if shared:
                 held = self._run_limited_search(
@@ -121,7 +121,7 @@ class Content:
             else:
                 yield Cell(PADDING if self.layout.is_padded else GAP, low + relative_slot, None)
 
-    def _elements_in_slot(self, slot: int) -> list[Index]:
+    def _first_two_elements_in_slot(self, slot: int) -> list[Index]:
         """Return at most two elements in a slot; none after a search has taken too long."""
         if slot not in self.found:
             some = 2 if self.layout.size and self.complete else 0
@@ -165,7 +165,7 @@ def _first_index_in_slot(layout: Any, slot: int) -> Index:
     # If the first n rows have an element in the slot, the first n + 1 do, too. So bisection finds
     # the first row in a few searches, however many rows there are.
     upto = range(1, layout.shape[0] + 1)
-    cut = layout._slice_in_whole_tiles
+    cut = layout._slice_by_always_viewable_key
     i = bisect_left(upto, True, key=lambda n: any(cut([slice(n)])._indices_in_slot(slot)))
     return (i, *_first_index_in_slot(cut([i]), slot))
 
@@ -233,7 +233,7 @@ def describe_padding(layout: Placement) -> str:
 # --- the slots of a matrix as lines of a terminal ---
 
 
-def format_slot_grid(layout: Placement, width: int) -> list[str]:
+def format_slots_by_index(layout: Placement, width: int) -> list[str]:
     """Return lines of up to `width` letters: a heading, and the slot at each index of a matrix."""
     room = len(str(max(layout.required_size - 1, 0))) + layout.is_overlapping + 1
     head = len(str(layout.padded_shape[0])) + 1

@@ -56,7 +56,7 @@ class Drawing:
         >>> Layout((2, 3), (1, 2)).draw().svg.count('class="grid"')
         6
         """
-        return "\n".join([*_svg_lines(self._picture), ""])
+        return "\n".join([*_svg_document_lines(self._picture), ""])
 
     def png(self, scale: float = 2) -> bytes:
         """Return the bytes of a PNG file in light colours.
@@ -113,7 +113,7 @@ _STYLE = (
 )
 
 
-def _svg_lines(picture: Picture) -> Iterator[str]:
+def _svg_document_lines(picture: Picture) -> Iterator[str]:
     size = f'viewBox="0 0 {WIDTH} {_coordinate(picture.height)}" width="{WIDTH}"'
     fitting = 'style="max-width:100%;height:auto"'
     yield (

@@ -70,9 +70,9 @@ def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
     return TileProblem(axes, words.widths, loop.alignments, (READ,), (), 1, across=across)
 
 
-def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | None:
-    """Return the box with up to `deepest` axes, with shorter runs if necessary, or None."""
-    runs = _TileRuns(problem, deepest)
+def choose_tile(problem: TileProblem, max_axes: int = DEEPEST) -> SharedTile | None:
+    """Return the box with up to `max_axes` axes, with shorter runs if necessary, or None."""
+    runs = _TileRuns(problem, max_axes)
     for eighths in range(8, 0, -1):
         box = runs.make_tile(eighths)
         if box.min_shared_bytes <= ROOMS[-1] and box.max_byte_distance < _FAR:
@@ -131,12 +131,13 @@ class _TileRuns:
         ]
         self.longest = [max(1, _FAR // (2 * other_step)) for other_step in furthest]
 
-    def make_tile(self, eighths: int) -> SharedTile:
-        """Return the box with runs of `eighths` eighths of the usual length."""
+    def make_tile(self, run_length_eighths: int) -> SharedTile:
+        """Return the box with runs of `run_length_eighths` eighths of the usual length."""
         problem, widths = self.problem, self.problem.widths
         # Elements of one access of a whole warp in each memory, the least length of runs.
         lines = {
-            m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
+            m: _WARP * max(NARROWEST, widths[m]) * run_length_eighths // 8 // widths[m]
+            for m in self.orders
         }
         runs, box = dict(lines), self._make_box(lines, lines)
         sides = {
@@ -147,11 +148,11 @@ class _TileRuns:
         uneven = {m: SECTOR - side.grain for m, side in sides.items() if side.grain < SECTOR}
         warps = {m: max(1, _WARP * sides[m].unit // widths[m]) for m in uneven}
         for m, slack in uneven.items():
-            runs[m] = max(1, max(warps[m] * eighths // 8, lines[m]) - slack // widths[m])
+            runs[m] = max(1, max(warps[m] * run_length_eighths // 8, lines[m]) - slack // widths[m])
         total = problem.staged_bytes_per_element * prod([axis.size for axis in problem.axes])
         # An aligned run doubles with each step, so a box may pass the preferred size by half.
-        liked = min(_LIKED_BYTES, isqrt(_LIKED_ROOT * total)) * eighths // 8
-        most = _ROOM * eighths // 8 if uneven else liked * 3 // 2
+        liked = min(_LIKED_BYTES, isqrt(_LIKED_ROOT * total)) * run_length_eighths // 8
+        most = _ROOM * run_length_eighths // 8 if uneven else liked * 3 // 2
         growing = set(uneven or problem.staged)
         # Rows that share warps need no whole warps; equal boxes touch the fewest partial sectors.
         even = any(sides[m].unit < NARROWEST for m in uneven)

@@ -93,7 +93,7 @@ class SharedTile:
         return min([abs(a.strides[memory]) for a in self._tiled_axes if a.strides[memory]]) == 1
 
     @property
-    def bank_rotations(self) -> tuple[int, ...]:
+    def quarter_warp_first_columns(self) -> tuple[int, ...]:
         """First column of a square for each quarter of a warp, so that their banks differ.
 
         Columns are one bank apart, and so are the rows of a warp that covers several.
@@ -102,7 +102,7 @@ class SharedTile:
         row = lanes if 32 % lanes == 0 else 32
         return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
-    def spare_table_rows(self, memory: int) -> int:
+    def table_rows_for_overrun(self, memory: int) -> int:
         """Return the rows to add to a table because the last turn of threads may pass its end."""
         return 2 + BLOCK // self._threads_of_shortest_row(memory)
 
@@ -111,10 +111,10 @@ class SharedTile:
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         return side.threads_per_row(min(side.lengths) * width // side.unit)
 
-    def run_pattern_period(self, memory: int) -> int:
+    def elements_until_run_places_repeat(self, memory: int) -> int:
         """Return the elements of a run, in whole accesses, after which places in a tile repeat."""
         side = self.access_by_memory[memory]
-        inner = self.inner_run_elements(side.order, side.run)
+        inner = self.run_elements_without_last_axis(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
 
     @property
@@ -143,7 +143,9 @@ class SharedTile:
         steps = [axis.strides[memory] for axis in members]
         order = tuple(sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k]))))
         if abs(steps[order[0]]) != 1:
-            return TileAccess(order, 1, width, self._run_lengths(memory, order, 1))
+            return TileAccess(
+                order, 1, width, self._run_lengths_in_whole_and_last_box(memory, order, 1)
+            )
         # The run goes on while the box has all of an axis, and the next axis continues it.
         run = 1
         while run < len(order):
@@ -155,15 +157,15 @@ class SharedTile:
         first_rows = self._row_alignment(memory, order, run)
         step = abs(steps[order[run]]) * width if run < len(order) else 0
         grain = gcd(first_rows, step)
-        inner, last = self.inner_run_elements(order, run) * width, order[run - 1]
+        inner, last = self.run_elements_without_last_axis(order, run) * width, order[run - 1]
         unit = self.problem.wanted_access_bytes(memory)
-        lengths = self._run_lengths(memory, order, run)
+        lengths = self._run_lengths_in_whole_and_last_box(memory, order, run)
         # Rows, and the ends of runs in the last box, must be at multiples of an access.
         fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
         beside = self.problem.unstaged if memory == WRITE else ()
         if not fits or not all(self._can_read_in_packs(other, order, run) for other in beside):
             unit = width
-        if unit > width and not self._has_whole_packs(order, unit // width):
+        if unit > width and not self._no_pack_crosses_bounds(order, unit // width):
             unit = width
         sector = max(1, SECTOR // unit)
         walked = (order, run, unit, lengths, grain, sector)
@@ -178,7 +180,9 @@ class SharedTile:
             return shifted
         return TileAccess(order, run, unit, lengths, grain)
 
-    def _run_lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
+    def _run_lengths_in_whole_and_last_box(
+        self, memory: int, order: Sequence[int], run: int
+    ) -> tuple[int, int]:
         """Return the elements of a run, and of a run in the last box along its last axis.
 
         The run ends where a bounded dimension does if all axes of the dimension are in the run, as
@@ -186,7 +190,7 @@ class SharedTile:
         """
         last = order[run - 1]
         axis, extent = self._tiled_axes[last], self.extents[last]
-        inner = self.inner_run_elements(order, run)
+        inner = self.run_elements_without_last_axis(order, run)
         ends = [inner * (axis.size % extent or extent)]
         for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
             bounded = [k for k in order[:run] if weights[self.axes[k]]]
@@ -210,7 +214,7 @@ class SharedTile:
         early = min(ends)
         return inner * extent if self.box_counts[last] > 1 else early, early
 
-    def _has_whole_packs(self, order: Sequence[int], pack: int) -> bool:
+    def _no_pack_crosses_bounds(self, order: Sequence[int], pack: int) -> bool:
         """Return whether each pack is entirely inside or outside bounds."""
         if not self.problem.bounds:
             return True
@@ -218,7 +222,7 @@ class SharedTile:
             # A pack takes `common` elements along this axis, and the rest of it along slower ones.
             common = gcd(pack, self.extents[k], self._tiled_axes[k].size)
             for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
-                if bound.pack_divisor(weights[self.axes[k]]) % common:
+                if bound.largest_pack_not_cut_by_bound(weights[self.axes[k]]) % common:
                     return False
             pack //= common
             if pack == 1 or common < self.extents[k]:
@@ -239,9 +243,9 @@ class SharedTile:
             == 0
         )
 
-    def inner_run_elements(self, order: Sequence[int], run: int) -> int:
+    def run_elements_without_last_axis(self, order: Sequence[int], run_axis_count: int) -> int:
         """Return the elements of a run along all its axes but the last."""
-        return prod([self.extents[k] for k in order[: run - 1]])
+        return prod([self.extents[k] for k in order[: run_axis_count - 1]])
 
     def _row_alignment(self, memory: int, order: Sequence[int], run: int) -> int:
         """Return the common alignment, in **bytes**, of the first rows of all planes."""
@@ -275,14 +279,18 @@ class SharedTile:
             for m, side in self.access_by_memory.items()
         }
         for memory, rows in elements.items():
-            period = self.run_pattern_period(memory)
-            at = end + round_up_to_multiple(8 * (rows + self.spare_table_rows(memory)), WIDEST)
+            period = self.elements_until_run_places_repeat(memory)
+            at = end + round_up_to_multiple(
+                8 * (rows + self.table_rows_for_overrun(memory)), WIDEST
+            )
             tables[memory] = end, at
             end = at + round_up_to_multiple(2 * period if period > 1 else 0, WIDEST)
         for memory in self.problem.followers:
             at = end + round_up_to_multiple(4 * elements[WRITE], WIDEST)
             followers[memory] = end, at
-            end = at + round_up_to_multiple(4 * self.run_pattern_period(WRITE), WIDEST)
+            end = at + round_up_to_multiple(
+                4 * self.elements_until_run_places_repeat(WRITE), WIDEST
+            )
         return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
     def cost_per_byte(self) -> float:
@@ -318,10 +326,13 @@ class SharedTile:
         limit = next(room for room in ROOMS if room >= self.min_shared_bytes)
         times = (limit - self._table_offsets.end) / self.staged_bytes  # by which tiles may grow
         return {
-            memory: self._conflict_free_strides(memory, times) for memory in self.problem.staged
+            memory: self._fewest_bank_conflict_strides(memory, times)
+            for memory in self.problem.staged
         }
 
-    def _conflict_free_strides(self, memory: int, times: float) -> tuple[int, ...]:
+    def _fewest_bank_conflict_strides(
+        self, memory: int, max_padding_factor: float
+    ) -> tuple[int, ...]:
         """Return the strides of a tile with the fewest bank conflicts in the first warps.
 
         Elements are left free after the fastest axes of one of the two sides.
@@ -344,7 +355,10 @@ class SharedTile:
                     prod([self.extents[k] for k in order[:behind]]), width
                 ):
                     pitches = self._padded_strides(order, behind, spare)
-                    if spare and self._tile_extent(pitches) > times * self.element_count:
+                    if (
+                        spare
+                        and self._tile_extent(pitches) > max_padding_factor * self.element_count
+                    ):
                         break
                     conflicts = 0
                     for lanes in wavefronts:
@@ -381,7 +395,9 @@ class SharedTile:
             min(32, _SHARED_BANKS // self.problem.tile_element_bytes(memory)),
         )
         per = access.unit // self.problem.widths[side]
-        turns = self.bank_rotations if self.problem.across and side == READ else (0,) * 4
+        turns = (
+            self.quarter_warp_first_columns if self.problem.across and side == READ else (0,) * 4
+        )
         # Two elements of an access are a sufficient sample.
         for begin, j in product(range(0, 64, lanes), range(min(per, 2))):
             touched = []
@@ -394,7 +410,7 @@ class SharedTile:
             yield touched
 
     @property
-    def shared_bytes(self) -> int:
+    def allocated_shared_bytes(self) -> int:
         """Bytes of shared memory of a block, one of `ROOMS`."""
         return next(room for room in ROOMS if room >= self.memory_offsets.end)
 
@@ -452,7 +468,7 @@ class SharedTile:
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
-        period, last = self.run_pattern_period(memory), order[run - 1]
+        period, last = self.elements_until_run_places_repeat(memory), order[run - 1]
         structure = struct_type("include/tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1)
         structure.sector, structure.together = side.sector, side.together
         structure.dimension[: len(order)] = order
@@ -460,11 +476,11 @@ class SharedTile:
         structure.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
         # Along a run of several dimensions, the first is contiguous.
         structure.step = abs(strides[order[0]]) * side.unit
-        step = pitches[last] * max(1, period // self.inner_run_elements(order, run))
+        step = pitches[last] * max(1, period // self.run_elements_without_last_axis(order, run))
         structure.tile_step = -step if strides[last] < 0 else step
         structure.period = small_divisor_struct(max(2, period))
         structure.rows, structure.places = self.memory_offsets.tables[memory]
-        structure.spare = self.spare_table_rows(memory)
+        structure.spare = self.table_rows_for_overrun(memory)
         for k, length in enumerate(side.lengths):
             structure.length[k] = accesses = length * width // side.unit
             structure.row[k] = small_divisor_struct(side.threads_per_row(accesses))

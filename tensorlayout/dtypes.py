@@ -158,7 +158,7 @@ def is_numpy_dtype(dtype: DType) -> Any:
     return dtype.kind != "V" and not is_narrow_dtype(dtype)
 
 
-def widened_dtype(dtype: DType) -> DType:
+def computing_dtype_of_narrow(dtype: DType) -> DType:
     """Return the smallest dtype for computing that holds all values of a narrow dtype."""
     if not is_in_category(dtype, "narrow integer"):
         return float32

@@ -39,7 +39,7 @@ def describe_shape_text(text: str, width: int) -> str:
         shape = xla.parse_shape(text)
         shape.validate()
         facts = _shape_facts(shape)
-        table = ["", *_shape_memory_table(shape, width)] if _has_known_buffer_size(shape) else []
+        table = ["", *_memory_slot_table(shape, width)] if _has_known_buffer_size(shape) else []
     except (ValueError, TypeError) as error:
         raise_show_error(str(error).splitlines()[0])
     layout = _layout_or_reason(shape) if table and len(shape.dimensions) == 2 else ""
@@ -116,7 +116,7 @@ def _layout_or_reason(shape: Shape) -> Layout | str:
         return f"none: {str(error).removeprefix('layout_of: ')}"
 
 
-def _shape_memory_table(shape: Shape, width: int) -> list[str]:
+def _memory_slot_table(shape: Shape, width: int) -> list[str]:
     """Return the memory table; of a large buffer only its first slots."""
     slots, layout = shape.physical_size, shape.layout or xla.XlaLayout()
     if slots and len(layout.tiles) > _MAX_TILES:

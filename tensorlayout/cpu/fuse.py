@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy, make_axis_view
-from tensorlayout.cpu.elementwise.functions import has_exact_result
+from tensorlayout.cpu.elementwise.functions import has_same_result_in_all_loops
 from tensorlayout.cpu.elementwise.writing import BlockCall, make_block_call, standalone_ufunc
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
@@ -210,7 +210,9 @@ def _is_bitwise_equal_in_blocks(step: Plan, result: Layout) -> bool:
 
 def _has_exact_result(step: Any) -> bool:
     """Return whether all NumPy loops give the same, exact result for a step."""
-    return isinstance(step, CopyPlan) or has_exact_result(step.operation.function_name, step.inputs)
+    return isinstance(step, CopyPlan) or has_same_result_in_all_loops(
+        step.operation.function_name, step.inputs
+    )
 
 
 def _is_tiled_or_contiguous_in_order(layout: Layout, result: Layout) -> bool:

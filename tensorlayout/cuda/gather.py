@@ -176,7 +176,7 @@ def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: i
     return [strides.get(at, 0) for at in range(rank)]
 
 
-def common_step_and_reached_range(
+def common_step_origin_and_count(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
     """Return the common factor of steps, the reduced steps, minus the least offset, and the count.
@@ -380,9 +380,7 @@ def _merge_positions(
     memories, spread = range(len(position_group[0].steps)), position_group[0].layout.shape
     main = next((m for m in memories if any(p.steps[m] for p in position_group)), 0)
     steps = [p.steps[main] for p in position_group]
-    unit, own, base, count = common_step_and_reached_range(
-        [p.extent for p in position_group], steps
-    )
+    unit, own, base, count = common_step_origin_and_count([p.extent for p in position_group], steps)
     packed = Layout.row_major(spread)
     scaled_positions = [
         replace(p, steps=(0, step)) for p, step in zip(position_group, own, strict=True)

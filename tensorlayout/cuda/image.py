@@ -14,7 +14,7 @@ from tensorlayout.cuda.engine import (
     Launch,
     blocks_for_walk,
     c_type,
-    c_type_of_bits,
+    c_type_with_unsigned_integers,
     divisor_struct,
     kernel_with_macros,
     make_parameter_struct,
@@ -41,7 +41,9 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
     index = narrowest_index_type(
         result.size, max(furthest, spread, taps, reach + max(result.shape))
     )
-    chosen = kernel_with_macros(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
+    chosen = kernel_with_macros(
+        FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_with_unsigned_integers(dtype)
+    )
     # For each dimension of the image the strides of a window's elements, and of windows.
     # Dimensions of the source: batches, the elements of windows (channels slowest), and windows.
     batch, column, block = source.strides[-3:]

@@ -32,7 +32,7 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.gather import (
     PositionTensor,
-    common_step_and_reached_range,
+    common_step_origin_and_count,
     loop_over_axes,
     make_index_launch,
     plan_gather_launch,
@@ -263,7 +263,7 @@ class _MaskSelection:
         mask_spec = TensorSpec(dtypes.bool, mask, source.device)
         strides = layout.strides[first : first + mask.ndim]
         # Positions are offsets divided by the common factor of the strides, the unit.
-        self._position_unit, steps, base, self._position_extent = common_step_and_reached_range(
+        self._position_unit, steps, base, self._position_extent = common_step_origin_and_count(
             mask.shape, strides
         )
         self.shift = -base * self._position_unit  # elements from the first element to position 0

@@ -39,7 +39,7 @@ from tensorlayout.cuda.gather import (
     OF_POSITIONS,
     IndexLoop,
     PositionTensor,
-    common_step_and_reached_range,
+    common_step_origin_and_count,
     kept_strides,
     loop_over_axes,
     make_index_launch,
@@ -236,7 +236,7 @@ class WinnerTable:
         # Example: x[i] of a row-major (4, 6) tensor has stride 6. In units of 6 slots it is 1, and
         # 4 entries suffice where the slots from the first to the last row would take 19.
         self.slot_unit, self.position_steps, self.first_entry, self.entry_count = (
-            common_step_and_reached_range(*zip(*rows, strict=True))
+            common_step_origin_and_count(*zip(*rows, strict=True))
         )
 
 

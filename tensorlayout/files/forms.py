@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.dtypes import is_numpy_dtype, widened_dtype
+from tensorlayout.dtypes import computing_dtype_of_narrow, is_numpy_dtype
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions.arguments import as_tensor, check_writable
 from tensorlayout.functions.creation import asarray
@@ -48,7 +48,8 @@ def layout_text_to_store(x: Tensor) -> str:
 def check_numpy_dtype(format_phrase: str, x: Tensor) -> None:
     """Raise ValueError for an ml_dtypes dtype in a format that has only NumPy's."""
     if not is_numpy_dtype(x.dtype):
-        fix = f"use .safetensors where that has it, or astype(x, {widened_dtype(x.dtype)}) first"
+        wider = computing_dtype_of_narrow(x.dtype)
+        fix = f"use .safetensors where that has it, or astype(x, {wider}) first"
         raise ValueError(f"{format_phrase} no {x.dtype}; {fix}")
 
 

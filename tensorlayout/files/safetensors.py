@@ -70,9 +70,8 @@ def _check_storable(x: Tensor) -> None:
     if not dtypes.is_narrow_dtype(x.dtype):
         return
     if x.dtype.name not in _NARROW.values():
-        fix = (
-            f"use astype(x, {dtypes.widened_dtype(x.dtype)}) first, or x.view(uint8) for its bytes"
-        )
+        wider = dtypes.computing_dtype_of_narrow(x.dtype)
+        fix = f"use astype(x, {wider}) first, or x.view(uint8) for its bytes"
         raise ValueError(f"safetensors has no {x.dtype}; {fix}")
     if dtypes.value_bits(x.dtype) < 8 and (not x.ndim or x.shape[-1] % 2):
         raise ValueError(

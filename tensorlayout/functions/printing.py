@@ -64,7 +64,7 @@ def _as_printable_dtype(values: Array) -> Array:
     """Convert `values` of dtypes that NumPy cannot print to a wider dtype."""
     if dtypes.is_numpy_dtype(values.dtype):
         return values
-    return convert_array(values, dtypes.widened_dtype(values.dtype))
+    return convert_array(values, dtypes.computing_dtype_of_narrow(values.dtype))
 
 
 def _format_scalar(number: Array) -> str:

@@ -158,7 +158,7 @@ class Elementwise:
             if len(integral) == len(operands):
                 return tuple(dtypes.int64 if d.kind == "i" else dtypes.uint64 for d in integral)
         if self.result == "bool" and dtypes.is_narrow_dtype(promoted):  # compared by their values
-            promoted = dtypes.widened_dtype(promoted)
+            promoted = dtypes.computing_dtype_of_narrow(promoted)
         if not self.abstain:
             return (promoted,) * len(operands)
         return tuple(

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import (
     DType,
+    computing_dtype_of_narrow,
     extreme_value,
     is_in_category,
     is_narrow_dtype,
     sum_dtype,
     value_bits,
-    widened_dtype,
 )
 from tensorlayout.errors import short_repr, truncate
 from tensorlayout.layout import (
@@ -49,7 +49,7 @@ def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
 def dtype_category_error(category: str, dtype: DType, description: str) -> TypeError:
     """Return the TypeError for a dtype of a wrong category, with a cast that may help."""
     if is_narrow_dtype(dtype):
-        fix = f"; astype(x, tl.{widened_dtype(dtype)}) first"
+        fix = f"; astype(x, tl.{computing_dtype_of_narrow(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")
     fix = ""
     if "floating" in category and dtype.kind in "biu":

@@ -46,7 +46,7 @@ _INEXACT = {
 }
 
 
-def has_exact_result(name: str, inputs: Sequence[DType]) -> bool:
+def has_same_result_in_all_loops(name: str, inputs: Sequence[DType]) -> bool:
     """Return whether all NumPy loops give the same, exact result of an operation."""
     return name not in _INEXACT and all(d.kind != "c" for d in inputs)
 

@@ -12,7 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.elementwise.functions import Fix, elementwise_function, has_exact_result
+from tensorlayout.cpu.elementwise.functions import (
+    Fix,
+    elementwise_function,
+    has_same_result_in_all_loops,
+)
 from tensorlayout.cpu.elementwise.staging import make_call_reordering_operands
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
@@ -130,7 +134,7 @@ def _compile_call(plan: ElementwisePlan, fix: Fix | None) -> Write:
     call, read = make_call_reordering_operands(plan, alone), _make_operand_reader(plan)
     if call is alone:
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
-        exact = has_exact_result(plan.operation.function_name, plan.inputs)
+        exact = has_same_result_in_all_loops(plan.operation.function_name, plan.inputs)
         call = make_shared_call(alone, layout, itemsize, _traffic_bytes(plan), exact)
 
     def compute_into_out(out: Tensor, *operands: Any) -> None:
@@ -453,7 +457,7 @@ def make_block_call(plan: ElementwisePlan) -> BlockCall:
         result=TensorSpec(plan.result.dtype, vector, plan.result.device),
     )
     usual, fix = _test_for_scalar_needing_no_fix(plan), _required_fix(plan)
-    rare = _with_out_keyword(_make_call(shrunk, fix))
+    rare = _accepting_out_keyword(_make_call(shrunk, fix))
     if usual is None and fix is not None:
         return BlockCall(rare, rare, None, False)
     exact = (
@@ -461,13 +465,13 @@ def make_block_call(plan: ElementwisePlan) -> BlockCall:
         and not _bool_and_narrow_decoders(plan)
         and _numpy_picks_planned_dtypes(plan, _operand_dtypes(plan))
     )
-    common = _numpy_function(plan) if exact else _with_out_keyword(_make_call(shrunk, None))
+    common = _numpy_function(plan) if exact else _accepting_out_keyword(_make_call(shrunk, None))
     return BlockCall(
         common, rare, usual, exact and usual is None and not _operands_need_conversion(plan)
     )
 
 
-def _with_out_keyword(call: Call) -> Callable[..., object]:
+def _accepting_out_keyword(call: Call) -> Callable[..., object]:
     return lambda *arrays, out: call(arrays, out)
 
 

@@ -279,7 +279,7 @@ def _is_in_integer_range(source: Array, limits: Any) -> bool:
 def narrow_values_table(dtype: DType) -> Array:
     """Return the value of each byte of a narrow type, as float32, int8 or uint8."""
     octets = np.arange(256, dtype=np.uint8) & _used_bits_mask(dtype)
-    values: Array = octets.view(dtype).astype(dtypes.widened_dtype(dtype))
+    values: Array = octets.view(dtype).astype(dtypes.computing_dtype_of_narrow(dtype))
     if np.count_nonzero(np.isnan(values)) == 1:  # a type's only NaN has no sign
         values[np.isnan(values)] = np.nan
     return values

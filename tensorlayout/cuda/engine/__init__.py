@@ -2,7 +2,7 @@
 
 from tensorlayout.cuda.engine.kernel_shapes import (
     c_type,
-    c_type_of_bits,
+    c_type_with_unsigned_integers,
     kernel_with_macros,
     make_parameter_struct,
     parameter_struct_type,

@@ -105,9 +105,9 @@ def _find_or_make_entry(
     folder: Path, name: str, make: Callable[[Path], None], counters: Counters
 ) -> Path:
     entry = folder / name
-    if not _is_complete_entry(entry):
+    if not _touch_if_intact(entry):
         with _entry_lock(folder, name):
-            if not _is_complete_entry(entry):
+            if not _touch_if_intact(entry):
                 _make_entry(entry, make)
                 counters.compiles += 1
                 return entry
@@ -115,7 +115,7 @@ def _find_or_make_entry(
     return entry
 
 
-def _is_complete_entry(entry: Path) -> bool:
+def _touch_if_intact(entry: Path) -> bool:
     """Return whether an entry exists, is intact and is ours; also update its time of last use."""
     try:
         with _open_private_file(entry) as file:

@@ -200,7 +200,7 @@ def c_type(dtype: DType, saturate: bool = False) -> str:
     return name if is_in_category(dtype, "narrow floating") else _TYPES.get(name, f"{name}_t")
 
 
-def c_type_of_bits(dtype: DType) -> str:
+def c_type_with_unsigned_integers(dtype: DType) -> str:
     """Return the C++ type for moving elements or adding them modulo 2**n: unsigned for integers.
 
     >>> import numpy as np

@@ -18,7 +18,7 @@ from tensorlayout.cuda.engine import (
     WIDEST,
     Launch,
     c_type,
-    c_type_of_bits,
+    c_type_with_unsigned_integers,
     kernel_with_macros,
     make_writer,
     padding_element_bytes,
@@ -220,7 +220,12 @@ def plan_arange_in_index_order(result: TensorSpec) -> Launch | None:
     ).with_wider_elements(WIDEST)
     to, first = loop.firsts
     return _pattern_launch(
-        "count_up", loop, layout, (to,), {"COUNTED": c_type_of_bits(dtype)}, first=first
+        "count_up",
+        loop,
+        layout,
+        (to,),
+        {"COUNTED": c_type_with_unsigned_integers(dtype)},
+        first=first,
     )
 
 

@@ -422,7 +422,7 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
         a = arguments.as_tensor(a)
     sizes = arguments.as_integers(shape, "shape", allow_none=False)
     copying = arguments.check_flag("copy", copy)
-    if order != "C" and isinstance(order, int):  # as in reshape(x, 3, 2)
+    if type(order) is not str and isinstance(order, int):  # as in reshape(x, 3, 2)
         raise TypeError(f"order must be a letter, got {order}; pass the shape as one tuple")
     if not arguments.is_column_major_order(order, "CFA", a):
         return dispatch.call(_RESHAPE, (a.spec, sizes, copying), (a,))

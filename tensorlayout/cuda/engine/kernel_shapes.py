@@ -204,8 +204,8 @@ def c_type_with_unsigned_integers(dtype: DType) -> str:
     """Return the C++ type for moving elements or adding them modulo 2**n: unsigned for integers.
 
     >>> import numpy as np
-    >>> c_type_of_bits(np.dtype("int16")), c_type_of_bits(np.dtype("float32"))
-    ('uint16_t', 'float')
+    >>> [c_type_with_unsigned_integers(np.dtype(name)) for name in ("int16", "float32")]
+    ['uint16_t', 'float']
     """
     as_bits = dtype.kind in "bi" or is_narrow_dtype(dtype)
     return f"uint{8 * dtype.itemsize}_t" if as_bits else c_type(dtype)

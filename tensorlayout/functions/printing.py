@@ -68,7 +68,7 @@ def _as_printable_dtype(values: Array) -> Array:
 
 
 def _format_scalar(number: Array) -> str:
-    """Return the fewest digits that read back to the value: 450 as the 448 of float8_e4m3fn."""
+    """Return the fewest digits that read back to a bfloat16; other numbers as NumPy prints them."""
     value: Any = number[()]
     if not dtypes.is_bfloat16(number.dtype):
         return str(_as_printable_dtype(number)[()])

@@ -156,10 +156,7 @@ def _shown_counts(sizes: Sequence[int], max_counts: Sequence[int]) -> list[int]:
 
 
 def _first_index_in_slot(layout: Any, slot: int) -> Index:
-    """Return the row-major first index in a slot; ValueError if the search is too long.
-
-    ValueError if the search is too long.
-    """
+    """Return the row-major first index in a slot; ValueError if the search is too long."""
     if not layout.ndim:
         return ()
     # If the first n rows have an element in the slot, the first n + 1 do, too. So bisection finds

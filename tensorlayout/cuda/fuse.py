@@ -191,8 +191,8 @@ def _compile_fused_reduction(plan: FusePlan, reduction: ReducePlan) -> Write:
     # Bytes to which each operand that is read in packs must be aligned; checked at each call.
     aligned = [
         (value, min(WIDEST, longest * o.dtype.itemsize))
-        for value, o, how in zip(chain.tensors, chain.read_specs, reads.modes, strict=True)
-        if how in ("SAME_SLOT", "WHOLE_PACKS")
+        for value, o, mode in zip(chain.tensors, chain.read_specs, reads.modes, strict=True)
+        if mode in ("SAME_SLOT", "WHOLE_PACKS")
     ]
 
     def launch_fused_reduction(out: Tensor, *operands: Any) -> None:

@@ -237,13 +237,13 @@ def operands_need_copy(first: Layout, second: Layout) -> tuple[bool, bool]:
     """Return for each stack of matrices whether BLAS cannot express its strides."""
     # The longest axis becomes the batch of a call, and the others multiply to the number of calls.
     many = prod(sorted(axis.size for axis in batch_axes(first, second))[:-1]) > CALLS
-    one, other = (
+    first_needs, second_needs = (
         blas_matrix(x) is None
         or min(x.strides[:-2], default=0) < 0
         or (many and len(batch_axes(x, x)) > 1)
         for x in (first, second)
     )
-    return one, other
+    return first_needs, second_needs
 
 
 def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> GemmCalls:

@@ -79,10 +79,12 @@ class DataType(IntEnum):
     @classmethod
     def of(cls, dtype: DTypeLike) -> DataType:
         """Return the data type of a dtype; TypeError if DirectML has none."""
-        wanted = call_with_error_name("DataType.of", dtypes.as_dtype, dtype, "dtype")
-        data_type = next((kind for kind, own in _DTYPES.items() if own == wanted), None)
+        checked_dtype = call_with_error_name("DataType.of", dtypes.as_dtype, dtype, "dtype")
+        data_type = next((kind for kind, own in _DTYPES.items() if own == checked_dtype), None)
         if data_type is None:
-            raise_named_error("DataType", f"DirectML has no data type for {wanted}", TypeError)
+            raise_named_error(
+                "DataType", f"DirectML has no data type for {checked_dtype}", TypeError
+            )
         return data_type
 
 

@@ -195,10 +195,10 @@ def as_layout_key(value: Any) -> Any:
     # As parts of a key (0.0, True) and (0, 1) are equal.
     if kind is tuple and set(map(type, value)) <= {int}:
         return value
-    asked = normalize_foreign_order(value)
-    if isinstance(asked, str):
-        return asked
-    order = None if isinstance(asked, Tensor) else _integers_of_sequence(asked)
+    requested = normalize_foreign_order(value)
+    if isinstance(requested, str):
+        return requested
+    order = None if isinstance(requested, Tensor) else _integers_of_sequence(requested)
     if order is None:
         rule = "layout must be a Layout, its text, labels or a minor-to-major sequence"
         raise TypeError(f"{rule}, got {format_argument(value)}")

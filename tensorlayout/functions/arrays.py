@@ -52,8 +52,9 @@ def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived 
     # Before the other protocols: DLPack also describes devices, bfloat16 and packed elements, which
     # NumPy's protocols do not.
     if _protocol_attribute(obj, "__dlpack__") is not None:
-        asked = False if copy is False else None  # the exporter's copy may have another layout
-        return dlpack.import_tensor(obj, "asarray", copy=asked, to_host=device == CPU)
+        # The exporter's copy may have another layout, so only False is passed on.
+        copy_request = False if copy is False else None
+        return dlpack.import_tensor(obj, "asarray", copy=copy_request, to_host=device == CPU)
     if _protocol_attribute(obj, "__cuda_array_interface__") is not None:
         return cuda_array.import_cuda_interface(obj), False
     array = _array_by_protocol(obj)
@@ -124,8 +125,8 @@ def _call_foreign(obj: Any, name: str, function: Callable[..., Any], *arguments:
         # a constructor of its own; the subclass is replaced by its base, other errors by
         # BufferError.
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
-        said = truncate(error, 1000)  # another library's message may have any length
-        raise kind(f"{type(obj).__name__} gives no array by {name}: {said}") from error
+        message = truncate(error, 1000)  # another library's message may have any length
+        raise kind(f"{type(obj).__name__} gives no array by {name}: {message}") from error
 
 
 def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived:

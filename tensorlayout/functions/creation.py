@@ -77,18 +77,18 @@ def create_tensor(
                 raise TypeError(f"{rule}; pass the shape as one tuple, as in (2, 3)")
             shape = arguments.as_shape(shape)
             break
-    asked = None if layout is None else arguments.as_layout_key(layout)
+    requested_layout = None if layout is None else arguments.as_layout_key(layout)
     if not (type(order) is str and order == "C"):
         _check_order_without_layout(order, layout)
         arguments.is_column_major_order(order, "CF")
-        asked = Layout.column_major(shape)
+        requested_layout = Layout.column_major(shape)
     kind = dtypes.float64 if dtype is None else dtype
     # Plans always name their device, so that changing the default does not change a plan.
     where: Any = default_device() if device is None else device
     if where is CPU:
         # Python stores the hash of a string, and would compute that of a device at each look-up.
         where = "cpu"
-    return dispatch.call(operation, (shape, kind, asked, where), values)
+    return dispatch.call(operation, (shape, kind, requested_layout, where), values)
 
 
 def _check_order_without_layout(order: Any, layout: Any) -> None:
@@ -143,26 +143,26 @@ def asarray(
             return tensor_over_ndarray(a, None, a)[0]
         if order is not None:
             x = asarray(a, dtype, device=device, copy=copy, layout=layout)
-            wanted = arguments.layout_for_order(order, x, x.shape)
-            if wanted is None:
+            requested_layout = arguments.layout_for_order(order, x, x.shape)
+            if requested_layout is None:
                 return x
             _check_order_without_layout(order, layout)
-            return _to_layout(x, wanted, False if copy is False else None)
+            return _to_layout(x, requested_layout, False if copy is False else None)
         target = None if device is None else as_device(device, "device")
         copy = None if copy is None else arguments.check_flag("copy", copy)
         layout = None if layout is None else arguments.as_layout_key(layout)
-        asked = None if dtype is None else as_dtype(dtype, "dtype")
+        requested_dtype = None if dtype is None else as_dtype(dtype, "dtype")
         result = import_array(a, target, copy)
         if result is None:
-            return _tensor_of_numbers(a, asked, target, copy, layout)
+            return _tensor_of_numbers(a, requested_dtype, target, copy, layout)
         shared, copied = result
         # A private copy in writable memory is what copy=True requests.
         if copied and not shared.readonly:
             copy = None
         if target is None or target == shared.device:
-            if asked is None and copy is None and layout is None:
+            if requested_dtype is None and copy is None and layout is None:
                 return shared
-            return _convert_imported(shared, asked, copy, layout)
+            return _convert_imported(shared, requested_dtype, copy, layout)
         if copy is False:
             reason = f"the memory is on {shared.device}, not on {target}"
             raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
@@ -170,7 +170,9 @@ def asarray(
         if target == CPU:
             shared = move_to_device(shared, target)
         return move_to_device(
-            _convert_imported(shared, asked, None, layout), target, keep_layout=layout is not None
+            _convert_imported(shared, requested_dtype, None, layout),
+            target,
+            keep_layout=layout is not None,
         )
     except REFUSALS as error:
         prefix_operation_name("asarray", error)
@@ -332,13 +334,13 @@ def full(
     Tensor([[7, 7],
             [7, 7]], dtype=int64, device='cpu')
     """
-    asked = None if dtype is None else as_dtype(dtype, "dtype")
+    requested_dtype = None if dtype is None else as_dtype(dtype, "dtype")
     # Exact types: bool is a subclass of int, and NumPy's float64 of float.
     if type(fill_value) is float or type(fill_value) is int:
-        kind = asked or dtypes.default_scalar_dtype(type(fill_value))
+        kind = requested_dtype or dtypes.default_scalar_dtype(type(fill_value))
         if _converts_with_one_rounding(fill_value, kind):
             return create_tensor(_FULL, shape, kind, device, layout, fill_value, order=order)
-    value = _fill_value_tensor("full", fill_value, asked)
+    value = _fill_value_tensor("full", fill_value, requested_dtype)
     return create_tensor(_FULL, shape, value.dtype, device, layout, value.memory, order=order)
 
 

@@ -93,13 +93,13 @@ def quantize_blocks(
     """
     x = arguments.as_tensor(x)
     chosen = arguments.check_choice("format", format, plan.FORMATS)
-    way = arguments.check_choice("scaling", scaling, plan.SCALINGS)
+    scaling_rule = arguments.check_choice("scaling", scaling, plan.SCALINGS)
     dim = arguments.normalize_axis(axis, x.ndim)
     plan.check_category("real floating", x.dtype)
     form = plan.FORMATS[chosen]
     if form.has_power_of_two_scales and global_scale is not None:
         raise ValueError(f"global_scale is for nvfp4, and {chosen} has none")
-    if not form.has_power_of_two_scales and way != "floor":
+    if not form.has_power_of_two_scales and scaling_rule != "floor":
         rule = "scaling is for scales that are powers of two"
         raise ValueError(f"{rule}, which {chosen} does not have")
     whole = (
@@ -116,7 +116,7 @@ def quantize_blocks(
     further = () if whole is None else (whole,)
     # The global scale is an operand, so that its value may stay on the device.
     specs = (data.spec, scales.spec, x.spec, None if whole is None else whole.spec)
-    dispatch.call(_QUANTIZE, (*specs, form, dim, way), (data, scales, x, *further))
+    dispatch.call(_QUANTIZE, (*specs, form, dim, scaling_rule), (data, scales, x, *further))
     return QuantizedBlocks(data, scales, whole)
 
 

@@ -37,10 +37,10 @@ class NamespaceInfo:
     ) -> dict[str, DType]:
         """Return the standard's dtypes of a kind, by name; others such as float16 are left out."""
         devices.as_device(device, "dtypes: device")
-        wanted = dtypes.STANDARD
+        names = dtypes.STANDARD
         return {
             d.name: d
-            for d in wanted
+            for d in names
             if kind is None or call_with_error_name("dtypes", isdtype, d, kind)
         }
 

@@ -73,9 +73,9 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     copy = call_with_error_name("__array__", arguments.check_flag, "copy", copy)
     if not x.spec.layout.is_strided:
         if copy is False:
-            what = "tiles" if x.spec.layout.is_tiled else "elements below a byte"
-            msg = f"__array__: NumPy has no {what}, layout {x.layout} cannot be seen without a copy"
-            raise ValueError(msg)
+            obstacle = "tiles" if x.spec.layout.is_tiled else "elements below a byte"
+            msg = f"__array__: NumPy has no {obstacle}, layout {x.layout} cannot be seen without"
+            raise ValueError(f"{msg} a copy")
         return to_numpy(ensure_strided("__array__", x), dtype)
     array: Array = x.memory
     kind = array.dtype if dtype is None else _numpy_dtype(dtype)
@@ -218,23 +218,24 @@ def to_dlpack(
     backwards = copy is None or dl_device is None
     dl_device = None if dl_device is _UNSAID else dl_device
     copy = None if copy is _UNSAID else copy
-    here = dlpack.dlpack_device(x)
-    wanted = here if dl_device is None else _as_integer_pair("dl_device", dl_device)
-    if wanted not in (here, dlpack.HOST):
-        msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
+    own_device = dlpack.dlpack_device(x)
+    requested_device = own_device if dl_device is None else _as_integer_pair("dl_device", dl_device)
+    if requested_device not in (own_device, dlpack.HOST):
+        place = f"on the {x.device}, {own_device} in DLPack"
+        msg = f"__dlpack__: the tensor is {place}, not {dl_device}"
         raise BufferError(msg)
     version = (0, 0) if max_version is None else _as_integer_pair("max_version", max_version)
     copy = call_with_error_name("__dlpack__", arguments.check_flag, "copy", copy)
     # A copy on the CPU is made by the transfer. The others differ in their result: a tiled tensor
     # has to become strided, any other keeps its form.
-    if wanted != here:
+    if requested_device != own_device:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
         x, copy = move_to_cpu(x), True
     if copy and x.spec.layout.is_tiled:
         x = ensure_strided("__dlpack__", x)
-    elif copy and wanted == here:
+    elif copy and requested_device == own_device:
         x = copy_tensor("__dlpack__", x)
     backend_of(x.device).make_external_stream_wait("__dlpack__", stream, x.device)
     capsule = dlpack.export_capsule(
@@ -323,9 +324,9 @@ def from_dlpack(
         shared = _import_dlpack(x, device, copy)
     if layout is None:
         return shared
-    asked = arguments.as_layout_key(layout)
+    requested_layout = arguments.as_layout_key(layout)
     copying = False if copy is False else None
-    return dispatch.call(_PLACED, (shared.spec, asked, copying), (shared,))
+    return dispatch.call(_PLACED, (shared.spec, requested_layout, copying), (shared,))
 
 
 def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
@@ -333,8 +334,8 @@ def _import_dlpack(x: SupportsDLPack, device: DeviceLike | None, copy: bool | No
     target = None if device is None else as_device(device, "device")
     copy = arguments.check_flag("copy", copy)
     # A copy by another exporter may have another form; our own keeps it if DLPack can express it.
-    asked = copy if copy is False or isinstance(x, Tensor) else None
-    shared, is_copy = dlpack.import_tensor(x, copy=asked, to_host=target == CPU)
+    copy_request = copy if copy is False or isinstance(x, Tensor) else None
+    shared, is_copy = dlpack.import_tensor(x, copy=copy_request, to_host=target == CPU)
     if target is not None and target != shared.device:
         if copy is False:
             raise BufferError(f"the memory is on {shared.device}, not on {target}, and copy=False")
@@ -389,13 +390,13 @@ def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
         # The tensor that is loaded is read-only if this one is, unless only its shared slots made
         # it so, which the copy no longer has.
         octets.flags.writeable = x.spec.layout.is_overlapping or not is_readonly(x)
-    said = (x.dtype.name, str(layout))
+    dtype_and_layout = (x.dtype.name, str(layout))
     if not late:
-        return _unpickle_tensor_copy, (*said, octets.tobytes(), *device)
+        return _unpickle_tensor_copy, (*dtype_and_layout, octets.tobytes(), *device)
     # joblib shares only NumPy arrays between its processes. Without it, they are avoided: a corrupt
     # byte in a pickled array's header may crash the process that reads it.
     buffer = octets if "joblib" in sys.modules else import_module("pickle").PickleBuffer(octets)
-    return _unpickle_tensor, (*said, buffer, *device)
+    return _unpickle_tensor, (*dtype_and_layout, buffer, *device)
 
 
 # The first pickle protocol that can pass memory on without copying it.

@@ -362,11 +362,11 @@ class Layout(Placement):
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
         Layout.parse('(4,3):(2*6+2*1,2)')
         """
-        said = import_module("tensorlayout.formats.cute").layout_fields_from_cute(
+        fields = import_module("tensorlayout.formats.cute").layout_fields_from_cute(
             source, shape, padding_value
         )
-        said["offset"] += checks.check_integer("offset", offset)
-        return cls(**said, minor_to_major=minor_to_major)
+        fields["offset"] += checks.check_integer("offset", offset)
+        return cls(**fields, minor_to_major=minor_to_major)
 
     # --- views: layouts that follow from this one ------------------------------------------------
     # A layout that is its own form caches None: with a reference to itself it would be freed only

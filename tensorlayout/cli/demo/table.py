@@ -156,11 +156,13 @@ class Table:
     def total_row_and_legend(self) -> str:
         """Row with the sums of the rows as shown, and the legend."""
         megabytes = sum(step.megabytes for step in self.steps)
-        ours = sum(median_time_and_text(step.our_call)[0] for step in self.steps)
+        total_time = sum(median_time_and_text(step.our_call)[0] for step in self.steps)
         numpy = sum(median_time_and_text(step.numpy_call)[0] for step in self.steps)
-        ratio = f"{ours / numpy:.2f}" if numpy else "-"
+        ratio = f"{total_time / numpy:.2f}" if numpy else "-"
         title_cells = f"total of {len(self.steps)} steps", "", "", ""
-        row = ROW_FORMAT.format(*title_cells, f"{megabytes:.2f}", ours or "-", numpy or "-", ratio)
+        row = ROW_FORMAT.format(
+            *title_cells, f"{megabytes:.2f}", total_time or "-", numpy or "-", ratio
+        )
         legend = TEXTS["legend"] + TEXTS["kernels"] * (self.device != "cpu")
         tolerance = max(step.tolerance for step in self.steps)
         return f"{row}\n{legend.format(wide=WIDE_SPREAD, within=tolerance)}"

@@ -151,11 +151,11 @@ class PinnedStaging:
         queue = self._slots if source.size <= SLOT else self._halves
         for first in range(0, source.size, HALF):
             part = source[first : first + HALF]
-            to, size = pointer + first, part.size
+            part_pointer, size = pointer + first, part.size
             buffer = queue.take_free_buffer()
             try:
                 buffer.bytes[:size] = part
-                self._runtime.memcpyAsync(to, buffer.pointer, size, kind, stream.ptr)
+                self._runtime.memcpyAsync(part_pointer, buffer.pointer, size, kind, stream.ptr)
             # After an error, too, the event covers a copy that may have begun.
             finally:
                 buffer.event.record(stream)
@@ -228,8 +228,8 @@ class CupyLauncher:
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
         """Launch on the current device and stream."""
-        here = self._only or self._functions.get(self._cuda.runtime.getDevice())
-        _, address = here or self.load_function_and_address()
+        function_and_address = self._only or self._functions.get(self._cuda.runtime.getDevice())
+        _, address = function_and_address or self.load_function_and_address()
         block = self._block
         block.view[: len(parameters)] = parameters
         pointers = block.pointers
@@ -353,14 +353,14 @@ class CupyDriver(Driver):
                 capture.stream = None
         return self.captures.get(self.cuda.get_current_stream(device).ptr)
 
-    def make_stream_wait(self, first: Stream, then: Stream) -> None:
-        if first == then:
+    def make_stream_wait(self, first: Stream, waiting: Stream) -> None:
+        if first == waiting:
             return
         with self.using_device(first.device):
             event = self.cuda.Event(disable_timing=True)
             self.runtime.eventRecord(event.ptr, first.number)
-        with self.using_device(then.device):
-            self.runtime.streamWaitEvent(then.number, event.ptr)
+        with self.using_device(waiting.device):
+            self.runtime.streamWaitEvent(waiting.number, event.ptr)
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Allocate by CuPy's current allocator, by default its pool; 0 bytes have address 0."""
@@ -409,8 +409,8 @@ class CupyDriver(Driver):
             self.counters.synchronisations += 1
             self._staging_of_current_device().copy_to_host(destination, pointer, stream)
             return
-        to, kind = destination.ctypes.data, self.runtime.memcpyDeviceToHost
-        self.runtime.memcpyAsync(to, pointer, destination.size, kind, stream.ptr)
+        host_address, kind = destination.ctypes.data, self.runtime.memcpyDeviceToHost
+        self.runtime.memcpyAsync(host_address, pointer, destination.size, kind, stream.ptr)
         self.synchronize()
 
     def copy_device_to_device(self, destination: int, source: int, nbytes: int) -> None:

@@ -207,10 +207,10 @@ def _remove_if_possible(path: Path) -> None:
 
 def cache_folder() -> Path:
     """Return ``$TENSORLAYOUT_CACHE_DIR``, or a folder in the user's cache, or a temporary one."""
-    asked = os.environ.get("TENSORLAYOUT_CACHE_DIR")
+    folder_setting = os.environ.get("TENSORLAYOUT_CACHE_DIR")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return (
-        _usable_cache_folder(Path(asked or os.path.join(base, "tensorlayout")))
+        _usable_cache_folder(Path(folder_setting or os.path.join(base, "tensorlayout")))
         or temporary_folder()
     )
 

@@ -178,8 +178,8 @@ class Driver(Protocol):
         """Return the memory allocated by the current stream's capture; None without a capture."""
         return None
 
-    def make_stream_wait(self, first: Stream, then: Stream) -> None:
-        """Make later work on `then` wait for all work on `first`; the host does not wait."""
+    def make_stream_wait(self, first: Stream, waiting: Stream) -> None:
+        """Make later work on `waiting` wait for all work on `first`; the host does not wait."""
         return  # finished work needs no waiting; without a body, the method would be abstract
 
     def allocate(self, nbytes: int, device: int) -> Buffer:

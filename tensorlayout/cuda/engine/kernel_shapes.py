@@ -65,12 +65,13 @@ def kernel_with_macros(
     'join_parts_0_int32_t_4'
     """
     shapes = _declared_variants_by_items(file, name, types)
-    wanted = {macro: str(value) for macro, value in shape.items()}
-    shape_values = shapes.get(frozenset(wanted.items()))
-    if shape_values is None and "RANK" in wanted:
-        shape_values = shapes.get(frozenset({**wanted, "RANK": "0"}.items()))
+    macro_texts = {macro: str(value) for macro, value in shape.items()}
+    shape_values = shapes.get(frozenset(macro_texts.items()))
+    if shape_values is None and "RANK" in macro_texts:
+        shape_values = shapes.get(frozenset({**macro_texts, "RANK": "0"}.items()))
     if shape_values is None:
-        msg = f"cuda: {file} declares no kernel {name} of {wanted or 'no shape'} for {dict(types)}"
+        values = macro_texts or "no shape"
+        msg = f"cuda: {file} declares no kernel {name} of {values} for {dict(types)}"
         raise ValueError(msg)
     return Kernel(file, name, types, shape_values, operation)
 

@@ -120,8 +120,8 @@ class KernelCounts(Mapping[Kernel, Counts]):
 
     def total_of_kernel(self, name: str) -> Counts:
         """Return the sum over all kernels called `name`."""
-        those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
-        return sum(those, start=Counts(name))
+        counts_of_kernel = (counts for kernel, counts in self.counts.items() if kernel.name == name)
+        return sum(counts_of_kernel, start=Counts(name))
 
     def add(self, kernel: Kernel, counts: Counts) -> None:
         """Add `counts` to those of a kernel."""

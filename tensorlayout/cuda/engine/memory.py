@@ -302,9 +302,9 @@ def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
     _check_stream_number(name, stream, "-1, 1, 2", NO_WAIT)
     faults.raise_pending_errors()
     if stream != NO_WAIT:
-        ours = driver().current_stream(device.number)
-        theirs = LEGACY_STREAM if stream is None else stream
-        driver().make_stream_wait(ours, Stream(device.number, theirs))
+        own_stream = driver().current_stream(device.number)
+        external_stream = LEGACY_STREAM if stream is None else stream
+        driver().make_stream_wait(own_stream, Stream(device.number, external_stream))
 
 
 def make_device_wait_for_stream(name: str, stream: Any, device: Device) -> None:

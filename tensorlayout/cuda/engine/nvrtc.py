@@ -96,9 +96,9 @@ def _compile_program(
         nvrtc.compileProgram(program, (*options, _VERBOSE))
         cubin = nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError as error:
-        said = nvrtc.getProgramLog(program).strip() or str(error)
+        log = nvrtc.getProgramLog(program).strip() or str(error)
         option_text = " ".join(options[len(OPTIONS) :])
-        msg = f"cuda: NVRTC could not compile {names[0]} with {option_text}:\n{said}"
+        msg = f"cuda: NVRTC could not compile {names[0]} with {option_text}:\n{log}"
         raise RuntimeError(msg) from None
     else:
         # CuPy drops the last byte of machine code, which is a 0, as if it ended a string.

@@ -82,7 +82,7 @@ def make_numbers_packer(
         encoded = [
             b"" if dtype is None else scalar_bytes(name, operands[k], dtype) for k, dtype in numbers
         ]
-        return b"".join([one.ljust(16, b"\0") for one in encoded])
+        return b"".join([number_bytes.ljust(16, b"\0") for number_bytes in encoded])
 
     return pack_numbers
 
@@ -95,8 +95,11 @@ def repeat_to_16_bytes(value: bytes) -> bytes:
 @functools.lru_cache(maxsize=256)
 def _make_host_converter(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
     """Return a function that converts a number by the CPU backend's rules."""
-    host, one = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
-    new, write = host.tensor_allocator(one), host.compile_plan(AssignPlan(name, kind, one))
+    host, scalar_spec = backend_of(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
+    new, write = (
+        host.tensor_allocator(scalar_spec),
+        host.compile_plan(AssignPlan(name, kind, scalar_spec)),
+    )
 
     def scalar_to_parameter_bytes(value: Any) -> bytes:
         number = new()

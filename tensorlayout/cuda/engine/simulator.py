@@ -102,7 +102,7 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
         start_new_session=True,  # so that the compiler's child processes can be killed, too
     ) as started:
         try:
-            written, said = started.communicate(timeout=PATIENCE)
+            written, error_text = started.communicate(timeout=PATIENCE)
         # KeyboardInterrupt, too: no compiler may outlive the call.
         except BaseException as error:
             with contextlib.suppress(ProcessLookupError):
@@ -111,18 +111,18 @@ def run_command(command: list[str]) -> tuple[int, str, str]:
                 raise
             msg = f"cuda: {command[0]} was given {PATIENCE} seconds and has not ended"
             raise RuntimeError(msg) from None
-    return started.returncode, written, said
+    return started.returncode, written, error_text
 
 
 @functools.cache
 def find_compiler() -> tuple[tuple[str, ...], str]:
     """Return the command of the C++ compiler, preferably ``$CXX``, and its version."""
-    asked = os.environ.get("CXX")
-    for command in [asked] if asked else ["g++", "clang++"]:
+    compiler_setting = os.environ.get("CXX")
+    for command in [compiler_setting] if compiler_setting else ["g++", "clang++"]:
         words = tuple(shlex.split(command))
         if words and shutil.which(words[0]):
             return words, run_command([*words, "--version"])[1]
-    problem = f"CXX={asked}, which is not there" if asked else "none"
+    problem = f"CXX={compiler_setting}, which is not there" if compiler_setting else "none"
     msg = (
         f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {problem};"
         " install one or set CXX"
@@ -152,8 +152,8 @@ def compile_shared_object(
             [*command, *folders, "-shared", *flags, "-o", str(target), str(written)]
         )
         if outcome[0]:
-            said = outcome[2].strip()
-            raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{said}")
+            error_text = outcome[2].strip()
+            raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{error_text}")
 
     return disk_cache.cached_file(
         f"{path.stem}-{_compilation_key(texts, *flags, unit)}", ".so", compile_to_file, counters

@@ -35,10 +35,10 @@ def kernels_of_any_dtype() -> Iterator[Kernel]:
         yield from kernels_in_file(file)
     # Scatters with a reduction sort keys of these types.
     for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):
-        wanted = {("RANK", "1"), ("INDEX", index), ("GIVES", "positions")}
+        required_items = {("RANK", "1"), ("INDEX", index), ("GIVES", "positions")}
         for file in ("sort/sort.cu", "sort/radix.cu"):
             for kernel in kernels_in_file(file, (("ELEMENT", key),)):
-                if wanted >= set(kernel.shape) and kernel.name != "leading_tiles":
+                if required_items >= set(kernel.shape) and kernel.name != "leading_tiles":
                     yield kernel
 
 
@@ -141,10 +141,10 @@ def warmup(
             *kernels_of_any_dtype(),
             *(kernel for dtype in dtypes for kernel in common_kernels(dtype)),
         )
-    wanted = list(kernels)
+    kernel_list = list(kernels)
     counters = Counters() if architecture else driver().counters
     before = counters.compiles
-    for kernel in show_progress(wanted, "compiling kernels"):
+    for kernel in show_progress(kernel_list, "compiling kernels"):
         if architecture:
             nvrtc.cubin_file(kernel, architecture, counters)
         else:
@@ -155,7 +155,7 @@ def warmup(
 def show_progress(items: Sequence[T], title: str) -> Iterator[T]:
     """Yield items, and show on standard error how many have been processed."""
     total = len(items)
-    for done, item in enumerate(items):
-        print(f"\r{title}: {done} of {total}", end="", file=sys.stderr, flush=True)
+    for done_count, item in enumerate(items):
+        print(f"\r{title}: {done_count} of {total}", end="", file=sys.stderr, flush=True)
         yield item
     print(f"\r{title}: {total} of {total}", file=sys.stderr, flush=True)

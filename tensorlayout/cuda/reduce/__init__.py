@@ -232,9 +232,9 @@ def _rows_per_chunk_and_chunk_count(box: ThreadBox) -> tuple[int, int]:
     # As many chunks as fill the GPU, but none so short that the second launch does not pay.
     # Accuracy has the last word: no thread takes more than _MOST_TURNS turns, even if the GPU is
     # full.
-    wanted = -(-_BLOCKS // box.tiles)
+    chunk_goal = -(-_BLOCKS // box.tiles)
     most = max(1, count // (batch * _LEAST_TURNS))
-    chunks = max(min(wanted, most), -(-count // (batch * _MOST_TURNS)))
+    chunks = max(min(chunk_goal, most), -(-count // (batch * _MOST_TURNS)))
     if chunks == 1:
         return count, 1
     # Whole batches of rows, so that threads idle in the last chunk alone.

@@ -124,9 +124,9 @@ class Content:
     def _first_two_elements_in_slot(self, slot: int) -> list[Index]:
         """Return at most two elements in a slot; none after a search has taken too long."""
         if slot not in self.found:
-            some = 2 if self.layout.size and self.complete else 0
+            max_count = 2 if self.layout.size and self.complete else 0
             self.found[slot] = self._run_limited_search(
-                islice(self.layout._indices_in_slot(slot), some)
+                islice(self.layout._indices_in_slot(slot), max_count)
             )
         return self.found[slot]
 

@@ -115,8 +115,8 @@ class Picture:
         if GAP in kinds:
             yield "grey: no element of this layout"
         if self.layout.is_overlapping:
-            how = "broadcast" if self.layout.is_broadcast else "overlap"
-            yield f"dark corner: several elements share the slot ({how})"
+            reason = "broadcast" if self.layout.is_broadcast else "overlap"
+            yield f"dark corner: several elements share the slot ({reason})"
         if not self.content.complete:
             yield "which elements stand in a slot took too long to find: some are not marked"
         if self.rules:

@@ -200,11 +200,11 @@ class _TileRuns:
         axis_count: int | None = None,
     ) -> None:
         """Lengthen a memory's run to about `run` elements, along its fastest axes."""
-        done = 1
+        run_length = 1
         for k in self.orders[memory][:axis_count]:
             if k not in extents and len(extents) >= max_axes:
                 return
-            size, extent = self.problem.axes[k].size, -(-run // done)
+            size, extent = self.problem.axes[k].size, -(-run // run_length)
             if extent < size:
                 # The power of two keeps short extents from being rounded up to more than their
                 # double.
@@ -213,8 +213,8 @@ class _TileRuns:
             if 0 < size - extent < extent // 8:
                 extent = size  # avoids a last box of less than an eighth
             extents[k] = max(extents.get(k, 1), min(size, self.longest[k], extent))
-            done *= extents[k]
-            if extents[k] < size or done >= run:
+            run_length *= extents[k]
+            if extents[k] < size or run_length >= run:
                 return
 
     def _extent_multiple(self, extents: dict[int, int], axis: int) -> int:

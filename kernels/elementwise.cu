@@ -1,39 +1,44 @@
-// One value per index from the operands' values at that index, converted on load. Which kernel
-// runs, and over which merged dimensions, the plan says.
+// Computes each element of the result from the operands' elements at the same index, which are
+// converted on load. The plan chooses the kernel and merges dimensions.
 //
-// elementwise_flat     One run of the result. Each operand runs with it, or is one value. Threads
-//                      follow each other, a pack each: PACK elements, 16 bytes of the widest type.
-//                      Coalesced. Worst: memories whose alignment allows no packs.
-// elementwise_rows     The fastest dimension is contiguous in the result, and in each operand
-//                      contiguous or of stride 0: packs along the rows, a repeated operand read
-//                      once for each pack. Coalesced. Worst: rows shorter than a warp's packs.
-// elementwise_tiles    Boxes of up to three dimensions (tiles.cuh). Operands whose fastest dimension
-//                      is another than the result's are read along their own memory into tiles in
-//                      shared memory; then threads walk the result's memory, take those operands
-//                      from the tiles, and read all others where they write. Coalesced for all.
-//                      Worst: as copy_tiles; and tiles of several wide types, whose boxes are small.
-// elementwise_strided  Any strides, in the result's order, an element a thread at a time.
-//                      Coalesced as far as the fastest dimension is contiguous. Worst: an operand
-//                      whose fastest dimension is another: a sector of 32 bytes per element.
-// elementwise_bounded  Tiled layouts whose tiles have tails (bounded.cuh), in the result's order: over
-//                      its storage, if all have one form. Packs where the tails allow them. Nothing
-//                      is read in a tail; padding with a value is written there. Worst: as above.
+// elementwise_flat     The result is one contiguous run. Each operand is contiguous along it, or is
+//                      one value. Consecutive threads process consecutive packs of PACK elements,
+//                      16 bytes of the widest type. Coalesced. Worst case: memories whose alignment
+//                      does not allow packs.
+// elementwise_rows     The fastest dimension is contiguous in the result, and contiguous or of
+//                      stride 0 in each operand. Packs run along the rows; a repeated operand is
+//                      read once per pack. Coalesced. Worst case: rows shorter than a warp's packs.
+// elementwise_tiles    Boxes of up to three dimensions (tiles.cuh). Operands whose fastest
+//                      dimension differs from the result's are first read in the order of their own
+//                      memory into tiles in shared memory. Then threads walk the result's memory,
+//                      read these operands from the tiles, and read all others from global memory.
+//                      Coalesced for all. Worst case: as for copy_tiles; also tiles of several wide
+//                      types, which make the boxes small.
+// elementwise_strided  Any strides, in the result's order. A thread processes one element at a
+//                      time. Coalesced as far as the fastest dimension is contiguous. Worst case:
+//                      an operand with another fastest dimension: a sector of 32 bytes per element.
+// elementwise_bounded  Tiled layouts whose tiles have tails (bounded.cuh), in the result's order;
+//                      in the order of its storage if all layouts have the same form. Packs where
+//                      the tails allow them. Tails are not read; padding with a defined value is
+//                      written there. Worst case: as for elementwise_strided.
 //
-// Elements behind the last whole pack of a row, or of the run, have a thread each; those of all rows
-// follow each other, behind the packs of all rows, so that few warps have both.
+// Each element after the last whole pack of a row, or of the run, has a thread of its own. These
+// threads come after the threads of all packs, so that few warps have both.
 //
-// At least 4 elements a thread, whose loads are all under way before the first is used. Bytes moved
-// per element: those of the result and of each operand once; of an operand that is repeated along
-// rows, once for each pack and mostly from a cache. Scalars are parameters.
+// A thread processes at least 4 elements, and issues all their loads before it uses the first. The
+// bytes moved per element are those of the result and of each operand, once. An operand that is
+// repeated along rows is read once per pack, mostly from a cache. Scalars are kernel parameters.
 //
-// A result may be exactly where an operand is: a thread has read what it overwrites, and a block all
-// of its box, which is the operand's too. The padding of the result is written by further blocks of
-// the same launch (padding.cuh); that of operands is not read.
+// The result may occupy exactly the memory of an operand: a thread reads an element before it
+// overwrites it, and a block reads its whole box, which is also the operand's box, before it
+// writes. Further blocks of the same launch write the padding of the result (padding.cuh); the
+// padding of operands is not read.
 #include "operations.cuh"
 
-// For a GPU the functor is the macro OPERATION; the simulator has all that there are for COMPUTE and
-// picks one at run time, in one function that is compiled once. FIRST, SECOND, THIRD: the types of
-// the operands, as they are stored; COMPUTE: what they become; RESULT: what the functor gives.
+// On a GPU the macro OPERATION names the functor. The simulator compiles one function with all
+// functors for COMPUTE, and this function selects one at run time. FIRST, SECOND, THIRD: the types
+// of the operands, as they are stored; COMPUTE: the type that they are converted to; RESULT: the
+// type of the functor's result.
 #if defined(THIRD)
 constexpr int OPERANDS = 3;
 using Elements = Types<FIRST, SECOND, THIRD>;
@@ -71,7 +76,7 @@ constexpr int integer_or_boolean = BOOLEAN | INTEGER;
 constexpr int any = BOOLEAN | INTEGER | REAL | COMPLEX | MIXED;
 constexpr int ordered = INTEGER | REAL | MIXED;
 
-// `positive` of any type is a conversion.
+// `positive` only converts, so it is defined for every type.
 #define FUNCTORS_OF_1(_)                                                                        \
     _(abs, numeric) _(acos, floating_point) _(acosh, floating_point) _(asin, floating_point)    \
     _(asinh, floating_point) _(atan, floating_point) _(atanh, floating_point)                   \
@@ -113,7 +118,7 @@ SIMULATOR_OPERATIONS(FUNCTORS(NAME_OF))
 #define NUMBER_OF(name, kinds) number_of_##name,
 enum { FUNCTORS(NUMBER_OF) };
 
-// Functors that this result type does not suit are another shared object's.
+// Functors whose result type is not RESULT are compiled into another shared object.
 template <template <class> class Functor, bool defined, class... T>
 DEVICE RESULT apply_if_defined(T... operands) {
     if constexpr (defined) {

@@ -1,13 +1,14 @@
-// A chain of elementwise functions, conversions and choices in one pass: an element of the result from
-// one of each operand. Every step is rounded to the dtype of its own result, as if it had been stored and
-// loaded again, so that the bits are those of the functions one after the other.
+// A chain of elementwise functions, conversions and choices in one pass: computes an element of the
+// result from one element of each operand. Every step is rounded to the dtype of its own result, as
+// if it had been stored and loaded again. The result therefore has the same bits as separate calls
+// of the functions.
 //
-// The loops are those of elementwise.cu, which says what each is for, what is coalesced, and where it
-// is worst; here they have up to MOST_OPERANDS of tensorlayout/cuda/fuse.py. Bytes moved per element:
-// those of the result and of each operand once, and none of what is in between.
+// The loops are those of elementwise.cu, which describes the purpose, the coalescing and the worst
+// case of each. Here they have up to MOST_TENSORS operands (tensorlayout/cuda/fuse.py). Bytes moved
+// per element: those of the result and of each operand once, and none of intermediate values.
 //
-// The plan gives OPERANDS, how many are read from memory; ELEMENTS, their types; NUMBERS, how many Python
-// scalars there are, which are parameters; RESULT; and CHAIN, the text of one function, as in
+// The plan defines OPERANDS, the number of operands in memory; ELEMENTS, their types; NUMBERS, the
+// number of Python scalars, which are parameters; RESULT; and CHAIN, the text of one function:
 //     COMMON bool8 chain(const Scalar* numbers, float v0, half v1) {
 //         const float v2(scalar_as<float>(numbers[0]));
 //         const float v3(call<functions::multiply, float>(v0, v1));
@@ -15,7 +16,7 @@
 //         return v4;
 //     }
 
-// For many operands. Without this, NVRTC 13.5 spills a few registers to fit more blocks.
+// With many operands and without this limit, NVRTC 13.5 spills a few registers to fit more blocks.
 #if OPERANDS > 3
 #define LEAST_BLOCKS 1
 #endif

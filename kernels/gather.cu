@@ -1,20 +1,22 @@
-// Reads at integer positions: some dimensions of a tensor are indexed by positions, the others stay
-// whole. Elements are bits: a width in bytes, not a number type. The plan has merged dimensions, and
-// has fused contiguous runs along dimensions faster than the indexed ones into elements of up to 16
-// bytes.
+// Reads at integer positions: positions index some dimensions of a tensor; the other dimensions
+// stay whole. Elements are bits: a width in bytes, not a number type. The plan has merged
+// dimensions, and has fused contiguous runs along dimensions faster than the indexed ones into
+// elements of up to 16 bytes.
 //
-// gather_elements  One thread for each element of the result, in its order, 4 per thread, 256 threads
-//                  apart (1 in more than three dimensions): writes are coalesced. Reads are coalesced
+// gather_elements  Threads follow the result's order, 4 elements per thread, 256 threads apart (1
+//                  in more than three dimensions), so writes are coalesced. Reads are coalesced
 //                  along the dimensions that are faster than the indexed ones; aligned rows move 16
 //                  bytes per thread. A position out of bounds reads 0, or with `clamps` the nearest
 //                  element. Best: rows of a sector or more. Worst: positions along the fastest
 //                  dimension, each of which reads a sector of its own.
-// place_positions  Combines several tensors of positions into one of offsets, which are -1 if one of
-//                  them is out of bounds. For more tensors than a launch takes, and for mere checks.
+// place_positions  Combines several tensors of positions into one tensor of offsets; an offset is
+//                  -1 if one of its positions is out of bounds. Used if there are more tensors than
+//                  a launch takes, and to check positions only.
 //
 // Bytes moved per element: its own, once from the source and once to the result, and its positions
 // (those of a row come from the cache).
-// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
+// Blocks per multiprocessor. Without this limit, NVRTC 12.9 spills registers of a few shapes to fit
+// more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"
@@ -43,8 +45,8 @@ DEVICE void gather(const Gather<Rank, Index>& p) {
 template <int Rank, class Index>
 struct Placing {
     void* to;                     // int64
-    Reach<Rank, Index, 2> reach;  // what is written, and the offset
-    int64_t base;                 // of the offset: it makes the least one 0
+    Reach<Rank, Index, 2> reach;  // result, offset
+    int64_t base;                 // added to offsets, so that the least one is 0
 };
 
 template <int Rank, class Index>

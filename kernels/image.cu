@@ -1,32 +1,36 @@
-// Images and sequences: each element of the result is computed from its own coordinates. The plans have
-// merged dimensions, made strides of the result positive, and (for reverse_lines, whose elements are
-// bits) fused contiguous runs into elements as wide as possible.
+// Images and sequences: each element of the result is computed from its own coordinates. The plans
+// have merged dimensions, made strides of the result positive, and (for reverse_lines, whose
+// elements are bits) fused contiguous runs into elements as wide as possible.
 //
-// reverse_lines A tensor whose lines are reversed, each up to its own length. One thread for each element
-//               of the result, in its order, 4 per thread, 256 threads apart (1 in more than four
-//               dimensions). In addition to its strides in all memories, a dimension has one in the
-//               coordinate along the lines, so that the same walk gives the place of an element in its
-//               line. Coalesced if the fastest dimension of the result is contiguous in the source.
-//               Best: lines of vectors, which move 16 bytes per thread if all of them have one length.
-//               Worst: a source with another fastest dimension.
+// reverse_lines Reverses each line of a tensor up to the line's own length. Threads follow the
+//               order of the result; each computes 4 elements, 256 threads apart (1 in more than
+//               four dimensions). In addition to its strides in all memories, a dimension has a
+//               stride in the coordinate along the lines, so that the same walk computes the
+//               position of an element in its line. Coalesced if the fastest dimension of the
+//               result is contiguous in the source. Best: lines of vectors, which move 16 bytes per
+//               thread if all lines have the same length. Worst: a source with another fastest
+//               dimension.
 //
-// stretch       The last two dimensions enlarged by whole factors, linear between the centres of elements.
-//               One thread for each element of the result, in its order, 4 a thread, 256 threads apart
-//               (1 in more than four dimensions); it reads the four elements around it, whose lines the
-//               cache has from its neighbours. In float, along the columns first; rounded once. Writes
-//               are coalesced. Worst: factors of 1 or 2, where reads are as many as can be.
+// stretch       Enlarges the last two dimensions by integer factors, with linear interpolation
+//               between the centres of elements. Threads follow the order of the result; each
+//               computes 4 elements, 256 threads apart (1 in more than four dimensions). An element
+//               needs the four source elements around it, whose cache lines its neighbours have
+//               loaded. Interpolates in float, along the columns first, and rounds once. Writes are
+//               coalesced. Worst: factors of 1 or 2, which have the most reads.
 //
-// fold          An image as the sum of what windows say of each element. One thread for each element of
-//               the result, in its order; it asks each element of a window whether a window has it at
-//               that place, in row-major order: sums are those of the CPU to the bit. Coalesced where
-//               the last dimension of the image is the fastest of the result, windows follow each other
-//               in the source, and their step is 1. Worst: windows with large steps, most of whose
-//               elements have no part in one of the image.
+// fold          Sums overlapping windows into an image. Each element of the result has a thread, in
+//               the order of the result. The thread loops over the elements of a window in
+//               row-major order. If a window covers the image element at that place, the thread
+//               adds its value. So sums equal the CPU's bit for bit. Coalesced if the last
+//               dimension of the image is the fastest of the result, consecutive windows are
+//               adjacent in the source, and their step is 1. Worst: windows with large steps, most
+//               of whose elements do not contribute to one element of the image.
 //
 // Bytes moved per element: its own, once from the source and once to the result;
 // neighbours come from the cache.
 
-// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
+// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
+// fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"
@@ -41,12 +45,12 @@ struct Lines {
     void* to;
     const void* from;
     const void* lengths;
-    Walk<Rank, Index, 4> walk;  // strides of the result, the source, the lengths, the place in a line
+    Walk<Rank, Index, 4> walk;  // strides of the result, source, lengths, position in a line
     Index count;
-    Index first;  // the place of the first element
+    Index first;  // position in its line of the first element
     Index size;   // of a line
     Index step;   // along a line of the source
-    int32_t wide; // lengths have 64 bits, not 32
+    int32_t wide; // 1: lengths have 64 bits; 0: 32 bits
 };
 
 template <int Rank, class Index, int Width>
@@ -87,7 +91,7 @@ struct Stretched {
     Divisor<Index> scale;
 };
 
-// Two neighbours, as offsets, and what they weigh.
+// Offsets of two neighbours, and their weights.
 template <class Index>
 struct Neighbours {
     Index here, there;
@@ -106,7 +110,7 @@ struct Neighbours {
         keep = static_cast<float>(2 * scale - distance) / static_cast<float>(2 * scale);
     }
 
-    // Elements of weight 0 may be infinite.
+    // An element of weight 0 may be infinite, and its product would be NaN.
     DEVICE float blend(float one, float other) const {
         return weight == 0 ? one : one * keep + other * weight;
     }
@@ -116,8 +120,8 @@ template <int Rank, class Index>
 struct Stretch {
     void* to;
     const void* from;
-    Walk<Rank, Index, 4> walk;  // strides of the result, of all but the last two dimensions of the source,
-    Stretched<Index> dims[2];   // and of the coordinates along these
+    Walk<Rank, Index, 4> walk;  // strides of the result, the source without its last two dims,
+    Stretched<Index> dims[2];   // and the coordinates along these
     Index count;
 };
 
@@ -146,14 +150,14 @@ DEVICE void interpolate(const Stretch<Rank, Index>& p) {
 
 // ---- Patches ------------------------------------------------------------------------------------
 
-// A dimension of the image; of batches and channels the window has one element.
+// A dimension of the image. Along batches and channels a window has one element.
 template <class Index>
 struct Patched {
     Divisor<Index> step;               // from window to window
-    Index stride, tap, block;          // in the result; in the source, of the window and of windows
-    Index before, dilation;            // padding; from element to element of a window
-    Index window, blocks;              // elements of one, and how many there are
-    int32_t turn;                      // where it stands in the order of the result, the fastest first
+    Index stride, tap, block;          // of the result; of the source, in and between windows
+    Index before, dilation;            // padding; distance between elements of a window
+    Index window, blocks;              // elements of a window; number of windows
+    int32_t turn;                      // number in the order of the result, fastest first
 };
 
 template <int Rank, class Index>
@@ -162,7 +166,7 @@ struct Folded {
     const void* from;
     Patched<Index> dims[Rank];
     Divisor<Index> turns[Rank];  // sizes in the order of the result, the fastest first
-    Index count, taps;           // elements of the image, and of a window
+    Index count, taps;           // elements of the image; of a window
 };
 
 template <class T, int Rank, class Index>
@@ -179,7 +183,7 @@ DEVICE void fold_element(const Folded<Rank, Index>& p) {
         const Index coordinate = static_cast<Index>(index - slower * p.turns[turn].divisor);
         index = slower;
 #pragma unroll
-        for (int d = 0; d < Rank; ++d)  // registers have no index
+        for (int d = 0; d < Rank; ++d)  // registers cannot be indexed at run time
             if (p.dims[d].turn == turn) at[d] = coordinate;
     }
 #pragma unroll

@@ -1,18 +1,21 @@
-// Concatenates several tensors along one dimension of a result, in one launch; or splits a tensor into
-// several. Elements are bits: a width in bytes, not a number type. The plan has merged dimensions, in
-// the same way for all inputs, and has fused contiguous runs into elements of up to 16 bytes. The
-// parameters describe each input, so a launch takes 91 to 112 inputs (64-bit offsets: 62 to 84).
+// Concatenates several tensors along one dimension of a result, in one launch; or splits a tensor
+// into several. Elements are bits: a width in bytes, not a number type. The plan has merged
+// dimensions, in the same way for all inputs, and has fused contiguous runs into elements of up to
+// 16 bytes. The parameters describe each input, so a launch takes 91 to 112 inputs (64-bit offsets:
+// 62 to 84).
 //
-// join_parts  A block has elements of one input, which it finds by bisection. Threads follow the
+// join_parts  Each block has elements of one input, which it finds by bisection. Threads follow the
 //             result's order, 4 elements per thread (1 in more than three dimensions), 256 threads
-//             apart: writes are coalesced except at the ends of an input's rows; reads are coalesced if
-//             the input's fastest dimension is the result's. Best: rows of a sector or more. Worst:
-//             inputs in another order (large ones are left to the tiles of copy/copy.cu), and inputs
-//             one element wide along the fastest dimension, each of which writes a sector. A split
-//             follows the order of the whole tensor, too, with reads and writes exchanged.
+//             apart. Writes are coalesced except at the ends of an input's rows; reads are
+//             coalesced if the input's fastest dimension is the result's. Best: rows of a sector or
+//             more. Worst: inputs in another order (the tiles of copy/copy.cu handle large ones),
+//             and inputs one element wide along the fastest dimension, of which each element writes
+//             a sector. A split also follows the order of the whole tensor, with reads and writes
+//             exchanged.
 //
-// join_rows   Rows that begin anywhere in a sector. A block reads a run of an input from the start of a
-//             sector, and writes each row from shared memory, from the start of a sector.
+// join_rows   For rows that begin anywhere in a sector. A block reads a run of an input from the
+//             start of a sector, and writes each row from shared memory, from the start of a
+//             sector.
 //
 // Bytes moved per element: its own, once from an input and once to the result.
 #include "bits.cuh"
@@ -22,21 +25,21 @@
 template <int Rank, class Index>
 struct Part {
     Index count;
-    Index start;             // in the result, of the first element
-    Index stride[CAPACITY<Rank>];  // in the input
+    Index start;             // offset of the first element in the result
+    Index stride[CAPACITY<Rank>];  // strides in the input
     Divisor<Index> size;     // along the joined dimension; for join_rows, threads of a row
-    uint32_t end_block;      // where the blocks of this input end
+    uint32_t end_block;      // end of the blocks of this input
 };
 
 template <int Rank, class Index>
 struct Shared {
-    Divisor<Index> size[CAPACITY<Rank>];  // that of the joined dimension is not used
-    Index stride[CAPACITY<Rank>];         // in the result
+    Divisor<Index> size[CAPACITY<Rank>];  // the joined dimension's size is not used
+    Index stride[CAPACITY<Rank>];         // strides in the result
     int32_t axis, parts, rank;
-    int32_t splits;                 // 1: from the result, as it is called here, to the inputs
+    int32_t splits;                 // 1: a split, which copies from the result to the inputs
 };
 
-// Inputs of a launch, as many as its parameters have room for.
+// Maximum number of inputs of a launch, limited by the size of its parameters.
 template <int Rank, class Index> constexpr int MOST = 0;
 template <> constexpr int MOST<1, int32_t> = 112;
 template <> constexpr int MOST<1, int64_t> = 84;
@@ -55,7 +58,7 @@ struct Join {
     Shared<Rank, Index> shared;
 };
 
-// The number of the input that the block has elements of.
+// Returns the number of the input whose elements the block copies.
 template <int Rank, class Index>
 DEVICE int part_of(const Join<Rank, Index>& p) {
     int number = 0;
@@ -112,7 +115,8 @@ template <class Index> struct Place {
     Index row, element;
 };
 
-// Rows have so many threads that each may be shifted to where a sector of the result begins.
+// Returns the place of a thread. Rows have enough threads for a shift to the start of a sector of
+// the result.
 template <class Index, class T>
 DEVICE Place<Index> place_of(const Part<2, Index>& part, Index pitch, const T* to, Index thread) {
     const Index row = static_cast<Index>(part.size.divide(static_cast<Unsigned<Index>>(thread)));
@@ -120,7 +124,8 @@ DEVICE Place<Index> place_of(const Part<2, Index>& part, Index pitch, const T* t
     return {row, thread - row * static_cast<Index>(part.size.divisor) - shift};
 }
 
-// The number of an element of an input; before a row, that of the row's first.
+// Returns the number of an element of an input. A place before or after a row counts as the row's
+// begin or end.
 template <class Index>
 DEVICE Index number_of(const Place<Index>& place, Index length) {
     const Index element = place.element < 0 ? 0 : place.element < length ? place.element : length;

@@ -1,22 +1,27 @@
-// Reads and writes where a mask is true. The number of true elements is data, so there are two passes
-// over the mask with prefix sums between them; no block waits for another.
+// Reads and writes elements where a mask is true. The number of true elements is data, so there are
+// two passes over the mask, with prefix sums between them; no block waits for another.
 //
-// count_true        Counts the true elements of each chunk of 4096 elements of the mask; one block per
-//                   chunk.
-// scan_counts       Computes the sum of the counts before each chunk, and of all: one block.
-// select_elements   Each block finds the true elements of its chunk again, packs their places in shared
-//                   memory, and copies the elements from there to the result: writes are coalesced,
-//                   reads as far as true elements are neighbours. Elements are bits.
+// count_true        Counts the true elements of each chunk of 4096 elements of the mask; one block
+//                   per chunk.
+// scan_counts       Computes the sum of the counts before each chunk, and the sum of all, in one
+//                   block.
+// select_elements   Copies the true elements to the result. Each block finds the true elements of
+//                   its chunk again and packs their indices in shared memory, so writes are
+//                   coalesced. Reads are coalesced as far as true elements are neighbours. Elements
+//                   are bits.
 // select_positions  The same, but writes positions, for kernels that move whole slices (gather.cu,
-//                   scatter/scatter.cu). -1 does not occur.
-// store_masked      Writes values that need no count (one number, or one slice for all) in the
-//                   destination's order where the mask is true: one launch alone.
+//                   scatter/scatter.cu). No position is -1.
+// store_masked      Writes values that need no count (one number, or one slice for all) where the
+//                   mask is true, in the destination's order. It needs a single launch.
 //
-// The mask is read in row-major index order: coalesced if its memory has that order, with 16 bytes
-// per thread if it is packed. Worst: a mask in another order, each of whose elements costs a sector.
+// The mask is read in row-major index order. Reads are coalesced if its memory has that order, with
+// 16 bytes per thread if it is packed. Worst: a mask in another order, where each element costs a
+// sector.
 //
-// Bytes moved per element of the mask: 2. Per element selected: its own twice.
-// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a shape to fit more blocks.
+// Bytes moved per element of the mask: 2. Bytes moved per selected element: its own twice.
+
+// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a shape to fit
+// more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"
@@ -27,15 +32,15 @@ template <int Rank, class Index>
 struct Selection {
     void* to;           // elements, or int64 positions
     const void* mask;   // bytes
-    void* counts;       // int64, of each chunk; then of all before it
+    void* counts;       // int64: of each chunk; after scan_counts, of all chunks before it
     const void* source; // elements
-    int64_t base;       // of a position: it makes the least one 0
-    int64_t packed;     // 1 where the mask is one run that begins at a multiple of 16
+    int64_t base;       // added to positions, so that the least is 0
+    int64_t packed;     // 1: the mask is one run that begins at a multiple of 16 bytes
     Index count;        // elements of the mask
     Walk<Rank, Index, 2> walk;  // the mask; the source, or the positions
 };
 
-// This chunk of the mask, in shared memory, false behind the end.
+// Loads this block's chunk of the mask into shared memory; elements after the end are false.
 template <int Rank, class Index>
 DEVICE void load_chunk(const Selection<Rank, Index>& p, uint8_t (&chunk)[CHUNK]) {
     using Count = Unsigned<Index>;
@@ -47,7 +52,7 @@ DEVICE void load_chunk(const Selection<Rank, Index>& p, uint8_t (&chunk)[CHUNK])
         store_shared(reinterpret_cast<Word*>(chunk + at),
                      load(reinterpret_cast<const Word*>(mask + begin + at)));
     } else {
-#pragma unroll 4  // more loads at a time would cost registers that are spilled
+#pragma unroll 4  // more loads in flight would spill registers
         for (int k = 0; k < EACH; ++k) {
             const uint32_t at = k * THREADS + threadIdx.x;
             const bool inside = begin + at < count;
@@ -59,7 +64,7 @@ DEVICE void load_chunk(const Selection<Rank, Index>& p, uint8_t (&chunk)[CHUNK])
     barrier();
 }
 
-// Sums over the threads before this one, this one too; and over all.
+// Returns the sum over the threads up to and including this one; `total` is the block's sum.
 template <class T>
 DEVICE T scan(T (&sums)[2 * THREADS], T value, T& total) {
     const uint32_t t = threadIdx.x;
@@ -80,11 +85,11 @@ DEVICE T scan(T (&sums)[2 * THREADS], T value, T& total) {
 }
 
 struct Chunk {
-    uint32_t before, total;  // true ones of the threads before, and of the block
-    uint32_t bits;           // of this thread's elements, which are true
+    uint32_t before, total;  // true elements of the threads before, and of the block
+    uint32_t bits;           // one for each element of this thread: 1 if it is true
 };
 
-// Thread t has the elements from EACH * t on.
+// Counts the true elements of a chunk. Thread t has EACH elements, from element EACH * t on.
 DEVICE Chunk look(uint8_t (&chunk)[CHUNK], uint32_t (&sums)[2 * THREADS]) {
     using Word = Pack<uint8_t, EACH>;
     const Word word = load_shared(reinterpret_cast<const Word*>(chunk + threadIdx.x * EACH));
@@ -112,7 +117,7 @@ DEVICE void count_chunk(const Selection<Rank, Index>& p) {
 }
 
 struct Counts {
-    void* counts;  // int64; one more than blocks
+    void* counts;  // int64, `blocks` + 1 of them
     int64_t blocks;
 };
 
@@ -140,7 +145,7 @@ DEVICE void scan_all(const Counts& p) {
     if (threadIdx.x == 0) store(counts + p.blocks, before);
 }
 
-// Number of set bits among 16.
+// Returns the number of set bits among the lowest 16.
 DEVICE uint32_t ones(uint32_t bits) {
     bits -= bits >> 1 & 0x5555;
     bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
@@ -148,7 +153,7 @@ DEVICE uint32_t ones(uint32_t bits) {
     return (bits + (bits >> 8)) & 0x1f;
 }
 
-// WIDTH 0: positions.
+// Writes the true elements of a chunk, or for a Width of 0 their positions.
 template <int Rank, class Index, int Width>
 DEVICE void select_true(const Selection<Rank, Index>& p) {
     SHARED(uint8_t, chunk, CHUNK);
@@ -157,7 +162,7 @@ DEVICE void select_true(const Selection<Rank, Index>& p) {
     using Count = Unsigned<Index>;
     load_chunk(p, chunk);
     const Chunk found = look(chunk, sums);
-    // Each thread begins elsewhere: in step, the threads of a warp would meet in a few banks.
+    // Threads begin at different bits; otherwise the threads of a warp would store to few banks.
     for (int k = 0; k < EACH; ++k) {
         const uint32_t bit = (k + threadIdx.x) % EACH;
         const uint32_t at = found.before + ones(found.bits & ((1u << bit) - 1));

@@ -1,26 +1,27 @@
-// Matrix products of integers, modulo 2 to the number of their bits: signed ones have the same bits.
+// Matrix products of integers, modulo 2**n for n-bit integers. Signed integers give the same bits
+// as unsigned ones.
 //
-// matmul   A block computes ROWS x COLUMNS elements of one product of a stack, DEPTH terms at a time:
-//          both operands go through tiles in shared memory, read along whichever of their dimensions is
-//          the faster one, so that any two contiguous layouts are read coalesced. The lanes of a warp
-//          hold neighbours of a row, so sectors of the result are written whole. Sums are taken in
-//          order: the result does not depend on the order of threads. Strides are any: flipped,
-//          repeated, apart in both dimensions.
+// matmul   A block computes ROWS x COLUMNS elements of one product of a stack, DEPTH terms at a
+//          time. Both operands go through tiles in shared memory. Each is read along the faster of
+//          its dimensions, so that reads of any two contiguous layouts are coalesced. The lanes of
+//          a warp compute neighbouring elements of a row, so sectors of the result are written
+//          whole. Terms are added in order: the result does not depend on the order of threads.
+//          All strides are allowed: negative, 0, and other than 1 in both dimensions.
 //
-// Shared memory has one word of 4 bytes for each element (8 for 8-byte ones), in rows of an odd length, so
-// that no two lanes meet in a bank whichever way a tile is filled.
+// Shared memory has one word of 4 bytes for each element (8 for 8-byte ones), in rows of odd
+// length, so that no two lanes access the same bank, along whichever dimension a tile is filled.
 //
-// Bytes moved: the first operand once for each COLUMNS columns of the result, the second once for each
-// ROWS rows. Best: large matrices of rows that are multiples of 32 bytes. Worst: one row or one column
-// (a product with a vector), for which most lanes or most rows of a tile are idle; and operands apart in
-// both dimensions, a sector of 32 bytes for each element.
+// Bytes moved: the first operand once for each COLUMNS columns of the result, the second once for
+// each ROWS rows. Best: large matrices whose rows are multiples of 32 bytes. Worst: one row or one
+// column (a product with a vector), for which most lanes or most rows of a tile are idle; and
+// operands that are contiguous in neither dimension, which cost a sector of 32 bytes per element.
 #include "dtypes.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
 
 constexpr int ROWS = 64, COLUMNS = 128;
 constexpr int LANES = 32, WARPS = THREADS / LANES;
-constexpr int DOWN = ROWS / WARPS, ACROSS = COLUMNS / LANES;  // elements of a thread
+constexpr int DOWN = ROWS / WARPS, ACROSS = COLUMNS / LANES;  // elements per thread
 
 struct Matmul {
     void* result;
@@ -30,14 +31,16 @@ struct Matmul {
     int64_t first_down, first_right, second_down, second_right;  // strides
     int64_t tiles_down, tiles_right, tiles;                      // of one product; of all
     Walk<0, int64_t, 3> stack;                                   // in both operands and the result
-    int32_t first_runs_right, second_runs_right;  // along which dimension neighbours are read
+    int32_t first_runs_right, second_runs_right;  // whether consecutive threads read along rows
 };
 
-// DEPTH x Size elements, zeros where there are none, into a tile with rows of Size + 1 words.
+// Copies Depth x Size elements into a tile with rows of Size + 1 words. Elements outside the
+// operand are 0.
 template <int Depth, int Size, class T, class Word>
 DEVICE void fill_tile(Word* tile, const T* from, int64_t deep, int64_t wide, bool runs_deep,
                       int64_t depth, int64_t size) {
-    // So many loads of a thread are under way at once; more take more registers than they gain.
+    // Loads that a thread has in flight at once. With more, the cost in registers exceeds the
+    // gain.
     constexpr int AT_ONCE = 4, COUNT = Depth * Size / THREADS;
     const int32_t thread = threadIdx.x;
     int32_t d = runs_deep ? thread % Depth : thread / Size;

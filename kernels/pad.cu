@@ -1,27 +1,29 @@
-// Tensors with a border around their elements, or zeros between them. Elements are bits: a width in
-// bytes, not a number type. The plans have merged dimensions, made strides of the result (for
-// spread_elements also steps of the window) positive, and fused contiguous runs into elements as wide
-// as possible.
+// Copies tensors with a border around their elements, or with zeros between them. Elements are
+// bits: a width in bytes, not a number type. The plans have merged dimensions, made strides of the
+// result (for spread_elements also steps of the window) positive, and fused contiguous runs into
+// elements as wide as possible.
 //
-// pad_elements  A tensor with a border of a constant, or of elements from the inside (by mode). One
-//               thread for each element of the result, in its order, 4 per thread, 256 threads apart (1
-//               in more than four dimensions). If WIDTH is above ELEMENT, the elements of rows with
-//               equal alignment in both memories move WIDTH bytes per thread; the other elements of all
-//               rows, which are the borders and both ends, follow, one per thread. Coalesced if the
-//               fastest dimension of the result is contiguous in the source. Best: aligned rows, with or
-//               without a border. Worst: borders of odd widths, after which rows of the source begin
-//               inside sectors; a source with another fastest dimension.
+// pad_elements  Adds a border of a constant, or of elements from the inside (by mode). Threads
+//               follow the order of the result; each computes 4 elements, 256 threads apart (1 in
+//               more than four dimensions). If WIDTH is above ELEMENT, the elements of rows with
+//               equal alignment in both memories move WIDTH bytes per thread. The other elements of
+//               all rows, which are the borders and both ends, follow, one per thread. Coalesced if
+//               the fastest dimension of the result is contiguous in the source. Best: aligned
+//               rows, with or without a border. Worst: borders of odd widths, after which rows of
+//               the source begin inside sectors; a source with another fastest dimension.
 //
-// spread_elements  A tensor in a window of a larger one, with a step in each dimension, zero elsewhere.
-//               One thread for each element of the result, in its order, 4 per thread, 256 threads apart
-//               (1 in more than three dimensions). Writes are coalesced; reads are if the source's
-//               fastest dimension is the result's. Best: steps of 1 along this dimension. Worst: larger
-//               steps along it, which leave lanes without a read.
+// spread_elements  Places a tensor in a window of a larger one, with a step in each dimension, and
+//               writes zero elsewhere. Threads follow the order of the result; each computes 4
+//               elements, 256 threads apart (1 in more than three dimensions). Writes are
+//               coalesced; reads are coalesced if source and result have the same fastest
+//               dimension. Best: steps of 1 along this dimension. Worst: larger steps along it,
+//               which leave lanes without a read.
 //
-// Bytes moved per element: its own, once from the source (none for a constant) and once to the result;
-// mirrored elements come from the cache.
+// Bytes moved per element: its own, once from the source (none for a constant) and once to the
+// result; mirrored elements come from the cache.
 
-// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
+// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
+// fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"
@@ -32,21 +34,23 @@
 
 enum BorderMode : int32_t { CONSTANT, EDGE, REPEATED };
 
-// Of each dimension. Positions of the source are those of the result less `before`.
-// Dimensions with a border: of any rank, those of size 1, too.
+// Maximum number of dimensions with a border. Dimensions of size 1 can have one too, so any rank
+// (0) needs MAX_RANK.
 template <int Rank> constexpr int SIDES = Rank ? Rank : MAX_RANK;
 
 template <int Rank, class Index>
 struct Border {
-    Index before[SIDES<Rank>], inside[SIDES<Rank>];  // elements of the border, of the source
-    // What is around comes again after so many elements: of what is mirrored, the second half of them
-    // runs backwards. `lift`: a multiple of the period, no less than `before`.
+    // One entry for each dimension. A position in the source is one in the result minus `before`.
+    Index before[SIDES<Rank>], inside[SIDES<Rank>];  // elements before the source, of the source
+    // The source repeats outside itself with this period, in elements. If it is mirrored, the
+    // second half of a period runs backwards. `lift` is a multiple of the period that is at least
+    // `before`.
     Divisor<Index> period[SIDES<Rank>];
     Index lift[SIDES<Rank>];
-    int32_t twice;  // 1 where the outermost elements are mirrored, too
+    int32_t twice;  // 1: mirroring repeats the outermost elements
     BorderMode mode;
 
-    // The position in the source; false for one in a border of the constant.
+    // Computes the position in the source. Returns false for an element of a constant border.
     DEVICE bool find(int d, Index coordinate, Index& position) const {
         position = coordinate - before[d];
         if (static_cast<Unsigned<Index>>(position) < static_cast<Unsigned<Index>>(inside[d])) return true;
@@ -70,12 +74,12 @@ struct Padded {
     void* to;
     const void* from;
     uint64_t bits[2];       // of the constant, repeated to 16 bytes
-    Walk<Rank, Index, 2> walk;  // sizes of the result, the last without what is in packs
+    Walk<Rank, Index, 2> walk;  // sizes of the result; the last excludes the elements in packs
     Border<Rank, Index> border;
-    Index count;            // of packs and elements
-    Index packed;           // of packs
-    Index head, packs_end;  // of a row: where its packs begin and end
-    Divisor<Index> packs;   // of a row
+    Index count;            // packs and single elements
+    Index packed;           // packs
+    Index head, packs_end;  // coordinates in a row where its packs begin and end
+    Divisor<Index> packs;   // per row
 };
 
 // An element of the result.
@@ -165,8 +169,8 @@ struct Spread {
     void* to;
     const void* from;
     Index count;             // elements of the result
-    Index stride[2][CAPACITY<Rank>];  // in the result and in the source
-    Index first[CAPACITY<Rank>];   // where the window begins
+    Index stride[2][CAPACITY<Rank>];  // of the result and of the source
+    Index first[CAPACITY<Rank>];   // start of the window
     Index taken[CAPACITY<Rank>];   // elements of the source
     Divisor<Index> size[CAPACITY<Rank>];
     Divisor<Index> step[CAPACITY<Rank>];  // of the window

@@ -1,27 +1,31 @@
-// Tensors in blocks that share a scale, and the way back. SOURCE, ELEMENT, SCALE and RESULT are types;
-// scales that are powers of two have 32 elements, the others 16. BITS is what an element has in memory: 8,
-// or 4 or 6, the first one lowest. TILED: scales are in tiles; walks count them then, and digits of the
-// number say the slot.
+// Quantizes tensors in blocks of elements that share a scale, and dequantizes them. SOURCE,
+// ELEMENT, SCALE and RESULT are types. Blocks have 32 elements if scales are powers of two,
+// otherwise 16. BITS is the size of an element in memory: 8, or 4 or 6, with the first element in
+// the lowest bits. TILED: scales are stored in tiles; walks then compute the number of a scale,
+// whose digits determine its slot.
 //
-// quantize_rows     Elements and scales in one launch, blocks along the fastest dimension of the source.
-//                   A thread has PACK elements (16 bytes or more, or those of the fewest whole bytes),
-//                   4 times, 256 packs apart (once in more than four dimensions); the packs of a block
-//                   are side by side. Each leaves its largest magnitude in shared memory, and reads
-//                   those of its block. Scales go through it, too, so that warps write them side by
-//                   side. Worst: short lines, whose last block has threads without elements.
+// quantize_rows     Elements and scales in one launch, with blocks along the fastest dimension of
+//                   the source. Each thread has 4 packs, 256 packs apart (one in more than four
+//                   dimensions). A pack has PACK elements: 16 bytes or more, or the fewest that
+//                   fill whole bytes. The packs of a block are adjacent. Each thread leaves its
+//                   largest magnitude in shared memory, and reads those of its block. Scales also
+//                   go through shared memory, so that each warp writes adjacent scales. Worst:
+//                   short lines, whose last block has threads without elements.
 //
-// quantize_columns  The same along any other dimension: a thread for each block, whose elements it keeps
-//                   in registers. Coalesced where the source's fastest dimension is that of the results.
-//                   Elements of 4 bits share bytes with the next block: a thread writes half of two.
-//                   Worst: few blocks, and where it is not.
+// quantize_columns  The same along any other dimension. Each thread has one block, whose elements
+//                   it keeps in registers. Coalesced where the source's fastest dimension is that
+//                   of the results. Elements of 4 bits share bytes with the next block, so a thread
+//                   writes half of two blocks. Worst: few blocks; a source whose fastest dimension
+//                   is not that of the results.
 //
-// dequantize        A thread has PACK elements of the result (16 bytes, or one), 4 times, 256 packs apart
-//                   (once in more than four dimensions). Coalesced where the fastest dimension is the
-//                   same in both. Threads of a block read its scale at once. Worst: other orders.
+// dequantize        Each thread has 4 packs of PACK elements of the result (16 bytes, or one
+//                   element), 256 packs apart (one pack in more than four dimensions). Coalesced
+//                   where the fastest dimension is the same in both. The threads of a block read
+//                   its scale in one access. Worst: other orders.
 //
 // Bytes moved per element: its own in both memories, and one for each block.
 
-// Of a multiprocessor: a thread of quantize_columns has 32 elements on their way.
+// Blocks per multiprocessor. A thread of quantize_columns has 32 elements in flight.
 #ifdef SOURCE
 #define LEAST_BLOCKS (sizeof(SOURCE) == 8 ? 1 : 2)
 #else
@@ -36,17 +40,17 @@ template <class Scale> constexpr int BLOCK_SIZE = is_same<Scale, float8_e8m0fnu>
 
 // ---- Scales -------------------------------------------------------------------------------------
 
-// What decides a power of two: the exponent of the largest element, and the fraction from which on a
-// magnitude counts as the next power.
+// Parameters of scales that are powers of two: the exponent of the largest element, and the
+// fraction from which on a magnitude counts as the next power.
 struct Powers {
     int32_t emax;
     uint32_t carries_from;
 };
 
-// Of a block: its scale, and what elements are multiplied by.
+// Scale of a block, and the factor that its elements are multiplied by.
 struct Shared {
     uint8_t bits;
-    bool broken;  // there is a NaN
+    bool broken;  // the block has a NaN
     float factor;
 };
 
@@ -60,7 +64,7 @@ DEVICE Shared shared_of(uint32_t largest, const Powers& powers, float whole, flo
         int32_t power = field - powers.emax;
         power += (largest & 0x7fffff) >= powers.carries_from && field > 0;
         power = power < 0 ? 0 : power > 254 ? 254 : power;
-        // 2**(127 - power), at the end a denormal.
+        // 2**(127 - power); for the largest power it is a denormal.
         const uint32_t inverse = power < 254 ? static_cast<uint32_t>(254 - power) << 23 : 0x400000;
         return {static_cast<uint8_t>(power), false, bits_as<float>(inverse)};
     } else {
@@ -72,12 +76,12 @@ DEVICE Shared shared_of(uint32_t largest, const Powers& powers, float whole, flo
     }
 }
 
-// To nearest, ties to even; beyond the largest element that one.
+// Encodes an element: rounds to nearest, ties to even, and saturates at the largest element.
 template <class Element>
 DEVICE uint8_t encoded(float value, const Shared& shared) {
     const float scaled = shared.broken ? 0.0f : value * shared.factor;
     if constexpr (is_same<Element, int8_t>) {
-        constexpr float most = 127.0f / 64, whole = 0x1.8p23f;  // from which on floats are integers
+        constexpr float most = 127.0f / 64, whole = 0x1.8p23f;  // floats near it are integers
         const float near = scaled > most ? most : scaled < -most ? -most : scaled;
         return static_cast<uint8_t>(static_cast<int8_t>((near * 64 + whole) - whole));
     } else {
@@ -90,7 +94,7 @@ DEVICE uint8_t encoded(float value, const Shared& shared) {
 // Smallest number of elements that fills whole bytes.
 template <int Bits> constexpr int WHOLE = Bits == 6 ? 4 : 8 / Bits;
 
-// The byte in which a slot begins, and the bit in it.
+// Return the byte in which a slot begins, and the bit within the byte.
 template <int Bits, class Index>
 DEVICE Index byte_of(Index slot) {
     if constexpr (Bits == 6) return (slot >> 2) * 3 + ((slot & 3) * 6 >> 3);
@@ -101,7 +105,7 @@ DEVICE int bit_of(Index slot) {
     return static_cast<int>(slot & (WHOLE<Bits> - 1)) * Bits % 8;
 }
 
-// Of codes side by side the first `present`, and zeros in what is left of their last byte.
+// Stores the first `present` of adjacent codes, and zeros in the rest of their last byte.
 template <int Bits, int Count>
 DEVICE void store_codes(bool inside, uint8_t* to, const uint8_t (&codes)[Count], int present) {
     constexpr int SIZE = Count * Bits / 8, PIECE = SIZE & -SIZE;
@@ -122,7 +126,7 @@ DEVICE void store_codes(bool inside, uint8_t* to, const uint8_t (&codes)[Count],
     }
 }
 
-// Codes side by side from a slot on: whole bytes, or one code anywhere.
+// Loads adjacent codes from a slot on: codes that fill whole bytes, or one code at any bit.
 template <int Bits, int Count, class Index>
 DEVICE Pack<uint8_t, Count> load_codes(bool inside, const uint8_t* data, Index slot) {
     Pack<uint8_t, Count> codes;
@@ -157,7 +161,7 @@ DEVICE Pack<uint8_t, Count> load_codes(bool inside, const uint8_t* data, Index s
     return codes;
 }
 
-// Digits of the number of a scale in tiles: as many as there can be.
+// Maximum number of digits of the number of a scale in tiles.
 constexpr int DIGITS = 6;
 
 template <bool Tiled, class Index>
@@ -178,12 +182,12 @@ struct Quantized {
     void* data;
     void* scales;
     const void* from;
-    const void* whole;          // the scale of all; of powers of two none
+    const void* whole;          // scale of the whole tensor; powers of two have none
     Walk<Rank, Index, 4> walk;  // strides of data, source, scales, and of the place in a line
     Walk<DIGITS, Index, 1> tiles;
     Index count;                // packs, or blocks
     Index size;                 // of a line
-    Index data_step, step;      // from element to element of a block, in data and source
+    Index data_step, step;      // strides along a block, in data and source
     Powers powers;
     float largest_element;
     int32_t has_whole;
@@ -292,7 +296,7 @@ DEVICE void quantized_columns(const Quantized<Rank, Index>& p) {
         largest = magnitude(values[k]) > largest ? magnitude(values[k]) : largest;
     const Shared shared = shared_of<Scale>(largest, p.powers, whole, p.largest_element);
     if constexpr (Bits == 4) {
-        // A byte has elements of two threads: each writes half of the blocks of two.
+        // A byte has elements of two threads' blocks, so each thread writes half of both blocks.
         constexpr int WORDS = SIZE / 8, HALF = THREADS / 2;
         SHARED(uint32_t, codes, WORDS * THREADS);
         uint32_t words[WORDS] = {};
@@ -345,7 +349,7 @@ struct Dequantized {
     Walk<DIGITS, Index, 1> tiles;
     Index count;                // packs
     Index size;                 // of a line
-    Index first;                // slot of data in the bytes that it begins in
+    Index first;                // first slot, counted from the byte that `data` points to
     int32_t has_whole;
 };
 
@@ -391,7 +395,8 @@ DEVICE void dequantized(const Dequantized<Rank, Index>& p) {
 
 // ---- Kernels ------------------------------------------------------------------------------------
 
-// LONGEST: elements of 16 bytes, or as many as two times the fewest whole bytes; the plan knows.
+// LONGEST: the number of elements in 16 bytes, or twice the smallest number that fills whole bytes;
+// the plan computes it.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(RESULT)

@@ -1,30 +1,34 @@
-// Running sums and products along one dimension of any layout, into any layout. The plan chooses the
-// kernel and the pieces.
+// Running sums and products along one dimension of any layout, into any layout. The plan chooses
+// the kernel and the pieces.
 //
-// A *line* is the elements along the scanned dimension; `inner` counts the lines that lie side by side
-// in the order of the source. With `initial`, a line begins with an extra element: 0, or 1 for products.
+// A *line* is the elements along the scanned dimension; `inner` counts the lines that lie side by
+// side in the order of the source. With `initial`, a line begins with an extra element: 0, or 1 for
+// products.
 //
 // Each thread scans a few neighbouring elements in registers. The totals of the threads are then
 // scanned in shared memory, and each thread adds the total of all threads before it. For example, a
-// cumulative sum of 1 2 3 4 | 5 6 7 8 by two threads: the threads scan 1 3 6 10 and 5 11 18 26, their
-// totals are 10 and 26, and the second thread adds 10 to each of its results.
+// cumulative sum of 1 2 3 4 | 5 6 7 8 by two threads: the threads scan 1 3 6 10 and 5 11 18 26,
+// their totals are 10 and 26, and the second thread adds 10 to each of its results.
 //
 // scan_lines    Lines that are contiguous in both memories. A block moves a tile 16 bytes at a time
-//               through shared memory; each thread scans 64 bytes of neighbours (at most 16 elements).
-//               The totals are combined in 4 steps of four threads each. Short lines share a tile; long
-//               lines take one tile after the other and carry the total along. Worst: lines slightly
-//               longer than half a tile, or than a whole number of tiles.
-// scan_rows     Other lines that follow each other in memory, or fewer than 32 side by side. A block
-//               reads a tile of consecutive result elements in whole sectors and stores it line by line
-//               in shared memory; each thread scans 9 neighbours (5 for complex products), as above.
-//               Worst: a source or a result that is not contiguous along the runs.
-// scan_columns  32 lines side by side, one for each lane. Each of 8 warps scans 8 positions and passes
-//               its totals on through shared memory. Coalesced as far as the lines are neighbours.
+//               through shared memory; each thread scans 64 bytes of neighbours (at most 16
+//               elements). The totals are combined in 4 steps of four threads each. Short lines
+//               share a tile; long lines take one tile after the other and carry the total along.
+//               Worst: lines slightly longer than half a tile, or than a whole number of tiles.
+// scan_rows     Other lines that follow each other in memory, or fewer than 32 side by side. A
+//               block reads a tile of consecutive result elements in whole sectors and stores it
+//               line by line in shared memory; each thread scans 9 neighbours (5 for complex
+//               products), as above. Worst: a source or a result that is not contiguous along the
+//               runs.
+// scan_columns  32 lines side by side, one for each lane. Each of 8 warps scans 8 positions and
+//               passes its totals on through shared memory. Coalesced as far as the lines are
+//               neighbours.
 //
 // Few long lines are cut into chunks that blocks scan at once, in two launches: `totals` writes the
-// total of each chunk, and `results` begins with the totals of the chunks before. So no block waits for
-// another one. Bytes moved per element: one read and one write; with chunks, two reads. Floats are
-// added in double and each result is rounded once; integers wrap. Products of floats: see scaled.cuh.
+// total of each chunk, and `results` begins with the totals of the chunks before. So no block waits
+// for another one. Bytes moved per element: one read and one write; with chunks, two reads. Floats
+// are added in double and each result is rounded once; integers wrap. Products of floats: see
+// scaled.cuh.
 #if defined(LINES) && !defined(SCALED)
 #define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
 #else
@@ -48,8 +52,9 @@ enum Task { totals, results };
 using Number = choose<is_complex<RESULT>, complex<double>,
     choose<is_floating<RESULT>, double, choose<sizeof(RESULT) == 8, uint64_t, uint32_t>>>;
 
-// A thread multiplies its own elements first, whatever comes before: of floats, SCALED. Totals then
-// take more registers, so that a thread holds fewer at once.
+// A thread multiplies its own elements before it knows the total before them. Products of floats
+// are SCALED, so that such a part does not overflow where the whole does not. Scaled totals take
+// more registers, so a thread does not hold one for each element.
 #ifdef SCALED
 constexpr bool HOLDS_TOTALS = false;
 using Total = decltype(scaled(Number{}));
@@ -98,7 +103,8 @@ static COMMON Total start_value() {
 }
 #endif
 
-// The total before, if any. An absent total is not a number: neither 0 + -0 nor 1 * z is harmless.
+// Running total, if there is one. No number can replace an absent total, because 0 + -0 is not -0
+// and 1 * z may differ from z.
 struct Running {
     Total value;
     bool any;
@@ -106,7 +112,7 @@ struct Running {
     DEVICE Running then(Total more) const { return {any ? combine(value, more) : more, true}; }
 };
 
-// Totals of consecutive chunks, `step` apart in memory.
+// Returns the total over consecutive chunks, whose totals are `step` apart in memory.
 template <class Index>
 DEVICE Running running_over(const Total* each, int32_t first, int32_t last, Index step) {
     Running found{Total{}, false};
@@ -115,7 +121,7 @@ DEVICE Running running_over(const Total* each, int32_t first, int32_t last, Inde
     return found;
 }
 
-// Each thread's value goes on with those of the threads before, down to `least`, in sums[0].
+// Combines each thread's value with those of the threads before, from `least` on, into sums[0].
 DEVICE void scan_threads(Total own, int32_t least, Total (&sums)[2][THREADS]) {
     const int32_t thread = static_cast<int32_t>(threadIdx.x);
     int buffer = 0;
@@ -138,12 +144,14 @@ DEVICE void scan_threads(Total own, int32_t least, Total (&sums)[2][THREADS]) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
-// Odd, so that the threads' runs begin in different banks; fewer of 24 bytes, to fit shared memory.
+// Odd, so that the threads' runs begin in different banks; fewer totals of 24 bytes, to fit in
+// shared memory.
 constexpr int PER_THREAD = sizeof(Total) > 16 ? 5 : 9;
 constexpr int TILE = PER_THREAD * THREADS;
 constexpr int MOST_INNER = 32;
 
-// A tile has `outers` whole lines, or `tile` positions of one; times the lines side by side.
+// A tile holds `outers` whole lines, or `tile` positions of one, of each of the `inner` lines side
+// by side.
 template <int Rank, class Index>
 struct RowScan {
     void* to;
@@ -151,20 +159,20 @@ struct RowScan {
     void* totals;       // [line][chunk]
     Index elements;     // of the result
     Index length;       // positions of a line
-    Index group;        // elements from group to group; chunks are of one
+    Index group;        // elements of a group of lines; a chunk is of one group
     Index chunk;        // positions of a chunk
-    Index back;         // elements of the source that the position of no element takes
+    Index back;         // offset in the source that the extra element adds
     Walk<Rank, Index, 2> walk;  // of the result's positions, in the source and the result
     Divisor<int32_t> chunks, period, inner, pitch;
     int32_t tile, outers, initial;
 };
 
-// Place of a tile's element in shared memory, and its position in its line.
+// Returns the place of a tile's element in shared memory, and its position in its line.
 template <int Rank, class Index>
 DEVICE void place_of(const RowScan<Rank, Index>& p, int32_t element, int32_t& place,
                      int32_t& position) {
     place = element;
-    position = 1;  // behind that of no element, if nobody asks
+    position = 1;  // behind the extra element; not needed more exactly
     const uint32_t inner = p.inner.divisor;
     if (inner > 1 || p.initial) {
         const uint32_t outer = p.period.divide(element);
@@ -176,7 +184,8 @@ DEVICE void place_of(const RowScan<Rank, Index>& p, int32_t element, int32_t& pl
     }
 }
 
-// `places`: in shared memory, of the elements that a thread moves; below 0 where there is none.
+// Reads a tile into shared memory. `places` receives the places in shared memory of the elements
+// that the thread moves, and -1 for each that is outside the tile.
 template <int Rank, class Index>
 DEVICE void read_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Index start, int32_t count,
                       Index before, int32_t first, int32_t (&places)[PER_THREAD]) {
@@ -202,13 +211,13 @@ DEVICE void read_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Index 
                         real >> k & 1 ? total_of(elements[k]) : start_value());
 }
 
-// Totals that the chunks before this block's leave to each line of its group.
+// Stores in `carries` the total over the chunks before this block's, for each line of its group.
 template <int Rank, class Index>
 DEVICE void read_carries(const RowScan<Rank, Index>& p, Index group, int32_t chunk,
                          Total (&shares)[THREADS], Total (&carries)[MOST_INNER]) {
-    if (chunk == 0) return;  // all threads of the block
+    if (chunk == 0) return;  // all threads of the block return
     const int32_t inner = static_cast<int32_t>(p.inner.divisor);
-    const int32_t threads = inner < 8 ? 32 : THREADS / inner;  // of a line
+    const int32_t threads = inner < 8 ? 32 : THREADS / inner;  // for each line
     const int32_t each = (chunk + threads - 1) / threads;
     const int32_t line = static_cast<int32_t>(threadIdx.x) / threads;
     const int32_t first = (static_cast<int32_t>(threadIdx.x) - line * threads) * each;
@@ -229,8 +238,9 @@ DEVICE void read_carries(const RowScan<Rank, Index>& p, Index group, int32_t chu
     barrier();
 }
 
-// Scans the tile in shared memory. `first`: the position at which lines begin in it; `before`: whether
-// something came before, which `carries` has of each line; `here`, `rows`: positions and lines in it.
+// Scans the tile in shared memory. `first`: the position at which lines begin in the tile;
+// `before`: whether a part of the lines came before, whose totals are in `carries`; `here`, `rows`:
+// positions and lines in the tile.
 template <int Rank, class Index>
 DEVICE void scan_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Total (&sums)[2][THREADS],
                       const Total (&carries)[MOST_INNER], int32_t first, bool before, int32_t here,
@@ -239,11 +249,11 @@ DEVICE void scan_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Total 
     const int32_t begin = static_cast<int32_t>(threadIdx.x) * PER_THREAD;
     int32_t row = static_cast<int32_t>(p.pitch.divide(begin));
     int32_t position = begin - row * pitch;
-    int32_t head = row * pitch + (position >= first ? first : 0);  // where the last line began
+    int32_t head = row * pitch + (position >= first ? first : 0);  // where the current line begins
     const bool continues = head < begin;
-    // A bit for each element: whether it is one, begins anew, goes on with what came before the tile.
+    // One bit for each item: it is an element, it begins a line, its line began before the tile.
     uint32_t inside = 0, fresh = 0, carried = 0;
-    int32_t carrying = 0;  // the line that does: a tile that has a part of lines has few of them
+    int32_t carrying = 0;  // that line: at most one, since a tile of partial lines has few
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
         if (position == pitch) {
@@ -264,7 +274,8 @@ DEVICE void scan_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Total 
         ++position;
     }
     const Total carry = load_shared_if(carried != 0, carries + carrying);
-    // First what the thread's last line has, then, with what threads before have, all of it.
+    // Pass 0 computes the total of the thread's last line. Pass 1 begins with the total of the
+    // threads before, and stores all running totals.
     Total running{};
 #pragma unroll
     for (int pass = 0; pass < 2; ++pass) {
@@ -346,18 +357,18 @@ DEVICE void rows(const RowScan<Rank, Index>& p) {
 
 // ---- Lines in one piece -------------------------------------------------------------------------
 
-// Neighbours of a thread: 64 bytes of the wider type, in packs of at most 16 bytes.
+// Elements of a thread: 64 bytes of the wider type, in packs of at most 16 bytes.
 constexpr int WIDER = sizeof(SOURCE) > sizeof(RESULT) ? sizeof(SOURCE) : sizeof(RESULT);
 constexpr int PER_LINE_THREAD = WIDER <= 4 ? 16 : 64 / WIDER;
 constexpr int SLOTS = PER_LINE_THREAD * THREADS;
 
-// A tile of slots, in shared memory: packs are swizzled, so that neither a thread's own ones nor those
-// that follow each other meet in banks.
+// Tile of slots in shared memory. Packs are swizzled, so that neither a thread's own packs nor
+// consecutive packs have bank conflicts.
 template <class T>
 struct Slots {
     static constexpr int LENGTH =
         PER_LINE_THREAD * sizeof(T) < 16 ? PER_LINE_THREAD : 16 / sizeof(T);
-    static constexpr int PACKS = PER_LINE_THREAD / LENGTH;  // of a thread
+    static constexpr int PACKS = PER_LINE_THREAD / LENGTH;  // packs of a thread
     using Word = Pack<T, LENGTH>;
 
     DEVICE static Word* pack(Word* words, int32_t number) {
@@ -366,7 +377,7 @@ struct Slots {
     DEVICE static T* slot(Word* words, int32_t number) {
         return pack(words, number / LENGTH)->at + number % LENGTH;
     }
-    // Offset into a pack, and whether packs begin there.
+    // Offset of `first` in its pack, and whether a pack begins at `first`.
     DEVICE static int32_t shift(const T* first) {
         return static_cast<int32_t>(reinterpret_cast<uint64_t>(first) / sizeof(T) % LENGTH);
     }
@@ -375,8 +386,8 @@ struct Slots {
     }
 };
 
-// Slots low to high are elements. Of the packs that these cut, each has a few threads: the slot of this
-// one, or -1.
+// Returns the slot that this thread moves on its own, or -1. The slots from `low` to `high` hold
+// elements. If a pack at either end is only partly filled, threads move its slots one by one.
 template <int Length>
 DEVICE int32_t slot_at_edge(int32_t low, int32_t high) {
     const int32_t thread = static_cast<int32_t>(threadIdx.x);
@@ -396,10 +407,10 @@ struct LineScan {
     Index chunk;                // slots of a chunk, whole tiles
     Walk<Rank, Index, 2> walk;  // of lines, in the source and the result
     Divisor<int32_t> chunks, period;
-    int32_t outers;  // lines of a tile, which then follow each other
+    int32_t outers;  // lines of a tile; if several, they are consecutive in memory
 };
 
-// Slot 0 of the tile is at `from`; what is no element becomes 0.
+// Reads a tile into shared memory. Slot 0 is at `from`; slots without an element become 0.
 DEVICE void read_slots(const SOURCE* from, int32_t low, int32_t high, bool wide,
                        Slots<SOURCE>::Word* words) {
     using S = Slots<SOURCE>;
@@ -479,7 +490,7 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
     Total* const totals = static_cast<Total*>(p.totals) +
                           static_cast<Index>(number) * static_cast<Index>(p.chunks.divisor);
     if constexpr (Doing == Task::totals) {
-        if (begin + p.chunk >= every) return;  // nothing comes after
+        if (begin + p.chunk >= every) return;  // no chunk follows
         Running own{Total{}, false};
 #pragma unroll 4
         for (int k = 0; k < PER_LINE_THREAD; ++k) {
@@ -524,7 +535,8 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
             const int32_t high = static_cast<int32_t>(end - tile < SLOTS ? end - tile : SLOTS);
             read_slots(from + tile, low, high, wide, sources);
             barrier();
-            // First slot of a line in the thread, and the thread with the line's last slot.
+            // First slot in the thread at which a line begins, and the thread in which its last
+            // line begins.
             int32_t head = low, least = 0;
             if (thread > 0) {
                 head = PER_LINE_THREAD;
@@ -539,7 +551,7 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
             } else if (tile > 0) {
                 head = PER_LINE_THREAD;
             }
-            typename S::Word own;  // read twice, which keeps no registers in between
+            typename S::Word own;  // read twice, to keep no registers in between
             Total running = carry;
 #pragma unroll
             for (int k = 0; k < PER_LINE_THREAD; ++k) {
@@ -584,21 +596,22 @@ struct ColumnScan {
     Index lines;
     Index length;  // positions of a line
     Index chunk;   // positions of a chunk
-    Index along;   // elements of the source from position to position
-    Index back;    // those that the position of no element takes
-    Index pace;    // elements of the result from position to position
+    Index along;   // stride of positions in the source
+    Index back;    // offset in the source that the extra element adds
+    Index pace;    // stride of positions in the result
     Walk<Rank, Index, 2> walk;  // of lines, in the source and the result
     Divisor<int32_t> chunks;
     int32_t initial;
 };
 
-// Values that a thread holds: running totals, or still the elements.
+// Type of the values that a thread holds: running totals, or the elements.
 using Held = choose<HOLDS_TOTALS, Total, SOURCE>;
 DEVICE void keep(Total& held, const Total& total) { held = total; }
 template <class T> DEVICE void keep(T&, const Total&) {}
 
-// From warp to warp of the same lines: what is before this one's `own`. `having`: the warps that have
-// something; `all`: what came before all of them, and then with theirs.
+// Returns the running total before this warp's `own`; all warps have the same lines. `having`: bits
+// of the warps that have elements. `all`: the total before all warps, to which their totals are
+// added.
 DEVICE Running hand_on(const Running& own, uint32_t having, Total (&sums)[2 * THREADS], int& buffer,
                        Running& all) {
     Total* const shared = sums + buffer * THREADS;
@@ -612,7 +625,7 @@ DEVICE Running hand_on(const Running& own, uint32_t having, Total (&sums)[2 * TH
         if (w == warp) before = all;
         if (having >> w & 1) all = all.then(load_shared(shared + w * LANES + lane));
     }
-    buffer ^= 1;  // whose readers are done once all are at the next barrier
+    buffer ^= 1;  // the next barrier follows all reads of the old buffer
     return before;
 }
 
@@ -635,7 +648,7 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 
     Running carry{Total{}, false};
     int buffer = 0;
-    if constexpr (Doing == Task::totals) {  // a part of the chunk for each warp
+    if constexpr (Doing == Task::totals) {  // each warp takes a part of the chunk
         const Index each = p.chunk / WARPS, part = begin + warp * each;
         const Index first = part < p.initial ? p.initial : part;
         Total own = total_of(load_if(inside, from + first * p.along));
@@ -677,7 +690,7 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
             if (position >= p.initial && position < end) own = own.then(total_of(values[k]));
             keep(values[k], own.value);
         }
-        uint32_t having = 0;  // warps
+        uint32_t having = 0;  // bits of the warps that have elements
 #pragma unroll
         for (int w = 0; w < WARPS; ++w) {
             const Index from_here = top + w * PER_WARP;

@@ -1,27 +1,29 @@
 // Copies between two layouts of one shape. Elements are bits: a width in bytes, no number type. The
-// plan has merged dimensions, made destination strides positive, and fused
-// contiguous runs into elements as wide as they allow; strides count those elements.
+// plan has merged dimensions, made destination strides positive, and fused contiguous runs into the
+// widest elements that both layouts allow; strides count these elements.
 //
-// copy_flat     One run on both sides. Threads follow each other, 4 packs of WIDTH bytes a thread,
-//               256 threads apart; at most 15 bytes are left to the first block. Coalesced on both
-//               sides. Worst: memories whose alignment differs, since WIDTH is what both allow.
+// copy_flat     One run on both sides. Each thread moves 4 packs of WIDTH bytes, 256 threads apart;
+//               the first block also moves the remainder of at most 15 bytes. Coalesced on both
+//               sides. Worst: two memories with different alignment, since WIDTH is what both
+//               allow.
 // copy_strided  Any strides, in the destination's order, 4 elements of ELEMENT bytes a thread, 256
 //               threads apart. Coalesced where the fastest dimension is contiguous: rows, with 16
-//               bytes a thread if they are aligned. Where the source stands still along the
-//               destination's run, an element is read once and stored WIDTH bytes wide. Worst: a
-//               source whose fastest dimension is another; that is for copy_tiles.
-// copy_tiles    Boxes of up to twelve dimensions by way of shared memory: read along the source's
+//               bytes a thread if they are aligned. Where the source's stride along the
+//               destination's run is 0, a thread reads an element once and stores it WIDTH bytes
+//               wide. Worst: a source whose fastest dimension is another; copy_tiles handles those.
+// copy_tiles    Boxes of up to twelve dimensions through shared memory: read along the source's
 //               memory, written along the destination's. Coalesced on both sides, however the
-//               dimensions are permuted or flipped, and also where rows begin inside sectors:
-//               threads are shifted so that no access of a warp begins in the midst of one. A row of
-//               the box takes divisions once, an access a look-up (tiles.cuh). Elements of 1 and 2
-//               bytes move 4 bytes at a time, in squares that are turned in registers where the
-//               source's rows lie whole sectors apart. Worst: bytes in rows without alignment (one
-//               byte a thread); small tensors, whose boxes have few elements for each row.
+//               dimensions are permuted or flipped. Also coalesced where rows begin inside sectors:
+//               threads are shifted so that each access of a warp begins at the start of a sector.
+//               Divisions are needed once per row of the box; each access only looks a table up
+//               (tiles.cuh). Elements of 1 and 2 bytes move 4 bytes at a time. Where the source's
+//               rows are whole sectors apart, squares of them are transposed in registers. Worst:
+//               bytes in rows without alignment (one byte a thread); small tensors, whose boxes
+//               have few elements for each row.
 //
 // Bytes moved per element: its own, once from the source and once to the destination (a broadcast
-// source: once for each row of the destination that reads it). The padding of the destination is
-// written by further blocks of the same launch (padding.cuh).
+// source: once for each row of the destination that reads it). Additional blocks of the same launch
+// write the padding of the destination (padding.cuh).
 #include "padding.cuh"
 #include "tiles.cuh"
 
@@ -100,11 +102,11 @@ struct TiledCopy {
     Side<MOST_AXES> write, read;
     Boxes<2, MOST_AXES, MAX_RANK> boxes;
     int32_t pitch[MOST_AXES];  // strides in the tile
-    int64_t across;            // words of the source from row to row of a square
-    int32_t turns[4];          // the column of a square that each quarter of a warp begins with
+    int64_t across;            // words of the source between two rows of a square
+    int32_t turns[4];          // the first column that each quarter of a warp stores
 };
 
-// The bytes of two words that the digits of `which` name, the lowest first.
+// Returns the bytes of two words that the hexadecimal digits of `which` select, the lowest first.
 DEVICE uint32_t permute(uint32_t one, uint32_t two, uint32_t which) {
 #ifdef TENSORLAYOUT_SIMULATOR
     const uint64_t both = static_cast<uint64_t>(two) << 32 | one;
@@ -117,7 +119,7 @@ DEVICE uint32_t permute(uint32_t one, uint32_t two, uint32_t which) {
 #endif
 }
 
-// A column of a square of elements, of which each word is a row.
+// Returns a column of a square of elements; each word is a row of the square.
 template <int Element>
 DEVICE uint32_t column_of(const uint32_t (&rows)[4 / Element], uint32_t column) {
     if constexpr (Element == 2) {
@@ -128,9 +130,10 @@ DEVICE uint32_t column_of(const uint32_t (&rows)[4 / Element], uint32_t column) 
     }
 }
 
-// Elements of less than 4 bytes into a tile of words that follow each other in the destination. A thread
-// reads a word of each row of a square, and turns it in registers. Its columns are stored beginning
-// with another one in some parts of a warp, so that they fall into different banks.
+// Reads elements of less than 4 bytes into a tile of words that are consecutive in the destination.
+// A thread reads a word of each row of a square, and transposes the square in registers. Each
+// quarter of a warp begins storing with another column, so that the stores fall into different
+// banks.
 template <bool Linear, int Element>
 DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source, uint32_t* tile) {
     constexpr int ROWS = 4 / Element, SQUARES = 2;
@@ -158,7 +161,7 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source,
     }
 }
 
-// A tile into the box of the destination.
+// Writes a tile to the box of the destination.
 template <bool Linear, int Element, int Write>
 DEVICE void write_rows(const Side<MOST_AXES>& side, const Visit& v, void* destination,
                        const Bits<Element>* tile) {

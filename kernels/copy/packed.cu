@@ -1,49 +1,53 @@
-// Copies from and to slots of fewer bits than a byte, packed low bits first. An element of the other side
-// is a byte, whose low bits count; or, where both are packed, a slot of as many bits.
+// Copies from and to slots of fewer bits than a byte, packed low bits first. An element of the
+// other side is a byte, of which only the low bits count; where both sides are packed, it is a slot
+// of as many bits.
 //
-// pack_flat        One run on both sides: 16 elements a thread, read 16 bytes wide and written as the bytes
-//                  they are packed to: 2, 4 or 8, and three words of 4 for slots of 6 bits. Coalesced on
-//                  both sides; worst: 6 bits, whose words lie 12 bytes apart, so that three stores of a
-//                  warp touch the same sectors.
-// unpack_flat      The other way.
-// pack_elements    From any layout into one that covers its block: a thread composes whole words of the
-//                  destination, slot by slot, and writes the padding among them. Coalesced in the
-//                  destination, and in the source where the fastest digit is contiguous there: then
-//                  up to 8 elements are read at once. Worst: a source in another order, one sector for
-//                  each element.
-// unpack_elements  From any layout into any, in the destination's order, 4 elements a thread, 256 threads
-//                  apart. Coalesced in the destination; worst as before.
+// pack_flat        One run on both sides. Each thread reads 16 elements with one access of 16
+//                  bytes, and writes their packed bytes: 2, 4 or 8, or three words of 4 bytes for
+//                  slots of 6 bits. Coalesced on both sides. Worst: 6 bits, whose words are 12
+//                  bytes apart, so that three stores of a warp touch the same sectors.
+// unpack_flat      The reverse of pack_flat.
+// pack_elements    From any layout into one that covers its block. Each thread composes whole words
+//                  of the destination, slot by slot, and writes the padding among them. Coalesced
+//                  in the destination. Coalesced in the source where its fastest digit is
+//                  contiguous; up to 8 elements are then read at once. Worst: a source in another
+//                  order, which reads one sector per element.
+// unpack_elements  From any layout into any, in the destination's order, 4 elements a thread, 256
+//                  threads apart. Coalesced in the destination. Worst: as pack_elements.
 //
-// pack_runs        Where 16 slots of the destination are always 16 elements of a run of the source, or
-//                  the end of one and padding: they are read at once, from two words of 16 bytes where
-//                  they begin within one. Coalesced in the destination; worst: rows without alignment,
-//                  of which all is read twice.
-// unpack_runs      Into one block without padding, where the source has runs: 16 elements a thread, which
-//                  it stores at once, from as many runs as they are in. Coalesced in the destination, and
-//                  in the source where its runs are as long and aligned. Worst: runs that begin within
-//                  the elements of threads, each of which is searched for.
+// pack_runs        For layouts in which 16 slots of the destination always hold 16 elements of a
+//                  run of the source, or the end of a run and padding. A thread reads the 16
+//                  elements at once; if they begin inside a word of 16 bytes, it reads two words.
+//                  Coalesced in the destination. Worst: unaligned rows, of which every byte is read
+//                  twice.
+// unpack_runs      Into one block without padding, where the source has runs. Each thread collects
+//                  16 elements from as many runs as they are in, and stores them at once. Coalesced
+//                  in the destination, and in the source where its runs are as long and aligned.
+//                  Worst: runs that begin within the elements of a thread, because the thread
+//                  searches for each.
 //
 // Bytes moved per element: its own, once on each side. No two threads write to one byte.
 #ifdef UNPACKED_RUN
-#define LEAST_BLOCKS 4  // not told, NVRTC 13.5 spills on sm_120 to have five
+#define LEAST_BLOCKS 4  // without it, NVRTC 13.5 spills on sm_120 to fit five
 #endif
 #include "bounded.cuh"
 #include "padding.cuh"
 
 // ---- One run ------------------------------------------------------------------------------------
 
-// The elements that a thread moves.
+// The 16 elements that a thread moves.
 using Run = Pack<uint32_t, 4>;
 
 struct FlatSlots {
     void* to;
     const void* from;
     int64_t runs;   // of 16 elements
-    int32_t tail;   // elements behind the last run
-    uint32_t kept;  // bits of the last byte packed to that are another's
+    int32_t tail;   // elements after the last run
+    uint32_t kept;  // mask of the bits that the last packed byte must keep
 };
 
-// Four numbers of so many bits, from bytes to side by side and back, halving by halving.
+// `together` packs four numbers of `Bits` bits from bytes into adjacent bits, and `apart` unpacks
+// them. Both take two steps: bytes to pairs, and pairs to all four.
 template <int Bits> DEVICE uint32_t together(uint32_t octets) {
     constexpr uint32_t low = ((1u << Bits) - 1) * 0x00010001u;
     const uint32_t pairs = (octets & low) | (octets >> (8 - Bits) & low << Bits);
@@ -62,7 +66,7 @@ template <> struct Packed<2> { using Word = uint32_t; static constexpr int words
 template <> struct Packed<4> { using Word = uint64_t; static constexpr int words = 1; };
 template <> struct Packed<6> { using Word = uint32_t; static constexpr int words = 3; };
 
-// A run packed, and stored.
+// Packs a run and stores it.
 template <int Bits>
 DEVICE void store_packed(void* packed, int64_t run, bool active, const Run& octets) {
     using Word = typename Packed<Bits>::Word;
@@ -87,7 +91,7 @@ template <int Bits> DEVICE void pack_flat_of(const FlatSlots& p) {
     const bool whole = run < p.runs;
     store_packed<Bits>(p.to, run, whole, load_if(whole, static_cast<const Run*>(p.from) + run));
     if (run != p.runs || p.tail == 0) return;
-    // The one thread behind the runs.
+    // The one thread after the last run packs the tail.
     const uint8_t* const from = static_cast<const uint8_t*>(p.from) + run * sizeof(Run);
     uint8_t* const rest = static_cast<uint8_t*>(p.to) + run * (2 * Bits);
     uint32_t held = 0;
@@ -146,7 +150,7 @@ template <int Bits> DEVICE void unpack_flat_of(const FlatSlots& p) {
 
 // ---- Any layouts --------------------------------------------------------------------------------
 
-// The number in a slot; of 8 bits the whole byte. Eight slots take as many bytes as a slot has bits.
+// Returns the number in a slot; a slot of 8 bits is a whole byte. Eight slots take `bits` bytes.
 template <class Index> DEVICE uint32_t number_in(const void* from, Index slot, int bits, bool active) {
     const uint8_t* const at = static_cast<const uint8_t*>(from) + (slot >> 3) * bits
                               + ((static_cast<int>(slot & 7) * bits) >> 3);
@@ -164,12 +168,12 @@ struct PackElements {
     Index slots, octets;         // of the destination
     Index first;                 // the slot of the source that the walk begins with
     int32_t bits, from_bits;     // of a slot
-    int32_t per;                 // slots that a thread fills: whole words
-    uint32_t padding;            // what a slot of padding holds
-    uint32_t kept;               // bits of the last byte that are another's
+    int32_t per;                 // slots that a thread fills; they make whole words
+    uint32_t padding;            // value of a slot of padding
+    uint32_t kept;               // mask of the bits that the last byte must keep
 };
 
-// Bytes of a word, the last ones only as many as there are.
+// Stores the bytes of a word; of the last word, only those before the destination's end.
 template <int Word, class Index>
 DEVICE void store_octets(const PackElements<Index>& p, Unsigned<Index> at, uint32_t octets) {
     using Count = Unsigned<Index>;
@@ -208,7 +212,7 @@ DEVICE void pack_elements_of(const PackElements<Index>& p) {
             if (!read) number = inside && standing == IN_PADDING ? p.padding : 0;
             held |= (number & ((1u << p.bits) - 1)) << filled;
             filled += p.bits;
-            if (filled < 8 * Word) continue;  // the same in all threads
+            if (filled < 8 * Word) continue;  // uniform: the same in all threads
             store_octets<Word>(p, octet, static_cast<uint32_t>(held));
             octet += Word;
             held >>= 8 * Word;
@@ -226,7 +230,7 @@ struct UnpackElements {
     Index count;
     Index first;
     int32_t bits;
-    uint32_t filler;  // what a slot of padding among the elements holds
+    uint32_t filler;  // value of a slot of padding among the elements
 };
 
 template <class Index>
@@ -256,12 +260,13 @@ DEVICE void unpack_elements_of(const UnpackElements<Index>& p) {
 
 // ---- Runs of elements ---------------------------------------------------------------------------
 
-// Bits from a place in two words that follow each other; `shift` is less than 64.
+// Returns 64 bits of two consecutive words, from bit `shift` on; `shift` is less than 64. Two
+// shifts to the left avoid a shift by 64, which is undefined.
 DEVICE uint64_t funnel(uint64_t low, uint64_t high, int shift) {
     return low >> shift | high << 1 << (63 - shift);
 }
 
-// A word of memory; the last one may be a part.
+// Loads a word of memory; if the last word is incomplete, loads its bytes one by one.
 template <int Width, class Index>
 DEVICE Bits<16> word_in(const void* from, Index octets, Index word, bool active) {
     using Count = Unsigned<Index>;
@@ -288,9 +293,9 @@ struct PackRuns {
     Index runs;
     Index octets;      // of the source
     Index first;       // the slot of the source that the walk begins with
-    int32_t tails;     // whether some dimension has one
-    int32_t along;     // the bound of the dimension along which runs go; none: -1
-    uint32_t padding;  // what slots of padding hold, in each byte
+    int32_t tails;     // 1 if any dimension has a tail
+    int32_t along;     // index of the bound along which runs go, or -1
+    uint32_t padding;  // value of slots of padding, in each byte
 };
 
 template <class Index, int Bits>
@@ -335,9 +340,9 @@ DEVICE void pack_runs_of(const PackRuns<Index>& p) {
     store_packed<Bits>(p.to, run, inside, octets);
 }
 
-// How the number of an element in a block without padding is split, the fastest digit first. A dimension
-// with a tail begins with a step that takes its index out of the number, and ends with one that goes
-// back to what is left of that.
+// Steps that split the number of an element in a block without padding into digits, the fastest
+// first. For a dimension with a tail, TO_INDEX first separates its index from the number; after its
+// digits, LAST_DIGIT continues with the rest of the number.
 enum SplitStep { NEXT_DIGIT, TO_INDEX, LAST_DIGIT };
 
 template <class Index>
@@ -347,9 +352,10 @@ struct SplitWalk {
     Index stride[MOST_DIGITS];
     int32_t step[MOST_DIGITS];
     int32_t steps;
-    int32_t tail;  // whether the fastest dimension has one
+    int32_t tail;  // 1 if the fastest dimension has a tail
 
-    // Place of an element, and the elements from it to the end of its run.
+    // Sets `at` to the place of an element; returns the number of elements from it to the end of
+    // its run.
     DEVICE Unsigned<Index> find(Unsigned<Index> number, Index& at) const {
         using Count = Unsigned<Index>;
         Count outer = 0, left = run.divisor;
@@ -369,7 +375,7 @@ struct SplitWalk {
             } else {
                 const Count slower = size[d].divide(rest);
                 const Count digit = rest - slower * size[d].divisor;
-                at += static_cast<Index>(digit) * stride[d];  // 0 of a dimension
+                at += static_cast<Index>(digit) * stride[d];  // the stride of TO_INDEX is 0
                 outer = step[d] == TO_INDEX ? slower : outer;
                 rest = step[d] == TO_INDEX ? digit : slower;
             }
@@ -388,11 +394,12 @@ struct UnpackRuns {
     Index first;   // the slot of the source that the walk begins with
 };
 
-// The numbers that are taken out of two words of the source, and the bytes of a word.
+// Count of numbers that `numbers_in` extracts from two words of the source; bytes of a word.
 template <int Bits> constexpr int NUMBERS = Bits == 6 ? 8 : 16;
 template <int Bits> constexpr int WORD_OF = Bits == 6 ? 8 : 2 * Bits;
 
-// They stand side by side from a slot on; right are those from `begin` to `end`, the others 0.
+// Extracts NUMBERS adjacent numbers, from a slot on. Those from `begin` to `end` are valid; the
+// others are 0.
 template <int Bits, class Index>
 DEVICE uint64_t numbers_in(const UnpackRuns<Index>& p, Index slot, int begin, int end) {
     constexpr int width = WORD_OF<Bits>;

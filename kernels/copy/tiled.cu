@@ -1,20 +1,23 @@
-// Copies and fills of tiled layouts whose tiles have tails: walks over padded sizes, in which an index
-// says what is an element (bounded.cuh). Tiled layouts without tails are strided ones of more dimensions,
-// and go through copy/copy.cu and fill/fill.cu. Elements are bits: a width in bytes, no number type.
+// Copies and fills of tiled layouts whose tiles have tails. The kernels walk over padded sizes, and
+// compare indices with the sizes to find out what is an element (bounded.cuh). Tiled layouts
+// without tails are strided layouts with more dimensions, and are handled by copy/copy.cu and
+// fill/fill.cu. Elements are bits: a width in bytes, no number type.
 //
-// copy_bounded       Any strides, in the destination's order, 4 elements a thread, 256 threads apart,
-//                    elements up to 16 bytes wide where both sides and the tails allow it. Coalesced
-//                    where the fastest digit is contiguous in both. Worst: a source whose fastest
-//                    dimension is another; that is for the next.
-// copy_bounded_boxes Boxes of up to twelve digits by way of shared memory, as copy_tiles. A row of a
-//                    strided side ends where its dimension does; along tiles, threads of the tail
-//                    have no element. Blocks whose box has no tail work out no index. Worst: as
-//                    copy_tiles; and dimensions that have little in their last tile, whose lanes idle.
-// fill_bounded       One value for elements and another for padding, or one of both.
+// copy_bounded       Any strides, in the destination's order, 4 elements a thread, 256 threads
+//                    apart; elements are up to 16 bytes wide where both sides and the tails allow
+//                    it. Coalesced where the fastest digit is contiguous in both. Worst: a source
+//                    whose fastest dimension is another; copy_bounded_boxes handles those.
+// copy_bounded_boxes Boxes of up to twelve digits through shared memory, as copy_tiles. A row of a
+//                    strided side ends where its dimension ends; along tiles, threads in the tail
+//                    have no element. Blocks whose box has no tail compute no index. Worst: as
+//                    copy_tiles; also dimensions with few elements in their last tile, where lanes
+//                    idle.
+// fill_bounded       One value for elements and another for padding, or only one of the two.
 //
-// Bytes moved per element: its own, once on each side. The tails of a destination are written by the
-// threads that come by; the padding of a strided one by further blocks (padding.cuh).
-#define LEAST_BLOCKS 3  // not told, NVRTC 13.5 spills on sm_80 to have four
+// Bytes moved per element: its own, once on each side. Threads that walk over the tails of a
+// destination also write them; additional blocks write the padding of a strided destination
+// (padding.cuh).
+#define LEAST_BLOCKS 3  // without it, NVRTC 13.5 spills on sm_80 to fit four
 #include "bounded.cuh"
 #include "padding.cuh"
 #include "tiles.cuh"
@@ -61,7 +64,7 @@ struct BoundedFill {
     uint64_t padding[2];
     BoundedWalk<Index, 1> walk;
     Index count;
-    int32_t elements;  // 1 if they are written; 0: padding alone
+    int32_t elements;  // 1 if elements are written; 0: only padding
 };
 
 template <class Index, int Width>
@@ -90,15 +93,15 @@ struct BoundedBoxes {
     uint64_t bits[2];
     Padding padding;
     Side<MOST_AXES> write, read;
-    Boxes<2 + MOST_BOUNDS, MOST_AXES, MOST_AXES> boxes;  // the indices are as further memories
+    Boxes<2 + MOST_BOUNDS, MOST_AXES, MOST_AXES> boxes;  // indices act as additional memories
     Bounds bounds;
     int32_t pitch[MOST_AXES];  // strides in the tile
 };
 
-// Index facts of a block.
+// Indices of a block's box.
 struct Corner {
     int32_t index[MOST_BOUNDS];  // of the box's first element
-    bool whole;                  // all of the box are elements
+    bool whole;                  // the box has elements only, no tail
 };
 
 DEVICE Corner corner_of(const BoundedBoxes& p, const int64_t (&base)[2 + MOST_BOUNDS],
@@ -120,7 +123,7 @@ DEVICE Corner corner_of(const BoundedBoxes& p, const int64_t (&base)[2 + MOST_BO
     return corner;
 }
 
-// Of accesses of N elements, of which all are alike.
+// Returns the standing of an access of N elements, which is the same for all of them.
 template <int N>
 DEVICE Standing standing_of(const BoundedBoxes& p, const Corner& corner, const Side<MOST_AXES>& side,
                             uint32_t box, const Spot& spot) {

@@ -1,23 +1,25 @@
-// Matrices with a band of diagonals: eye, tril, triu, filled diagonals. An element's distance is its column
-// less its row; those whose distance is between two bounds (or all others) are kept, from a tensor or as
-// one value, and the rest is another value. The distance is linear in the index, as a slot is, so it is walked like one
-// more memory. Elements are bits, of WIDTH bytes; the plan has merged dimensions, in the result's order,
-// and picks:
+// Writes matrices with a band of diagonals: eye, tril, triu, filled diagonals. The distance of an
+// element is its column minus its row. Elements whose distance is between two bounds (or all
+// others) are kept: they come from a tensor, or are one value. The other elements become another
+// value. The distance is linear in the index, as a slot is, so a walk treats it like one more
+// memory. Elements are bits, of WIDTH bytes. The plan has merged dimensions, in the result's order,
+// and picks a kernel:
 //
-// band_flat     The result is one run, and the source runs with it. Threads follow each other, a pack
-//               of 16 bytes each, also across the ends of rows. Coalesced. Worst: rows shorter than a
-//               pack, for whose elements the distance is found one by one.
-// band_strided  Any strides, a pack a thread: PACK elements along rows that are contiguous and
-//               aligned, else one. Coalesced as far as the fastest dimension is contiguous. Worst: a
-//               source whose fastest dimension is another: a sector of 32 bytes per element.
+// band_flat     For a result that is one run, with a source in the same order. Consecutive threads
+//               write consecutive packs of 16 bytes, also across the ends of rows. Coalesced.
+//               Worst: rows shorter than a pack, where the distance is computed for each element.
+// band_strided  For any strides. A thread writes one pack: PACK elements along rows that are
+//               contiguous and aligned, otherwise one element. Coalesced as far as the fastest
+//               dimension is contiguous. Worst: a source with another fastest dimension, where each
+//               element costs a sector of 32 bytes.
 //
-// Elements behind the last whole pack of a row, or of the run, have a thread each.
+// Each element after the last whole pack of a row, or of the run, has a thread of its own.
 //
-// Bytes moved per element: its own once, and of packs that reach into the band the source's once.
-// Padding is written by further blocks (padding.cuh); what the source has for padding is not read.
+// Bytes moved per element: its own once, and in packs with kept elements the source's once.
+// Additional blocks write padding (padding.cuh); the source's padding is not read.
 #include "padding.cuh"
 
-// Code shared by all kernels is compiled once for the simulator, which has all of them in one file.
+// The simulator has all kernels in one file, so it compiles their shared functions only once.
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
 #else
@@ -26,11 +28,11 @@
 
 struct Band {
     void* to;
-    const void* from;   // null: the value
+    const void* from;   // null: `value` is kept
     int64_t low, high;  // relative to the distance of the first element
     uint64_t value[2];  // of one element
-    uint64_t rest[2];   // of one that is not kept
-    int64_t outside;    // 1: what is beyond the bounds is kept
+    uint64_t rest[2];   // of an element that is not kept
+    int64_t outside;    // 1: elements outside the bounds are kept
     Padding padding;
 };
 
@@ -41,8 +43,8 @@ struct Bounds {
     DEVICE bool hold(Index distance) const { return low <= distance && distance <= high; }
 };
 
-// A number as one of few bits; one that is beyond them stays beyond all distances, as these are less
-// than the number of elements.
+// Returns a number clamped to the range of Index. A clamped bound stays beyond all distances, as
+// these are less than the number of elements.
 template <class Index>
 DEVICE Index within(int64_t number) {
     constexpr int64_t most = static_cast<int64_t>(static_cast<Unsigned<Index>>(-1) >> 1);
@@ -56,13 +58,13 @@ COMMON Bounds<Index> bounds_of(const Band& p) {
 
 COMMON bool padding_written(const Band& p) { return write_padding(p.padding, p.to); }
 
-// Packs of a thread.
+// Packs per thread.
 template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
 
 // Mask of the elements of a pack to keep: the lowest bit is the first element.
 using Kept = uint32_t;
 
-// Elements side by side: a pack of them, or the first alone, or none.
+// Consecutive elements: a whole pack, or only its first element, or none.
 template <int Width, int Length>
 struct Piece {
     using Element = Bits<Width>;
@@ -72,7 +74,8 @@ struct Piece {
     Elements elements;
     int count;
 
-    // Only what is kept is read. `held`: which elements are within the bounds.
+    // Loads kept elements and sets the others to `rest`. Reads nothing if no element is kept.
+    // `held` is a mask of the elements within the bounds.
     COMMON void fetch(const Band& p, int64_t target, int64_t source, Kept held) {
         const Kept kept = p.outside ? held ^ ((1u << Length) - 1) : held;
         to = static_cast<Element*>(p.to) + target;
@@ -98,7 +101,7 @@ struct Piece {
     }
 };
 
-// The fastest dimension of a walk.
+// Returns the size of a walk's fastest dimension.
 template <int Rank, class Index, int N>
 DEVICE const Divisor<Index>& row_of(const Walk<Rank, Index, N>& walk) {
     if constexpr (Rank == 0) return walk.size[walk.rank - 1];
@@ -115,7 +118,7 @@ struct FlatBand {
     Walk<Rank, Index, 1> walk;  // of the distance
 };
 
-// Mask of the elements to keep, from `first` on.
+// Returns a mask of the elements to keep, from `first` on.
 template <int Length, int Rank, class Index>
 COMMON Kept kept_from(const FlatBand<Rank, Index>& p, const Bounds<Index>& bounds,
                       Unsigned<Index> first) {
@@ -163,8 +166,8 @@ DEVICE void flat(const FlatBand<Rank, Index>& p) {
 
 // ---- Rows, and any strides ----------------------------------------------------------------------
 
-// The fastest dimension of the walk counts threads of a row, which are packs at first and then
-// single elements; its strides are those of packs.
+// The walk's fastest dimension counts the threads of a row: first those of packs, then those of
+// single elements. Its strides are those of packs.
 template <int Rank, class Index>
 struct StridedBand {
     Band band;
@@ -174,7 +177,7 @@ struct StridedBand {
     Walk<Rank, Index, 3> walk;  // of the result, the source and the distance
 };
 
-// Number and place of a thread's elements, and which of them are kept.
+// Returns the number of a thread's elements; computes their offsets and which of them are kept.
 template <int Rank, class Index, int Length>
 COMMON int find(const StridedBand<Rank, Index>& p, const Bounds<Index>& bounds,
                 Unsigned<Index> thread, Index (&at)[3], Kept& kept) {
@@ -186,7 +189,7 @@ COMMON int find(const StridedBand<Rank, Index>& p, const Bounds<Index>& bounds,
         const Divisor<Index>& row = row_of(p.walk);
         const Index beyond =
             static_cast<Index>(thread - row.divide(thread) * row.divisor) - p.packs;
-        if (beyond >= 0) {  // single elements, for which the walk has taken steps of packs
+        if (beyond >= 0) {  // single elements: the walk took a pack's stride for each
             at[0] -= beyond * (Length - 1);
             at[1] -= beyond * (Length - 1);
             at[2] -= beyond * (Length - 1) * p.step;
@@ -222,7 +225,7 @@ DEVICE void strided(const StridedBand<Rank, Index>& p) {
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(PACK)
-// A row that is contiguous in one dimension alone is a run.
+// With one dimension, a contiguous row is a run, so there are no packs of several elements.
 SHAPES(RANK = 1, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1)
 SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH)
 KERNEL(band_strided, StridedBand<RANK, INDEX>) { strided<RANK, INDEX, WIDTH, PACK>(p); }

@@ -1,15 +1,15 @@
-// One bit pattern of 1 to 16 bytes, written to every element of a layout. The plan
-// has merged dimensions, made strides positive, and fused contiguous
-// runs into elements as wide as they allow.
+// Writes one bit pattern of 1 to 16 bytes to every element of a layout. The plan has merged
+// dimensions, made strides positive, and fused contiguous runs into elements as wide as possible.
 //
-// fill_flat     One run of bytes. Threads follow each other, 4 packs of 16 bytes a thread, 256 threads
-//               apart; the bytes before the first multiple of 16 and after the last one are left to
-//               the first block. Coalesced, whatever the address.
-// fill_strided  Any strides, in the order of memory, 4 elements a thread, 256 threads apart. Coalesced
-//               where the fastest dimension is contiguous; 16 bytes a thread where rows are aligned.
+// fill_flat     Fills one run of bytes. Consecutive threads write consecutive packs of 16 bytes, 4
+//               per thread, 256 threads apart. The first block also writes the bytes before the
+//               first multiple of 16 and after the last one. Coalesced at any address.
+// fill_strided  Fills elements of any strides in the order of memory, 4 per thread, 256 threads
+//               apart. Coalesced if the fastest dimension is contiguous; 16 bytes per thread if
+//               rows are aligned.
 //
-// Bytes moved per element: its own, once. Padding is written by further blocks (padding.cuh); a launch
-// without elements writes nothing but padding.
+// Bytes moved per element: its own, once. Additional blocks write padding (padding.cuh); a launch
+// without elements writes only padding.
 #include "padding.cuh"
 
 constexpr int PER_THREAD = 4;
@@ -27,7 +27,7 @@ DEVICE uint8_t byte_of(const uint64_t (&bits)[2], uint32_t at) {
     return static_cast<uint8_t>((at & 8 ? bits[1] : bits[0]) >> (at & 7) * 8);
 }
 
-// The 16 bytes of a repeating pattern from byte `first` on.
+// Returns 16 bytes of the repeating pattern, from byte `first` on.
 DEVICE Bits<16> from_byte(const uint64_t (&bits)[2], uint32_t first) {
     const uint64_t low = first & 8 ? bits[1] : bits[0], high = first & 8 ? bits[0] : bits[1];
     const uint32_t shift = (first & 7) * 8;
@@ -61,7 +61,7 @@ struct StridedFill {
     uint64_t bits[2];
     Padding padding;
     Index count;
-    Walk<Rank, Index, 1> walk;  // strides in WIDTH
+    Walk<Rank, Index, 1> walk;  // strides in units of WIDTH
 };
 
 template <int Rank, class Index, int Width>

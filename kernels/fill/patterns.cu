@@ -1,14 +1,18 @@
-// Values that elements have by their coordinates. The plans have merged dimensions, and made strides of
-// the result positive.
+// Writes values that depend on the coordinates of an element. The plans have merged dimensions, and
+// made strides of the result positive.
 //
-// one_hot       A value where an index names the place in a line, another elsewhere.
-// count_up      A number that grows by the same from element to element, in row-major order.
-//               One thread for each element of the result, in its order. Coalesced where the fastest
-//               dimension of the result is contiguous; what is read besides is, where it lies alike.
+// one_hot       Writes one value where an index equals the position in a line, and another
+//               elsewhere.
+// count_up      Writes a number that grows by a constant from element to element, in row-major
+//               order.
 //
-// Bytes moved per element: its own once to the result, and what is read of indices.
+// Each element of the result has a thread, in the order of the result. Writes are coalesced if the
+// fastest dimension of the result is contiguous; reads are if the indices have the same order.
+//
+// Bytes moved per element: its own once to the result, and those of the indices that it reads.
 
-// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
+// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
+// fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"
@@ -24,12 +28,12 @@ struct Hot {
     const void* indices;
     const void* off;
     const void* on;
-    Walk<Rank, Index, 3> walk;  // strides of the result, the indices, the place in a line
-    Index count, first, size;   // elements; the place of the first one; of a line
+    Walk<Rank, Index, 3> walk;  // strides of the result, the indices, the position in a line
+    Index count, first, size;   // elements; position of the first one; elements of a line
     IndexKind kind;
 };
 
-// Position of an index; negative ones count from the end.
+// Returns the position that an index denotes; negative indices count from the end.
 DEVICE int64_t place_of(const void* indices, int64_t at, IndexKind kind, int64_t size, bool active) {
     if (kind == UINT32) return load_if(active, static_cast<const uint32_t*>(indices) + at);
     if (kind == UINT64) return load_if(active, static_cast<const int64_t*>(indices) + at);
@@ -54,7 +58,7 @@ DEVICE void write_hot(const Hot<Rank, Index>& p) {
 template <int Rank, class Index>
 struct Sequence {
     void* to;
-    uint64_t start, delta;      // of floats the bits of doubles
+    uint64_t start, delta;      // for floats, the bits of doubles
     Walk<Rank, Index, 2> walk;  // strides of the result, the number of the element
     Index count, first;         // elements; the number of the first one
 };

@@ -1,18 +1,20 @@
-// Values that depend on nothing but the number of the element, in one run of memory: arange, linspace,
-// frequencies. The plan says which kernel, and the constants.
+// Writes values that depend only on the number of the element, to one run of memory: arange,
+// linspace, frequencies. The plan chooses the kernel and the constants.
 //
-// sequence_integers  start + number * step, modulo 2**64: exact for all that fits the type. RESULT is the
-//                    unsigned type of its size.
-// sequence_real      in double: start + number * step; the number may turn negative at some element, and
-//                    be divided first. Rounded once, to integers down.
-// sequence_complex   the same in pairs of doubles, for linspace from or to a complex number.
+// sequence_integers  Computes start + number * step modulo 2**64, which is exact for all values
+//                    that fit the type. RESULT is the unsigned type of its size.
+// sequence_real      Computes start + number * step in double. Numbers may become negative from
+//                    some element on, and may be divided first. Results are rounded once; integers
+//                    are rounded down.
+// sequence_complex   The same in pairs of doubles, for linspace from or to a complex number.
 //
-// The arithmetic is that of NumPy, operation by operation, so that both devices give the same bits.
+// The arithmetic is NumPy's, operation by operation, so that CPU and GPU compute the same bits.
 //
-// The run begins at a multiple of 16 bytes. Threads follow each other, a pack of 16 bytes each (of wide
-// types some, 256 threads apart); the elements behind the last pack are left to the first block.
-// Coalesced, nothing is read. Bytes moved per element: its own, once. Best: long runs. Worst: GPUs with
-// few units for double, which these two or three operations on double for each element keep busy.
+// The run begins at a multiple of 16 bytes. Consecutive threads write consecutive packs of 16 bytes
+// (several per thread for wide types, 256 threads apart). The first block also writes the elements
+// after the last pack. Writes are coalesced; nothing is read. Bytes moved per element: its own,
+// once. Best: long runs. Worst: GPUs with few units for double, which the two or three operations
+// on double for each element keep busy.
 #include "functions_real.cuh"
 #include "memory.cuh"
 
@@ -32,9 +34,9 @@ struct Integers {
 struct Real {
     void* to;
     double start, step;
-    double divisor;  // of the number; 1: none
-    double back;     // what is taken off numbers from `turn` on
-    double last;     // the value of element `end`, -1 for none
+    double divisor;  // of the number; 1: no division
+    double back;     // subtracted from numbers from `turn` on
+    double last;     // the value of element `end`; an `end` of -1: no such element
     int64_t turn, end, count;
 
     template <class T> DEVICE T at(int64_t number) const {
@@ -55,7 +57,7 @@ struct Complex {
 
     template <class T> DEVICE T at(int64_t number) const {
         const double real = static_cast<double>(number) * factor;
-        // The product with a number whose imaginary part is 0: of infinities, that makes NaN.
+        // NumPy multiplies by a complex number whose imaginary part is 0: infinities become NaN.
         complex128 value{real * step[0] - 0.0 * step[1], real * step[1] + 0.0 * step[0]};
         value = {value.re + start[0], value.im + start[1]};
         if (number == end) value = {last[0], last[1]};

@@ -1,7 +1,7 @@
-// Atomic operations on global memory: int32_t, uint32_t, int64_t, uint64_t; each gives what was there
-// before. And additions in shared memory, which give nothing. They are relaxed: they order nothing but
-// themselves. Sums of floats are not here on purpose: their last digits would depend on the order of
-// threads.
+// Atomic operations on global memory for int32_t, uint32_t, int64_t and uint64_t, which return the
+// previous value, and additions in shared memory, which return nothing. They are relaxed: they do
+// not order other accesses. Sums of floats are omitted on purpose, because their last digits would
+// depend on the order of threads.
 #pragma once
 
 #include "memory.cuh"
@@ -17,7 +17,7 @@ using simulator::atomic_min;
 
 #else
 
-// CUDA has these for unsigned integers only; in two's complement they are the same for signed ones.
+// CUDA has these for unsigned integers only. In two's complement they are the same for signed ones.
 template <class T> struct WordOf { using Type = T; };
 template <> struct WordOf<int32_t> { using Type = uint32_t; };
 template <> struct WordOf<int64_t> { using Type = uint64_t; };
@@ -35,7 +35,7 @@ template <class T> DEVICE T atomic_cas(T* at, T expected, T value) {
 template <class T> DEVICE T atomic_min(T* at, T value) { return atomicMin(at, value); }
 template <class T> DEVICE T atomic_max(T* at, T value) { return atomicMax(at, value); }
 
-// As `store_if`.
+// Takes part only if `active`, as `store_if` does.
 template <class T> DEVICE void atomic_max_if(bool active, T* at, T value) {
     if (active) atomicMax(at, value);
 }

@@ -1,4 +1,4 @@
-// Elements as bits: what is copied and filled has a width in bytes and no number type.
+// Elements as bits: for copies and fills, an element has a width in bytes but no number type.
 #pragma once
 
 #include "memory.cuh"
@@ -12,7 +12,7 @@ template <> struct BitsOf<16> { using Type = Pack<uint64_t, 2>; };
 
 template <int BYTES> using Bits = typename BitsOf<BYTES>::Type;
 
-// The first bytes of a pattern that is repeated to 16.
+// Returns the first Width bytes of a pattern that is repeated to 16 bytes.
 template <int Width> DEVICE Bits<Width> low_bits(const uint64_t (&bits)[2]) {
     return static_cast<Bits<Width>>(bits[0]);
 }

@@ -1,17 +1,17 @@
-// Tiled dimensions whose last tile has a tail. Each is split into digits, as its tiles split its index:
-// of sizes, from the slowest on, that multiply to at least its own. A walk goes through all digits, and
-// so through slots that no element has; an index is the sum of its digits times their weights, and
-// says which those are.
+// Walks over tiled dimensions whose last tile has a tail. Each dimension is split into digits, as
+// its tiles split its index, slowest first. The product of the digits' sizes is at least the size
+// of the dimension. A walk visits all combinations of digits, and so also slots without an element.
+// An index is the sum of its digits times their weights; it shows which slots have no element.
 #pragma once
 
 #include "indexing.cuh"
 
-// Dimensions with a tail; of the others no index is worked out. Digits of a walk.
+// Maximum number of dimensions with a tail (others need no index), and of digits of a walk.
 constexpr int MOST_BOUNDS = 4, MOST_DIGITS = 16;
 
 enum Standing { NOWHERE, IN_PADDING, AN_ELEMENT };
 
-// Indices below `size` are those of elements, and below `padded` those of slots to be written.
+// Indices below `size` belong to elements; indices below `padded` belong to slots to be written.
 struct Bounds {
     int32_t first[MOST_BOUNDS], size[MOST_BOUNDS], padded[MOST_BOUNDS];
 
@@ -41,7 +41,7 @@ struct BoundedWalk {
         return bounds.standing(index);
     }
 
-    // The indices along dimensions with tails, too, if there are any.
+    // Computes the offsets and, if there are dimensions with tails, the indices along them.
     DEVICE void place(Unsigned<Index> number, Index (&at)[N], int32_t (&index)[MOST_BOUNDS],
                       bool tails) const {
         for (int n = 0; n < N; ++n) at[n] = 0;

@@ -1,9 +1,10 @@
-// Elements that are in no memory: a chain of functions makes each, as it is read, of the elements that its
-// operands have in the same slot; of the one element that an operand is; or, where an operand is
-// broadcast, of those that a walk from the slot finds.
+// Reads elements that are in no memory. A chain of functions computes each element when it is read.
+// An argument is the operand's element in the same slot; or the only element of an operand; or, for
+// a broadcast operand, the element whose offset a walk computes from the slot.
 //
-// Who includes this has a `Frame` with the operands' addresses, `from`, the chain's numbers, and the
-// walk, `places`; and ELEMENTS, types of the operands; READ, how each is; CHAIN, as fuse.cu has it.
+// A file that includes this header defines a `Frame` with the operands' addresses (`from`), the
+// chain's numbers (`numbers`) and the walk (`places`). It also defines ELEMENTS, the operands'
+// types; READ, how each operand is read; and CHAIN, as in fuse.cu.
 #pragma once
 
 #include "memory.cuh"
@@ -12,7 +13,7 @@
 
 CHAIN
 
-// Place where an element would be.
+// Stands for the address of an element that is in no memory.
 template <class T>
 struct From {
     const Frame* p;
@@ -32,14 +33,14 @@ template <class T> DEVICE uint32_t shift_at(const From<T>& from) {
 enum Reads { SAME_SLOT, ONE_ELEMENT, WHOLE_PACKS, BROADCAST };
 constexpr Reads HOW[] = {READ};
 
-// Place of an element in a broadcast operand.
+// Returns the offset of an element in a broadcast operand.
 template <int N> DEVICE int64_t place_of(const Frame& p, bool active, int64_t slot) {
     int32_t place[OPERANDS];
     p.places.offsets(active ? static_cast<uint32_t>(slot) : 0, place);
     return place[N];
 }
 
-// Elements of an operand that belong to a pack; of those wider than its own, several packs.
+// `Length` elements of an operand; they are several packs if they exceed 16 bytes.
 template <class T, int Length, int N, Reads How = HOW[N]>
 struct Run {
     static constexpr int EACH = sizeof(T) * Length < 16 ? Length : 16 / sizeof(T);
@@ -77,7 +78,7 @@ struct Run<T, Length, N, BROADCAST> {
     DEVICE T at(int j) const { return each[j]; }
 };
 
-// `Length` elements that follow each other.
+// `Length` consecutive elements.
 template <class T, int Length, class = typename Below<OPERANDS>::type, class = Types<ELEMENTS>>
 struct Made;
 template <class T, int Length, int... N, class... E>

@@ -1,20 +1,21 @@
-// The element types, their limits, and what a number of one becomes in another.
+// The element types, their limits, and the conversions between them.
 //
 //   bool8              one byte
-//   int8_t … uint64_t  of platform.cuh
-//   half, bfloat16     stored in 16 bits; computed in float, and the result is rounded once
+//   int8_t … uint64_t  defined in platform.cuh
+//   half, bfloat16     stored in 16 bits; computed in float, with one rounding of the result
 //   float, double
 //   complex<T>         of float or double
 //
 // Types of 8 bits and fewer, which are only converted, are in narrow.cuh.
 //
-// One source for NVRTC, which has no headers, and for a host compiler, which has no CUDA types; so
-// the types are ours. The bits are everybody's: what NumPy and DLPack hold under those names.
+// The same source must compile with NVRTC, which has no headers, and with a host compiler, which
+// has no CUDA types. So this file defines its own types. Their bits are those of NumPy's and
+// DLPack's types of the same names.
 #pragma once
 
 #include "platform.cuh"
 
-// The same bits as another type.
+// Reinterprets the bits of a value as another type.
 template <class To, class From>
 DEVICE constexpr To bits_as(From from) {
     return __builtin_bit_cast(To, from);
@@ -22,7 +23,8 @@ DEVICE constexpr To bits_as(From from) {
 
 // ---- Types --------------------------------------------------------------------------------------
 
-// Any byte but 0 is true. What computes stores 0 and 1; what moves elements as bits keeps them.
+// Any byte except 0 is true. Operations that compute store 0 and 1; operations that move elements
+// as bits keep the bytes.
 struct bool8 {
     uint8_t byte;
     bool8() = default;
@@ -65,13 +67,13 @@ template <class T>
 constexpr bool is_floating =
     is_same<T, half> || is_same<T, bfloat16> || is_same<T, float> || is_same<T, double>;
 
-template <class T> constexpr bool is_narrow = false;  // of narrow.cuh
+template <class T> constexpr bool is_narrow = false;  // specialised in narrow.cuh
 
 template <class T>
 constexpr bool is_integer =
     !is_complex<T> && !is_floating<T> && !is_same<T, bool8> && !is_narrow<T>;
 
-template <class T> constexpr bool is_signed = T(-1) < T(0);  // of integers
+template <class T> constexpr bool is_signed = T(-1) < T(0);  // only for integers
 
 template <bool condition, class T, class U> struct Choice { using type = T; };
 template <class T, class U> struct Choice<false, T, U> { using type = U; };
@@ -80,23 +82,23 @@ using choose = typename Choice<condition, T, U>::type;
 
 template <class T> struct Part { using type = T; };
 template <class T> struct Part<complex<T>> { using type = T; };
-template <class T> using part_of = typename Part<T>::type;  // of a complex number; else T itself
+template <class T> using part_of = typename Part<T>::type;  // of a complex type; otherwise T itself
 
-// The unsigned integer of the size of T.
+// The unsigned integer type of the size of T.
 template <class T>
 using bits_of = choose<sizeof(T) == 1, uint8_t,
     choose<sizeof(T) == 2, uint16_t, choose<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
 // ---- What arithmetic is done in -----------------------------------------------------------------
 
-// The value as a type that the language knows: 16-bit floats as float, bool8 as bool.
+// Returns the value as a built-in type of the language: 16-bit floats as float, bool8 as bool.
 template <class T> DEVICE T number(T value) { return value; }
 DEVICE float number(half value) { return value; }
 DEVICE float number(bfloat16 value) { return value; }
 DEVICE bool number(bool8 value) { return value; }
 
-// The same, and integers as unsigned ones of at least 32 bits: these wrap, while overflow of signed
-// ones, also of the `int` that narrower ones are promoted to, is undefined.
+// Returns the same, but integers as unsigned integers of at least 32 bits, which wrap. Overflow of
+// signed integers is undefined, also that of the `int` that narrower ones are promoted to.
 template <class T> DEVICE auto wrapping(T value) {
     if constexpr (is_integer<T>) {
         return choose<sizeof(T) == 8, uint64_t, uint32_t>(value);
@@ -107,14 +109,14 @@ template <class T> DEVICE auto wrapping(T value) {
 
 // ---- Limits -------------------------------------------------------------------------------------
 
-// Of float and double.
+// The limits of float and double.
 template <class T> struct limits;
 template <> struct limits<float> {
     static constexpr float infinity = bits_as<float>(0x7f800000u);
     static constexpr float nan = bits_as<float>(0x7fc00000u);
-    static constexpr float epsilon = 0x1p-23f;          // from 1 to the next number
+    static constexpr float epsilon = 0x1p-23f;          // distance from 1 to the next number
     static constexpr float smallest_normal = 0x1p-126f;
-    static constexpr float exp_overflows = 88.0f;       // from here on, or soon after
+    static constexpr float exp_overflows = 88.0f;       // exp(x) overflows here or soon after
 };
 template <> struct limits<double> {
     static constexpr double infinity = bits_as<double>(uint64_t(0x7ff) << 52);
@@ -124,7 +126,7 @@ template <> struct limits<double> {
     static constexpr double exp_overflows = 709.0;
 };
 
-// The least and the greatest value of a real type, infinities included.
+// Return the greatest and the least value of a real type, infinities included.
 template <class T> DEVICE constexpr T highest() {
     if constexpr (is_integer<T>) {
         return is_signed<T> ? T(bits_of<T>(-1) >> 1) : T(-1);
@@ -157,7 +159,8 @@ DEVICE half::half(float value) {
     } else if (wide >= bits_as<uint32_t>(0x1p16f)) {
         bits = uint16_t(sign | 0x7c00);
     } else if (wide < bits_as<uint32_t>(0x1p-14f)) {
-        // A denormal counts in units of 2**-24, those of floats from 0.5 on: the sum rounds it.
+        // A denormal counts in units of 2**-24, the spacing of floats from 0.5 on, so the sum
+        // rounds it.
         float shifted = bits_as<float>(wide) + 0.5f;
         bits = uint16_t(sign | (bits_as<uint32_t>(shifted) - bits_as<uint32_t>(0.5f)));
     } else {
@@ -193,9 +196,9 @@ DEVICE bfloat16::bfloat16(float value) {
 #endif
 }
 
-// A float that rounds to 16 bits as `value` would: cut towards 0, the last bit set if anything was
-// lost. That decides every tie of the next rounding, which after a rounding to nearest would be a
-// second one.
+// Returns a float that rounds to 16 bits as `value` itself would: `value` truncated towards 0, with
+// the last bit set if anything was lost. This bit decides every tie of the next rounding. Rounding
+// to nearest instead would round twice.
 DEVICE float rounded_to_odd(double value) {
     float nearest = float(value);
     uint32_t bits = bits_as<uint32_t>(nearest);
@@ -204,8 +207,8 @@ DEVICE float rounded_to_odd(double value) {
     return bits_as<float>(bits);
 }
 
-// The same for integers of 64 bits, of which double holds 53: what is lost leaves its mark in a bit
-// far below those that a 16-bit float keeps.
+// Does the same for 64-bit integers, of which a double holds 53 bits. If bits are lost, a bit far
+// below those that a 16-bit float keeps is set.
 template <class T>
 DEVICE double rounded_to_double(T value) {
     constexpr T limit = T(1) << 53;
@@ -220,7 +223,8 @@ DEVICE bfloat16::bfloat16(double value) : bfloat16(rounded_to_odd(value)) {}
 
 // ---- Conversions --------------------------------------------------------------------------------
 
-// A float as an integer: truncated, beyond the range the nearest limit, NaN 0.
+// Converts a float to an integer: truncates it, clamps values beyond the range to the nearest
+// limit, and converts NaN to 0.
 template <class To, class From>
 DEVICE To truncated(From value) {
     constexpr To least = lowest<To>(), most = highest<To>();
@@ -229,11 +233,11 @@ DEVICE To truncated(From value) {
     return value == value ? To(value) : To(0);
 }
 
-// A number as one of another type. To floats: the nearest, ties to even. Integers wrap. A complex
-// number to a real type leaves its real part; to bool, also from bool, whether it is not 0. Of narrow
-// types: their values.
-template <class To, bool saturating = false> struct NarrowedTo;  // of narrow.cuh
+template <class To, bool saturating = false> struct NarrowedTo;  // defined in narrow.cuh
 
+// Converts a number to another type. Conversion to a float rounds to nearest, ties to even.
+// Integers wrap. A complex number becomes its real part in a real type. Converted
+// to bool, also from bool, any number except 0 is true. Narrow types convert by value.
 template <class To, class From>
 DEVICE To convert(From value) {
     if constexpr (is_same<To, From> && !is_same<To, bool8>) {

@@ -1,9 +1,13 @@
-// The loops of elementwise kernels: elements of any number of operands, in every layout, become one of
-// the result. elementwise.cu says which loop is for what.
+// The loops of elementwise kernels. They combine the elements of any number of operands, in any
+// layout, into elements of the result. elementwise.cu describes the use of each loop.
 //
-// Who includes this has, before: OPERANDS, their number; Elements, the `Types` that they are stored as;
-// RESULT, that of the result; WIDEST, bytes of the widest of all; apply(numbers, …), which gives an
-// element of the result for one of each operand; and NUMBERS, how many scalars more it is given.
+// The including file defines before:
+//   OPERANDS           number of operands
+//   Elements           `Types` of the operands, as they are stored
+//   RESULT             type of the result, as it is stored
+//   WIDEST             bytes of the widest of all these types
+//   apply(numbers, …)  returns an element of the result for one element of each operand
+//   NUMBERS            number of additional scalars, which `numbers` points to; 0 if not defined
 #pragma once
 
 #include "bounded.cuh"
@@ -15,16 +19,16 @@
 #define NUMBERS 0
 #endif
 
-// First members of the struct of every kernel.
+// The first member of every kernel's struct.
 struct Memories {
     void* to;
-    const void* from[OPERANDS];  // null: the scalar
+    const void* from[OPERANDS];  // null: use the scalar
     Scalar scalar[OPERANDS + NUMBERS];
     Padding padding;
-    int32_t step[OPERANDS];  // along a pack: 1, or 0 if all of it is one value
+    int32_t step[OPERANDS];  // along a pack: 1, or 0 if one value is repeated
 };
 
-// Part of a row for a thread: a pack, an element behind the last whole pack, or nothing.
+// A thread's part of a row: a pack, an element after the last whole pack, or nothing.
 struct Share {
     int64_t first;  // element of the row
     int count;
@@ -38,7 +42,8 @@ DEVICE Share share_of(int64_t thread, int64_t row) {
     return {element, element < row};
 }
 
-// Share::count elements of operand `n`, from its element `at` on; a pack of zeros if that is 0.
+// Returns `count` (Share::count) elements of operand `n`, starting at its element `at`. Returns a
+// pack of zeros if `count` is 0.
 template <class T, int Length>
 COMMON Pack<T, Length> fetch(const Memories& memories, int n, int64_t at, int count) {
     Pack<T, Length> pack{};
@@ -54,14 +59,14 @@ COMMON Pack<T, Length> fetch(const Memories& memories, int n, int64_t at, int co
 
 using Each = typename Below<OPERANDS>::type;
 
-// A pack of each operand, all of one length.
+// A pack of each operand. All packs have the same length.
 template <int Length, class = Each, class = Elements> struct Operands;
 template <int Length, int... N, class... T>
 struct Operands<Length, Numbers<N...>, Types<T...>> : Numbered<N, Pack<T, Length>>... {
     template <int n, class E>
     DEVICE Pack<E, Length>& of() { return Numbered<n, Pack<E, Length>>::pack; }
 
-    // at: of the result and of each operand.
+    // at: offsets in the result and in each operand, in elements.
     template <class Index>
     COMMON void fetch_all(const Memories& memories, const Index (&at)[OPERANDS + 1], int count) {
         ((of<N, T>() = fetch<T, Length>(memories, N, at[N + 1], count)), ...);
@@ -85,7 +90,7 @@ COMMON bool padding_written(const Memories& memories) {
     return write_padding(memories.padding, memories.to);
 }
 
-// Packs of a thread: fewer of many operands, whose loads are under way together anyhow.
+// Packs per thread. Kernels with many operands use fewer: enough loads are in flight anyway.
 template <int Length> constexpr int PACKS = OPERANDS > 4 ? 1 : Length == 1 ? 4 : Length == 2 ? 2 : 1;
 
 // ---- Flat ---------------------------------------------------------------------------------------
@@ -119,21 +124,23 @@ DEVICE void flat(const FlatElementwise& p) {
 
 // ---- Rows, and any strides ----------------------------------------------------------------------
 
-// Dimensions of a walk: fewer with many operands, so that all fits what a launch takes.
+// Maximum number of dimensions of a walk. It is smaller with many operands, so that the struct fits
+// into the parameters of a launch.
 constexpr int MOST_WALKED = OPERANDS <= 4 ? MAX_RANK : 4;
 
-// The fastest dimension of the walk counts the packs of a row, and its strides are those of packs.
+// The fastest dimension of the walk counts the packs of a row; its strides lead from pack to pack.
 template <int Rank, class Index>
 struct StridedElementwise {
     Memories memories;
-    Index threads;       // one for each pack, then one for each element behind the last of a row
-    Index pack_threads;  // those before
-    Index packs;         // of a row
-    Divisor<Index> rest; // elements of a row behind the last pack; 1 if none
+    Index threads;       // one per pack, then one per element after the last pack of a row
+    Index pack_threads;  // threads of packs
+    Index packs;         // per row
+    Divisor<Index> rest; // elements of a row after the last pack; 1 if none
     Walk<Rank, Index, OPERANDS + 1> walk;
 };
 
-// Places of a thread's elements in the operands, and their number.
+// Computes the offsets of a thread's elements in the result and in each operand, and returns the
+// number of elements.
 template <int Length, int Rank, class Index>
 DEVICE int find(const StridedElementwise<Rank, Index>& p, Unsigned<Index> thread,
                 Index (&at)[OPERANDS + 1]) {
@@ -182,7 +189,7 @@ DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
 template <class Index>
 struct BoundedElementwise {
     Memories memories;
-    uint64_t bits[2];  // of the padding
+    uint64_t bits[2];  // of the padding value
     BoundedWalk<Index, OPERANDS + 1> walk;  // the fastest dimension counts packs
     Index threads;
 };
@@ -221,15 +228,16 @@ DEVICE void bounded(const BoundedElementwise<Index>& p) {
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
-// Where an operand has what the result's elements need, in elements of its tile or its memory: tables of
-// the result's rows, and of its runs.
+// Finds the operand's element for each element of the result, as an offset in the operand's tile or
+// memory, in elements. Two tables in shared memory hold the offsets of the result's rows and of the
+// places along its runs.
 struct Follower {
     int32_t stride[3];     // along the box's dimensions
     int32_t step;          // from element to element of the result's run, or from period to period
-    int32_t rows, places;  // bytes of shared memory where tables begin
+    int32_t rows, places;  // byte offsets of the tables in shared memory
 };
 
-// Dimensions outside of a box; as above.
+// Maximum number of dimensions outside a box. It is limited for the same reason as MOST_WALKED.
 constexpr int MOST_OUTER = NUMBERS > 0 ? 4 : OPERANDS <= 3 ? MAX_RANK : 4;
 
 struct TiledElementwise {
@@ -237,8 +245,8 @@ struct TiledElementwise {
     Side<3> write, read[OPERANDS];
     Boxes<OPERANDS + 1, 3, MOST_OUTER> boxes;
     Follower followers[OPERANDS];
-    int32_t tile[OPERANDS];    // the byte of shared memory where the operand's begins; -1: none
-    int32_t narrow[OPERANDS];  // 1 if elements of less than 4 bytes are read one by one
+    int32_t tile[OPERANDS];    // byte offset of the operand's tile in shared memory; -1 if none
+    int32_t narrow[OPERANDS];  // 1 if elements of fewer than 4 bytes are read one by one
 };
 
 template <class T>
@@ -259,7 +267,8 @@ COMMON void make_follower(const TiledElementwise& p, int n, const Visit& write, 
                      further_along(p.boxes, p.write, i, f.stride));
 }
 
-// The tables of an operand, or, when all tables are there, its elements. Read: bytes of an access.
+// Builds the tables of an operand (`Tables`) or, once all tables are complete, copies its elements
+// into its tile. Read: bytes per access.
 template <bool Tables, class T, int Read>
 COMMON void stage(const TiledElementwise& p, int n, int64_t base, uint32_t box, char* room) {
     constexpr int ELEMENT = sizeof(T);
@@ -292,7 +301,8 @@ DEVICE void prepare_all(const TiledElementwise& p, const int64_t (&base)[OPERAND
     (prepare<Tables, T>(p, N, base[N + 1], write, box, room), ...);
 }
 
-// A pack of the result: where its elements are in their run, and in which period of it.
+// The position of a pack of the result: its row, its first element along the run, and the period of
+// that element, with the element's place in the period (`rest`).
 struct Along {
     uint32_t row, element, period, rest;
     bool inside;
@@ -304,7 +314,7 @@ DEVICE Along along_of(const Side<3>& side, const Spot& spot) {
     return {spot.row, element, period, side.period.rest(element, period), spot.inside};
 }
 
-// Place in an operand of element `j` of a pack.
+// Returns the offset of a pack's element `j` in operand `n`.
 DEVICE int32_t place_of(const TiledElementwise& p, int n, const Along& at, int j, char* room) {
     const Follower& f = p.followers[n];
     const uint32_t row = load_shared_if(at.inside, in_room<const uint32_t>(room, f.rows) + at.row);
@@ -313,7 +323,8 @@ DEVICE int32_t place_of(const TiledElementwise& p, int n, const Along& at, int j
     return static_cast<int32_t>(row + at.period * f.step + load_shared_if(at.inside, places + j));
 }
 
-// A pack of an operand that has no tile. All threads of a warp come here together.
+// Reads a pack of an operand that has no tile; returns zeros for other operands. All threads of a
+// warp call it together.
 template <class T, int Length>
 COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t base, const Along& at,
                                     char* room) {
@@ -334,7 +345,7 @@ COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t ba
     return pack;
 }
 
-// A pack of an operand that has a tile; others keep theirs.
+// Reads a pack of an operand from its tile. The packs of operands without a tile stay unchanged.
 template <class T, int Length>
 COMMON void take_staged(const TiledElementwise& p, int n, const Along& at, char* room,
                         Pack<T, Length>& pack) {
@@ -382,12 +393,13 @@ COMMON void tiles(const TiledElementwise& p, char* room, Numbers<N...> each, Typ
     }
 }
 
-// Packed: elements of the result are written together, as many as are 4 bytes of the widest type.
-// With more, the lanes of a warp would be that many words apart in tiles of it, in the same banks.
+// Packed: a thread writes several elements of the result at once, as many as 4 bytes of the widest
+// type hold. With more, the lanes of a warp would access tiles of that type several words apart,
+// and so the same banks.
 template <bool Packed, int Room>
 DEVICE void tiles_in(const TiledElementwise& p) {
     SHARED(Bits<16>, room, Room / 16);
-    if (padding_written(p.memories)) return;  // all threads of the block
+    if (padding_written(p.memories)) return;  // in all threads of the block
     constexpr int LENGTH = Packed && WIDEST < 4 ? 4 / WIDEST : 1;
     tiles<LENGTH>(p, reinterpret_cast<char*>(&room), Each{}, Elements{});
 }

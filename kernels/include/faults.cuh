@@ -1,21 +1,22 @@
-// What a launch leaves behind when data asked for something outside: kernels do not trap, and a launch
-// does not wait. The host looks at the next synchronisation.
+// Records positions that are out of bounds. Kernels do not trap and a launch does not wait, so the
+// host reads the record at the next synchronisation.
 #pragma once
 
 #include "atomics.cuh"
 
-constexpr int MAX_POSITIONS = 4;  // tensors of positions that a launch takes
+constexpr int MAX_POSITIONS = 4;  // maximum number of tensors of positions per launch
 
-// One for each stream, and one for graphs. The first launch that finds a fault owns it until the host
-// has read it; the extremes of its positions do not depend on the order of threads.
+// A record of faults. There is one for each stream, and one for graphs. The first launch with a
+// fault owns the record until the host has read it. The lowest and highest positions do not depend
+// on the order of threads.
 struct Faults {
-    uint64_t owner;                 // 0: nobody
-    int64_t lowest[MAX_POSITIONS];  // among the positions outside, for each tensor of them
+    uint64_t owner;                 // 0: no launch
+    int64_t lowest[MAX_POSITIONS];  // among positions out of bounds, for each tensor of positions
     int64_t highest[MAX_POSITIONS];
-    int64_t size[MAX_POSITIONS];    // of the dimension that they index
+    int64_t size[MAX_POSITIONS];    // of the dimension that the positions index
 };
 
-// Positions that a thread found out of bounds, from the least to the greatest.
+// Reports the range of the positions of a thread that are out of bounds.
 DEVICE void report_positions(Faults* faults, uint64_t owner, int number, int64_t lowest,
                              int64_t highest, int64_t size) {
     const uint64_t before = atomic_cas(&faults->owner, static_cast<uint64_t>(0), owner);

@@ -1,11 +1,13 @@
-// One functor per elementwise function: functions::add<T>::apply(x, y). What the package computes
-// is here; the names are those of tensorlayout/functions/elementwise.py, whose table says which
-// dtypes each takes. Operands have one type T (`where` has a condition besides, `scale_bias` two
-// factors that may be wider); so has the result, but for comparisons (bool) and `abs`, `real`, `imag`
-// of complex numbers (their parts).
+// One functor per elementwise function: functions::add<T>::apply(x, y). The functors define what
+// the package computes. Their names are those of tensorlayout/functions/elementwise.py, whose table
+// lists the dtypes that each accepts.
 //
-// number(x) and T(…) are a step to float and back for half and bfloat16, and nothing for others;
-// wrapping(x) makes integers wrap. Every special case is in the functions that are called:
+// All operands have one type T, except the condition of `where` and the two factors of
+// `scale_bias`, which may be wider. The result has the type T as well, except for comparisons
+// (bool) and for `abs`, `real` and `imag` of complex numbers (the type of their parts).
+//
+// number(x) and T(…) convert half and bfloat16 to float and back, and do nothing for other types;
+// wrapping(x) makes integers wrap. The called functions handle every special case:
 // functions_integer.cuh, functions_real.cuh, functions_complex.cuh.
 #pragma once
 
@@ -253,13 +255,13 @@ template <class T> struct maximum {
 template <class T> struct minimum {
     static DEVICE T apply(T x, T y) { return T(math::minimum(number(x), number(y))); }
 };
-// With bounds that cross, the upper one.
+// If the bounds cross, the result is the upper bound.
 template <class T> struct clip {
     static DEVICE T apply(T x, T least, T most) {
         return minimum<T>::apply(maximum<T>::apply(x, least), most);
     }
 };
-// Narrow floats are worked out in float, which the scale and the bias are, and rounded once.
+// Narrow floats are computed in float, the type of the scale and the bias, and rounded once.
 template <class T> struct scale_bias {
     template <class Wide> static DEVICE T apply(T x, Wide scale, Wide bias) {
         return T(convert<Wide>(x) * scale + bias);
@@ -271,7 +273,7 @@ template <class T> struct where {
 
 // ---- Bits and truth -----------------------------------------------------------------------------
 
-// bool8 is converted to bool first, and the other way for the result.
+// Operands of type bool8 are converted to bool first, and the result is converted back.
 template <class T> struct bitwise_and {
     static DEVICE T apply(T x, T y) { return T(number(x) & number(y)); }
 };

@@ -1,9 +1,9 @@
-// Functions of complex numbers. For each, what C99's Annex G and the standard say of signed zeros,
-// infinities and NaN; conjugates give conjugates and odd functions are odd, bit by bit.
+// Functions of complex numbers. Each follows C99's Annex G and the standard for signed zeros,
+// infinities and NaN. Conjugates give conjugates, and odd functions are odd, bit by bit.
 //
-// No magnitude overflows on the way to a result that does not, and little cancels: numbers are
+// No intermediate magnitude overflows unless the result does, and little cancels: numbers are
 // scaled by powers of two, squares are added with their rounding errors, and the inverse functions
-// are made of terms of equal sign (W. Kahan, "Branch cuts for complex elementary functions", 1987).
+// have terms of equal sign (W. Kahan, "Branch cuts for complex elementary functions", 1987).
 #pragma once
 
 #include "functions_real.cuh"
@@ -43,17 +43,18 @@ template <class T> DEVICE bool isinf(complex<T> z) { return isinf(z.re) || isinf
 template <class T> DEVICE bool isfinite(complex<T> z) { return isfinite(z.re) && isfinite(z.im); }
 template <class T> DEVICE complex<T> round(complex<T> z) { return {round(z.re), round(z.im)}; }
 
-// The mirror image at re = im. It turns sinh into sin, sin(z) = swapped(sinh(swapped(z))), and so
-// tanh, asinh and atanh, and back.
+// Returns the mirror image of z at re = im. It turns sinh into sin, because
+// sin(z) = swapped(sinh(swapped(z))). Likewise it turns tanh, asinh and atanh into tan, asin and
+// atan, and each of these back.
 template <class T> DEVICE complex<T> swapped(complex<T> z) { return {z.im, z.re}; }
 
-// The magnitude of x with the sign of y, or its own if y is NaN.
+// Returns the magnitude of x with the sign of y, or x itself if y is NaN.
 template <class T> DEVICE T with_sign_of(T x, T y) { return isnan(y) ? x : copysign(x, y); }
 
 // ---- Steps that neither overflow nor cancel -----------------------------------------------------
 
-// A power of two, mostly 1, after which neither the magnitude nor its inverse overflows, and what was
-// near 0 has all its digits. Its root, too.
+// Returns a power of two, mostly 1. After multiplication by it, neither the magnitude nor its
+// inverse overflows, and numbers near 0 have all their digits. root_of_scale returns its root.
 template <class T> DEVICE T scale_of(complex<T> z) {
     constexpr T great = sizeof(T) == 4 ? T(0x1p124) : T(0x1p1020);
     constexpr T small = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-960);
@@ -64,20 +65,21 @@ template <class T> DEVICE T root_of_scale(T scale) {
     return scale < 1 ? T(0x1p-2) : scale > 1 ? T(0x1p32) : T(1);
 }
 
-// Rounding error of x + y (D. Knuth's two-sum).
+// Returns the rounding error of x + y (D. Knuth's two-sum).
 template <class T> DEVICE T lost_by_sum(T x, T y) {
     T sum = x + y, of_y = sum - x;
     return (x - (sum - of_y)) + (y - of_y);
 }
 
-// |1 + x + iy|**2 - 1, to the last places although its terms may cancel.
+// Returns |1 + x + iy|**2 - 1, accurate to the last places although its terms may cancel.
 template <class T> DEVICE T excess(T x, T y) {
     T xx = x * x, yy = y * y, sum = 2 * x + xx;
     T lost = fma(x, x, -xx) + fma(y, y, -yy) + lost_by_sum(2 * x, xx) + lost_by_sum(sum, yy);
     return sum + yy + lost;
 }
 
-// log|z|; near |z| = 1, where the magnitude would lose what the logarithm needs, from |z|**2 - 1.
+// Returns log|z|. Near |z| = 1 the magnitude would lose digits that the logarithm needs, so it uses
+// |z|**2 - 1 instead.
 template <class T> DEVICE T log_abs(complex<T> z) {
     T large = maximum(abs(z.re), abs(z.im)), small = minimum(abs(z.re), abs(z.im));
     T square = large * large + small * small;
@@ -93,7 +95,7 @@ template <class T> DEVICE complex<T> cis(T angle) {
     return z;
 }
 
-// z * exp(x) * factor, also where exp(x) overflows and a small z brings it back.
+// Returns z * exp(x) * factor, also if exp(x) overflows but a small z makes the product finite.
 template <class T> DEVICE complex<T> times_exp(complex<T> z, T x, T factor = 1) {
     if (x < limits<T>::exp_overflows) return z * (exp(x) * factor);
     T root = exp(x / 4);
@@ -102,7 +104,7 @@ template <class T> DEVICE complex<T> times_exp(complex<T> z, T x, T factor = 1) 
 
 // ---- Quotients and roots ------------------------------------------------------------------------
 
-// R. L. Smith's division, as in NumPy.
+// Returns a / b by R. L. Smith's method, as NumPy does.
 template <class T> DEVICE complex<T> smith_quotient(complex<T> a, complex<T> b) {
     if (abs(b.re) >= abs(b.im)) {
         T ratio = b.im / b.re, factor = 1 / (b.re + b.im * ratio);
@@ -112,7 +114,7 @@ template <class T> DEVICE complex<T> smith_quotient(complex<T> a, complex<T> b) 
     return {(a.re * ratio + a.im) * factor, (a.im * ratio - a.re) * factor};
 }
 
-// By zero, each part is divided by 0.
+// Returns a / b. If b is zero, each part is divided by 0.
 template <class T> DEVICE complex<T> divide(complex<T> a, complex<T> b) {
     if (b.re == 0 && b.im == 0) return {a.re / abs(b.re), a.im / abs(b.re)};
     T above = scale_of(a), below = scale_of(b);
@@ -131,7 +133,7 @@ template <class T> DEVICE complex<T> reciprocal(complex<T> z) {
     return complex<T>{ratio / below, -1 / below} * scale;
 }
 
-// Each part divided by the magnitude.
+// Divides each part by the magnitude.
 template <class T> DEVICE complex<T> sign(complex<T> z) {
     if (z.re == 0 && z.im == 0) return {0, 0};
     z = z * scale_of(z);
@@ -166,7 +168,7 @@ template <class T> DEVICE complex<T> exp(complex<T> z) {
     return times_exp(cis(z.im), z.re);
 }
 
-// exp(x) cos(y) - 1 = expm1(x) cos(y) - 2 sin(y / 2)**2. Of -0 the real part is 0.
+// exp(x) cos(y) - 1 = expm1(x) cos(y) - 2 sin(y / 2)**2. For -0 the real part of the result is 0.
 template <class T> DEVICE complex<T> expm1(complex<T> z) {
     if (z.im == 0) return {expm1(z.re) + 0, z.im};
     complex<T> result = exp(z);
@@ -186,7 +188,7 @@ template <class T> DEVICE complex<T> log1p(complex<T> z) {
     return {re, atan2(more.im, more.re)};
 }
 
-// By squaring.
+// Computes the power by repeated squaring.
 template <class T> DEVICE complex<T> power(complex<T> z, int exponent) {
     complex<T> result = {1, 0};
     for (int left = exponent < 0 ? -exponent : exponent; left != 0; left >>= 1) {
@@ -196,7 +198,7 @@ template <class T> DEVICE complex<T> power(complex<T> z, int exponent) {
     return exponent < 0 ? reciprocal(result) : result;
 }
 
-// Anything to the power 0 is 1. Small whole exponents are exact where they can be.
+// Any number to the power 0 is 1. Small whole exponents give exact results where possible.
 template <class T> DEVICE complex<T> pow(complex<T> z, complex<T> exponent) {
     T n = exponent.re;
     if (n == 0 && exponent.im == 0) return {1, 0};
@@ -232,7 +234,7 @@ template <class T> DEVICE complex<T> cosh(complex<T> z) {
 }
 
 template <class T> DEVICE complex<T> tanh(complex<T> z) {
-    constexpr T almost_one = sizeof(T) == 4 ? 10 : 20;  // from here on tanh of real numbers is 1
+    constexpr T almost_one = sizeof(T) == 4 ? 10 : 20;  // from here on tanh of a real number is 1
     T x = z.re, y = z.im;
     if (isinf(x)) return {copysign(T(1), x), with_sign_of(T(0), y)};
     if (y == 0) return {tanh(x), y};
@@ -253,12 +255,12 @@ template <class T> DEVICE complex<T> tan(complex<T> z) { return swapped(tanh(swa
 
 // ---- Their inverses -----------------------------------------------------------------------------
 
-// True if 1 + z is z, so that an asymptote is exact; infinities too.
+// Returns true if 1 + z rounds to z, so that an asymptote is exact; true for infinities too.
 template <class T> DEVICE bool is_great(complex<T> z) {
     return abs(z.re) > 1 / limits<T>::epsilon || abs(z.im) > 1 / limits<T>::epsilon;
 }
 
-// sqrt(1 - z) and sqrt(1 + z); their imaginary parts have opposite signs.
+// The roots sqrt(1 - z) and sqrt(1 + z). Their imaginary parts have opposite signs.
 template <class T> struct Roots {
     complex<T> minus, plus;
 };
@@ -292,7 +294,8 @@ template <class T> DEVICE complex<T> acosh(complex<T> z) {
 
 template <class T> DEVICE complex<T> asinh(complex<T> z) { return swapped(asin(swapped(z))); }
 
-// For x and y not below 0. On the axes the real functions; far away, 1 / z and a right angle.
+// Returns atanh(x + iy) for x and y not below 0. On the axes it uses the real functions; far from
+// 0, the real part is that of 1 / z, and the imaginary part is a right angle.
 template <class T> DEVICE complex<T> atanh_of_quadrant(T x, T y) {
     if (y == 0 && x <= 1) return {atanh(x), y};
     if (x == 0) return {x, atan(y)};

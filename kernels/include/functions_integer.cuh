@@ -1,5 +1,5 @@
 // Integer arithmetic that the language leaves undefined, with the values that the package
-// documents: overflow wraps, division by 0 gives 0, shifts of the width and more leave no bit.
+// documents: overflow wraps, division by 0 gives 0, and shifts by the width or more leave no bit.
 #pragma once
 
 #include "dtypes.cuh"
@@ -18,7 +18,7 @@ template <class T> DEVICE T sign(T x) {
     return T(x != 0);
 }
 
-// Towards minus infinity.
+// Rounds the quotient towards minus infinity.
 template <class T> DEVICE T floor_divide(T x, T y) {
     if (y == 0) return 0;
     if constexpr (is_signed<T>) {
@@ -29,7 +29,7 @@ template <class T> DEVICE T floor_divide(T x, T y) {
     return T(x / y);
 }
 
-// Remainder of floor_divide, with the sign of y.
+// Returns the remainder of floor_divide, with the sign of y.
 template <class T> DEVICE T remainder(T x, T y) {
     if (y == 0) return 0;
     if constexpr (is_signed<T>) {
@@ -40,7 +40,7 @@ template <class T> DEVICE T remainder(T x, T y) {
     return T(x % y);
 }
 
-// Counts below 0 become great ones.
+// Negative counts wrap to great ones, and so shift everything out.
 template <class T> DEVICE bool shifts_everything(T count) {
     return wrapping(count) >= 8 * sizeof(T);
 }
@@ -49,17 +49,18 @@ template <class T> DEVICE T shift_left(T x, T count) {
     return shifts_everything(count) ? T(0) : T(wrapping(x) << count);
 }
 
-// The sign is kept: of negative numbers, -1 is left.
+// Keeps the sign: a negative number becomes -1 if all its bits are shifted out.
 template <class T> DEVICE T shift_right(T x, T count) {
     bool everything = shifts_everything(count);
     if constexpr (is_signed<T>) return T(x >> (everything ? 8 * sizeof(T) - 1 : count));
     return everything ? T(0) : T(x >> count);
 }
 
-// By squaring. Negative exponents give the exact result truncated, and 0 for 0.
+// Computes the power by repeated squaring. Negative exponents give the exact result truncated, and
+// 0 if x is 0.
 template <class T> DEVICE T pow(T x, T exponent) {
     if constexpr (is_signed<T>) {
-        if (exponent < 0 && x != 1 && x != -1) return 0;  // of those two, any power of that parity
+        if (exponent < 0 && x != 1 && x != -1) return 0;  // 1, -1: only parity matters
     }
     auto result = wrapping(T(1)), square = wrapping(x);
     for (auto left = wrapping(exponent); left != 0; left >>= 1) {

@@ -1,5 +1,5 @@
-// Functions of float and double: those of the C library, which CUDA has built in, under one name
-// for both types, and those that the library lacks. (16-bit floats are computed in float.)
+// Functions of float and double: the functions of the C library, which CUDA has built in, under one
+// name for both types, and functions that the library lacks. (16-bit floats are computed in float.)
 #pragma once
 
 #include "dtypes.cuh"
@@ -51,7 +51,7 @@ LIBRARY_FUNCTION_OF_TWO(pow, pow)
 #undef LIBRARY_FUNCTION
 #undef LIBRARY_FUNCTION_OF_TWO
 
-// x * y + z, rounded once.
+// Returns x * y + z, rounded once.
 DEVICE float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 DEVICE double fma(double x, double y, double z) { return ::fma(x, y, z); }
 
@@ -82,7 +82,7 @@ template <class T> DEVICE T copysign(T magnitude, T sign) {
     return bits_as<T>(bits_of<T>(rest | (bits_as<bits_of<T>>(sign) & sign_bit<T>)));
 }
 
-// The bits of numbers of one sign count up with the magnitude.
+// For numbers of one sign, the bits as an integer count up with the magnitude.
 template <class T> DEVICE T nextafter(T x, T towards) {
     auto from = number(x), to = number(towards);
     if (isnan(from)) return x;
@@ -95,36 +95,37 @@ template <class T> DEVICE T nextafter(T x, T towards) {
 
 // ---- What the library lacks ---------------------------------------------------------------------
 
-// NaN if either is. Of zeros of two signs, the second.
+// Both return NaN if either argument is NaN, and the second of two zeros of opposite signs.
 template <class T> DEVICE T maximum(T x, T y) { return x > y || isnan(x) ? x : y; }
 template <class T> DEVICE T minimum(T x, T y) { return x < y || isnan(x) ? x : y; }
 
 template <class T> DEVICE T sign(T x) { return isnan(x) ? x : T((x > 0) - (x < 0)); }
 
 template <class T> DEVICE T logaddexp(T x, T y) {
-    if (x == y) return x + T(0.6931471805599453);  // infinities too, whose difference is NaN
+    if (x == y) return x + T(0.6931471805599453);  // also for infinities, whose difference is NaN
     return (x > y ? x : y) + log1p(exp(-abs(x - y)));
 }
 
-// A remainder of y, of its sign, that rounding must not take to y itself: then the number before it.
+// Returns `rest`, a remainder of division by y with the sign of y. If rounding has made it equal to
+// y, returns the next number towards 0, because a remainder must be smaller than y.
 template <class T> DEVICE T below(T rest, T y) {
     if (number(rest) != number(y) || !isfinite(number(y)) || number(y) == 0) return rest;
     return bits_as<T>(bits_of<T>(bits_as<bits_of<T>>(y) - 1));
 }
 
-// Remainder of the floored quotient, with the sign of y, also for zeros.
+// Returns the remainder of the floored quotient, with the sign of y, also if it is zero.
 template <class T> DEVICE T remainder(T x, T y) {
     T rest = fmod(x, y);
     if (rest == 0) return copysign(T(0), y);
     return (rest < 0) != (y < 0) ? rest + y : rest;  // NaN stays NaN
 }
 
-// The quotient rounded towards minus infinity. In double, that of floats cannot round up to the
-// next integer below 2**29; greater ones are rounded to 24 bits in any case.
+// Returns the quotient rounded towards minus infinity. In double, a quotient of floats below 2**29
+// cannot round up to the next integer; greater quotients are rounded to 24 bits anyway.
 DEVICE float floor_divide(float x, float y) { return float(floor(double(x) / double(y))); }
 
-// In double, fmod tells what the quotient was before it was rounded; what then is left of a
-// fraction is the error of the last division.
+// In double, fmod recovers the quotient as it was before rounding. Any fraction left in it is the
+// error of the last division.
 DEVICE double floor_divide(double x, double y) {
     double quotient = x / y;
     if (y == 0 || isinf(x) || isinf(y)) return floor(quotient);

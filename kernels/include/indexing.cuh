@@ -1,26 +1,28 @@
-// From the number of an element to its places: division by sizes that are known on the host, and
-// unravelling over dimensions.
+// Computes offsets from the number of an element: divides by sizes that the host knows, and
+// unravels the number over dimensions.
 #pragma once
 
 #include "platform.cuh"
 
-// The rank that no layout exceeds.
+// Maximum rank of a layout.
 constexpr int MAX_RANK = 64;
 
-// Dimensions of size 2 or more that a loop over fewer than 2**41 elements can have.
+// Maximum number of dimensions of size 2 or more in a loop over fewer than 2**41 elements.
 constexpr int ANY_RANK = 40;
 template <int Rank> constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
 
-// Elements of a thread in a walk over `Rank` dimensions. Of any rank (0) one: the registers of more
-// would be spilled.
+// Elements per thread in a walk over `Rank` dimensions. For any rank (0) it is one: more would
+// spill registers.
 template <int Rank> constexpr int PER_WALK = Rank ? 4 : 1;
 
 // Division by a number fixed before the launch.
 template <class Index> struct Divisor;
 
-// n / divisor for 0 <= n < 2**31 and 1 <= divisor < 2**31, by multiplication. With s the least number
-// for which 2**s >= divisor, and magic = floor(2**32 * (2**s - divisor) / divisor) + 1, the quotient is
-// (high word of n * magic + n) >> s (Granlund and Montgomery, 1994); the sum stays below 2**32.
+// Computes n / divisor for 0 <= n < 2**31 and 1 <= divisor < 2**31, by multiplication. With s the
+// least number for which 2**s >= divisor, and
+//     magic = floor(2**32 * (2**s - divisor) / divisor) + 1,
+// the quotient is (high word of n * magic + n) >> s (Granlund and Montgomery, 1994). The sum stays
+// below 2**32.
 template <> struct Divisor<int32_t> {
     uint32_t divisor, magic, shift;
 
@@ -29,7 +31,7 @@ template <> struct Divisor<int32_t> {
     }
 };
 
-// The hardware's own sequence: 64-bit indices are for few, huge tensors.
+// Uses ordinary division, because only few, huge tensors have 64-bit indices.
 template <> struct Divisor<int64_t> {
     int64_t divisor;
 
@@ -41,8 +43,8 @@ template <> struct UnsignedOf<int32_t> { using Type = uint32_t; };
 template <> struct UnsignedOf<int64_t> { using Type = uint64_t; };
 template <class Index> using Unsigned = typename UnsignedOf<Index>::Type;
 
-// `Rank` dimensions, slowest first, with a stride in each of N memories. The slowest takes what is left of
-// the index, without a division.
+// `Rank` dimensions, slowest first, with a stride in each of N memories. The coordinate of the
+// slowest dimension is the remaining index, without a division.
 template <int Rank, class Index, int N>
 struct Walk {
     Divisor<Index> size[Rank];
@@ -65,7 +67,7 @@ struct Walk {
     }
 };
 
-// Any rank that a layout can have.
+// Walk of any rank that a layout can have.
 template <class Index, int N>
 struct Walk<0, Index, N> {
     Divisor<Index> size[MAX_RANK];

@@ -1,5 +1,6 @@
-// Every access to global and shared memory: one element, or a pack of them (at most 16 bytes, aligned
-// to its size). On the simulator these check bounds and count sectors, lanes and bank conflicts.
+// All accesses to global and shared memory: one element, or a pack of elements (at most 16 bytes,
+// aligned to its size). In the simulator these functions check bounds and count sectors, lanes and
+// bank conflicts.
 #pragma once
 
 #include "platform.cuh"
@@ -12,7 +13,7 @@ struct alignas(sizeof(T) * N) Pack {
 
 #ifdef TENSORLAYOUT_SIMULATOR
 
-// They take the place of the call as well, by default arguments.
+// These functions also receive the call site, by default arguments.
 using simulator::load;
 using simulator::load_if;
 using simulator::load_shared;
@@ -31,8 +32,9 @@ template <class T> DEVICE void store(T* to, const T& value) { *to = value; }
 template <class T> DEVICE T load_shared(const T* from) { return *from; }
 template <class T> DEVICE void store_shared(T* to, const T& value) { *to = value; }
 
-// For threads of which some take no part in an access of their warp: the value is then zero. An `if`
-// around the access would do as well, but the simulator could not tell which accesses belong together.
+// For accesses in which some threads of a warp take no part; a load returns zero to these. An `if`
+// around the access would also work, but the simulator could not tell which accesses belong
+// together.
 template <class T> DEVICE T load_if(bool active, const T* from) { return active ? *from : T{}; }
 template <class T> DEVICE void store_if(bool active, T* to, const T& value) {
     if (active) *to = value;
@@ -44,8 +46,8 @@ template <class T> DEVICE void store_shared_if(bool active, T* to, const T& valu
     if (active) *to = value;
 }
 
-// For an element that several threads store to, each the same value: to the simulator, any other two
-// stores to one byte are a race.
+// For an element to which several threads store the same value. The simulator reports any other two
+// stores to one byte as a race.
 template <class T> DEVICE void store_same(T* to, const T& value) { *to = value; }
 template <class T> DEVICE void store_same_if(bool active, T* to, const T& value) {
     if (active) *to = value;

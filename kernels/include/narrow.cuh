@@ -1,27 +1,29 @@
-// Types of 8 bits and fewer: the low bits of a byte, of which the others are not read.
+// Types of 8 bits and fewer. They occupy the low bits of a byte; the other bits are not read.
 //
-//   float8_…, float6_…, float4_…   decoded to float, which holds all of them
-//   int1_t … uint4_t               as int8_t and uint8_t
-//   saturated<T>                   one of them, as what is converted to: out of range is its limit
+//   float8_…, float6_…, float4_…   decoded to float, which represents all their values exactly
+//   int1_t … uint4_t               converted as int8_t and uint8_t
+//   saturated<T>                   one of these as a target: values out of range become its limit
 //
-// What computes converts them (`number`); what moves elements as bits keeps all 8. Every conversion to
-// one is rounded once, to nearest, ties to even, and is made of integers: the instructions that some
-// GPUs have for some of these types saturate always, and drop the sign of NaN.
+// Operations that compute convert them (`number`); operations that move elements as bits keep all
+// 8. Every conversion to one of them rounds once, to nearest, ties to even, and uses operations on
+// integers: the instructions that some GPUs have for some of these types always saturate, and drop
+// the sign of NaN.
 #pragma once
 
 #include "dtypes.cuh"
 
 // ---- Floats -------------------------------------------------------------------------------------
 
-// Patterns that are NaN. All types but the last have zeros of both signs.
+// Bit patterns with a special meaning. All types except those of ZERO_IS_NAN have zeros of both
+// signs.
 enum Specials {
-    NO_SPECIALS,   // none. Beyond the largest number it is the largest; NaN becomes -0
+    NO_SPECIALS,   // none; larger numbers become the largest, NaN becomes -0
     INFINITY_NAN,  // the last exponent, as in IEEE 754
-    LAST_IS_NAN,   // all ones. Beyond the largest number is NaN
-    ZERO_IS_NAN,   // -0. Likewise; decoded without its sign
+    LAST_IS_NAN,   // all ones are NaN; larger numbers become NaN
+    ZERO_IS_NAN,   // -0 is NaN, decoded without its sign; larger numbers become NaN
 };
 
-// Bits of the exponent and of the fraction, and what is added to an exponent.
+// Exponent and Fraction are numbers of bits; Bias is added to an exponent.
 template <int Exponent, int Fraction, int Bias, Specials specials>
 struct narrow_float {
     uint8_t bits;
@@ -38,7 +40,7 @@ struct narrow_float {
     DEVICE operator float() const {
         const uint32_t rest = bits & (SIGN - 1), sign = uint32_t(bits & SIGN) * (0x80000000 / SIGN);
         if (specials == ZERO_IS_NAN && rest == 0) return sign ? limits<float>::nan : 0;
-        // The exponents of floats, with another bias; denormals too.
+        // Exponents are those of floats with another bias; the product is right for denormals, too.
         constexpr float scale = bits_as<float>(uint32_t(254 - Bias) << 23);
         float magnitude = bits_as<float>(rest << (23 - Fraction)) * scale;
         if (specials == INFINITY_NAN && rest == BEYOND) magnitude = limits<float>::infinity;
@@ -50,7 +52,7 @@ struct narrow_float {
     static DEVICE narrow_float rounded(float value) {
         constexpr int cut = 23 - Fraction, lower = 127 - Bias;
         constexpr float smallest_normal = bits_as<float>(uint32_t(lower + 1) << 23);
-        // Denormals count in the last bits of this number: the sum rounds them.
+        // The last bit of this number is the smallest denormal, so that the sum rounds denormals.
         constexpr float units = bits_as<float>(uint32_t(lower + 1 + cut) << 23);
         uint32_t wide = bits_as<uint32_t>(value), sign = wide >> 31 ? SIGN : 0, rest;
         wide &= 0x7fffffff;
@@ -81,7 +83,8 @@ using float6_e2m3fn = narrow_float<2, 3, 1, NO_SPECIALS>;
 using float6_e3m2fn = narrow_float<3, 2, 3, NO_SPECIALS>;
 using float4_e2m1fn = narrow_float<2, 1, 1, NO_SPECIALS>;
 
-// A power of two, from 2**-127 on, or NaN: no sign, no zero. Its one digit is odd: ties go up.
+// A power of two, at least 2**-127, or NaN: no sign, no zero. Its one digit is odd, so ties round
+// up.
 struct float8_e8m0fnu {
     uint8_t bits;
 
@@ -90,7 +93,7 @@ struct float8_e8m0fnu {
         return bits == 0xff ? limits<float>::nan : bits_as<float>(uint32_t(bits) << 23);
     }
 
-    // Values below the least become the least, also 0; negative values become NaN.
+    // Values below the smallest, and 0, become the smallest; negative values become NaN.
     template <bool saturating>
     static DEVICE float8_e8m0fnu rounded(float value) {
         const uint32_t wide = bits_as<uint32_t>(value);
@@ -113,7 +116,7 @@ struct narrow_integer {
 
     DEVICE operator byte() const { return byte(byte(bits << (8 - Bits)) >> (8 - Bits)); }
 
-    // An integer or bool: wrapped, or the nearest limit.
+    // Converts an integer or bool: wraps it, or returns the nearest limit.
     template <bool saturating, class From>
     static DEVICE narrow_integer cut(From value) {
         if constexpr (saturating) {
@@ -149,7 +152,7 @@ DEVICE auto number(narrow_integer<Bits, Signed> value) {
     return typename narrow_integer<Bits, Signed>::byte(value);
 }
 
-// A float that rounds to a narrow one as `value` would.
+// Returns a float that rounds to a narrow float as `value` itself would.
 template <class From>
 DEVICE float as_float(From value) {
     if constexpr (is_integer<From> && sizeof(From) == 8) return rounded_to_odd(rounded_to_double(value));

@@ -1,27 +1,29 @@
-// A functor of functions.cuh on elements as they are stored: these become the type that it computes in.
+// Applies a functor of functions.cuh to elements as they are stored. The elements are first
+// converted to the type that the functor computes in.
 #pragma once
 
 #include "functions.cuh"
 #include "narrow.cuh"
 
-// Types that the operands of a kernel are stored as, with their numbers: 0, 1, ….
+// The types that the operands of a kernel are stored as, and the operands' numbers: 0, 1, ….
 template <class...> struct Types {};
 template <int... N> struct Numbers {};
 template <int Count, int... N> struct Below : Below<Count - 1, Count - 1, N...> {};
 template <int... N> struct Below<0, N...> { using type = Numbers<N...>; };
 
-// Something of one operand: a base, for each, of what holds all of them.
+// A member that belongs to operand N. A struct for all operands has one such base per operand.
 template <int N, class T> struct Numbered { T pack; };
 
-// What all kernels of a file share is compiled once for the simulator, which has all of them in one file:
-// 1.9 s instead of 4.0 (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).
+// Marks functions that all kernels of a file share. The simulator has these kernels in one file,
+// and compiles the function once instead of inlining it: 1.9 s instead of 4.0 (2026-11, 2-core AMD
+// EPYC (Zen 4), g++ 12.2).
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
 #else
 #define COMMON DEVICE
 #endif
 
-// An element that no memory holds.
+// The bits of an element that is passed as a kernel parameter and is not in memory.
 struct Scalar {
     uint64_t bits[2];
 };
@@ -63,7 +65,7 @@ DEVICE T operand(Stored value) {
 template <template <class> class Functor, class T> struct Leading { using type = T; };
 template <class T> struct Leading<functions::where, T> { using type = bool8; };
 
-// And what comes after it: its type, but for what scales narrow floats.
+// Type of a functor's further arguments: T, except for the scale and the bias of narrow floats.
 template <template <class> class Functor, class T> struct Following { using type = T; };
 template <class T> struct Following<functions::scale_bias, T> { using type = decltype(number(T{})); };
 

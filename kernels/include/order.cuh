@@ -1,5 +1,5 @@
-// The order of real numbers as the order of unsigned integers: -inf < … < -0 = +0 < … < inf < NaN, all
-// NaN equal. What sorts and searches compare.
+// Keys that sorts and searches compare: unsigned integers in the order of real numbers,
+// -inf < … < -0 = +0 < … < inf < NaN. All NaN are equal.
 #pragma once
 
 #include "dtypes.cuh"
@@ -15,7 +15,7 @@ DEVICE bits_of<T> order_of(T value) {
                                   : is_same<T, float>    ? Bits(0x7f800000u)
                                                          : Bits(uint64_t(0x7ff) << 52);
         const Bits magnitude = Bits(bits & Bits(~top));
-        // Without branches, of which each element would have three.
+        // Selects instead of branches, because each element would take three branches.
         Bits order = bits & top ? Bits(~bits) : Bits(bits | top);
         order = magnitude == 0 ? top : order;
         return magnitude > infinity ? Bits(~Bits(0)) : order;

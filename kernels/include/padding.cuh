@@ -1,9 +1,10 @@
-// The padding of a block, written by blocks of the launch that writes the elements: a launch of its
-// own would cost more than the few bytes that padding has.
+// Writes the padding of a block of memory, in additional thread blocks of the launch that writes
+// the elements. A separate launch would cost more than the few bytes of padding.
 //
-// In a block of padded sizes, in the order of memory, the padding behind dimension d is one run of
-// slots for each index of the dimensions before d. So a region is: leading dimensions, all regions
-// sharing one table of them, and a contiguous run. Threads follow each other along the runs.
+// In a block of padded sizes, in the order of memory, the padding after dimension d is one run of
+// slots for each index of the dimensions before d. A region is therefore described by its leading
+// dimensions and one contiguous run; all regions share one table of leading dimensions. Consecutive
+// threads write consecutive slots of the runs.
 #pragma once
 
 #include "bits.cuh"
@@ -15,14 +16,14 @@ constexpr int PADDING_PER_THREAD = 4;
 // Runs, and rows of one region, are fewer than 2**31 - 2**12.
 struct Padding {
     uint64_t bits[2];                 // of one element
-    int64_t start[PADDING_REGIONS];   // of the first run, in elements
+    int64_t start[PADDING_REGIONS];   // begin of the first run, in elements
     int64_t count[PADDING_REGIONS];   // elements of the region
-    int64_t stride[PADDING_REGIONS];  // of the dimensions in front of a run, slowest first
+    int64_t stride[PADDING_REGIONS];  // of the dimensions before a run, slowest first
     Divisor<int32_t> size[PADDING_REGIONS];
     Divisor<int32_t> run[PADDING_REGIONS];
-    int32_t depth[PADDING_REGIONS];      // how many dimensions are in front of the region's runs
-    uint32_t end_block[PADDING_REGIONS]; // where the region's blocks end
-    uint32_t first_block;                // blocks before this one have other work
+    int32_t depth[PADDING_REGIONS];      // number of dimensions before the region's runs
+    uint32_t end_block[PADDING_REGIONS]; // end of the region's thread blocks
+    uint32_t first_block;                // thread blocks before this one have other work
     int32_t itemsize;
 };
 
@@ -36,7 +37,8 @@ DEVICE void store_bits(void* to, int64_t at, int itemsize, const uint64_t (&bits
     }
 }
 
-// Write this block's padding, if it has any, and return true then. `to`: the block's first slot.
+// Writes the padding that this thread block has, if any, and returns true then. `to` is the first
+// slot of the padded block.
 DEVICE bool write_padding(const Padding& p, void* to) {
     if (blockIdx.x < p.first_block) return false;
     int region = 0;

@@ -1,6 +1,7 @@
-// What every kernel file includes first: integer types, how a kernel and its shared memory are
-// declared, barriers. The same file is compiled by NVRTC for a GPU and by a host compiler for the
-// simulator; all that differs between the two is here, in simulator.hpp and in memory.cuh.
+// The first header of every kernel file: integer types, declarations of kernels and shared memory,
+// barriers. NVRTC compiles a kernel file for a GPU, and a host compiler compiles the same file for
+// the simulator. All differences between the two are in this header, in simulator.hpp and in
+// memory.cuh.
 #pragma once
 
 #ifdef TENSORLAYOUT_SIMULATOR
@@ -17,31 +18,32 @@ using uint32_t = unsigned int;
 using int64_t = long long;
 using uint64_t = unsigned long long;
 
-// Threads of a block, the same for all kernels: eight warps hide latency, and leave registers.
+// Threads per block, the same for all kernels: eight warps hide latency and leave enough registers.
 constexpr int THREADS = 256;
 
 #define DEVICE __device__ __forceinline__
 
-// A file whose kernels need many registers says how many blocks a multiprocessor should have at least:
-// 2 leave a thread 128. Not told, NVRTC 12.9 spills a few of them to have more blocks.
+// A file whose kernels need many registers sets the minimum of blocks per multiprocessor: 2 leave
+// 128 registers per thread. Without it, NVRTC 12.9 spills a few registers to fit more blocks.
 #ifdef LEAST_BLOCKS
 #define LAUNCH_BOUNDS __launch_bounds__(THREADS, LEAST_BLOCKS)
 #else
 #define LAUNCH_BOUNDS __launch_bounds__(THREADS)
 #endif
 
-// SHAPES(…): in which shapes the next kernels are; for the host (tensorlayout/cuda/engine/kernel_shapes.py).
+// SHAPES(…): the shapes in which the next kernels are compiled. The host reads them
+// (tensorlayout/cuda/engine/kernel_shapes.py).
 #define SHAPES(...)
 
-// KERNEL(name, Params) { … p … }: a kernel of independent threads, its one parameter `p`. Params
-// may have commas in it, as in Params<2, int32_t>.
+// KERNEL(name, Params) { … p … }: a kernel of independent threads with one parameter, `p`.
+// Params may contain commas, as in Params<2, int32_t>.
 #define KERNEL(name, ...) \
     extern "C" __global__ void LAUNCH_BOUNDS name(const __grid_constant__ __VA_ARGS__ p)
 
-// The same for a kernel whose threads meet at barriers.
+// The same for a kernel whose threads synchronise at barriers.
 #define BLOCK_KERNEL(name, ...) KERNEL(name, __VA_ARGS__)
 
-// SHARED(T, name, count): an array that the threads of a block share.
+// SHARED(T, name, count): an array in the shared memory of a block.
 #define SHARED(T, name, count) __shared__ T name[count]
 
 DEVICE void barrier() { __syncthreads(); }

@@ -1,10 +1,10 @@
-// Where elements are that are found by positions from data. A loop goes over the elements of a result
-// (or of the values that are written); each dimension has a stride in every memory and in every tensor
-// of positions. To the offset in a memory each position adds itself times a step.
+// Computes offsets of elements from positions that are data. A loop goes over the elements of a
+// result (or over the values to write). Each dimension has a stride in every memory and in every
+// tensor of positions. Each position, times a step, is added to the offset in a memory.
 //
-// Positions are integers of any dtype; negative ones count from the end, once. One outside is reported
-// (faults.cuh), and its element is not inside: nothing of it may be read or written. Or, where a loop
-// clamps, the nearest position inside takes its place.
+// Positions have any integer dtype; negative ones count from the end, once. A position out of
+// bounds is reported (faults.cuh), and its element is not `inside`: it must not be read or written.
+// If the loop clamps, the nearest position in bounds is used instead.
 #pragma once
 
 #include "bits.cuh"
@@ -13,11 +13,11 @@
 
 constexpr int64_t MOST = 0x7fffffffffffffff;
 
-// The dtype of positions. PLACED: int64 made by a launch before, which has reported what was outside
-// and put -1 there.
+// The dtype of positions. PLACED: int64 from an earlier launch, which has reported positions out of
+// bounds and replaced them by -1.
 enum PositionKind : int32_t { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, PLACED };
 
-// `N` memories, besides the positions.
+// Parameters of a loop over `N` memories, in addition to the positions.
 template <int Rank, class Index, int N>
 struct Reach {
     const void* from[MAX_POSITIONS];
@@ -32,10 +32,10 @@ struct Reach {
     PositionKind kind[MAX_POSITIONS];
     int32_t positions;
     int32_t rank;
-    int32_t clamps;                          // 1: outside, the nearest position is meant
+    int32_t clamps;                          // 1: positions out of bounds are clamped
 };
 
-// The indices of an element, to be weighted with the strides of any memory.
+// The indices of an element, from which the offset in any memory is computed.
 template <int Rank, class Index>
 struct Indices {
     Index at[Rank];
@@ -59,7 +59,7 @@ struct Indices {
     }
 };
 
-// Any rank: an array of indices would not fit into registers, so they are worked out each time.
+// Any rank. An array of indices would not fit into registers, so each offset computes them again.
 template <class Index>
 struct Indices<0, Index> {
     Unsigned<Index> index;
@@ -83,9 +83,9 @@ struct Indices<0, Index> {
 template <int Rank, class Index, int N>
 struct Found {
     static constexpr int COUNT = PER_WALK<Rank>;
-    Index at[COUNT][N];  // in each memory
-    bool active[COUNT];  // an element of the loop
-    bool inside[COUNT];  // whose positions are all inside
+    Index at[COUNT][N];  // offsets in each memory
+    bool active[COUNT];  // is an element of the loop
+    bool inside[COUNT];  // and all its positions are in bounds
 };
 
 template <class T, class Index, int C>
@@ -110,7 +110,8 @@ DEVICE void load_positions(PositionKind kind, const void* from, const Index (&at
     }
 }
 
-// Gives the number of the thread's first element in the loop.
+// Computes the offsets of the thread's elements and reports positions out of bounds. Returns the
+// number of the thread's first element in the loop.
 template <int Rank, class Index, int N>
 DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N>& found) {
     constexpr int COUNT = PER_WALK<Rank>;
@@ -135,7 +136,7 @@ DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N
         uint32_t outside = 0;  // a bit for each element
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
-            // As a signed number, a uint64 from 2**63 on would count from the end.
+            // As a signed number, a uint64 of 2**63 or more would count from the end.
             if (kind == UINT64 && given[k] < 0) given[k] = MOST;
             const bool wraps = given[k] < 0 && kind != PLACED;
             int64_t position = wraps ? given[k] + extent : given[k];

@@ -1,24 +1,25 @@
-// What is reduced to what, whatever the order in which elements come. Each functor has
+// Functors for reductions, which accept elements in any order. Each functor has
 //
-//   Element     what is reduced
-//   State       what is known of some elements: a number, or one of the structs below
-//   none()      the state of no element
+//   Element     type of the elements
+//   State       state of a set of elements: a number, or one of the structs below
+//   none()      state of no elements
 //   of(x, rows, positions, step)
-//               the state of the first `rows` rows of `x`; element j of row k has the position
+//               state of the first `rows` rows of `x`; element j of row k has the position
 //               positions[k] + j * step. The other rows may hold anything.
-//   join(a, b)  the state of the elements of both
+//   join(a, b)  state of the elements of both
 //   finish(state, how)
-//               the result, of a type that store_result takes
+//               result, of a type that store_result accepts
 //
-// 16- and 32-bit floats are added up in float within a call of `of`, at most 64 of them and in pairs,
-// and all that comes after in double: the error does not grow with the length. What overflows in
-// float is added up in double at once. Integers wrap modulo 2**64; a result is the low bits.
+// `of` adds 16- and 32-bit floats in float: at most 64 of them, and in pairs. All later additions
+// are in double, so the error does not grow with the length. If the sum overflows in float, `of`
+// adds the elements again in double. Integers wrap modulo 2**64; a result is the low bits.
 #pragma once
 
 #include "functions.cuh"
 #include "scaled.cuh"
 
-// Code shared by kernels is compiled once for the simulator, which has all of them in one file.
+// The simulator has all kernels in one file. Without inlining, code that they share is compiled
+// once for all of them.
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
 #else
@@ -32,7 +33,7 @@ enum Answer { VALUE, ROOT, WHETHER_ANY, WHETHER_ALL };
 
 struct Finish {
     double divisor;  // of a sum, or of squared distances from the mean
-    int64_t count;   // of the elements that one result is of
+    int64_t count;   // elements per result
     int32_t stored;
     int32_t answer;
 };
@@ -60,7 +61,7 @@ DEVICE void store_result(void* to, int64_t at, complex<double> value, int stored
     store(static_cast<complex<float>*>(to) + at, convert<complex<float>>(value));
 }
 
-// An element of the operand, as it is.
+// A result that is an unchanged element of the operand.
 template <class T> struct Same { T value; };
 
 template <class T>
@@ -75,7 +76,7 @@ struct Spread {
     double count, mean, squares;
 };
 
-// An element, and where it is; nowhere is -1.
+// An element and its position; the position is -1 if there is no element.
 template <class T>
 struct Best {
     T value;
@@ -92,7 +93,7 @@ template <class T> DEVICE T from_word(uint64_t word) {
 template <class State>
 struct Words {
     static constexpr int COUNT = 1;
-    static constexpr int REGISTERS = 1;  // of 8 bytes, for one of many that a thread has
+    static constexpr int REGISTERS = 1;  // of 8 bytes per state, in a thread with many states
     static DEVICE void save(State state, uint64_t (&words)[1]) { words[0] = word_of(state); }
     static DEVICE State restore(const uint64_t (&words)[1]) { return from_word<State>(words[0]); }
 };
@@ -113,7 +114,7 @@ struct Words<complex<double>> {
 template <>
 struct Words<Scaled<double>> {
     static constexpr int COUNT = 2;
-    static constexpr int REGISTERS = 4;  // more for joining them
+    static constexpr int REGISTERS = 4;  // joining states takes more than their words
     static DEVICE void save(const Scaled<double>& state, uint64_t (&words)[2]) {
         words[0] = word_of(state.value);
         words[1] = static_cast<uint64_t>(state.exponent);
@@ -156,7 +157,7 @@ struct Words<Spread> {
 template <class T>
 struct Words<Best<T>> {
     static constexpr int COUNT = 2;
-    static constexpr int REGISTERS = 4;  // as many again for where elements are
+    static constexpr int REGISTERS = 4;  // 2 for the words, and 2 for the positions of elements
     static DEVICE void save(const Best<T>& state, uint64_t (&words)[2]) {
         words[0] = word_of(state.value);
         words[1] = static_cast<uint64_t>(state.position);
@@ -168,9 +169,9 @@ struct Words<Best<T>> {
 
 // ---- Elements that are all alike ----------------------------------------------------------------
 
-// The items of N elements, in the order of memory, joined in pairs, pairs of pairs, and so on: few are
-// held at a time. `F::neutral()` is an element that changes nothing. A function for each level: NVRTC
-// 12.9 does not unroll a loop over levels, and keeps its items in memory.
+// Joins the items of N elements, in memory order, in pairs, pairs of pairs, and so on: few items
+// are held at a time. `F::neutral()` is an element that does not change the result. Each level is a
+// function, because NVRTC 12.9 does not unroll a loop over levels and keeps its items in memory.
 template <class F, int First, int N, int Rows, int Length>
 DEVICE typename F::Item joined(const typename F::Element (&x)[Rows][Length], int rows) {
     if constexpr (N == 1) {
@@ -185,11 +186,11 @@ DEVICE typename F::Item folded(const typename F::Element (&x)[Rows][Length], int
     return joined<F, 0, Rows * Length>(x, rows);
 }
 
-// Sums and products are held in these.
+// Type in which sums and products are accumulated.
 template <class T>
 using wide = choose<is_complex<T>, complex<double>, choose<is_floating<T>, double, uint64_t>>;
 
-// And sums of a few in these.
+// Type in which `of` adds a few elements.
 template <class T> struct Narrow { using type = wide<T>; };
 template <> struct Narrow<int8_t> { using type = int32_t; };
 template <> struct Narrow<uint8_t> { using type = int32_t; };
@@ -237,7 +238,8 @@ struct Sum {
     }
 };
 
-// Threads multiply in any order: products of floats are scaled, those of integers wrap.
+// Converts a factor, so that threads can multiply in any order: floats are scaled; integers wrap
+// anyway.
 DEVICE uint64_t wide_factor(uint64_t x) { return x; }
 DEVICE Scaled<double> wide_factor(double x) { return scaled(x); }
 DEVICE Scaled<Parts> wide_factor(complex<double> x) { return scaled(x); }
@@ -254,7 +256,7 @@ struct product {
     using Item = wide<T>;
     using State = decltype(wide_factor(Item{}));
 
-    // Elements whose product is within double's range, whatever they are.
+    // Number of elements whose product is within double's range for any values.
     static constexpr int RUN = is_same<T, half>                                    ? 32
                                : is_same<T, double> || is_same<T, complex<double>> ? 1
                                : is_floating<T> || is_complex<T>                   ? 4
@@ -286,7 +288,8 @@ struct product {
 
 // ---- Extremes -----------------------------------------------------------------------------------
 
-// -0 is less than 0, so that which of the two is found depends on no order.
+// Returns true if x is less than y. -0 is less than 0, so that the result does not depend on the
+// order of elements.
 template <class T>
 DEVICE bool is_less(T x, T y) {
     if constexpr (is_floating<T>)
@@ -331,7 +334,7 @@ template <class T> using greatest = Extreme<T, true, false>;
 template <class T> using least_number = Extreme<T, false, true>;
 template <class T> using greatest_number = Extreme<T, true, true>;
 
-// The position of the first NaN; else of the first among the least or greatest.
+// The position of the first NaN or, without NaN, of the first least or greatest element.
 template <class T, bool greatest>
 struct Position {
     using Element = T;
@@ -376,7 +379,7 @@ template <class T> using first_greatest = Position<T, true>;
 
 // ---- Counts -------------------------------------------------------------------------------------
 
-// Count of elements that are not 0 (NaN is not), or whether any or all are not 0.
+// Count of nonzero elements (NaN is nonzero), or whether any or all elements are nonzero.
 template <class T>
 struct nonzero {
     using Element = T;
@@ -400,9 +403,10 @@ struct nonzero {
 
 // ---- Variance -----------------------------------------------------------------------------------
 
-// One pass: a run of elements has a mean and squared distances from it, and runs are joined as Chan,
-// Golub and LeVeque do ("Updating formulae and a pairwise algorithm for computing sample variances",
-// 1979). Nothing is subtracted that is much greater than the distances.
+// Variance in one pass: each run of elements has a mean and squared distances from it, and runs are
+// joined by the method of Chan, Golub and LeVeque ("Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979). Nothing is subtracted that is much greater than the
+// distances.
 template <class T>
 struct variance {
     using Element = T;
@@ -417,7 +421,8 @@ struct variance {
         return {count, x.mean + apart * share, x.squares + y.squares + apart * apart * x.count * share};
     }
 
-    // Work: in which the run is added up.
+    // Computes the state of a run in the type Work. Returns false if squares may have overflowed or
+    // underflowed.
     template <class Work, int Rows, int Length>
     static DEVICE bool spread(const T (&x)[Rows][Length], int rows, State& found) {
         Work sum = 0, off = 0, squares = 0, furthest = 0;
@@ -436,12 +441,12 @@ struct variance {
                 const Work size = math::abs(distance);
                 furthest = size > furthest ? size : furthest;
             }
-        // `near` is rounded, and off by the mean of the distances from it.
+        // `near` is a rounded mean; its error is the mean of the distances from it.
         const double all = static_cast<double>(count), shift = static_cast<double>(off) / all;
         found = {all, static_cast<double>(near) + shift,
                  static_cast<double>(squares) - static_cast<double>(off) * shift};
         if (found.squares < 0) found.squares = 0;
-        // In float, squares must not overflow, nor all of them vanish.
+        // In float, no square may overflow, and not all of them may underflow to 0.
         return (furthest > Work(1e-12f) && furthest < Work(1e18f)) ||
                (furthest == 0 && squares == 0);
     }

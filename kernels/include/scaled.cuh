@@ -1,18 +1,20 @@
-// Products of floats that are worked out in parts: numbers of double's precision and any exponent, so
-// that no part overflows or underflows where the whole does not. 0, infinities and NaN are as in
-// double.
+// Products of floats that are computed in parts. Numbers have double's precision and any exponent,
+// so that no part overflows or underflows where the whole product does not. 0, infinities and NaN
+// are as in double.
 #pragma once
 
 #include "dtypes.cuh"
 #include "memory.cuh"
 
-// Without the alignment of complex<double>, which would make 32 bytes of 24.
+// A complex number without the alignment of complex<double>, with which a Scaled would have 32
+// bytes instead of 24.
 struct Parts {
     double re, im;
 };
 
-// value * 2**exponent. What is neither 0, infinite nor NaN is kept near 2**500, the greater part of a
-// complex number: a product of two is finite, and the other part exact down to 2**-1522 of it.
+// Represents value * 2**exponent. A value that is not 0, infinite or NaN is kept near 2**500; of a
+// complex number, its greater part is. So a product of two is finite, and the other part is exact
+// down to 2**-1522 of the greater one.
 template <class Value>
 struct alignas(sizeof(Value) == 8 ? 16 : 8) Scaled {
     Value value;
@@ -36,7 +38,7 @@ DEVICE Parts times(Parts x, Parts y) {
     return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
 
-// Of a value whose greatest part is 0 or at least 2**-500.
+// Returns the scaled form of a value whose greatest part is 0 or at least 2**-500.
 template <class Value>
 DEVICE Scaled<Value> rescaled(Value value, int64_t exponent) {
     const int32_t field = exponent_field(value), by = field ? field - (1023 + 500) : 0;
@@ -56,7 +58,8 @@ DEVICE Scaled<Value> multiplied(const Scaled<Value>& x, const Scaled<Value>& y) 
     return rescaled(times(x.value, y.value), x.exponent + y.exponent);
 }
 
-// In two steps, of which the first is exact.
+// Multiplies by the power in two steps, of which the first is exact, because
+// 2**exponent may be out of double's range.
 template <class Value>
 DEVICE Value unscaled_value(const Scaled<Value>& x) {
     const int32_t by = static_cast<int32_t>(x.exponent < -2000  ? -2000
@@ -70,7 +73,7 @@ DEVICE complex<double> unscaled(const Scaled<Parts>& x) {
     return {found.re, found.im};
 }
 
-// One access moves at most 16 bytes.
+// An access moves at most 16 bytes, so these move each part by itself.
 DEVICE Scaled<Parts> load(const Scaled<Parts>* from) {
     return {{load(&from->value.re), load(&from->value.im)}, load(&from->exponent)};
 }

@@ -1,12 +1,12 @@
-// Begin of 32-byte sectors.
+// Alignment of accesses to 32-byte sectors.
 #pragma once
 
 #include "platform.cuh"
 
 constexpr int SECTOR = 32;
 
-// By how many elements the threads of a block are shifted, so that a warp's access begins where a
-// sector does, if the block's run begins at `first`.
+// Returns by how many elements the threads of a block are shifted, so that a warp's access begins
+// at a sector boundary, if the block's run begins at `first`.
 template <class T>
 DEVICE uint32_t shift_at(const T* first) {
     constexpr uint32_t elements = sizeof(T) < SECTOR ? SECTOR / sizeof(T) : 1;

@@ -1,5 +1,5 @@
-// What sorts in tiles (sort/sort.cu) and by digits (sort/radix.cu) share: what they move and compare, and where
-// results go.
+// Code shared by the sorts in tiles (sort/sort.cu) and by digits (sort/radix.cu): the items that
+// they move and compare, and the memories that they write.
 #pragma once
 
 #include "memory.cuh"
@@ -9,8 +9,9 @@ enum Gives { values, positions, both };
 
 using Bits = bits_of<ELEMENT>;
 
-// What is moved: elements as they are, since those that compare equal may differ (zeros, NaN); or, if
-// only positions are wanted, what elements compare by. `flip`: all bits for a descending order.
+// Returns the key by which an item is compared. An item is what the sort moves: the bits of an
+// element, because elements that compare equal may differ (zeros, NaN); or the key itself, if only
+// positions are wanted. `flip` has all bits set for a descending order, else none.
 template <Gives Wanted>
 DEVICE Bits key(Bits item, Bits flip) {
     if constexpr (Wanted == positions) return item;
@@ -23,14 +24,14 @@ DEVICE Bits item_of(ELEMENT element, Bits flip) {
     else return bits_as<Bits>(element);
 }
 
-// The memories of a launch; null where it has none. Results are elements; or, if positions are wanted,
-// these, in between with what they sort by.
+// Memories of a launch; null if the launch does not use them. Results are elements, or positions if
+// these are wanted. For positions, all launches but the last also store the items.
 struct Memories {
     void* values;
     void* positions;
-    void* result;         // int64; null in between
-    const void* from;     // elements, or what they compare by
-    const void* origins;  // their positions; the first launch knows them
+    void* result;         // int64 positions; null except in the last launch
+    const void* from;     // elements, or items of the launch before
+    const void* origins;  // their positions; the first launch computes them
     void* scratch;
 };
 

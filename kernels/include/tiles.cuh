@@ -1,23 +1,24 @@
-// Boxes that go through shared memory: where a block's box is, how threads walk it along one memory's
-// order, and how it comes into a tile. The host chooses boxes.
+// Boxes that are copied through shared memory: where the box of a thread block is, how threads walk
+// it in the order of one memory, and how it is read into a tile. The host chooses the boxes.
 //
-// All that takes divisions by the box's dimensions is worked out once for each row, by one thread, into
-// tables in shared memory; an access then takes one multiplication for its row, and looks the rest up.
+// One thread per row does all divisions by the box's dimensions, and stores the results in tables
+// in shared memory. An access then takes one multiplication to find its row, and looks the rest up.
 #pragma once
 
 #include "bits.cuh"
 #include "indexing.cuh"
 
-// Accesses of a thread that are under way together.
+// Accesses of a thread that are in flight together.
 constexpr int PER_THREAD = 4;
 
-// Dimensions that a box may have: with 2 elements along each it still is smaller than its room.
+// Maximum dimensions of a box: with 2 elements along each, it is still smaller than its room.
 constexpr int MOST_AXES = 12;
 
-// Division by one multiplication, of numbers of threads of a box, by more than 1. With
-// magic = floor(2**32 / divisor) + 1 it is exact while n * divisor < 2**32, or n < divisor < 2**16.
+// Divides the number of a thread of a box by a number greater than 1, with one multiplication. With
+// magic = floor(2**32 / divisor) + 1 the result is exact while n * divisor < 2**32, or n < divisor
+// < 2**16.
 struct SmallDivisor {
-    uint32_t minus, magic;  // the divisor, negated: its multiples are then added by one instruction
+    uint32_t minus, magic;  // minus: the negated divisor, so that one instruction adds a multiple
 
     DEVICE uint32_t divisor() const { return 0 - minus; }
 
@@ -32,8 +33,8 @@ struct SmallDivisor {
     DEVICE uint32_t rest(uint32_t n, uint32_t quotient) const { return n + quotient * minus; }
 };
 
-// Which box each block has, in N memories. Of a block's own box, all that differs from others is along
-// which dimensions it ends early: bit d of a number, for dimension d.
+// Maps each thread block to its box, in N memories. Boxes differ only in the dimensions along which
+// they end early. A number describes these: bit d stands for dimension d.
 template <int N, int AXES, int MOST_OUTER>
 struct Boxes {
     int64_t step[N][AXES];         // to the next box, in each memory
@@ -49,7 +50,7 @@ struct Boxes {
         return extent[box >> d & 1][d];
     }
 
-    // base: where this block's box begins in each memory.
+    // Returns the number that describes this block's box; sets `base` to its begin in each memory.
     DEVICE uint32_t find(int64_t (&base)[N]) const {
 #pragma unroll
         for (int n = 0; n < N; ++n) base[n] = 0;
@@ -75,33 +76,36 @@ struct Boxes {
     }
 };
 
-// How one memory is walked inside a box. A *run* is the dimensions that are contiguous in this memory
-// as far as the box reaches; each index of all others has a *row*.
+// Describes how threads walk a box in the order of one memory. The *run* consists of the dimensions
+// that are contiguous in this memory, as far as the box reaches. Each index of the other dimensions
+// has one *row*.
 //
-// Threads are shifted so that an access of a warp begins where a sector begins. Each row is shifted on
-// its own; or, *together*, all rows of the box by as much, if they have as many threads as leave the
-// same remainder, in sectors, as the distance of two of them in memory does: few threads are idle then,
-// but a warp may have parts of two rows, which fall into the same banks.
+// Threads are shifted so that an access of a warp begins at the start of a sector. Either each row
+// has its own shift, or all rows of the box are shifted *together*, by the same amount. Together
+// requires that the threads of a row and the distance of two rows in memory leave the same
+// remainder modulo a sector. Few threads are idle then, but a warp may have parts of two rows,
+// which fall into the same banks.
 template <int AXES>
 struct Side {
-    int32_t dimension[AXES];  // which of the box's each is, this memory's fastest first
+    int32_t dimension[AXES];  // the box's dimensions, this memory's fastest first
     uint32_t turned;          // bit d: the stride of the box's dimension d is negative
-    int32_t run;              // how many dimensions the run has
+    int32_t run;              // number of dimensions of the run
     int32_t linear;           // 1 if the run has one dimension in the tile
-    int32_t together;         // 1 if threads are shifted for all rows: a row of nobody comes first
+    int32_t together;         // 1 if all rows are shifted together; an empty row comes first
     int32_t sector;           // accesses in a sector, or 1 if threads are not shifted
-    int32_t length[2];        // accesses of a row; of one in a box that ends early along it
+    int32_t length[2];        // accesses of a row; [1]: in a box that ends early along it
     SmallDivisor row[2];      // threads of a row
     SmallDivisor period;      // elements of the run after which places in the tile repeat
-    int32_t step;             // bytes from access to access, in memory
-    int32_t tile_step;        // from element to element in the tile, or from period to period
-    int32_t rows, places;     // bytes of shared memory where tables begin
-    int32_t spare;            // how many rows more the table has
+    int32_t step;             // bytes between two accesses, in memory
+    int32_t tile_step;        // distance of two elements in the tile, or of two periods
+    int32_t rows, places;     // where tables begin, in bytes of shared memory
+    int32_t spare;            // additional rows of the table, which are empty
 };
 
-// What a table has of a row, in 64 bits: where its first element is in memory, in bytes from the box's
-// first; where in the tile, in 16 bits; by how many threads it is shifted. Behind the last row there are
-// some that nobody is in, so that threads need not ask whether they have a row.
+// Entry of a table of rows, in 64 bits: the offset of the row's first element in memory, in bytes
+// from the box's first element; its place in the tile, in 16 bits; and the number of threads by
+// which the row is shifted. Empty entries follow the last row, so that threads need not check
+// whether they have a row.
 struct Row {
     int32_t memory;
     uint32_t tile, shift;
@@ -116,25 +120,25 @@ DEVICE uint64_t pack_row(uint32_t memory, uint32_t tile, uint32_t shift) {
     return static_cast<uint64_t>(shift << 16 | (tile & 0xffff)) << 32 | memory;
 }
 
-constexpr uint32_t NOBODY = 0xffff;  // a shift
+constexpr uint32_t NOBODY = 0xffff;  // the shift of an empty row
 
-// One side of the box that this block has.
+// One side of this block's box.
 struct Visit {
     const uint64_t* rows;
     const uint16_t* places;
     SmallDivisor row;      // threads
     uint32_t length;       // accesses of a row
     uint32_t count;        // rows
-    uint32_t lead, total;  // threads: what the first is counted as, and the end
+    uint32_t lead, total;  // threads: number of the first, and end of the numbers
 };
 
-// Begin of a row, by strides along the box's dimensions, for N memories at once.
+// Computes where a row begins in N memories, by strides along the box's dimensions.
 template <int N, class AnyBoxes, int AXES>
 DEVICE void begin_of_row(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, uint32_t row,
                          const int32_t (*const (&strides)[N])[AXES], uint32_t (&begin)[N]) {
 #pragma unroll
     for (int n = 0; n < N; ++n) begin[n] = 0;
-    // The first place of a run is the last index along what is turned.
+    // A run begins at the last index of each dimension with a negative stride.
     if (side.turned) {
 #pragma unroll 1
         for (int j = 0; j < boxes.rank; ++j) {
@@ -157,7 +161,7 @@ DEVICE void begin_of_row(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t
     }
 }
 
-// Distance of a run's element from the first of its row.
+// Returns the distance of an element of a run from the first of its row.
 template <class AnyBoxes, int AXES>
 DEVICE uint32_t further_along(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t element,
                               const int32_t (&stride)[AXES]) {
@@ -178,8 +182,8 @@ DEVICE uint32_t low_word(const void* address) {
     return static_cast<uint32_t>(reinterpret_cast<uint64_t>(address));
 }
 
-// `address`: of the box's first element in this memory; an access moves Unit bytes, of elements of
-// Element bytes.
+// Returns a side of this block's box. `address` is that of the box's first element in this memory;
+// an access moves Unit bytes, of elements of Element bytes.
 template <int Element, int Unit, class AnyBoxes, int AXES>
 DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, int memory, uint32_t box,
                    const void* address, const void* room) {
@@ -206,7 +210,8 @@ DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, int memory, ui
     return v;
 }
 
-// The table of the rows of one side, by all threads of the block; `pitch`: strides in the tile.
+// Fills the table of the rows of one side, with all threads of the block. `pitch`: strides in the
+// tile.
 template <int Element, int Unit, class AnyBoxes, int AXES>
 DEVICE void make_rows(const AnyBoxes& boxes, const Side<AXES>& side, int memory,
                       const int32_t (&pitch)[AXES], uint32_t box, const void* address, const Visit& v) {
@@ -224,7 +229,7 @@ DEVICE void make_rows(const AnyBoxes& boxes, const Side<AXES>& side, int memory,
     }
 }
 
-// The same of places along its run.
+// Fills the table of the places along the run of one side.
 template <class AnyBoxes, int AXES>
 DEVICE void make_places(const AnyBoxes& boxes, const Side<AXES>& side, const int32_t (&pitch)[AXES],
                         void* room) {
@@ -235,8 +240,8 @@ DEVICE void make_places(const AnyBoxes& boxes, const Side<AXES>& side, const int
         store_shared(places + i, static_cast<uint16_t>(further_along(boxes, side, i, pitch)));
 }
 
-// What one thread moves at once: where it is, in bytes from the box's first element; where its row is
-// in the tile; which access of its row it is; and which row.
+// One access of a thread: its offset in memory, in bytes from the box's first element; the place of
+// its row in the tile; its index in its row; and its row.
 struct Spot {
     int32_t memory;
     uint32_t tile, along, row;
@@ -252,13 +257,13 @@ DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
     spot.row -= side.together;
     spot.tile = row.tile;
     spot.inside = lane < v.length;
-    // Unsigned: of threads that have no access it may be any number.
+    // Unsigned, because for threads without an access it may overflow.
     spot.memory = static_cast<int32_t>(static_cast<uint32_t>(row.memory) + lane * side.step);
     spot.along = lane;
     return spot;
 }
 
-// Bytes that an access from there touches.
+// Returns a pointer to a word that is `bytes` after `from`.
 template <class Word>
 DEVICE const Word* at_bytes(const void* from, int32_t bytes) {
     return reinterpret_cast<const Word*>(static_cast<const char*>(from) + bytes);
@@ -268,8 +273,8 @@ DEVICE Word* at_bytes(void* from, int32_t bytes) {
     return reinterpret_cast<Word*>(static_cast<char*>(from) + bytes);
 }
 
-// The places in the tile of the N elements of an access, all of which are in one period: that of
-// the `first` one first, and those of the ones before it last.
+// Finds the places in the tile of the N elements of an access, all of which are in one period. The
+// element `first` comes first; those before it come last.
 template <bool Linear, int N, int AXES>
 DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot, uint32_t first,
                         uint32_t (&at)[N]) {
@@ -292,8 +297,8 @@ DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot
         at[j] = (tile + static_cast<uint32_t>(places >> 16 * j)) & 0xffff;
 }
 
-// The box of one memory into a tile: elements of Element bytes, read Read bytes at a time, at the spots
-// that `chosen` keeps.
+// Reads the box of one memory into a tile: elements of Element bytes, Read bytes at a time, at the
+// spots for which `chosen` returns true.
 template <bool Linear, int Element, int Read, int AXES, class Chosen>
 DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source,
                       Bits<Element>* tile, const Chosen& chosen) {
@@ -326,7 +331,7 @@ DEVICE void read_box(const Side<AXES>& side, const Visit& v, const void* source,
     else read_rows<false, Element, Read>(side, v, source, tile, chosen);
 }
 
-// The spots that have an access.
+// Selects the spots that have an access.
 struct Inside {
     DEVICE bool operator()(const Spot& spot) const { return spot.inside; }
 };

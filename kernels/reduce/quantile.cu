@@ -1,15 +1,15 @@
-// Quantiles of sorted lines, which follow each other: a thread for each line, which finds by bisection
-// where NaN begin (sorts put them last), and for each fraction reads the two elements it lies between.
+// Quantiles of sorted, consecutive lines, one thread per line. A thread finds by bisection where
+// the NaN begin (sorts put them last). For each fraction it reads the two elements around it.
 //
-// In double, in the order of operations of the host, so that results have the same bits. Writes are
-// coalesced; each line costs a sector or two for each fraction, which is what it takes, one more
-// where elements are floats, and log2 of its length if it has NaN. Best: many lines. Worst: one, of
-// which one thread reads all fractions. What is slow is the sort before.
+// Computes in double, in the host's order of operations, so that results have the same bits. Writes
+// are coalesced. A line costs the one or two sectors that each fraction needs, one more sector if
+// elements are floats, and log2 of its length if it has NaN. Best: many lines. Worst: one line,
+// because one thread reads all fractions. The slow part is the preceding sort.
 #include "functions_real.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
 
-constexpr int MOST = 16;  // fractions of a launch
+constexpr int MOST = 16;  // fractions per launch
 
 enum Method { lower, higher, nearest, midpoint, linear, continuous };
 
@@ -24,10 +24,10 @@ struct Quantiles {
     Index length;
     int32_t count;  // of fractions
     int32_t method;
-    int32_t skip;  // NaN count as absent; else lines that have one are NaN
+    int32_t skip;  // ignore NaN; if 0, the quantiles of a line with NaN are NaN
 };
 
-// Position of a fraction in a line of so many elements.
+// Returns the position of a fraction in a line of `count` elements.
 template <class Index>
 DEVICE double place_of(const Quantiles<Index>& p, double fraction, double count) {
     const double between = fraction * (count - 1);
@@ -39,7 +39,7 @@ DEVICE double place_of(const Quantiles<Index>& p, double fraction, double count)
     return count * fraction + (p.alpha + fraction * (1 - p.alpha - p.beta)) - 1;
 }
 
-// Exact at whole places and halfway, without overflow on the way.
+// Interpolates between a and b. Exact at whole places and halfway, where the sum cannot overflow.
 DEVICE double between(double a, double b, double t) {
     if (t == 0 || a == b) return a;
     if (t == 0.5) return a / 2 + b / 2;
@@ -77,13 +77,13 @@ DEVICE void quantiles(const Quantiles<Index>& p) {
         const double a = convert<double>(below), b = convert<double>(load(from + next));
         RESULT value = convert<RESULT>(known ? between(a, b, place - begin) : limits<double>::nan);
         if constexpr (is_same<ELEMENT, RESULT>)
-            if (known && place == begin) value = below;  // which a double may not hold
+            if (known && place == begin) value = below;  // a double may not hold it exactly
         store_if(inside, static_cast<RESULT*>(p.to) + (k * p.lines + line), value);
     }
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has both.
+// For a GPU, macros choose one kernel. The simulator compiles both.
 
 #ifndef TENSORLAYOUT_SIMULATOR
 SHAPES(INDEX = int32_t int64_t)

@@ -1,33 +1,39 @@
-// Many elements to one, along any dimensions of any layout. Which kernel, how many threads share a
-// result, and into how many chunks the elements of one are cut, the plan says.
+// Reductions along any dimensions of any layout. The plan chooses the kernel, the number of threads
+// that share a result, and the number of chunks into which the elements of a result are divided.
 // The reductions themselves are in reductions.cuh.
 //
-// The threads of a block form a box of four sides, from the slowest to the fastest z, y, x, w:
-// z and x are results side by side (x along the dimension that is fastest in memory, if results are
-// along that one), y and w are elements of the same results. So threads that follow each other read
-// memory that does, whichever dimensions are reduced.
+// The threads of a block form a box of four sides, from the slowest to the fastest z, y, x, w.
+// z and x count results (x along the dimension that is fastest in memory, if it is not reduced).
+// y and w count elements of the same results. Consecutive threads therefore read consecutive
+// memory, whichever dimensions are reduced.
 //
-// reduce_rows      Packs of LENGTH elements of one result, 4 packs a thread at a time. Coalesced
-//                  along rows; of long rows, what is before and behind the packs that are aligned is
-//                  read by single elements. LENGTH 1 is for any strides, and coalesced where the
-//                  fastest dimension is contiguous.
-// reduce_short     The same for results of few elements: a pack for each of 4 results a thread.
-// reduce_tiles     For results of up to 2000 elements that begin at no whole packs: a block reads those of
-//                  some results as one run, by single elements, shifted to where sectors begin.
-// reduce_columns   Packs of elements of different results: 16 bytes, if their states fit registers.
-//                  Coalesced along columns, however few they are: rows of 3 channels are read as
-//                  rows of 12 or 48, and folded at the end; by reduce_partials, if they are wide.
-// reduce_partials  What blocks found of their chunks, for each result. A launch of its own.
+// reduce_rows      Packs of LENGTH elements of one result, 4 packs per thread at a time. Coalesced
+//                  along rows. In long rows, the elements before and after the aligned packs are
+//                  read one by one. LENGTH 1 accepts any strides, and is coalesced if the fastest
+//                  dimension is contiguous.
+// reduce_short     The same for results of few elements: a thread reads one pack for each of 4
+//                  results.
+// reduce_tiles     For results of up to 2000 elements that do not begin at whole packs. A block
+//                  reads those of several results as one run, one element per access, shifted so
+//                  that accesses begin at sectors.
+// reduce_columns   Packs of elements of different results: 16 bytes, or fewer if their states do
+//                  not fit in registers. Coalesced along columns, however few they are: rows of 3
+//                  channels are read as rows of 12 or 48 and folded at the end. If such rows are
+//                  wide, reduce_partials folds them.
+// reduce_partials  Joins the partial results of all chunks, for each result. A separate launch.
 //
-// In a block, threads meet in shared memory, in halves. The order in which elements come together is
-// fixed by the plan and the alignment of addresses: the same call gives the same bits.
+// The threads of a block join their states in shared memory; each step halves the number of states.
+// The plan and the alignment of addresses fix the order in which elements are combined, so the same
+// call gives the same bits.
 //
-// Bytes moved per element: its own, once; a chunk of a result leaves 8 to 24 bytes, read once.
-// Best: rows or columns that begin at multiples of 16 bytes. Worst: short rows of elements of one
-// byte (a thread and 16 bytes of shared memory each), and fastest dimensions that are not contiguous.
+// Bytes moved per element: its own, once. A chunk of a result also writes 8 to 24 bytes, which are
+// read once.
+// Best: rows or columns that begin at multiples of 16 bytes. Worst: short rows of 1-byte elements
+// (each takes a thread and 16 bytes of shared memory), and fastest dimensions that are not
+// contiguous.
 //
-// With CHAIN, elements are no memory's: a chain of functions, as that of fuse.cu, makes each of elements
-// of OPERANDS memories, as it is read (chained.cuh).
+// With CHAIN, the elements are not in memory: a chain of functions, as in fuse.cu, computes each
+// element from OPERANDS operands when it is read (chained.cuh).
 #define LEAST_BLOCKS 2
 
 #include "indexing.cuh"
@@ -40,34 +46,34 @@
 #define OPERANDS 1
 #endif
 #ifndef NUMBERS
-#define NUMBERS 1  // of a chain; without one neither these nor places are used
+#define NUMBERS 1  // of a chain; without CHAIN, neither they nor places are used
 #endif
 
 struct Steps {
-    int64_t source, other;  // the other: of a result in its memory, or of a position
+    int64_t source, other;  // other: in the memory of the result, or in positions
 };
 
-// First members of the struct of every kernel.
+// Parameters of all kernels except reduce_partials.
 struct Frame {
     void* to;           // the lowest slot of the results
     const void* from[OPERANDS];  // the first element
-    void* partials;     // null: there is one chunk
+    void* partials;     // null if there is one chunk
     Scalar numbers[NUMBERS];
     Walk<4, int32_t, OPERANDS> places;
     Finish finish;
-    int64_t results;    // how many there are
+    int64_t results;    // number of results
     int64_t first_result, first_position;
-    int64_t groups;     // of results, beside those along x
+    int64_t groups;     // of results, along z
     int64_t columns;    // along x, in packs
     int64_t rows;       // along y
-    int64_t chunk;      // how many of them a block has
-    int64_t run;        // elements of a row whose packs are to be aligned here; 0: they are
-    int64_t rest;       // elements of columns, behind those in whole packs
-    int64_t position_step;  // from an element of a row to the next
+    int64_t chunk;      // rows per block
+    int64_t run;        // elements of a row whose packs the kernel aligns; 0 if all are aligned
+    int64_t rest;       // elements after the last folded row
+    int64_t position_step;  // from an element of a row, or from a row of a fold, to the next
     Steps x, w, rest_at;
-    Divisor<int32_t> tiles, column_tiles;  // blocks of a chunk; of a group
+    Divisor<int32_t> tiles, column_tiles;  // blocks per chunk; per group
     Divisor<int32_t> size_w, size_x, size_y;
-    Divisor<int32_t> channels;  // results of a row of reduce_columns; from row to row of reduce_tiles
+    Divisor<int32_t> channels;  // reduce_columns: results per row; reduce_tiles: row stride
     int32_t size_z;
     int32_t fold;       // rows that are read as one
 };
@@ -83,7 +89,7 @@ struct Reduction {
 #include "chained.cuh"
 #else
 
-// Place of an element.
+// Pointer to an element.
 template <class T> using From = const T*;
 
 template <class T> DEVICE From<T> first_of(const Frame& p) {
@@ -138,7 +144,7 @@ template <class Path> using NumberOf = typename NumberOfPath<Path>::type;
 struct Spot {
     uint32_t chunk, column_tile, tile;  // of the block
     uint32_t w, x, y, z;                // of the thread
-    bool inside;                        // some threads may be left over
+    bool inside;                        // false for threads beyond the box
 };
 
 DEVICE Spot spot_of(const Frame& p) {
@@ -161,8 +167,9 @@ DEVICE Spot spot_of(const Frame& p) {
 
 // ---- Threads of a block, together ---------------------------------------------------------------
 
-// The states of all threads, N each, word by word: neighbours are in different banks. Where packs of N
-// are read across, their elements are too.
+// Shared memory for N states per thread, word by word: neighbouring threads access different banks.
+// The padding in PITCH also avoids bank conflicts when consecutive threads read the N states of
+// one thread.
 template <class State, int N>
 struct Shelf {
     static constexpr int COUNT = Words<State>::COUNT;
@@ -186,7 +193,7 @@ struct Shelf {
     }
 };
 
-// The states of `lanes` threads, `apart` threads from each other, joined into those of lane 0.
+// Joins the states of `lanes` threads, which are `apart` threads from each other, into lane 0.
 template <class F, int N, class State>
 COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane, uint32_t lanes,
                        uint32_t apart, bool inside) {
@@ -209,10 +216,11 @@ COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane,
     }
 }
 
-// Rows that are read as one are wider than a block: what each finds is a chunk of its own.
+// Returns true if folded rows are wider than a block. Each row of a fold then writes its own
+// partial result, like a chunk.
 DEVICE bool is_spread(const Frame& p) { return p.fold > 1 && p.column_tiles.divisor > 1; }
 
-// Partial or complete state of a result. `at`: its slot.
+// Writes the partial state of a result or, if there is one chunk, the result. `at`: its slot.
 template <class F, class State>
 COMMON void write(const Frame& p, State state, int64_t at, uint32_t chunk) {
     if (!p.partials) return store_result(p.to, at, F::finish(state, p.finish), p.finish.stored);
@@ -227,7 +235,8 @@ COMMON void write(const Frame& p, State state, int64_t at, uint32_t chunk) {
               words[w]);
 }
 
-// A pack as a thread holds it: small elements by words, as NVRTC 12.9 would give each byte a register.
+// A pack in the registers of a thread. Small elements are kept in words of 4 bytes, because NVRTC
+// 12.9 would use a register for each byte.
 template <class T, int Length>
 struct Held {
     using Word = choose<(sizeof(T) < 4 && sizeof(T) * Length >= 4), uint32_t, T>;
@@ -261,7 +270,7 @@ struct Held {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
-// A row as threads see it: elements before the first aligned pack, and how many packs there are.
+// The number of elements before the first aligned pack of a row, and the number of its packs.
 struct Row {
     int64_t head, packs;
 };
@@ -330,7 +339,7 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
         }
     }
     if constexpr (Length > 1 && Turns == 1) {
-        // The ends of a row are the first chunk's.
+        // Blocks of the first chunk read the elements before and after the packs.
         const int64_t ends = spot.chunk == 0 && inside[0] && p.run ? p.run - row.packs * Length : 0;
         for (int64_t n = spot.y; n < ends; n += p.size_y.divisor) {
             const int64_t element = n < row.head ? n : n + row.packs * Length;
@@ -349,7 +358,7 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
     for (int turn = 0; turn < Turns; ++turn)
         shelf.save(states[turn], 0, (turn * p.size_z + spot.z) * size_x + spot.x, leads);
     barrier();
-    // Results that follow each other are written by threads that do.
+    // Consecutive threads write consecutive results.
     for (uint32_t n = threadIdx.x; n < Turns * p.size_z * size_x; n += THREADS) {
         const uint32_t z = p.size_x.divide(n), x = n - z * size_x;
         const int64_t own = static_cast<int64_t>(spot.column_tile) * size_x + x;
@@ -363,10 +372,10 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
 
 // ---- Rows that begin anywhere -------------------------------------------------------------------
 
-constexpr int READS = 8, RESULTS = 4;  // of a thread
+constexpr int READS = 8, RESULTS = 4;  // per thread
 
-// A block reads rows that follow each other as one run of memory, from where a sector begins, and
-// takes them apart in shared memory.
+// Reads consecutive rows as one run of memory into shared memory, with accesses that begin at
+// sectors, and reduces each row from there.
 template <class F, class Path>
 COMMON void tiles(const Frame& p, const Path& groups) {
     using T = typename F::Element;
@@ -436,7 +445,8 @@ COMMON void tiles(const Frame& p, const Path& groups) {
 
 // ---- Columns ------------------------------------------------------------------------------------
 
-// Elements of a pack, each of another result: 16 bytes, or as many as there are registers for.
+// Returns the number of elements of a pack, each of a different result: 16 bytes, or as many as
+// there are registers for.
 template <class F>
 DEVICE constexpr int length_of_columns() {
     int length = 16 / sizeof(typename F::Element);
@@ -465,7 +475,7 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
 
     const int64_t begin = spot.chunk * p.chunk, stop = begin + p.chunk;
     const Number end = static_cast<Number>(stop < p.rows ? stop : p.rows);
-    // Element j of a pack is so many rows further than its first.
+    // Positions from the first row of a fold to the row of element j of the pack.
     int64_t further[Length];
 #pragma unroll
     for (int j = 0; j < Length; ++j)
@@ -555,12 +565,12 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
 
 struct Partials {
     void* to;
-    const void* from;  // words: the first of each result of the first chunk, of the second, ...
+    const void* from;  // words, in the row-major order word, chunk, result
     Finish finish;
     int64_t results;
     int64_t chunks;
-    Divisor<int32_t> size_x;  // results of a block
-    int32_t size_y;           // threads that share one
+    Divisor<int32_t> size_x;  // results per block
+    int32_t size_y;           // threads per result
 };
 
 template <class F>
@@ -588,7 +598,7 @@ COMMON void partials(const Partials& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all of an element type.
+// For a GPU, macros choose one kernel. The simulator compiles all kernels for an element type.
 
 #if defined(TENSORLAYOUT_SIMULATOR) && defined(ELEMENT)
 
@@ -607,9 +617,9 @@ SIMULATOR_OPERATIONS(FUNCTORS(NAME_OF))
 #define NUMBER_OF(name, defined) number_of_##name,
 enum { FUNCTORS(NUMBER_OF) };
 
-// Functors whose states have as many words are one functor for the kernels, which are compiled once for
-// all of them; which it is, is asked at each call. 1.8 s instead of 3.5 (float; 2026-11-21, 2-core AMD
-// EPYC (Zen 4), g++ 12.2).
+// Functors whose states have the same number of words share one functor, Any, so that the kernels
+// are compiled once for all of them. Each call of Any selects the chosen functor. This takes 1.8 s
+// instead of 3.5 (float; 2026-11-21, 2-core AMD EPYC (Zen 4), g++ 12.2).
 template <int Count>
 struct Saved {
     uint64_t words[Count];
@@ -659,7 +669,7 @@ static constexpr bool has_count(int count) {
     return false;
 }
 
-// Calls work(One<F>()) for the functor that was picked, whose state has `Count` words.
+// Calls work(One<F>()) for the chosen functor, whose state has `Count` words.
 template <int Count, template <class> class Functor, bool defined, class Work>
 static void call_if_counted(const Work& work) {
     if constexpr (count_of<Functor, defined>() == Count) work(One<Functor<ELEMENT>>());
@@ -714,7 +724,7 @@ static COMMON void store_result(void* to, int64_t at, const Finished<Count>& fou
     });
 }
 
-// Calls work.run<F>() for what stands for the functor that was picked.
+// Calls work.run<F>(), where F is the Any that stands for the chosen functor.
 template <class Work> static __attribute__((noinline)) void run_chosen(const Work& work) {
     switch (COUNTS[simulator::operation]) {
         case 1: return work.template run<Any<1>>();
@@ -758,7 +768,7 @@ using Chosen = reductions::OPERATION<ELEMENT>;
 #define RUN_COLUMNS() columns<Chosen>(p.frame, p.groups, p.rows)
 #define RUN_TILES() tiles<Chosen>(p.frame, p.groups)
 
-// LONGEST: elements of 16 bytes, which the plan knows.
+// LONGEST: the number of elements in 16 bytes, which the plan defines.
 #if !defined(RANK)
 SHAPES()
 BLOCK_KERNEL(reduce_partials, Partials) { RUN_PARTIALS(); }

@@ -1,12 +1,14 @@
-// A tensor with few of its elements replaced, at positions that are data: a copy and a scatter
-// (scatter/scatter.cu) in one launch, without a table. Elements are bits: a width in bytes, no number type.
+// Copies a tensor and replaces a few of its elements, at positions that are data: a copy and a
+// scatter (scatter/scatter.cu) in one launch, without a table. Elements are bits: a width in bytes,
+// not a number type.
 //
-// replace_elements  One thread for each element of the result, in its order: writes are coalesced, reads
-//                   where the source is in that order. A thread goes through all positions of its line
-//                   (of all the tensor, where they are the same for all lines) and takes the value of
-//                   the last one that is its own place; or else the source's element. Neighbours ask
-//                   for the same positions, or for neighbours: they come from a cache. Best: few
-//                   positions. Worst: 32 of them, the most that a plan asks for.
+// replace_elements  Each element of the result has a thread, in the order of the result. Writes are
+//                   coalesced; reads are if the source has the same order. A thread loops over all
+//                   positions of its line (of the whole tensor, if all lines have the same
+//                   positions). It writes the value of the last position that equals its own place,
+//                   or else the source's element. Neighbouring threads read the same or
+//                   neighbouring positions, which come from a cache. Best: few positions. Worst: 32
+//                   positions, the most that a plan allows.
 //
 // Bytes moved per element: its own, once from the source or the values and once to the result.
 #define LEAST_BLOCKS 2
@@ -19,7 +21,7 @@ struct Replace {
     const void* from;
     const void* values;
     Reach<Rank, Index, 4> reach;  // result, source, values, and the number of the place
-    Index pace[MAX_POSITIONS];    // from position to position, in each tensor of them
+    Index pace[MAX_POSITIONS];    // stride between positions, in each tensor of positions
     Index count;                  // of positions
 };
 
@@ -33,7 +35,7 @@ DEVICE void replace(const Replace<Rank, Index>& p) {
     Indices<Rank, Index> indices;
     indices.set(r, active[0] ? number : 0);
     const Index place = indices.offset(r, r.stride[3]);
-    const bool reports = active[0] && place == 0;  // one of those that see the same positions
+    const bool reports = active[0] && place == 0;  // one thread of those with the same positions
     Index begin[MAX_POSITIONS];
 #pragma unroll
     for (int t = 0; t < MAX_POSITIONS; ++t)

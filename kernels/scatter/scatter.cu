@@ -1,29 +1,31 @@
-// Writes at positions that are data: the opposite of gather.cu, with the same positions, loops and
-// wide elements. Of values for one place the last in index order is written, whatever the order of
-// threads.
+// Writes values at positions that are data: the inverse of gather.cu, with the same positions,
+// loops and wide elements. If several values have the same place, the last in index order is
+// written, whatever the order of threads.
 //
-// mark_positions    One thread for each position, 4 a thread, 256 threads apart: to a table with an
-//                   entry for each place, either 0 is written, or the number of the position is left
-//                   where it is the greatest. Only entries of places that are written to are touched,
-//                   so the table need not be cleared before.
-// scatter_elements  One thread for each value, in the order of the destination, 4 a thread: those whose
-//                   position the table has are written, or all of them where values of one place
-//                   cannot differ. Rows move 16 bytes a thread where they are aligned. Nothing is
-//                   written for a position outside. Best: rows of a sector or more. Worst: positions
-//                   along the fastest dimension, of which each writes to a sector of its own.
+// mark_positions    Fills a table that has an entry for each place. One launch writes 0; another
+//                   keeps the greatest number of a position for each place. A thread handles 4
+//                   positions, 256 threads apart. Only entries of places that are written to are
+//                   touched, so the table need not be cleared before.
+// scatter_elements  Writes the values whose position is in the table, or all values if those of one
+//                   place cannot differ. Threads follow the order of the destination, with 4 values
+//                   each. Aligned rows move 16 bytes per thread. Nothing is written for a position
+//                   out of bounds. Best: rows of a sector or more. Worst: positions along the
+//                   fastest dimension, each of which writes to a sector of its own.
 //
-// Bytes moved per element: its own, once from the values and once to the destination, its position, and
-// 4 (or 8) of the table; besides, for each position, itself twice and 3 times an entry.
-// Blocks per multiprocessor. Without this, NVRTC 12.9 spills registers of a few shapes to fit more blocks.
+// Bytes moved per element: its own, once from the values and once to the destination, its position,
+// and 4 (or 8) of the table. In addition, per position: itself twice and an entry 3 times.
+
+// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
+// fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"
 
 template <int Rank, class Index>
 struct Marking {
-    void* winners;                // Index: one more than the number of a position
+    void* winners;                // of type Index: the number of a position, plus 1
     Reach<Rank, Index, 1> reach;
-    int32_t clears;               // 1: write 0, and no more
+    int32_t clears;               // 1: only write 0
 };
 
 template <int Rank, class Index>
@@ -49,10 +51,10 @@ struct Scatter {
     const void* winners;
     Reach<Rank, Index, 3> reach;  // destination, values, winners
     uint64_t bits[2];             // the one value, repeated to 16 bytes
-    Divisor<Index> inner;         // elements behind the positions, and positions: which one an
-    Divisor<Index> span;          // element belongs to
+    Divisor<Index> inner;         // elements per position, and positions: they give the
+    Divisor<Index> span;          // number of an element's position
     Values values_are;
-    int32_t ordered;              // 1 where there are winners
+    int32_t ordered;              // 1: `winners` decides which values are written
 };
 
 template <int Rank, class Index, int Width>

@@ -1,23 +1,29 @@
-// Values added to what is at their positions, or the least or greatest of both: like scatter/scatter.cu, but
-// every value counts. Values for one place are taken in index order, and of RUN values or more for one
-// place each RUN are combined first, of the results each RUN again, and so on: so the result, floats too,
-// is the same each time, and that of the host, and no thread has more than a few RUN steps for each
-// power of RUN that there are values.
+// Adds values to the elements at their positions, or computes the minimum or maximum of both. It
+// works like scatter/scatter.cu, but every value counts. Values for one place are combined in index
+// order. If a place has RUN values or more, each RUN of them are combined first, then each RUN of
+// the results, and so on. So the result, also of floats, is the same in each execution and the same
+// as the host's. A thread has at most a few times RUN steps for each power of RUN up to the number
+// of values.
 //
-// The values of each place are brought together by a stable sort of the numbers of positions (sort/sort.cu,
-// sort/radix.cu). Then the elements:
+// A stable sort of the numbers of positions (sort/sort.cu, sort/radix.cu) groups the values of each
+// place. The kernels of this file:
 //
-// list_places       What is sorted: the place of each position, 4 a thread.
-// find_segments     Where each place begins and ends among the sorted: a thread for each of them.
-// fold_runs         Runs of one place: a thread for each run and each element of a position's values. A
-//                   launch for each power of RUN. Reads what positions say: coalesced along the
-//                   dimensions that stay whole.
-// combine_elements  One thread for each element of the destination that positions can reach, in its order:
-//                   coalesced along the dimensions that are faster than the indexed ones.
-// tally_positions   How many positions each place has: an atomic addition for each. Where all get one
-//                   and the same integer, as in a histogram, that and one addition are all there is.
+// list_places       Writes the keys of the sort: the place of each position, 4 per thread.
+// find_segments     Finds where each place begins and ends in sorted order, with a thread for each
+//                   position.
+// fold_runs         Combines the runs of one place, with a thread for each run and each element of
+//                   a position's values, and a launch for each power of RUN. Reads values by the
+//                   numbers of their positions: coalesced along the dimensions that are not
+//                   indexed.
+// combine_elements  Combines values with the destination, with a thread for each element that
+//                   positions can reach, in the order of the destination. Coalesced along the
+//                   dimensions that are faster than the indexed ones.
+// tally_positions   Counts the positions of each place, with an atomic addition for each position.
+//                   If all values are the same integer, as in a histogram, these counts and one
+//                   addition are enough.
 //
-// Bytes moved: 8 to 16 per place, 8 per position and those of the sort, and each element once or twice.
+// Bytes moved: 8 to 16 per place, 8 per position and those of the sort, and each element once or
+// twice.
 #define LEAST_BLOCKS 2
 #include "functions.cuh"
 #include "reach.cuh"
@@ -41,8 +47,8 @@ template <int Rank, class Index>
 struct Listing {
     void* keys;
     Reach<Rank, Index, 1> reach;  // places
-    Index first;                  // the place at 0
-    Index places;                 // the key of positions outside
+    Index first;                  // the place at offset 0
+    Index places;                 // the key of positions out of bounds
 };
 
 template <int Rank, class Index>
@@ -55,7 +61,7 @@ DEVICE void list(const Listing<Rank, Index>& p) {
                  static_cast<Key>(found.inside[k] ? p.first + found.at[k][0] : p.places));
 }
 
-// Begin and end of a place's positions in sorted order; both 0 without any.
+// Begin and end of a place's positions in sorted order; both are 0 if there are none.
 template <class Index> using Segment = Pack<Index, 2>;
 
 template <class Index>
@@ -80,19 +86,20 @@ DEVICE void find_ends(const Finding<Index>& p) {
     store_if(inside && (at + 1 == count || behind != key), ends + 1, static_cast<Index>(at + 1));
 }
 
-// Of a run of RUN**level positions of a place, which are neighbours among the sorted, exactly one has a
-// number that RUN**level divides: the quotient says where its result is.
+// Parameters of fold_runs. A run is RUN**level positions of one place, which are consecutive in
+// sorted order. Exactly one of them has an index there that RUN**level divides; the quotient is the
+// index of the run's result.
 template <class Index>
 struct Folding {
     void* to;          // results of runs
-    const void* from;  // those of runs of a RUN-th; at first, values
+    const void* from;  // results of the level below; at level 1, values
     const void* segments;
     const void* keys;
     const void* numbers;
     Reach<0, Index, 3> reach;  // results, values, quotients; no positions
     int64_t step;              // from the values of a position to those of the next
     Index places;
-    Index kept;  // elements of a position
+    Index kept;  // elements per position
     int32_t level;
 };
 
@@ -114,7 +121,7 @@ struct Combining {
 
 constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/scatter.py
 
-// Result of combining `x` with the same integer `count` times.
+// Returns the result of combining `x` with the same integer `count` times.
 template <template <class> class Functor, class T>
 DEVICE T combined(T x, T value, int64_t count) {
     if constexpr (is_same<Functor<T>, functions::add<T>>)
@@ -176,7 +183,7 @@ DEVICE void combine(const Combining<Rank, Index>& p) {
         const Segment<Index> segment = load(static_cast<const Segment<Index>*>(p.segments) + place);
         Index at = segment.at[0];
         const Index end = segment.at[1];
-        if (at == end) continue;  // it may be a gap between elements
+        if (at == end) continue;  // the slot may be a gap between elements
         T* const to = static_cast<T*>(p.to) + found.at[k][0];
         const T* const values = static_cast<const T*>(p.values) + found.at[k][1];
         T result = load(to);
@@ -200,7 +207,8 @@ DEVICE void combine(const Combining<Rank, Index>& p) {
 #endif
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all: those of elements for each ELEMENT.
+// For a GPU the macros select one kernel. The simulator has all, those of elements for each
+// ELEMENT.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 

@@ -1,24 +1,27 @@
-// Stable sorts of long lines by digits of 8 bits, the lowest first; the elements, or the positions that
-// sort them. What a digit is taken of, and which launches there are, as in sort/sort.cu: elements of a line
-// follow each other in the result, the source of the first pass has any strides.
+// Stable radix sorts of long lines by digits of 8 bits, the lowest digit first. The result holds
+// the elements, or the positions that sort them. As in sort/sort.cu, the elements of a line are
+// consecutive in the result, the source of the first pass may have any strides, and the plan
+// chooses the launches. Digits are taken of the keys in include/sorted.cuh.
 //
-// A line is cut into chunks, a block each. A pass, for each digit:
+// A line is cut into chunks, one for each block. There is one pass for each digit:
 //
-// count_digits    How often each digit occurs in a chunk: additions in shared memory, which give the same
-//                 in any order. Coalesced.
-// scan_digits     Of these counts, the sums over the chunks before, and over all chunks: blocks of
-//                 their own for at least 8 digits of a line. Not where each line is one chunk.
-// scatter_digits  A block brings its chunk into the order of the digit, tile by tile: in shared memory, by
-//                 4 bits and then by the other 4, each thread counting its own neighbours in counters of
-//                 its own, so that equal digits never change places; then runs of equal digits are
-//                 written where counts say. Coalesced but for the ends of the runs.
+// count_digits    Counts how often each digit occurs in a chunk, by atomic additions in shared
+//                 memory, whose order does not affect the result. Coalesced.
+// scan_digits     Replaces each count by its sum over the chunks before, and writes its total over
+//                 all chunks. A block takes at least 8 digits of a line. Not launched if each line
+//                 is one chunk.
+// scatter_digits  A block orders its chunk by the digit, tile by tile. In shared memory it orders a
+//                 tile by the lower 4 bits of the digit, then by the upper 4. Each thread counts
+//                 its own consecutive items in its own counters, so that items with equal digits
+//                 never change places. The block then writes the runs of equal digits to the
+//                 offsets from the counts. Coalesced, except at the ends of the runs.
 //
-// Bytes moved per element and pass: its own read twice and written once; a position besides, for
-// argsort, read (but in the first pass) and written. No block waits for another. Best: digits that
-// vary in a tile little, or in order. Worst: random digits, of which a tile has 15 or 19 each; lines
-// that fill a small part of their last tile.
+// Bytes moved per element and pass: two reads and one write; for argsort, also one read (except in
+// the first pass) and one write of a position. No block waits for another. Best: digits that vary
+// little in a tile, or are in order. Worst: random digits, with runs of 15 or 19 elements in a
+// tile; lines that fill a small part of their last tile.
 #if defined(RANK) && RANK == 0
-#define LEAST_BLOCKS (sizeof(INDEX) == 8 ? 1 : 2)  // a walk of any rank takes registers
+#define LEAST_BLOCKS (sizeof(INDEX) == 8 ? 1 : 2)  // a walk of any rank takes more registers
 #else
 #define LEAST_BLOCKS 2
 #endif
@@ -36,22 +39,23 @@ template <int Rank, class Index>
 struct RadixPass {
     Memories memories;
     Index length;               // of a line
-    Index chunk;                // of its elements that a block has
-    Walk<Rank, Index, 1> walk;  // of the result's elements, in what is read
+    Index chunk;                // elements of a line for each block
+    Walk<Rank, Index, 1> walk;  // of the result's elements, in the memory read
     Divisor<int32_t> chunks;    // of a line
     int32_t shift;              // bits below the digit
-    int32_t first;              // 1: elements are read
+    int32_t first;              // 1: the first pass, which reads elements
     int32_t descending;
 };
 
 struct DigitScan {
     Memories memories;
     int32_t chunks;
-    int32_t shift;  // log2 of how many threads, and blocks, share the chunks of a line: at most 5
+    int32_t shift;  // log2 of the threads per digit, and of the blocks per line: at most 5
 };
 
-// The room of an item in shared memory, and how many a thread has there: odd, so that the threads' runs
-// begin in different banks; as many as 48 KB have room for, with a counter of each thread for each nibble.
+// Bytes of an item in shared memory (ROOM), and items of a thread (EACH). EACH is odd, so that the
+// threads' runs begin in different banks. It is the most that fits in 48 KB together with a counter
+// for each thread and nibble.
 template <Gives Wanted, class Index>
 constexpr int ROOM = Wanted == positions && sizeof(Index) > sizeof(Bits) ? sizeof(Index) : sizeof(Bits);
 template <Gives Wanted, class Index>
@@ -62,11 +66,11 @@ DEVICE uint32_t digit(Bits item, Bits flip, int32_t shift) {
     return static_cast<uint32_t>(key<Wanted>(item, flip) >> shift) & (DIGITS - 1);
 }
 
-// The chunk of a block.
+// Chunk of a block.
 template <class Index>
 struct Chunk {
-    Index line, start;  // its number; its first element among all
-    Index begin, size;  // of the chunk in the line
+    Index line, start;  // number of the line; its first element among all
+    Index begin, size;  // offset of the chunk in the line; its elements
 };
 
 template <int Rank, class Index>
@@ -81,7 +85,7 @@ DEVICE Chunk<Index> chunk_of(const RadixPass<Rank, Index>& p) {
     return found;
 }
 
-// True if elements are read as stored; later passes read packed ones.
+// Returns true if elements are read as stored; later passes read packed items.
 template <int Rank, class Index>
 DEVICE bool is_first(const RadixPass<Rank, Index>& p) {
     return Rank != 1 || p.first;
@@ -94,7 +98,7 @@ DEVICE Bits load_bits(const RadixPass<Rank, Index>& p, bool inside, Index number
     return load_if(inside, static_cast<const Bits*>(p.memories.from) + at[0]);
 }
 
-// Of an element, or of an item of the pass before.
+// Returns the item of an element that was read, or the item itself after the first pass.
 template <Gives Wanted, int Rank, class Index>
 DEVICE Bits item_of(const RadixPass<Rank, Index>& p, Bits given, Bits flip) {
     return is_first(p) ? item_of<Wanted>(bits_as<ELEMENT>(given), flip) : given;
@@ -105,7 +109,7 @@ DEVICE bool is_below(Index place, Index count) {  // and not negative
     return static_cast<Unsigned<Index>>(place) < static_cast<Unsigned<Index>>(count);
 }
 
-// Filler of a tile: no item has a greater digit, so it stays behind all of them.
+// Returns the filler of a tile. No item has a greater digit, so fillers stay behind all items.
 template <Gives Wanted, class T = ELEMENT>
 DEVICE Bits filler_of(Bits flip, int32_t shift) {
     if (Wanted == positions || (is_floating<T> && !flip)) return Bits(~Bits(0));  // NaN
@@ -114,7 +118,7 @@ DEVICE Bits filler_of(Bits flip, int32_t shift) {
     return bits_as<Bits>(is_floating<T> && !top ? convert<T>(2) : lowest<T>());
 }
 
-// By how many elements threads are shifted, so that warps begin where sectors do.
+// Returns by how many elements threads are shifted, so that a warp's accesses begin at a sector.
 template <Gives Wanted, int Rank, class Index>
 DEVICE int32_t lead_of(const RadixPass<Rank, Index>& p, const Chunk<Index>& chunk) {
     Index at[1];
@@ -126,8 +130,8 @@ DEVICE int32_t lead_of(const RadixPass<Rank, Index>& p, const Chunk<Index>& chun
 
 template <int Rank, class Index, Gives Wanted>
 DEVICE void count(const RadixPass<Rank, Index>& p) {
-    constexpr int MANY = EACH<Wanted, Index>;  // all of a tile
-    SHARED(uint32_t, counts, DIGITS + 1);  // the last one: of no element
+    constexpr int MANY = EACH<Wanted, Index>;  // a whole tile in each iteration
+    SHARED(uint32_t, counts, DIGITS + 1);  // the last one counts places without an element
     const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
     const int32_t thread = static_cast<int32_t>(threadIdx.x);
     const Chunk<Index> chunk = chunk_of(p);
@@ -189,17 +193,19 @@ DEVICE void scan_counts(const DigitScan& p) {
         store_if(inside, at, before);
         before += each;
     }
-    const Index whole = static_cast<Index>(lines) * p.chunks;  // behind which there are the totals
+    const Index whole = static_cast<Index>(lines) * p.chunks;  // chunks; totals follow them
     store_if(group == 0, scratch + ((whole + line) * DIGITS + digit), total);
 }
 
 // ---- Order in a tile ------------------------------------------------------------------------------
 
-// The words of counters: two nibbles, 8 apart, of 16 bits each, for each thread; then what adds them up.
-// NVRTC would warn of constants, where scan_digits is alone.
+// WORDS: words of counters. Each thread has a 16-bit counter for each nibble; a word holds those of
+// nibbles n and n + 8. SUMS: elements that sum_before needs. An enum, because NVRTC would warn of
+// unused constants where scan_digits is compiled alone.
 enum { WORDS = NIBBLES / 2 * THREADS, SUMS = THREADS + 2 * GROUP + 4 };
 
-// Sums over the threads before this one, and over all, worked out by one warp; `sums` has room for SUMS.
+// Returns the sum of `value` over the threads before this one, and in `total` the sum over all
+// threads. One warp adds them up. `sums` has room for SUMS elements.
 template <class T>
 DEVICE T sum_before(T* sums, T value, T& total) {
     constexpr int WIDE = 16 / sizeof(T);
@@ -242,8 +248,9 @@ DEVICE T sum_before(T* sums, T value, T& total) {
 
 using Quad = Pack<uint32_t, 4>;
 
-// The items of a tile in the order of 4 bits, and where in the tile each was, if that is wanted. First,
-// they are where they were, and their digits are counted.
+// Orders the items of a tile by 4 bits. If positions are wanted, `origins` has the original place
+// of each item in the tile. With `First`, items are still in their original places, and their
+// digits are counted in `tally`.
 template <Gives Wanted, int Count, bool First>
 DEVICE void order_by(Bits* items, uint16_t* origins, uint32_t* counters, uint32_t* tally,
                      Bits flip, int32_t shift) {
@@ -261,7 +268,7 @@ DEVICE void order_by(Bits* items, uint16_t* origins, uint32_t* counters, uint32_
             origin[k] = First ? static_cast<uint16_t>(begin + k) : load_shared(origins + begin + k);
     }
     barrier();
-    uint32_t places[Count];  // which counter it is; how many of this thread are before
+    uint32_t places[Count];  // low half: the counter; high half: its count before this item
 #pragma unroll
     for (int k = 0; k < Count; ++k) {
         const uint32_t found = static_cast<uint32_t>(key<Wanted>(own[k], flip) >> shift);
@@ -277,7 +284,7 @@ DEVICE void order_by(Bits* items, uint16_t* origins, uint32_t* counters, uint32_
 #pragma unroll
     for (int k = 0; k < 4; ++k) sum += low.at[k] + high.at[k];
     uint32_t before = sum_before(counters + WORDS, sum, total);
-    before += total << 16;  // the upper eight nibbles come behind the lower ones
+    before += total << 16;  // nibbles 8 to 15 come behind nibbles 0 to 7
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
         uint32_t& each = k < 4 ? low.at[k & 3] : high.at[k & 3];
@@ -306,8 +313,9 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
     SHARED(Quad, quads, (WORDS + SUMS + DIGITS) / 4);
     Bits* const items = reinterpret_cast<Bits*>(room);
     uint32_t* const counters = quads[0].at;
-    uint32_t* const tally = counters + WORDS + SUMS;  // of a tile's digits
-    // In the place of counters that are done with: from where a digit is in a tile to where it goes.
+    uint32_t* const tally = counters + WORDS + SUMS;  // counts of a tile's digits
+    // For each digit, the destination minus the place in the tile. Reuses the memory of the
+    // counters, which are no longer needed then.
     Index* const bases = reinterpret_cast<Index*>(counters);
 
     const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
@@ -337,7 +345,7 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
             const bool inside = is_below(place, count);
             own[k] = load_bits(p, inside, first + (done + (inside ? place : 0)));
         }
-        barrier();  // what was in shared memory is done with
+        barrier();  // all threads are done with the previous contents of shared memory
         store_shared(tally + thread, 0u);
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
@@ -366,7 +374,7 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
                 const int32_t place = k * THREADS + thread;
                 origin[k] = load_if(!is_first(p) && place < count, from + (first + (done + place)));
             }
-            barrier();  // items are read
+            barrier();  // `moved` overwrites the items, which all threads have read
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) {
                 const int32_t place = k * THREADS + thread;

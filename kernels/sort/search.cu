@@ -1,11 +1,11 @@
-// Where values would go into a sorted line, or whether they are in it: a thread for each value, which
-// goes down the line by bisection.
+// Searches in a sorted line: returns where values would be inserted, or whether the line contains
+// them. Each thread searches for one value by bisection.
 //
 // Values are read, and results written, in the order of the result: coalesced where values are
-// contiguous. The line's elements are read one at a time, log2 of them for each value; the first
-// halvings are the same for all, and come from a cache. Best: values that are nearly sorted, whose
-// threads read the same sectors to the end. Bytes moved per value: its own, the result's, and those
-// sectors of the line that no cache holds.
+// contiguous. A thread reads one element of the line at a time, log2(length) elements in all. The
+// first steps read the same elements for all values, so these come from a cache. Best: nearly
+// sorted values, because the threads of a warp then read the same sectors until the last step.
+// Bytes moved per value: the value, its result, and those sectors of the line that no cache holds.
 #include "indexing.cuh"
 #include "memory.cuh"
 #include "order.cuh"
@@ -19,10 +19,10 @@ struct Search {
     const void* values;
     Index count;
     Index length;  // of the line
-    Index step;    // from element to element of it
+    Index step;    // stride of its elements
     Walk<Rank, Index, 1> walk;  // of values
-    int32_t right;   // behind elements that are equal
-    int32_t invert;  // of members
+    int32_t right;   // insert behind equal elements
+    int32_t invert;  // negate membership
 };
 
 template <class T> DEVICE bool is_number(T value) { return number(value) == number(value); }

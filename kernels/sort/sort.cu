@@ -1,29 +1,30 @@
-// Stable sorts of lines, each on its own; the elements, or the positions that sort them. A line's
-// elements follow each other in the result; the source has any strides. Which launches, and over which
-// memory, the plan says.
+// Stable sorts of lines. Each line is sorted on its own. The result holds the elements, or the
+// positions that sort them. In the result, the elements of a line are consecutive; the source may
+// have any strides. The plan chooses the launches and their memories.
 //
-// sort_tiles   A block sorts 2304 neighbours in shared memory: 9 of each thread among themselves, then
-//              runs are merged in 8 rounds, each thread finding by bisection where its outputs
-//              begin. Several short lines share a tile: what is before a border between two lines
-//              is never merged with what is behind. Coalesced as far as the source's lines are
+// sort_tiles   A block sorts a tile of 2304 consecutive elements in shared memory. Each thread
+//              sorts 9 elements; then runs are merged in 8 rounds, in which each thread finds by
+//              bisection where its outputs begin. Several short lines share a tile; elements of
+//              different lines are never merged. Coalesced as far as the source's lines are
 //              contiguous. Best: lines of up to 2304 elements, which are read and written once.
-// split_runs   Lines of more elements: pairs of sorted runs become one, twice as long, two launches
-//              each time. In this one, a thread for each tile of 2304 outputs finds by bisection
-//              which parts of two runs they come from. In a block that then merges them, one thread
-//              would look for that, and all others wait.
-// merge_tiles  A block merges the parts of two runs in shared memory. Coalesced, but for the ends of
-//              the parts, which lie anywhere.
+// split_runs   Longer lines: pairs of sorted runs are merged into runs twice as long, in two
+//              launches each time. In this launch, each thread finds by bisection the parts of two
+//              runs that are merged into one tile of 2304 outputs. If the merging block did this,
+//              one thread would search and all others would wait.
+// merge_tiles  A block merges the parts of two runs in shared memory. Coalesced, except at the ends
+//              of the parts, which have any alignment.
 // leading_tiles
-//              The first elements of sorted lines of up to 2304, and their positions: a block sorts a
-//              tile as in sort_tiles, and writes these. Source and results have any strides. Coalesced
-//              as far as elements of a line, or the same ones of lines side by side, are contiguous.
-//              Best: few of each line. Worst: long lines side by side, of which a tile has one or few.
+//              The first elements of sorted lines of up to 2304 elements, and their positions. A
+//              block sorts a tile as in sort_tiles and writes only these elements. Source and
+//              results may have any strides. Coalesced as far as consecutive elements of a line, or
+//              equal positions of lines side by side, are contiguous. Best: few elements of each
+//              line. Worst: long lines side by side, because a tile then holds one or few of them.
 //
-// Long lines go by digits where that costs less: sort/radix.cu.
+// Long lines are sorted by digits if that costs less: sort/radix.cu.
 //
-// Bytes moved per element: its own read and written once, and once more for each doubling beyond
-// 2304; a position besides, for argsort in between. Nothing depends on the order of blocks or threads,
-// and equal elements never change places.
+// Bytes moved per element: one read and one write, and both again for each doubling beyond 2304;
+// between the launches of an argsort, also the position. Nothing depends on the order of blocks or
+// threads, and equal elements never change places.
 #define LEAST_BLOCKS 2
 #include "indexing.cuh"
 #include "memory.cuh"
@@ -39,8 +40,8 @@
 constexpr int PER_THREAD = 9;  // odd, so that the threads' runs begin in different banks
 constexpr int TILE = PER_THREAD * THREADS;
 
-// How many of the first `diagonal` elements of two merged runs come from the first one. Of equal
-// elements, those of the first run come first. get(k): an item.
+// Returns how many of the first `diagonal` elements of two merged runs come from the first run. Of
+// equal elements, those of the first run come first. `first(k)` and `second(k)` return items.
 template <Gives Wanted, class Index, class First, class Second>
 DEVICE Index split(First first, Index firsts, Second second, Index seconds, Index diagonal, Bits flip) {
     Index low = diagonal > seconds ? diagonal - seconds : 0;
@@ -66,8 +67,9 @@ struct Global {
     DEVICE Bits operator()(Index k) const { return load(from + k); }
 };
 
-// Of two runs in shared memory, [first, middle) and [middle, last), the places from which the outputs
-// from `begin` on come. Those outside the runs stay where they are.
+// Merges two runs in shared memory, [first, middle) and [middle, last). Returns the thread's
+// PER_THREAD outputs from `begin` on in `taken`, and their places before the merge in `places`.
+// Entries of outputs outside the runs stay unchanged.
 template <Gives Wanted>
 COMMON void merge(const Bits* items, int32_t first, int32_t middle, int32_t last, int32_t begin,
                   Bits flip, Bits (&taken)[PER_THREAD], int32_t (&places)[PER_THREAD]) {
@@ -92,19 +94,20 @@ COMMON void merge(const Bits* items, int32_t first, int32_t middle, int32_t last
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
-// A tile has several whole lines, or a part of one.
+// A tile holds several whole lines, or a part of one.
 template <int Rank, class Index>
 struct SortTiles {
     Memories memories;
     Index elements;
-    Index group;  // elements of the lines that share tiles
+    Index group;  // elements of the lines that share a tile, or of one longer line
     Walk<Rank, Index, 1> walk;  // of the result's elements, in the source
     Divisor<int32_t> tiles;     // of a group
-    Divisor<int32_t> line;      // elements of a line; of a part of one, those of a tile
+    Divisor<int32_t> line;      // elements of a line, at most those of a tile
     int32_t descending;
 };
 
-// The thread's own neighbours, by exchanges of two that are side by side and in the same line.
+// Sorts the thread's own items by odd-even transposition. Bit k of `together`: items k and k + 1
+// are in the same line.
 template <Gives Wanted>
 DEVICE void sort_own(Bits (&items)[PER_THREAD], int32_t (&places)[PER_THREAD], uint32_t together,
                      Bits flip) {
@@ -123,8 +126,8 @@ DEVICE void sort_own(Bits (&items)[PER_THREAD], int32_t (&places)[PER_THREAD], u
         }
 }
 
-// The lines of a tile, whose elements are in shared memory, in their order; and where in the tile each
-// was, if that is wanted.
+// Sorts each line of a tile in shared memory. If positions are wanted, `origins` receives the place
+// of each item in the tile before the sort.
 template <Gives Wanted>
 DEVICE void sort_tile(Bits* items, uint16_t* origins, int32_t count, const Divisor<int32_t>& lines,
                       Bits flip) {
@@ -132,7 +135,7 @@ DEVICE void sort_tile(Bits* items, uint16_t* origins, int32_t count, const Divis
     const int32_t begin = static_cast<int32_t>(threadIdx.x) * PER_THREAD;
     Bits own[PER_THREAD];
     int32_t places[PER_THREAD];
-    uint32_t together = 0;  // bit k: whether k and k + 1 may change places
+    uint32_t together = 0;  // bit k: items k and k + 1 may change places
     int32_t position = begin - static_cast<int32_t>(lines.divide(begin)) * line;
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
@@ -152,7 +155,7 @@ DEVICE void sort_tile(Bits* items, uint16_t* origins, int32_t count, const Divis
     barrier();
 
     for (int32_t run = PER_THREAD; run < count; run *= 2) {
-        // Two runs, of which only the line that both have a part of is merged.
+        // Of the two runs, only the line that has a part in both is merged.
         const int32_t pair = begin - begin % (2 * run), middle = pair + run;
         int32_t low = static_cast<int32_t>(lines.divide(middle)) * line, high = low + line;
         if (low < pair) low = pair;
@@ -198,7 +201,7 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
     const ELEMENT* const from = static_cast<const ELEMENT*>(p.memories.from);
     Index at[1];
     p.walk.offsets(static_cast<Unsigned<Index>>(first), at);
-    const bool has_room = count <= TILE - SECTOR;  // for threads that are shifted
+    const bool has_room = count <= TILE - SECTOR;  // to shift the threads
     const int32_t thread = static_cast<int32_t>(threadIdx.x);
     int32_t shift = has_room ? static_cast<int32_t>(shift_at(from + at[0])) : 0;
     ELEMENT elements[PER_THREAD];
@@ -237,10 +240,11 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
 
 // ---- Leading elements ----------------------------------------------------------------------------
 
-// A tile has several whole lines. Its elements are numbered along lines, or across: all first ones, all
-// second ones, and so on. Whether, and by what a number is then divided, is up to where they lie.
+// Numbering of a tile's elements, which threads access in this order. A tile holds several whole
+// lines. Elements are numbered along the lines; or across them: the first element of each line,
+// then the second of each, and so on. The plan chooses by the strides in memory.
 struct Numbering {
-    Divisor<int32_t> size;  // elements that follow each other: of a line, or lines of a tile
+    Divisor<int32_t> size;  // elements of a line; if `across`, lines of a tile
     int32_t across;
 };
 
@@ -250,13 +254,13 @@ struct LeadingTiles {
     void* positions;
     const void* from;
     Index lines;
-    Index step[3];  // along a line, in the source, of values, of positions
+    Index step[3];  // strides along a line: of the source, values and positions
     Walk<Rank, Index, 3> walk;  // of the lines' first elements
     Divisor<int32_t> line;      // elements of a line
     Numbering read, written;
     int32_t together;  // lines of a tile
     int32_t leading;   // elements of a line that are written
-    int32_t wide;      // whether positions have 8 bytes, else 4
+    int32_t wide;      // positions have 8 bytes, else 4
     int32_t descending;
 };
 
@@ -265,7 +269,7 @@ struct Spot {
     bool inside;
 };
 
-// Place in the tile of the item with a number; 0 and 0 if it is outside.
+// Returns the line and the place in it of the item with a number; 0 and 0 if it is outside.
 DEVICE Spot spot_of(int32_t number, const Numbering& by, int32_t lines, int32_t length) {
     const int32_t known = number < 0 ? 0 : number;
     const int32_t whole = static_cast<int32_t>(by.size.divide(known));
@@ -289,7 +293,7 @@ DEVICE void leading(const LeadingTiles<Rank, Index>& p) {
     const ELEMENT* const from = static_cast<const ELEMENT*>(p.from);
     Index at[3];
     p.walk.offsets(static_cast<Unsigned<Index>>(first), at);
-    int32_t shift = p.together * line <= TILE - SECTOR  // room for threads that are shifted
+    int32_t shift = p.together * line <= TILE - SECTOR  // room to shift the threads
                         ? static_cast<int32_t>(shift_at(from + at[0]))
                         : 0;
     ELEMENT elements[PER_THREAD];
@@ -333,10 +337,10 @@ DEVICE void leading(const LeadingTiles<Rank, Index>& p) {
 
 // ---- Merges -------------------------------------------------------------------------------------
 
-// `run`: elements of each of the sorted runs, a multiple of a tile; `tiles`: of a line.
+// `run`: elements of a sorted run, a multiple of a tile; `tiles`: tiles of a line.
 template <class Index>
 struct SplitRuns {
-    Memories memories;  // scratch: of each tile, how many before it are of the first run of its pair
+    Memories memories;  // scratch, per tile: items of the pair's first run before it
     Index count;   // of tiles
     Index length;  // of a line
     Index run;
@@ -353,12 +357,12 @@ struct MergeTiles {
     int32_t descending;
 };
 
-// Pair of runs that a tile belongs to; the second may be shorter, or empty.
+// Pair of runs to which a tile belongs; the second run may be shorter, or empty.
 template <class Index>
 struct Pair {
-    Index start, ahead;     // of the line, among all elements; of the tile in the line
-    Index begin;            // of the first run in the line
-    Index firsts, seconds;  // their elements
+    Index start, ahead;     // first element of the line; offset of the tile in it
+    Index begin;            // offset of the first run in the line
+    Index firsts, seconds;  // elements of the two runs
 };
 
 template <class Params, class Index = decltype(Params::length)>

@@ -193,6 +193,35 @@ print(errors, len(set(map(id, drivers))))
 """
 
 
+# Threads that ask for one struct at once, often.
+STRUCTS = """
+import sys, threading
+from tensorlayout.cuda.engine import structs
+sys.setswitchinterval(1e-6)
+kinds = []
+
+def ask(barrier, own):
+    barrier.wait()
+    own.add(structs.struct_type("include/padding.cuh", "Padding"))
+
+for _ in range(300):
+    structs.struct_type.cache_clear()
+    structs._make_structure_class.cache_clear()
+    barrier, own = threading.Barrier(4), set()
+    threads = [threading.Thread(target=ask, args=(barrier, own)) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    kinds.append(len(own))
+print(set(kinds))
+"""
+
+
+def test_threads_share_the_class_of_a_struct():
+    command = [sys.executable, "-c", STRUCTS]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    assert (done.stdout, done.stderr) == ("{1}\n", "")
+
+
 @needs_compiler
 def test_cuda_first_used_by_several_threads():
     command = [sys.executable, "-c", FIRST_USE]

@@ -25,6 +25,7 @@ from typing import Any
 
 from tensorlayout.layout import Axis
 from tensorlayout.layout.digits import Bound, TiledLoop
+from tensorlayout.support.interning import memoize
 from tensorlayout.support.kernel_sources import kernel_directory
 
 _FOLDER = kernel_directory()
@@ -155,7 +156,9 @@ def struct_type(file: str, name: str, **constants: int) -> Any:
     return _SCALARS.get(text) or _make_structure_class(name, tuple(fields))
 
 
-@functools.cache
+# ctypes accepts a nested struct only from its own class, so threads that begin at once must share
+# one.
+@memoize
 def _make_structure_class(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
     return type(name, (ctypes.Structure,), {"_fields_": fields})
 

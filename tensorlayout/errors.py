@@ -146,6 +146,11 @@ def raise_named_error(name: str, text: str, error: type[Exception] = ValueError)
     raise prefix_operation_name(name, error(text))
 
 
+def unavoidable_copy_error(reason: str) -> ValueError:
+    """Return the error for a copy that ``copy=False`` forbids."""
+    return ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
+
+
 def call_with_error_name(
     name: str, function: Callable[..., _Result], *args: Any, **options: Any
 ) -> _Result:
@@ -202,7 +207,7 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
     if module_name.startswith(_FORMATS):
         name = f"{module_name.removeprefix(_FORMATS)}.{name}"
 
-    def call_with_public_errors(*args: Any, **options: Any) -> Any:
+    def guarded_call(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
         except TypeError as error:
@@ -214,19 +219,11 @@ def wrap_public_function(function: _Function, name: str = "") -> _Function:
         except REFUSALS as error:
             raise finalize_public_error(error, name) from error.__cause__
 
-    call_with_public_errors.__module__ = (
-        "tensorlayout" if module_name.startswith(_CHAPTERS) else module_name
-    )
-    call_with_public_errors.__name__, call_with_public_errors.__qualname__ = (
-        function.__name__,
-        function.__qualname__,
-    )
-    call_with_public_errors.__doc__, call_with_public_errors.__annotations__ = (
-        function.__doc__,
-        function.__annotations__,
-    )
-    vars(call_with_public_errors)["__wrapped__"] = function  # for signatures
-    return call_with_public_errors  # type: ignore[return-value]
+    guarded_call.__module__ = "tensorlayout" if module_name.startswith(_CHAPTERS) else module_name
+    guarded_call.__name__, guarded_call.__qualname__ = function.__name__, function.__qualname__
+    guarded_call.__doc__, guarded_call.__annotations__ = function.__doc__, function.__annotations__
+    vars(guarded_call)["__wrapped__"] = function  # for signatures
+    return guarded_call  # type: ignore[return-value]
 
 
 # Modules whose functions users see under the name `tensorlayout`.

@@ -235,9 +235,8 @@ class OperatorDesc:
             if kind == "Axis":
                 check_range("Axis", value, 0, self._reference_tensor().rank - 1)
             elif element:
-                _ = (
-                    self._element_valued_attributes
-                )  # raises for numbers that do not fit the data type
+                # Raises for numbers that do not fit the data type.
+                _ = self._element_valued_attributes
             elif kind == "AnyDataType" and value is not None:
                 expected_type = self._reference_tensor().data_type
                 if value != expected_type:

@@ -13,7 +13,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import CopyError, truncate
+from tensorlayout.errors import CopyError, truncate, unavoidable_copy_error
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.exchange import numpy as exchanged
 from tensorlayout.exchange.numpy import Array, borrow_array, call_quietly, tensor_over_array
@@ -153,7 +153,7 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
         return x, False
     if copy is False:
         reason = f"the memory of a {type(source).__name__} cannot be shared"
-        raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
+        raise unavoidable_copy_error(reason)
     # Strides that are not whole elements, such as those of a field of records, are whole in bytes.
     # Only the order of the dimensions is taken from this layout; the copy is packed in that order.
     order = spec_of_strides(dtypes.uint8, array.shape, array.strides)

@@ -10,7 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import REFUSALS, prefix_operation_name
+from tensorlayout.errors import REFUSALS, prefix_operation_name, unavoidable_copy_error
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import (
     check_range_fits,
@@ -165,7 +165,7 @@ def asarray(
             return _convert_imported(shared, requested_dtype, copy, layout)
         if copy is False:
             reason = f"the memory is on {shared.device}, not on {target}"
-            raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
+            raise unavoidable_copy_error(reason)
         # Converted on the CPU, if the memory comes from there or goes there.
         if target == CPU:
             shared = move_to_device(shared, target)
@@ -253,7 +253,7 @@ def _tensor_of_numbers(
     """Return a new tensor from a number or a sequence."""
     if copy is False:
         reason = f"the memory of a {type(obj).__name__} cannot be shared"
-        raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
+        raise unavoidable_copy_error(reason)
     x = tensor_from_sequence("asarray", obj, dtype)
     x = x if layout is None else _to_layout(x, layout, None)
     # Plain numbers go to the default device; sequences with tensors stay on theirs.
@@ -270,7 +270,7 @@ def _convert_imported(
     if kind != imported.dtype or copy is True:
         if copy is False:
             reason = f"{imported.dtype} is not {kind}"
-            raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
+            raise unavoidable_copy_error(reason)
         form = None if layout is None else resolve_layout(imported.shape, layout)
         return copy_tensor("asarray", imported, form, kind)
     return imported if layout is None else _to_layout(imported, layout, copy)

@@ -187,10 +187,10 @@ def _to_python_scalar(self: Tensor, python_type: type) -> Any:
 def _bool(self: Tensor) -> bool:
     check_not_symbolic(self, "bool")
     if self.size != 1:
-        of, fix = "an empty tensor", "x.size > 0"
+        subject, fix = "an empty tensor", "x.size > 0"
         if self.size:
-            of, fix = "a tensor with more than one element", "any() or all()"
-        rule = f"the truth value of {of} is ambiguous, got shape {self.shape}"
+            subject, fix = "a tensor with more than one element", "any() or all()"
+        rule = f"the truth value of {subject} is ambiguous, got shape {self.shape}"
         raise ValueError(f"bool: {rule}; use {fix}")
     # One element of any rank has a truth value, but int() and float() accept only rank 0, as in the
     # standard.

@@ -56,6 +56,18 @@ def first_position_outside(positions: Tensor, size: int, lowest: int = 0) -> int
     return int(positions[outside][0]) if xp.any(outside) else None
 
 
+def check_positions(positions: Tensor, size: int, dim: int, end: int) -> Tensor:
+    """Return positions as int64; IndexError for the first below ``-size`` or not below `end`."""
+    # Int64 cannot hold the largest uint64, so these are compared as they are.
+    is_uint64 = positions.dtype == dtypes.uint64
+    if not is_uint64:
+        positions = xp.astype(positions, dtypes.int64, copy=False)
+    outside = first_position_outside(positions, end, 0 if is_uint64 else -size)
+    if outside is not None:
+        raise IndexError(f"index {outside} is out of bounds for axis {dim} with size {size}")
+    return xp.astype(positions, dtypes.int64, copy=False)
+
+
 def unravel_index(
     indices: Tensor, shape: Integers, order: Literal["C"] = "C"
 ) -> tuple[Tensor, ...]:

@@ -24,6 +24,7 @@ from tensorlayout.functions.outputs import store_in_out
 from tensorlayout.functions.positions import (
     Mode,
     as_integer_tensor,
+    check_positions,
     first_position_outside,
     wrap_or_clip_positions,
 )
@@ -311,18 +312,13 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     """
     x, dim = operand_and_dim(arr, axis)
     keep_mask = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
-    # A mask, not a list of positions: `obj` may be anything that indexes, and name a position
-    # twice.
     if not isinstance(obj, slice):
-        positions, size = as_tensor_on_device_of(obj, xp.arange(1, device=x.device)), x.shape[dim]
+        positions = as_tensor_on_device_of(obj, xp.arange(1, device=x.device))
         # Checked here, because a device would report a position later, for another function.
         if positions.dtype.kind in "iu":
-            is_uint64 = positions.dtype == dtypes.uint64
-            positions = positions if is_uint64 else positions.astype(dtypes.int64, copy=False)
-            outside = first_position_outside(positions, size, 0 if is_uint64 else -size)
-            if outside is not None:
-                msg = f"index {outside} is out of bounds for axis {dim} with size {size}"
-                raise IndexError(msg)
+            check_positions(positions, x.shape[dim], dim, x.shape[dim])
+    # A mask, not a list of positions: `obj` may be anything that indexes, and name a position
+    # twice.
     keep_mask[obj] = False
     return x[(*(slice(None),) * dim, keep_mask)]
 
@@ -351,12 +347,8 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     if places.size and places.dtype.kind not in "iu":
         raise TypeError(f"positions must be integers, got {places.dtype}")
     single, scalar = places.size == 1, places.ndim == 0
-    places = places.astype(dtypes.int64, copy=False).reshape(-1)
     # The position `size` is valid: it appends.
-    outside = places[(places < -size) | (places > size)]
-    if outside.size:
-        msg = f"index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
-        raise IndexError(msg)
+    places = check_positions(places.reshape(-1), size, dim, size + 1)
     places = places + (places < 0).astype(dtypes.int64) * size
     check_finite(values, x.dtype)
     inserted = as_tensor_on_device_of(values, x).astype(x.dtype, copy=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.dtypes import DType, real_part_dtype
-from tensorlayout.errors import short_repr, truncate
+from tensorlayout.errors import short_repr, truncate, unavoidable_copy_error
 from tensorlayout.layout import (
     MAX_RANK,
     BitPattern,
@@ -251,7 +251,7 @@ class Relayout:
                 return ViewPlan(source, TensorSpec(source.dtype, result_layout, source.device), 0)
         if copy is False:
             layouts = f"{truncate(source.layout)} is not {truncate(result_layout)}"
-            raise ValueError(f"unable to avoid a copy, as copy=False demands: layout {layouts}")
+            raise unavoidable_copy_error(f"layout {layouts}")
         return Copy(self.name).plan(source, result_layout, None)
 
 
@@ -269,7 +269,7 @@ class Reshape:
             return ViewPlan(source, result, layout.lowest)
         if copy is False:
             reason = f"layout {truncate(source.layout)} has no view of shape {shape}"
-            raise ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")
+            raise unavoidable_copy_error(reason)
         result = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
         return CopyPlan(source, result)
 

@@ -309,6 +309,10 @@ NUMBERS = (
 )
 
 
+# As int64 it would be -1, which is inside.
+GREATEST = "p(np.array([2**64 - 1], np.uint64))"
+
+
 class Arguments:
     """The arguments of one call: texts, and the operands that these name."""
 
@@ -467,7 +471,7 @@ class Arguments:
     def place(self):
         n = min(self.shape_of_first, default=1)
         return self.draw.choice(
-            ("0", str(n), str(-n), "[0, 0]", f"[{n + 1}]", f"p(np.array([{n}]))")
+            ("0", str(n), str(-n), "[0, 0]", f"[{n + 1}]", f"p(np.array([{n}]))", GREATEST)
         )
 
     def inserted(self):

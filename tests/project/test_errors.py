@@ -763,6 +763,7 @@ split(v, 2)  # ValueError: 3 elements cannot be split into 2 equal parts
 array_split(v, 0)  # ValueError: the number of parts must be at least 1, got 0
 vsplit(v, 1)  # ValueError: needs a rank of at least 2, got shape (3,)
 insert(v, 4, 1)  # IndexError: index 4 is out of bounds for axis 0 with size 3
+insert(v, asarray([2**64 - 1], dtype=uint64), 1)  # IndexError: index 18446744073709551615 is …
 insert(v, 1.5, 1)  # TypeError: positions must be integers, got float64
 insert(v, b, 1)  # TypeError: positions must be integers, got bool; use nonzero() first
 delete(v, 3)  # IndexError: index 3 is out of bounds for axis 0 with size 3

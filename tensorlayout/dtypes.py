@@ -286,10 +286,7 @@ def integer_overflow_error(number: int, dtype: DType) -> OverflowError:
     bits = number.bit_length()
     description = str(number) if bits <= 128 else f"of {bits} bits"
     rule = f"Python integer {description} out of bounds for {dtype}"
-    is_integer = is_in_category(dtype, "integer or boolean") or is_in_category(
-        dtype, "narrow integer"
-    )
-    if is_integer and dtype.itemsize < 8:  # 19 digits would help nobody
+    if is_in_category(dtype, "any integral") and dtype.itemsize < 8:  # 19 digits would help nobody
         rule += ", {} to {}".format(*integer_limits(dtype))
     return OverflowError(rule)
 

@@ -275,7 +275,7 @@ _FIXES = {
     "device": "use x.to_device() first",
     "requires_grad": "there is no automatic differentiation",
 }
-# Functions that other libraries have under these names.
+# Other libraries have functions of these names that do something else.
 _MORE = {
     "tensorlayout.tracing.trace": "; a matrix has linalg.trace(x)",
     "tensorlayout.functions.methods_of_arrays.view": "; reshape() changes the shape",

@@ -506,6 +506,6 @@ def _roll_by_half_sizes(x: Any, axes: Any, sign: int) -> Tensor:
 
 errors.wrap_public_functions(globals(), __all__)
 
-# Type checkers would accept any name.
+# With __getattr__, type checkers would accept any attribute of the module.
 if not TYPE_CHECKING:
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

@@ -545,9 +545,9 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
     `p` is the order of the norm, as in `matrix_norm`; None is 2. Returns a real tensor. dtypes:
     floating-point. Layout: row-major.
 
-    Raises `ValueError` for matrices without elements and an unknown `p`; `LinAlgError` for None, 2
-    and -2 if an element is not finite, and for another `p` if a matrix is singular; `ValueError`
-    for another `p` if a matrix is not square; `TypeError` for any other dtype.
+    Raises `ValueError` for matrices without elements and an unknown `p`; `LinAlgError` if an
+    element is not finite (for None, 2 and -2) or a matrix is singular (for any other `p`);
+    `ValueError` for any other `p` also if a matrix is not square; `TypeError` for any other dtype.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.cond(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
@@ -665,6 +665,6 @@ def norm(
 
 errors.wrap_public_functions(globals(), __all__)
 
-# Type checkers would accept any name.
+# With __getattr__, type checkers would accept any attribute of the module.
 if not TYPE_CHECKING:
     __getattr__ = spellings.make_module_getattr(__name__, __all__)

@@ -290,7 +290,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     """Return True if the shapes of `a1` and `a2` broadcast and all elements are equal.
 
-    Any dtype. Returns a Python bool, for which a CUDA device is waited for.
+    Any dtype. Returns a Python bool, and so waits for a CUDA device.
 
     Raises `TypeError` if an operand is neither a tensor nor numbers.
 

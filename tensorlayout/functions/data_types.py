@@ -82,7 +82,7 @@ def astype(
 def _convert_dtype_and_device(
     x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, saturate: bool = False
 ) -> Tensor:
-    """Return `x` in a dtype, layout and device; `x` itself if nothing changes."""
+    """Return `x` in a dtype, layout (default: its form) and device; `x` itself if it is so."""
     spec = x.spec
     target = spec.device if device is None else as_device(device, "device")
     copying = arguments.check_flag("copy", copy)
@@ -191,7 +191,7 @@ class IntegerInfo:
 
 
 def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
-    """Return the limits of a floating-point dtype, or of a tensor's (of its parts, if complex).
+    """Return the limits of a floating-point dtype or of a tensor's (of its parts, if complex).
 
     `type` is a dtype or a tensor. The result has `bits`, `eps`, `max`, `min`, `smallest_normal` and
     `dtype`.
@@ -216,7 +216,7 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
 
 
 def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
-    """Return the limits of an integer dtype, or of a tensor's.
+    """Return the limits of an integer dtype or of the dtype of a tensor.
 
     `type` is a dtype or a tensor. The result has `bits`, `max`, `min` and `dtype`.
 

@@ -251,7 +251,7 @@ def answers_for_operand(other: Any) -> bool:
     kinds = (Tensor, np.generic, int, float, complex, list, tuple, arguments.UnknownScalar)
     if type(other) is np.ndarray or isinstance(other, kinds):
         return True
-    # Of a class, the attribute is a descriptor.
+    # A class has the attribute as a descriptor, which does not compare with a number.
     priority = getattr(other, "__array_priority__", 0) if not isinstance(other, type) else 0
     return (
         arguments.is_foreign_array(other)

@@ -300,7 +300,10 @@ class _Recording:
         return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, TracedNumber) else 2
 
     def _make_operand_getter(self, reads: list[Any], count: int) -> _Get:
-        """Return the function that maps `count` arguments to all operands, in `_operand_rank`."""
+        """Return the function that maps `count` arguments to all operands.
+
+        The operands are in the order of `_operand_sort_key`.
+        """
         # Arguments sort first, then derived values, then constants, so that each kind is one slice
         # of `reads`. A static value is found here as well: equal keys mean equal values.
         numbers = [self.arguments[id(x)] for x in reads if id(x) in self.arguments]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, SupportsIndex
 
-import numpy as np
-
 from tensorlayout import dtypes
 from tensorlayout.errors import short_repr
 from tensorlayout.functions import arguments, dispatch
@@ -121,7 +119,8 @@ def histogram_bin_edges(
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     if range is not None:
-        if np.ndim(range) != 1 or len(range) != 2:
+        # NumPy arrays and tensors are sequences as well; their bounds may be on a device.
+        if isinstance(range, str) or not hasattr(range, "__len__") or len(range) != 2:
             raise ValueError(f"range must be a pair of numbers, got {short_repr(range)}")
         first, last = map(float, range)
     elif not x.size:

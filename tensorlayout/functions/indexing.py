@@ -246,9 +246,9 @@ def _fill_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
         elif item is not None and not isinstance(item, bool):
             used += 1
     rest = x.spec.layout.ndim - used
-    if rest < 0 or ellipses > 1:
-        if ellipses > 1:
-            raise IndexError(_ONE_ELLIPSIS)
+    if ellipses > 1:
+        raise IndexError(_ONE_ELLIPSIS)
+    if rest < 0:
         raise plan.too_many_indices_error(used, x.shape)
     # An Ellipsis that stands for no dimensions is left out below.
     if not rest and not ellipses:
@@ -344,7 +344,7 @@ def _basic_cuts_and_first_slot(
         kind = type(item)
         if kind is int or kind is slice:
             if dim == ndim:
-                _raise_too_many_indices_if_basic(items, shape)
+                _refuse_long_basic_key(items, shape)
                 return None
             size, stride = shape[dim], strides[dim]
             dim += 1
@@ -383,7 +383,7 @@ def _basic_cuts_and_first_slot(
             # key.
             rest = ndim - len(items) + kinds.count(type(None)) + 1
             if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
-                _raise_too_many_indices_if_basic(items, shape)
+                _refuse_long_basic_key(items, shape)
                 return None
             cuts += [(n, 1) for n in shape[dim : dim + rest]]
             dim += rest
@@ -392,7 +392,7 @@ def _basic_cuts_and_first_slot(
     if dim < ndim:
         cuts += [(n, 1) for n in shape[dim:]]
     if len(items) > MOST_ENTRIES:
-        _raise_too_many_indices_if_basic(items, shape)
+        _refuse_long_basic_key(items, shape)
         return None
     return cuts, first
 
@@ -400,13 +400,14 @@ def _basic_cuts_and_first_slot(
 _BASIC = {int, slice, type(None), type(...)}
 
 
-def _raise_too_many_indices_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
-    """Raise the too-many-indices error if the key is basic; other keys are checked later."""
+def _refuse_long_basic_key(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+    """Raise the error for a basic key with too many entries; other keys are checked later."""
     if {*map(type, items)} <= _BASIC:
         if items.count(...) > 1:
             raise IndexError(_ONE_ELLIPSIS)
         count = len([item for item in items if item is not None and item is not ...])
-        raise plan.too_many_indices_error(count or len(items), shape)
+        # New dimensions count only towards the limit of entries.
+        raise plan.too_many_indices_error(count if count > len(shape) else len(items), shape)
 
 
 def iterate_slices(x: Tensor) -> Iterator[Tensor]:

@@ -37,10 +37,9 @@ class NamespaceInfo:
     ) -> dict[str, DType]:
         """Return the standard's dtypes of a kind, by name; others such as float16 are left out."""
         devices.as_device(device, "dtypes: device")
-        names = dtypes.STANDARD
         return {
             d.name: d
-            for d in names
+            for d in dtypes.STANDARD
             if kind is None or call_with_error_name("dtypes", isdtype, d, kind)
         }
 

@@ -74,8 +74,8 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if not x.spec.layout.is_strided:
         if copy is False:
             obstacle = "tiles" if x.spec.layout.is_tiled else "elements below a byte"
-            msg = f"__array__: NumPy has no {obstacle}, layout {x.layout} cannot be seen without"
-            raise ValueError(f"{msg} a copy")
+            rule = f"__array__: NumPy has no {obstacle}"
+            raise ValueError(f"{rule}, layout {x.layout} cannot be seen without a copy")
         return to_numpy(ensure_strided("__array__", x), dtype)
     array: Array = x.memory
     kind = array.dtype if dtype is None else _numpy_dtype(dtype)
@@ -138,7 +138,7 @@ def array_interface_dict(x: Tensor) -> dict[str, Any]:
     """Return NumPy's ``__array_interface__`` of a CPU tensor; strides in **bytes**.
 
     Raises `AttributeError` on CUDA, for tiles, and for bfloat16, narrow and complex types, for
-    which NumPy calls `__array__`. The reader must keep the tensor alive as long as the memory.
+    which NumPy calls `__array__`. The reader must keep the tensor alive while it uses the memory.
     """
     memory = _memory_for_numpy("__array_interface__", x, AttributeError)
     if watched:

@@ -103,7 +103,7 @@ concatenate = concat
 
 
 def _axis_as_integer(function_name: str, axis: Any, arrays: Arrays) -> int:
-    # As in concat(x, y).
+    # concat(x, y) passes the second tensor as `axis`.
     if isinstance(axis, (Tensor, np.ndarray)) and isinstance(arrays, (Tensor, np.ndarray)):
         raise TypeError(f"the tensors must be one sequence: {function_name}([x, y])")
     return arguments.as_integer("axis", axis)

@@ -52,7 +52,7 @@ def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None 
 def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
     """Permute dimensions; axes come one by one or as one sequence, reversed if none.
 
-    Raises `ValueError` and `TypeError` as that function does.
+    Raises `ValueError` and `TypeError` as `tl.permute_dims` does.
 
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3, 4)).transpose(1, 0, 2).shape

@@ -40,7 +40,7 @@ def as_tensors(*operands: Any, weak: bool = True) -> list[Tensor]:
         return [*operands]
     first = next((x for x in operands if isinstance(x, Tensor)), None)
     if first is None:
-        # Without any tensor, an array decides on which device the result is.
+        # Without any tensor, an array or NumPy scalar comes first: it gives Python numbers a dtype.
         arrays = (x for x in operands if isinstance(x, (np.ndarray, np.generic)))
         first = arguments.as_tensor(next(arrays, operands[0] if operands else None))
     return [

@@ -90,10 +90,7 @@ def accumulation_dtype(x: Tensor, out: Any, dtype: Any) -> Any:
 
 
 def store_in_out(function_name: str, result: Tensor, out: Any) -> Tensor:
-    """Write the `result` of a function into `out` and return `out`, or `result` if it is None.
-
-    `result` itself for None.
-    """
+    """Write `result` into `out` and return `out`; return `result` if `out` is None."""
     if out is None:
         return result
     destination = arguments.as_tensor(out, "out")

@@ -83,7 +83,7 @@ def _pad_with_constants(
         slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)
     ]
     for (dim, side), value in zip(sides, values, strict=True):
-        # By bits, because 0.0 equals -0.0.
+        # By repr, because 0.0 equals -0.0 and NaN differs from itself.
         if repr(value) != repr(values[0]):
             border_slice = (
                 slice(inner_slices[dim].stop, None) if side else slice(inner_slices[dim].start)

@@ -238,7 +238,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
     `mode` is ``full`` for all shifts with an overlap; ``same`` for as many as the longer line has
     elements; ``valid`` for shifts with a full overlap. dtypes: numeric and bool. Layout: row-major.
 
-    Raises `ValueError` if the rank is not 1, a line is empty, or `mode` is unknown; `TypeError` for
+    Raises `ValueError` if a rank exceeds 1, a line is empty, or `mode` is unknown; `TypeError` for
     any other dtype.
 
     >>> import tensorlayout as tl

@@ -45,7 +45,7 @@ def median(
     - `overwrite_input`: accepted for NumPy's sake, without effect.
     - `keepdims`: keep the reduced dimensions with size 1.
 
-    Returns a new tensor with the dtype of `a`, float64 for integers; dtypes: real numeric and bool.
+    Returns a new tensor with the dtype of `a`, float64 for integers; dtypes: real numeric.
     Layout: packed in the input's order.
 
     Raises `TypeError` for other dtypes, and `AxisError` (a `ValueError`) for an axis that is out of
@@ -158,7 +158,7 @@ def percentile(
 
     `q` is a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
     `out`, `overwrite_input` and `weights` are as in `quantile`. The result is NaN if an element is.
-    dtypes: real numeric and bool. Layout: packed in the input's order.
+    dtypes: real numeric. Layout: packed in the input's order.
 
     Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.
 
@@ -183,7 +183,7 @@ def nanpercentile(
     """Return the values below which `q` percent of the elements lie, ignoring NaN; NaN for none.
 
     `q` is a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
-    `out`, `overwrite_input` and `weights` are as in `quantile`. dtypes: real numeric and bool.
+    `out`, `overwrite_input` and `weights` are as in `quantile`. dtypes: real numeric.
     Layout: packed in the input's order.
 
     Raises `ValueError`, `TypeError` and `IndexError` as `quantile` does.

@@ -61,7 +61,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return nonzero(condition)
     if x is None or y is None:
         missing = "x" if x is None else "y"
-        raise TypeError(f"either both or neither of x and y must be given, {missing} is missing")
+        raise TypeError(f"either both or neither of x and y must be given; {missing} is missing")
     if not is_mask or type(x) is list or type(y) is list:
         first_tensor = next((item for item in (condition, x, y) if isinstance(item, Tensor)), None)
         # Without any tensor this raises the error for the first argument, unless it is an array.

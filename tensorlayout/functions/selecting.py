@@ -16,6 +16,7 @@ from tensorlayout.functions.operands import (
     as_bool_tensor,
     as_tensor_on_device_of,
     as_tensors,
+    asarray_unless_tensor,
     check_finite,
     operand_and_dim,
     promote_tensors,
@@ -312,11 +313,12 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     """
     x, dim = operand_and_dim(arr, axis)
     keep_mask = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
-    if not isinstance(obj, slice):
-        positions = as_tensor_on_device_of(obj, xp.arange(1, device=x.device))
-        # Checked here, because a device would report a position later, for another function.
-        if positions.dtype.kind in "iu":
-            check_positions(positions, x.shape[dim], dim, x.shape[dim])
+    # Checked here, because a device would report a position later, for another function.
+    if isinstance(obj, (list, tuple)) or arguments.is_foreign_array(obj):
+        positions = asarray_unless_tensor(obj, x)
+        # An empty list has dtype float64.
+        if positions.dtype.kind in "iu" or (not positions.size and positions.dtype.kind == "f"):
+            obj = check_positions(positions, x.shape[dim], dim, x.shape[dim])
     # A mask, not a list of positions: `obj` may be anything that indexes, and name a position
     # twice.
     keep_mask[obj] = False

@@ -26,7 +26,7 @@ chunk: tl.array_split(x, sections, axis=axis)
 clamp: tl.clip(x, min, max)
 clone: x.copy()
 contiguous: tl.to_layout(x, tl.Layout.row_major(x.shape))
-complex: tl.complex128; or tl.complex64
+complex: tl.complex128; tl.complex64 has single precision
 cpu: x.to_device("cpu")
 cuda: x.to_device("cuda:0")
 eq: tl.equal(x, y)
@@ -99,20 +99,23 @@ float: x.astype(tl.float32); PyTorch's float has 32 bits
 half: x.astype(tl.float16)
 int: x.astype(tl.int32); PyTorch's int has 32 bits
 is_contiguous: x.layout.is_row_major
+long: x.astype(tl.int64)
 numpy: np.asarray(x)
+split: tl.split(x, sections, axis=axis); PyTorch's number is the size of a part
 t: x.T
 to: x.to_device(device) or x.astype(dtype)
 type: x.astype(dtype)
+where: tl.where(condition, x, y)
 zero_: x.fill(0)
 """
 _METHODS_IN_TABLE = """
-bmm chunk clamp clone contiguous cpu cuda eq expand gather ge gt index_add index_select le long lt
+bmm chunk clamp clone contiguous cpu cuda eq expand gather ge gt index_add index_select le lt
 masked_fill masked_select mm mul ne neg numel relu repeat_interleave rsqrt scatter sgn sigmoid
 softmax sub topk unbind unfold unsqueeze
 """
 _METHODS_AS_FUNCTIONS = """
-abs add divide exp expand_dims flip isnan log matmul maximum minimum multiply pow roll split sqrt
-subtract tanh tile to_layout where
+abs add divide exp expand_dims flip isnan log matmul maximum minimum multiply pow roll sqrt
+subtract tanh tile to_layout
 """
 
 
@@ -126,7 +129,6 @@ METHOD_SPELLINGS = {
     **{name: SPELLINGS[name] for name in _METHODS_IN_TABLE.split()},
     **{name: f"tl.{name}(x, …)" for name in _METHODS_AS_FUNCTIONS.split()},
     **_parse_table(_METHOD_TABLE),
-    "long": "x.astype(tl.int64)",
 }
 
 

@@ -586,8 +586,9 @@ def average(
 
     dtypes: numeric and bool; the result is floating-point. Layout: packed in the input's order.
 
-    Raises `ZeroDivisionError` if the weights add up to 0; `ValueError` for weights of another
-    shape; `TypeError` if such weights need an `axis`.
+    Raises `ZeroDivisionError` if the weights add up to 0; `TypeError` if the shapes of `weights`
+    and `a` differ and `axis` is None; `ValueError` if `weights` do not match the sizes along
+    `axis`.
 
     >>> import tensorlayout as tl
     >>> tl.average(tl.asarray([1.0, 4.0]), weights=[2, 1])

@@ -27,7 +27,7 @@ def copy_tensor(
 
 
 def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> Tensor:
-    """Move `x` to a device, in its layout if that is dense or `keep_layout`, else packed."""
+    """Move `x` to `device`: in its layout if it covers a block, or for `keep_layout`, else in its form."""
     source_device = x.spec.device
     if source_device is device or source_device == device:
         return x

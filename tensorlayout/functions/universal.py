@@ -57,7 +57,7 @@ def _binary_signature(  # type: ignore[empty-body]
 ) -> Tensor: ...
 
 
-# Types of the functions in the table.
+# Signatures that `help` shows for the functions in the table.
 _SIGNATURES = {
     pattern: inspect.signature(pattern) for pattern in (_unary_signature, _binary_signature)
 }

@@ -175,6 +175,27 @@ def test_delete_checks_positions_at_once(kind, size):
         tl.delete(x, on_cuda([0, far], kind))
 
 
+def test_arguments_beside_tensors_on_a_device():
+    x = on_cuda(np.arange(6.0))
+    for at in (
+        [1],
+        (1, 2),
+        (),
+        [],
+        1,
+        np.array([1]),
+        np.int64(1),
+        on_cuda([1]),
+        on_cuda(np.arange(6) < 2),
+    ):
+        there = at.to_device("cpu").memory if isinstance(at, tl.Tensor) else at
+        same(tl.delete(x, at).to_device("cpu"), np.delete(np.arange(6.0), there))
+    with pytest.raises(IndexError, match="out of bounds"):
+        tl.delete(x, 2**70)
+    counts, _ = tl.histogram(x, 3, (tl.min(x), tl.max(x)))
+    assert counts.tolist() == [2, 2, 2]
+
+
 def test_some_outside_among_many():
     values = np.arange(1000, dtype=np.int32)
     i = rng().integers(-1500, 1500, 5000)

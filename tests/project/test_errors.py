@@ -862,7 +862,7 @@ clip(v, v2)  # ValueError: shape mismatch: … shapes (3,), (2,)
 clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
 clip(v, 0, 10**5000)  # OverflowError: Python integer of 16610 bits out of bounds for float64
 === searches, sorts, sets, statistics
-where(b, v, None)  # TypeError: either both or neither of x and y must be given, y is missing
+where(b, v, None)  # TypeError: either both or neither of x and y must be given; y is missing
 where(b, v2, v)  # ValueError: shape mismatch: … shapes (3,), (2,), (3,)
 max(zeros((0,)))  # ValueError: …at least one element…(0,)
 diff(v, n=-1)  # ValueError: …-1

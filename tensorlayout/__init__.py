@@ -63,7 +63,7 @@ from tensorlayout.functions.selecting import *
 from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
-from tensorlayout.support.lazy_imports import import_module as _loaded
+from tensorlayout.support.lazy_imports import import_lazily as _loaded
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import explain, no_copies, trace
 

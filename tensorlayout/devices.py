@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorlayout.errors import raise_named_error, short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 
@@ -75,7 +75,7 @@ def _detect_cuda_devices() -> tuple[tuple[Device, ...], str]:
     if not simulated and find_spec("cupy") is None:
         return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
-        count = import_module("tensorlayout.cuda.engine.driver").driver().device_count()
+        count = import_lazily("tensorlayout.cuda.engine.driver").driver().device_count()
     except Exception as error:  # any failure of the driver means that there are no devices
         reason = str(error).removeprefix("cuda: ").partition("\n")[0]
         has_advice = simulated or "pip install" in reason

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tensorlayout.errors import short_repr
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 
 DType = np.dtype[Any]
 
@@ -104,7 +104,7 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 @functools.cache
 def _ml_dtypes_dtype(name: str) -> DType:
-    return np.dtype(getattr(import_module("ml_dtypes"), name))
+    return np.dtype(getattr(import_lazily("ml_dtypes"), name))
 
 
 # Importing ml_dtypes takes several milliseconds, so it happens at the first use of its types.
@@ -158,7 +158,7 @@ def is_numpy_dtype(dtype: DType) -> Any:
     return dtype.kind != "V" and not is_narrow_dtype(dtype)
 
 
-def computing_dtype_of_narrow(dtype: DType) -> DType:
+def computing_dtype(dtype: DType) -> DType:
     """Return the smallest dtype for computing that holds all values of a narrow dtype."""
     if not is_in_category(dtype, "narrow integer"):
         return float32
@@ -194,7 +194,7 @@ def is_in_category(dtype: DType, category: str) -> Any:
 @functools.cache
 def integer_limits(dtype: DType) -> tuple[int, int]:
     """Return the least and the greatest value of an integer dtype, even a narrow one."""
-    info = import_module("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
+    info = import_lazily("ml_dtypes").iinfo(dtype) if is_narrow_dtype(dtype) else np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
@@ -211,10 +211,7 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     supported = None if numpy_dtype is None else _supported_dtype(numpy_dtype)
     if supported is not None:
         return supported
-    if (
-        numpy_dtype is not None
-        and (native := native_dtype_of_foreign_order(numpy_dtype)) is not None
-    ):
+    if numpy_dtype is not None and (native := native_order_dtype(numpy_dtype)) is not None:
         rule = f"must have the byte order of this machine, got {_format_argument(dtype)}"
         fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
         raise TypeError(f"{argument} {rule}; {fix}")
@@ -262,7 +259,7 @@ def is_standard_dtype(dtype: DType) -> builtins.bool:
     return dtype.kind in _KINDS and dtype in _SUPPORTED
 
 
-def native_dtype_of_foreign_order(dtype: DType) -> DType | None:
+def native_order_dtype(dtype: DType) -> DType | None:
     """Return the supported dtype for one in foreign byte order; None for other dtypes."""
     if dtype.kind not in _KINDS or dtype.isnative:
         return None
@@ -372,6 +369,6 @@ def extreme_value(dtype: DType, sign: int) -> Any:
         return infinity
     if letter == "b":
         return sign > 0
-    info = import_module("ml_dtypes").finfo(dtype) if letter == "x" else None
+    info = import_lazily("ml_dtypes").finfo(dtype) if letter == "x" else None
     lowest, highest = (info.min, info.max) if info else integer_limits(dtype)
     return highest if sign > 0 else lowest

@@ -146,6 +146,12 @@ def raise_named_error(name: str, text: str, error: type[Exception] = ValueError)
     raise prefix_operation_name(name, error(text))
 
 
+def keep_operation_name(error: _Error) -> _Error:
+    """Return `error` with a mark: it keeps its name, whichever public function raises it."""
+    vars(error)["keeps_name"] = True
+    return error
+
+
 def unavoidable_copy_error(reason: str) -> ValueError:
     """Return the error for a copy that ``copy=False`` forbids."""
     return ValueError(f"unable to avoid a copy, as copy=False demands: {reason}")

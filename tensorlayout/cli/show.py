@@ -112,7 +112,7 @@ def _parse_plain_layout(text: str, shape: str | None) -> Layout:
 
 def _parse_sizes(shape: str) -> tuple[int, ...]:
     words = [word.strip() for word in shape.strip("() ").removesuffix(",").split(",")]
-    # Python refuses to convert thousands of digits with an error of its own.
+    # int() raises an error of its own for thousands of digits.
     if not all(len(word) < 40 and word.isdecimal() for word in words):
         raise_show_error(
             f"a shape is sizes with commas between, as in 1,3,4,5, got {short_repr(shape)}"

@@ -23,7 +23,7 @@ from tensorlayout.cpu.engine.memory import read_bytes as read_bytes
 from tensorlayout.cpu.engine.memory import tensor_allocator as tensor_allocator
 from tensorlayout.plan import ANY_LAYOUT, CreatePlan, ElementwisePlan, OverlapTest, Plan, Run
 from tensorlayout.plan.fuse import FusePlan
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 # Compiler of each kind of plan (`Plan.kind`). Modules are imported at first use.
@@ -97,7 +97,7 @@ def compile_allocating(plan: Plan) -> Run | None:
 @functools.cache
 def _import_compiler(compiler_path: str) -> Any:
     module, _, function = compiler_path.rpartition(".")
-    return getattr(import_module(f"tensorlayout.cpu.{module}"), function)
+    return getattr(import_lazily(f"tensorlayout.cpu.{module}"), function)
 
 
 def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:

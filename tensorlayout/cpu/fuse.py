@@ -19,7 +19,7 @@ from tensorlayout.cpu.elementwise.writing import BlockCall, make_block_call, sta
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
     is_half_float,
-    make_converter_unless_equal,
+    make_converter,
     scalar_as_array,
 )
 from tensorlayout.cpu.engine.memory import (
@@ -515,6 +515,5 @@ def _make_copy_call(copy: Callable[[Array, Array], object]) -> BlockCall:
 
 def _make_conversion_call(plan: Any) -> BlockCall:
     return _make_copy_call(
-        make_converter_unless_equal(plan.source.dtype, plan.result.dtype, plan.saturate)
-        or np.copyto
+        make_converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto
     )

@@ -225,7 +225,7 @@ class IndexRuns:
         count = flat.size // memory.itemsize - row_length + 1
         return np.ndarray((count,), row_dtype(memory, row_length), flat, 0, (memory.itemsize,))
 
-    def reshape_to_outer_middle_inner(self, array: Array) -> Array:
+    def as_outer_middle_inner(self, array: Array) -> Array:
         """Return an array of the result's shape as (outer, middle, inner), copied if necessary."""
         transposed = array.transpose(self.major)
         outer, inner = self._ends
@@ -236,7 +236,7 @@ class IndexRuns:
             return as_row_major_unless_vector(transposed).reshape(shape)
 
     def can_view_result_as_runs(self, layout: Layout) -> bool:
-        """Return whether `reshape_to_outer_middle_inner` makes a view in this layout."""
+        """Return whether `as_outer_middle_inner` makes a view in this layout."""
         if not layout.size:
             return True
         outer, inner = self._ends
@@ -285,7 +285,7 @@ class IndexRuns:
                 _slice_broadcastable(outer, cut)
                 + (_slice_broadcastable(middle, cut) + _slice_broadcastable(inner, cut))
             )
-        (index,), (weight,) = map(self.reshape_to_outer_middle_inner, positions), self._weights
+        (index,), (weight,) = map(self.as_outer_middle_inner, positions), self._weights
 
         def slots_of_cut(cut: Cut) -> Array:
             # There are as many positions as elements, so they are weighted one block at a time.
@@ -311,8 +311,7 @@ class IndexRuns:
 
         def move_all_lines(memory: Array, positions: Positions, other: Array) -> None:
             index, others = (
-                self.reshape_to_outer_middle_inner(operand)[..., 0]
-                for operand in (positions[0], other)
+                self.as_outer_middle_inner(operand)[..., 0] for operand in (positions[0], other)
             )
             move = make_line_move(memory)
 
@@ -381,7 +380,7 @@ def move_parts_in_threads(
 def choose_reader(runs: IndexRuns) -> Move:
     """Return the cheapest ``read(memory, positions, out)``.
 
-    `reshape_to_outer_middle_inner` must give a view of `out`.
+    `as_outer_middle_inner` must give a view of `out`.
     """
     inner, dims = runs.element_count(runs.inner), runs.index_map.dims
     if runs.index_map.per_line:
@@ -413,7 +412,7 @@ def _make_gapless_reader(runs: IndexRuns) -> Move:
         index = runs.merged_positions(positions)
         source, target = (
             memory.transpose(runs.order).reshape(shape),
-            runs.reshape_to_outer_middle_inner(out),
+            runs.as_outer_middle_inner(out),
         )
 
         def take_block(cut: Key) -> None:
@@ -439,9 +438,7 @@ def _make_pack_then_take_reader(runs: IndexRuns) -> Move:
             slots(memory, positions, out)
             return
         source = memory.transpose(runs.order)
-        target = runs.reshape_to_outer_middle_inner(out).reshape(
-            *outer, index.size, inner, copy=False
-        )
+        target = runs.as_outer_middle_inner(out).reshape(*outer, index.size, inner, copy=False)
 
         def gather_block(key: Key) -> None:
             block_target, lines = target[key], as_row_major_unless_vector(source[key])
@@ -497,7 +494,7 @@ def _make_row_reader(runs: IndexRuns) -> Move:
         index = runs.merged_positions(positions)
         rows, target = (
             memory.transpose(runs.order).reshape(size, inner),
-            runs.reshape_to_outer_middle_inner(out)[0],
+            runs.as_outer_middle_inner(out)[0],
         )
         together = inner * memory.itemsize < _LONG and 4 * index.size >= size
         row_elements = view_rows_as_elements(
@@ -522,7 +519,7 @@ def _make_slot_reader(runs: IndexRuns) -> Move:
     """Return a reader for any layout: by the slot of every element or long row."""
 
     def gather_into_out(memory: Array, positions: Positions, out: Array) -> None:
-        target = runs.reshape_to_outer_middle_inner(out)
+        target = runs.as_outer_middle_inner(out)
         long = runs.row_length * memory.itemsize >= _LONG and target.strides[2] == target.itemsize
         row = runs.row_length if long else 1
         target_rows = target.view(row_dtype(target, row)) if row > 1 else target

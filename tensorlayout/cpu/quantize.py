@@ -100,7 +100,7 @@ def _element_and_scale_boxes(layout: Layout, dim: int, block: int) -> list[tuple
 
 
 def _split_into_blocks(values: Array, axis: int, block: int) -> Array:
-    """Return a row-major array with `axis` split into blocks; zeros fill the last one."""
+    """Return a row-major array with `axis` split into blocks; zeros fill the last of several."""
     *before, size = values.shape[: axis + 1]
     after = values.shape[axis + 1 :]
     if size < block:
@@ -127,12 +127,12 @@ _INVERSES = np.append(np.ldexp(np.float32(1), np.arange(127, -128, -1)), 0).asty
 
 
 def _quantize_with_power_scales(
-    form: BlockFormat, carries_from: np.uint32, values: Array, axis: int
+    form: BlockFormat, round_up_threshold: np.uint32, values: Array, axis: int
 ) -> tuple[Array, Array]:
     """Return the bytes of elements and of power-of-two scales; overwrite `values`."""
     largest = _largest_magnitude_bits(values, axis)
     fields = (largest >> 23).astype(np.int32)
-    carries = ((largest & _FRACTION) >= carries_from) & (fields > 0)
+    carries = ((largest & _FRACTION) >= round_up_threshold) & (fields > 0)
     # A float32 and a byte of float8_e8m0fnu count exponents from the same bias, 127, so a field
     # becomes a scale by a subtraction. Field 0, magnitudes below 2**-126, never carries. Byte 255
     # is the scale's NaN.

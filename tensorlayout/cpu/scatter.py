@@ -86,7 +86,7 @@ def compile_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
             return
         if index_map.per_line:
             places = [np.broadcast_to(position, shape) for position in places]
-        values = runs.reshape_to_outer_middle_inner(
+        values = runs.as_outer_middle_inner(
             broadcast_value(value_as_array(name, out, value), shape)
         )
         flat, slots = runs.overlapping_rows(out.memory), runs.slot_function(places)
@@ -138,7 +138,7 @@ def _make_row_writer(runs: IndexRuns) -> Move:
         index = runs.merged_positions(positions)
         target, values = (
             memory.transpose(runs.order).reshape(shape),
-            runs.reshape_to_outer_middle_inner(value)[0],
+            runs.as_outer_middle_inner(value)[0],
         )
         # This must be a view: writes to a copy would be lost.
         rows = target.view(row_dtype(target, inner))[:, 0]
@@ -185,7 +185,7 @@ def _make_slot_writer(runs: IndexRuns) -> Move:
     row = runs.row_length
 
     def write_slots(memory: Array, positions: Positions, value: Array) -> None:
-        rows, values = runs.overlapping_rows(memory, row), runs.reshape_to_outer_middle_inner(value)
+        rows, values = runs.overlapping_rows(memory, row), runs.as_outer_middle_inner(value)
         single_row = _rows_as_elements(values[0], row) if _is_single_value(values) else None
         slots = runs.slot_function(positions, row)
 

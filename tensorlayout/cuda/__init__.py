@@ -18,7 +18,7 @@ from tensorlayout.cuda.engine import (
     device_of_address,
     export_info,
     keep_capture_memory,
-    make_device_wait_for_stream,
+    make_current_stream_wait,
     make_external_stream_wait,
     make_writer,
     overlap_test,
@@ -31,7 +31,7 @@ from tensorlayout.cuda.engine import (
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 
 __all__ = [
     "accepts_layouts",
@@ -49,7 +49,7 @@ __all__ = [
     "make_external_stream_wait",
     "set_strict_indexing",
     "strict_indexing",
-    "make_device_wait_for_stream",
+    "make_current_stream_wait",
     "warmup",
 ]
 
@@ -95,14 +95,14 @@ PLAN_COMPILERS = {
     "view": "view.compile_view",
 }
 
-# Kinds of plans that support only some layouts without strides, packed below a byte or tiled: the
+# Kinds of plans that accept only some layouts packed below a byte, or only some tiled layouts. The
 # function `accepts_tiles` of their module decides.
 _SOME_BELOW_A_BYTE = ("create", "dequantize", "quantize")
 _SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
 
 
 def compile_plan(plan: Plan) -> Any:
-    """Compile a plan to an executor whose call convention is that of its `result_kind`."""
+    """Compile a plan; its `result_kind` determines how the returned function is called."""
     name = PLAN_COMPILERS[plan.kind]
     function = _import_compiler(name)
     if ".plan_" in name:
@@ -113,7 +113,7 @@ def compile_plan(plan: Plan) -> Any:
 
 
 def compile_allocating(plan: Plan) -> Run | None:
-    """Return None: no CUDA executor allocates its own result, `plan.run` does."""
+    """Return None: no CUDA executor allocates its own result; `plan.run` allocates it."""
     return None
 
 
@@ -130,4 +130,4 @@ def accepts_layouts(plan: Plan, has_sub_byte_layouts: bool) -> bool:
 @functools.cache
 def _import_compiler(name: str) -> Any:
     module, _, function = name.rpartition(".")
-    return getattr(import_module(f"tensorlayout.cuda.{module}"), function)
+    return getattr(import_lazily(f"tensorlayout.cuda.{module}"), function)

@@ -188,14 +188,14 @@ _COSTLY = 2.5
 def accepts_tiles(plan: ElementwisePlan) -> bool:
     """Return whether one launch can compute a plan with tiled tensors and read efficiently."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
-    return can_read_efficiently_in_one_launch(plan.result, operands, _padding_to_write(plan))
+    return can_launch_efficiently(plan.result, operands, _padding_to_write(plan))
 
 
 def _padding_to_write(plan: ElementwisePlan) -> bytes | None:
     return None if plan.destinations else padding_element_bytes(plan.result)
 
 
-def can_read_efficiently_in_one_launch(
+def can_launch_efficiently(
     result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
 ) -> bool:
     """Return whether one launch computes any operation with efficient reads of these tensors.
@@ -319,9 +319,9 @@ class KernelOperands:
         params.memories.step[:] = steps
         return selected_kernel, params, blocks + more
 
-    def block_count(self, threads: int, pack: int) -> int:
-        """Return the number of blocks; threads process several packs if packs are small."""
-        return -(-threads // (THREADS * self.header_constant(f"PACKS<{pack}>")))
+    def block_count(self, pack_count: int, pack: int) -> int:
+        """Return the blocks for `pack_count` packs; a thread takes ``PACKS`` of them."""
+        return -(-pack_count // (THREADS * self.header_constant(f"PACKS<{pack}>")))
 
     def header_constant(self, name: str) -> int:
         """Return a constant of kernels/include/elementwise.cuh for this number of operands."""
@@ -460,9 +460,9 @@ def shared_tile_launch(kernel_operands: KernelOperands, loop: Loop, box: SharedT
     )
     box.fill_boxes_struct(params.boxes)
     params.write = box.side_struct(WRITE, [0] * len(box.axes), _AXES)
-    begins, period = box.memory_offsets.tiles, box.elements_until_run_places_repeat(WRITE)
+    begins, period = box.memory_offsets.tiles, box.run_period(WRITE)
     last = side.order[side.run - 1]
-    periods = max(1, period // box.run_elements_without_last_axis(side.order, side.run))
+    periods = max(1, period // box.inner_run_elements(side.order, side.run))
     for n in range(kernel_operands.operand_count):
         memory, follower = n + 1, params.followers[n]
         params.tile[n] = begins.get(memory, -1)

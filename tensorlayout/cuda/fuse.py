@@ -21,7 +21,7 @@ from tensorlayout.cuda import reduce
 from tensorlayout.cuda.elementwise import (
     Computation,
     TooManyAxesError,
-    can_read_efficiently_in_one_launch,
+    can_launch_efficiently,
     compute_type,
     plan_computation,
 )
@@ -214,7 +214,7 @@ def accepts_tiles(plan: FusePlan) -> bool:
         return False
     padding = None if plan.destinations else padding_element_bytes(plan.result)
     return all(
-        can_read_efficiently_in_one_launch(chain.result, chain.read_specs, padding)
+        can_launch_efficiently(chain.result, chain.read_specs, padding)
         for max_tensors in MOST_TENSORS
         for chain in split_into_chains(plan, max_tensors)
     )

@@ -64,15 +64,15 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
     """
     layout, shape = plan.source.layout, plan.result.layout.shape
     steps = [(0, layout.strides[d]) for d in plan.index_map.dims]
-    linear_positions = reduce_position_tensors(plan, layout, shape, steps, POSITIONS)
-    if not linear_positions.remaining:
-        return linear_positions.launches
-    assert not (plan.clamps and linear_positions.launches.launches), (
+    combined_positions = combine_position_tensors(plan, layout, shape, steps, POSITIONS)
+    if not combined_positions.remaining:
+        return combined_positions.launches
+    assert not (plan.clamps and combined_positions.launches.launches), (
         "DirectML clamps one tensor, never empty"
     )
-    return linear_positions.launches_followed_by(
+    return combined_positions.launches_followed_by(
         plan_gather_launch(
-            plan, linear_positions.remaining, alignments, linear_positions.memory_shifts[READ]
+            plan, combined_positions.remaining, alignments, combined_positions.memory_shifts[READ]
         )
     )
 
@@ -179,9 +179,9 @@ def kept_strides(kept_dims: tuple[tuple[int, int], ...], layout: Layout, rank: i
 def common_step_origin_and_count(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
-    """Return the common factor of steps, the reduced steps, minus the least offset, and the count.
+    """Return the steps' common factor, the reduced steps, a shift, and the number of offsets.
 
-    Offsets count reduced steps: with all of them shifted by the third result they begin at 0.
+    Offsets count reduced steps; adding the shift makes them begin at 0.
     """
     # Example: extents (3, 4) and steps (-8, 2) have the unit 2 and reduced steps (-4, 1). These
     # reach from -8 to 3: a shift of 8, and 12 offsets.
@@ -315,7 +315,7 @@ def make_index_launch(
 
 
 @dataclass(frozen=True, slots=True)
-class LinearizedPositions:
+class CombinedPositions:
     """Tensors of positions reduced to the number that one launch takes."""
 
     launches: Launches  # combine several tensors of positions into one, or only check them
@@ -328,13 +328,13 @@ class LinearizedPositions:
         return Launches((*earlier.launches, *launches), scratch=(*earlier.scratch, *scratch))
 
 
-def reduce_position_tensors(
+def combine_position_tensors(
     plan: GatherPlan | ScatterPlan,
     indexed_layout: Layout,
     shape: Shape,
     steps: Sequence[tuple[int, ...]],
     first_memory_number: int,
-) -> LinearizedPositions:
+) -> CombinedPositions:
     """Reduce the positions that index a layout to at most four tensors, for elements of `shape`.
 
     `steps`: for each tensor of positions, the elements that one position adds in each memory.
@@ -357,7 +357,7 @@ def reduce_position_tensors(
         if spec.layout.size or not are_separate
     )
     most = 1 if are_separate else MAX_POSITIONS
-    result = LinearizedPositions(Launches(()), all_positions, (0,) * len(steps[0]))
+    result = CombinedPositions(Launches(()), all_positions, (0,) * len(steps[0]))
     while len(result.remaining) > most or (result.remaining and 0 in shape):
         # With more tensors than a launch takes, the first four become one, at the end of the list.
         # If the result is empty, each group is launched only to be checked.
@@ -366,7 +366,7 @@ def reduce_position_tensors(
         launch, merged_positions, shift = _merge_positions(plan.name, group, number)
         shifts = tuple(map(add, result.memory_shifts, shift))
         extended = result.launches_followed_by(launch, scratch=(8 * merged_positions.layout.size,))
-        result = LinearizedPositions(
+        result = CombinedPositions(
             extended, rest if 0 in shape else (*rest, merged_positions), shifts
         )
     return result

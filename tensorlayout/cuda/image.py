@@ -104,10 +104,8 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
     loop = Loop.over_elements_and_tables(
         (result, source), tables, itemsize, alignments[:2]
     ).with_wider_elements(WIDEST)
-    index, rank = (
-        narrowest_index_type(loop.element_count, max(loop.max_offset, 2 * size)),
-        len(loop.sizes),
-    )
+    rank = len(loop.sizes)
+    index = narrowest_index_type(loop.element_count, max(loop.max_offset, 2 * size))
     chosen = kernel_with_macros(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
     step = source.strides[plan.dim] * itemsize // loop.width
     to, from_, lengths, first = loop.firsts

@@ -1,4 +1,4 @@
-"""Library calls on CUDA: own kernels, matrix products, or CuPy's functions.
+"""Library calls on CUDA: our kernels, matrix products, or CuPy's functions.
 
 CuPy gets arrays over the operands' memory, without copies. 16-bit floats, which cuSOLVER and cuFFT
 lack, are converted to float32, as on the CPU; results are row-major. The simulator calls NumPy.

@@ -153,7 +153,7 @@ def _compile_masked_store(plan: MaskedPlan) -> Write:
 
 
 def _compile_counting_masked_write(plan: MaskedPlan) -> Write:
-    """Compile a write whose values depend on the count, or whose mask does not cover all dims."""
+    """Compile a write whose values depend on the count, or whose mask has an empty dim."""
     number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
     has_values = isinstance(plan.value, TensorSpec)
     pack_scalars = None if has_values else bytes

@@ -415,7 +415,7 @@ _MOST_BLOCKS = 2**31 - 1
 
 
 def plan_integer_matmul(first: Layout, second: Layout, itemsize: int) -> Launch:
-    """Plan the product of two nonempty stacks of integer matrices."""
+    """Plan the product of two nonempty stacks of integer matrices; memories: result, operands."""
     (rows, depth), columns = first.shape[-2:], second.shape[-1]
     # Unsigned elements wrap modulo 2**n, which gives the bits of signed products, too; in C++ the
     # overflow of signed integers is undefined.

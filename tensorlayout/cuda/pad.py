@@ -28,7 +28,7 @@ _MODES = {"constant": "CONSTANT", "edge": "EDGE"}
 
 # Modes whose borders are whole copies of the inside, or one value: packs and merged axes work in
 # the border as they do inside. Other modes reverse or repeat single elements.
-_REPEATED = ("constant", "wrap")
+_KEEPS_PACKS = ("constant", "wrap")
 
 WRITE, READ = 0, 1
 
@@ -86,7 +86,7 @@ def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
             axis, before = axis.reversed_axis, plan.borders[d][1]
         window = None if inside == size else Window((size, inside), before)
         axes.append(axis._replace(tag=window))
-    repeated = plan.mode in _REPEATED
+    repeated = plan.mode in _KEEPS_PACKS
 
     def can_merge(slower: Axis, faster: Axis) -> bool:
         has_mergeable_border = slower.tag is None or repeated
@@ -98,7 +98,7 @@ def _pad_loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
 
 
 def _first_row_pack_and_pack_count(loop: Loop) -> tuple[int, int]:
-    """Return the first 16-byte pack of a row and the number of packs; 0 if they are too few."""
+    """Return the first element of a row's packs and their number; (0, 0) if these are too few."""
     *slower, last = loop.axes
     times = WIDEST // loop.width
     steps = [step * loop.width for axis in slower for step in axis.strides]

@@ -34,8 +34,8 @@ _STEP = 64  # positions that a block of `scan_columns` holds at once
 # Elements of a tile: threads may be shifted by up to 32, to begin where a sector begins.
 CAPACITY = TILE - 32
 
-# Blocks that keep a GPU busy: eight on each of 128 multiprocessors. Fewer than half as many are
-# worth a second read of lines that are at least so many tiles long.
+# Blocks that keep a GPU busy: eight on each of 128 multiprocessors. With fewer than half of them,
+# a second read pays for lines of at least _LONG tiles.
 _BLOCKS = 1024
 _LONG = 8
 _LONG_LINE = 4  # of `scan_lines`, whose tiles are larger
@@ -84,10 +84,8 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     source, result = plan.source, plan.result
     if result.layout.size == 0:
         return None
-    lines, functor = (
-        _make_scan_lines(plan),
-        {"prod": "multiply", "sum": "add"}[plan.operation.function_name],
-    )
+    lines = _make_scan_lines(plan)
+    functor = {"prod": "multiply", "sum": "add"}[plan.operation.function_name]
     scaled = functor == "multiply" and dtypes.is_in_category(result.dtype, "floating-point")
     kinds = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
     types = (*kinds, ("SCALED", "1")) if scaled else kinds

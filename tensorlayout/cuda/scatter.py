@@ -39,6 +39,7 @@ from tensorlayout.cuda.gather import (
     OF_POSITIONS,
     IndexLoop,
     PositionTensor,
+    combine_position_tensors,
     common_step_origin_and_count,
     kept_strides,
     loop_over_axes,
@@ -46,7 +47,6 @@ from tensorlayout.cuda.gather import (
     make_index_loop,
     make_position_tensor,
     make_positions_loop,
-    reduce_position_tensors,
     widen_index_loop,
 )
 from tensorlayout.cuda.sort import BEYOND, SortMemories, plan_sort_keys_with_positions
@@ -145,21 +145,21 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
         for d, step in zip(index_map.dims, table.position_steps, strict=True)
     ]
     first = 1 + isinstance(plan.value, TensorSpec)
-    linear_positions = reduce_position_tensors(plan, layout, plan.shape, steps, first)
-    if not linear_positions.remaining:
-        return linear_positions.launches
-    shift = linear_positions.memory_shifts[DESTINATION]
-    direct_launch = plan_scatter_launch(plan, linear_positions.remaining, alignments, shift)
+    combined_positions = combine_position_tensors(plan, layout, plan.shape, steps, first)
+    if not combined_positions.remaining:
+        return combined_positions.launches
+    shift = combined_positions.memory_shifts[DESTINATION]
+    direct_launch = plan_scatter_launch(plan, combined_positions.remaining, alignments, shift)
     values, dims = broadcast_values_layout(plan), index_map.index_dims
     # A number, or values repeated along all positions: every order of writes gives the same result.
     if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
-        return linear_positions.launches_followed_by(direct_launch)
-    marks = make_winner_loop(plan, table, linear_positions.remaining)
+        return combined_positions.launches_followed_by(direct_launch)
+    marks = make_winner_loop(plan, table, combined_positions.remaining)
     # Index types are compared as text, in which "int64_t" is greater than "int32_t".
     index = max(dict(direct_launch.kernel.shape)["INDEX"], marks.index_c_type)
     itemsize = 4 if index == "int32_t" else 8
-    number = first + len(plan.positions) + len(linear_positions.launches.scratch)
-    winners = number, (table.first_entry + linear_positions.memory_shifts[WINNERS]) * itemsize
+    number = first + len(plan.positions) + len(combined_positions.launches.scratch)
+    winners = number, (table.first_entry + combined_positions.memory_shifts[WINNERS]) * itemsize
     mark = kernel_with_macros(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
     # The first launch writes 0 to the entries that positions reach, and the second one leaves the
     # greatest numbers there. Blocks cannot wait for each other inside one launch.
@@ -167,9 +167,9 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
         make_index_launch(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)
     ]
     written = plan_scatter_launch(
-        plan, linear_positions.remaining, alignments, shift, index, winners
+        plan, combined_positions.remaining, alignments, shift, index, winners
     )
-    return linear_positions.launches_followed_by(
+    return combined_positions.launches_followed_by(
         *mark_launches, written, scratch=(table.entry_count * itemsize,)
     )
 
@@ -396,15 +396,15 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     """
     layout, index_map, table = plan.result.layout, plan.index_map, WinnerTable(plan)
     steps = [(0, 0, step) for step in table.position_steps]
-    linear_positions = reduce_position_tensors(plan, layout, plan.shape, steps, VALUES + 1)
-    if not linear_positions.remaining:
-        return linear_positions.launches
-    first = VALUES + 1 + len(plan.positions) + len(linear_positions.launches.scratch)
+    combined_positions = combine_position_tensors(plan, layout, plan.shape, steps, VALUES + 1)
+    if not combined_positions.remaining:
+        return combined_positions.launches
+    first = VALUES + 1 + len(plan.positions) + len(combined_positions.launches.scratch)
     scratch_memories = _ScratchMemories(*range(first, first + len(_ScratchMemories._fields)))
     combination = _CombineLaunches(plan, function, table, scratch_memories)
     marks, first = (
-        make_winner_loop(plan, table, linear_positions.remaining),
-        table.first_entry + linear_positions.memory_shifts[-1],
+        make_winner_loop(plan, table, combined_positions.remaining),
+        table.first_entry + combined_positions.memory_shifts[-1],
     )
     count, size = prod(index_map.positions_shape(plan.shape)), table.entry_count
     if combination.value_step == 0 and plan.result.dtype.kind in "iu":
@@ -415,7 +415,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
             chosen, marks, [(scratch_memories.segments, 8 * first)], plan.name
         )
         combined = combination.plan_combine_with_values(0, 0, combination.loop.index_c_type)
-        return linear_positions.launches_followed_by(
+        return combined_positions.launches_followed_by(
             combination.clear_segments_launch(size, 8), tally, combined, scratch=(8 * size,)
         )
     # The highest level for which a run of RUN**level values can exist.
@@ -459,7 +459,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     )
     # In the order of `_ScratchMemories`.
     own = (2 * octets * size, *[octets * count] * 3, byte_offset)
-    return linear_positions.launches_followed_by(*every, scratch=(*own, *sort.scratch))
+    return combined_positions.launches_followed_by(*every, scratch=(*own, *sort.scratch))
 
 
 class _ScratchMemories(NamedTuple):

@@ -69,7 +69,7 @@ class SortLines:
     # Axes of the result's elements in the memory that is read first; at least one.
     source_axes: tuple[Axis, ...]
     index: str  # the type of indices
-    sorts_positions: bool  # whether positions are sorted, else elements
+    sorts_positions: bool  # True for positions, False for elements
     descending: bool
     key_bits: int  # bits of an element, from the lowest, that determine its order
 
@@ -345,8 +345,8 @@ def plan_top_k_of_short_lines(plan: TopKPlan) -> Launch:
     )
     params.line, params.descending = divisor32_struct(length), plan.descending
     params.wide = positions.dtype.itemsize == 8
-    params.read = _tile_divisor_and_is_across(layout, dim, length, lines_per_tile)
-    params.written = _tile_divisor_and_is_across(values.layout, dim, count, lines_per_tile)
+    params.read = _tile_divisor_and_direction(layout, dim, length, lines_per_tile)
+    params.written = _tile_divisor_and_direction(values.layout, dim, count, lines_per_tile)
     firsts = tuple(spec.layout.offset * spec.dtype.itemsize for spec in (values, positions, source))
     return Launch(chosen, -(-lines // lines_per_tile), bytes(params), firsts)
 
@@ -364,7 +364,7 @@ def _lines_per_tile(source: TensorSpec, positions: TensorSpec, dim: int, lines: 
     return max_lines - ragged if max_lines > sector else max_lines
 
 
-def _tile_divisor_and_is_across(
+def _tile_divisor_and_direction(
     layout: Layout, dim: int, length: int, lines_per_tile: int
 ) -> tuple[Any, int]:
     across = lines_per_tile > 1 and not is_fastest_dim(layout, dim)

@@ -219,7 +219,6 @@ class _CumulativeOperator(OneToOne):
             has_overlapping_bytes(out, x) and (exclusive or out.layout is not x.layout)
         ):
             return dispatch.call_into(out, self._plan, key, (x,))
-        # Writing in place would overwrite elements that the scan has yet to read.
         out[...] = dispatch.call(self._plan, key, (x,))
         return out
 

@@ -389,7 +389,7 @@ class _SlidingWindowOperator(OperatorDesc):
                 f"WindowSizes: a window must fit into the padded image, got {received}"
             )
         # The page says that both tensors have equal ranks, and every example has columns of rank 3.
-        # Both are accepted: ones in front fill up to the rank of the image.
+        # Both are accepted: ones in front fill up to the rank of the described columns.
         ones = (1,) * (column_desc.rank - 3) if column_desc else ()
         return (*ones, batch, channels * math.prod(self.window_sizes), math.prod(counts))
 
@@ -493,7 +493,7 @@ def fold(
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
-    """Return an image of `output_sizes`: overlapping windows of columns, added up: FOLD.
+    """Return an image of `output_sizes` that sums overlapping windows, given as columns: FOLD.
 
     - `x`: columns (N, C * P, L), as `unfold` returns them: P elements per window, L windows.
     - `window_sizes`, `strides`, `dilations`, `start_padding`, `end_padding`: an entry per spatial
@@ -531,7 +531,7 @@ def unfold(
     spatial dimension of the image `x`; padding is 0. P is the number of elements per window, L the
     number of windows.
 
-    Returns a tensor that is packed, or `out`.
+    Returns a tensor in a packed layout, or `out`.
 
     Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
     does not allow or that do not fit each other.

@@ -73,7 +73,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         rank, count = self.input.rank, self.index_dimensions
         check_tensor("IndicesTensor", self.indices, (None,) * rank)
         check_range("IndexDimensions", count, 0, rank)
-        unpadded_sizes = self._result_sizes_before_rank_padding(
+        unpadded_sizes = self._unpadded_result_sizes(
             last_sizes("IndicesTensor", self.indices.sizes, count, "IndexDimensions")
         )
         # The result has input rank - 1 + IndexDimensions dimensions; leading ones of the input do
@@ -83,7 +83,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         check_range(member, input_rank + count, 0, rank + 1, ", DimensionCount + 1")
         return _pad_rank(last_sizes("OutputTensor", unpadded_sizes, rank, "DimensionCount"), rank)
 
-    def _result_sizes_before_rank_padding(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
+    def _unpadded_result_sizes(self, index_sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Return the sizes of the result before its rank is adjusted."""
         sizes, axis = self.input.sizes, self.axis
         return sizes[:axis] + index_sizes + sizes[axis + 1 :]
@@ -94,9 +94,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         index_sizes = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
         positions = view_reshaped(indices, index_sizes)
         destination = (
-            None
-            if out is None
-            else view_reshaped(out, self._result_sizes_before_rank_padding(index_sizes))
+            None if out is None else view_reshaped(out, self._unpadded_result_sizes(index_sizes))
         )
         # False: the dimensions of the positions take the place of the axis.
         key = (x.spec, (self.axis,), False, positions.spec)

@@ -273,7 +273,7 @@ class _WindowOperator(OperatorDesc):
 
 
 class Slice1OperatorDesc(_WindowOperator, OneToOne, operator="SLICE1"):
-    """DML_SLICE1_OPERATOR_DESC: what `slice1` takes; by default all of the window.
+    """DML_SLICE1_OPERATOR_DESC: what `slice1` takes; without `output`, all of the window.
 
     >>> from tensorlayout.directml import Slice1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (6,))

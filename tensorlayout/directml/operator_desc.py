@@ -3,8 +3,8 @@
 A descriptor is a frozen dataclass. Its members are those of the C structure in Python's spelling,
 without a trailing ``Tensor``: ``InputTensors`` is ``inputs``, ``IndexDimensions`` is
 ``index_dimensions``. Counts that only give the length of an array are omitted. An operator adds two
-methods: `_make_result_rule`, its own rules, and `_execute`, its work. Both raise errors without the
-operator's name.
+methods: `_expected_outputs` or `_output_sizes`, its own rules, and `_execute`, its work. Both raise
+errors without the operator's name.
 """
 
 from __future__ import annotations

@@ -355,8 +355,8 @@ run_operator_tuple: Callable[..., tuple[Tensor, ...]] = cast("Any", run_operator
 def _call_key(values: Iterable[Any], tensors: list[Any]) -> list[Any]:
     """Return the cache key of arguments, and append their tensors to `tensors`.
 
-    TypeError or ValueError for mutable arguments. Keys contain types, because 1 == 1.0 == True, and
-    texts of floats, because 0.0 == -0.0.
+    TypeError or ValueError for mutable arguments. Keys distinguish 1, 1.0 and True, which are
+    equal, and 0.0 from -0.0.
     """
     key: list[Any] = []
     for x in values:

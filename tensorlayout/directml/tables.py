@@ -144,7 +144,7 @@ def _parse_support_table(lines: list[str]) -> Table:
         low, high = rank_range.split("-")
         allowed = TensorSupport((int(low), int(high)), tuple(DataType[t] for t in _TYPES[type_set]))
         support_by_member |= dict.fromkeys(members.split(", "), allowed)
-    # Users get this table itself, from a cache.
+    # Read-only, because users get this cached table itself.
     return MappingProxyType(support_by_member)
 
 

@@ -67,7 +67,7 @@ def import_cuda_interface(obj: Any) -> Tensor:
         raise BufferError(
             f"the memory at {first_address:#x} is not of a CUDA device, or not all of it"
         )
-    cuda_backend.make_device_wait_for_stream("asarray", interface.get("stream"), device)
+    cuda_backend.make_current_stream_wait("asarray", interface.get("stream"), device)
     memory = description.address, dtype, description.shape, description.steps, device, obj
     x: Tensor | None = cuda_backend.wrap_external(*memory, readonly=description.readonly)
     if x is None:

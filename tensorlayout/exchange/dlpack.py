@@ -93,8 +93,9 @@ class _DLManagedTensor(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     )
-    # JAX and TensorFlow export immutable memory in legacy capsules.
-    flags = READ_ONLY  # it has none
+    # Legacy capsules have no flags. JAX and TensorFlow export immutable memory in them, so all
+    # count as read-only.
+    flags = READ_ONLY
 
 
 class _DLManagedTensorVersioned(ctypes.Structure):
@@ -236,10 +237,8 @@ class _ExchangeError(Exception):
     """Carrier of our own error for memory that cannot be a tensor."""
 
 
-def _raise_exchange_error(
-    message: str, wrapped_error_type: type[Exception] = BufferError
-) -> NoReturn:
-    raise _ExchangeError(wrapped_error_type(message))
+def _raise_exchange_error(message: str, error_type: type[Exception] = BufferError) -> NoReturn:
+    raise _ExchangeError(error_type(message))
 
 
 def import_tensor(

@@ -68,8 +68,8 @@ _VERSION, _MAX_RANK = 3, 64
 def parse_interface(interface: Any) -> DescribedMemory:
     """Return the contents of an array interface's dictionary after checking each key.
 
-    TypeError for missing or wrong keys, for masks, and for element types of no NumPy array of
-    numbers; ValueError for impossible values.
+    TypeError for missing or wrong keys, for masks, and for element types that are not numeric NumPy
+    dtypes; ValueError for impossible values.
     """
     if not isinstance(interface, dict):
         raise TypeError(f"it must be a dictionary, got {short_repr(interface)}")

@@ -19,7 +19,7 @@ from tensorlayout.devices import as_device
 from tensorlayout.errors import short_repr
 from tensorlayout.functions.arguments import as_tensor
 from tensorlayout.functions.interchange import to_device
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
 
@@ -144,11 +144,11 @@ def load(
         other = "mmap_mode" if mmap_mode is not None else "device"
         raise ValueError(f"out is memory of its own; leave {other} out")
     target_device = None if device is None else as_device(device, "device")
-    targets = None if out is None else import_module("tensorlayout.files.forms").Targets(out)
+    targets = None if out is None else import_lazily("tensorlayout.files.forms").Targets(out)
     kind = _detect_format(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
         raise ValueError(f"only .npy at a path can be mapped, not {file}")
-    module = import_module(f"tensorlayout.files.{kind}")
+    module = import_lazily(f"tensorlayout.files.{kind}")
     try:
         if targets is not None and kind == "zarr":
             return module.read_file(file, targets)
@@ -189,7 +189,7 @@ def _normalize_file(file: Any, method_name: str) -> str | IO[bytes]:
 
 
 def _write_file(file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
-    module = import_module(f"tensorlayout.files.{kind}")
+    module = import_lazily(f"tensorlayout.files.{kind}")
     contents = module.prepare_contents(x)
     if not isinstance(file, str):
         module.write_stream(file, contents)
@@ -234,12 +234,13 @@ def _replace_when_complete(path: str) -> Iterator[str]:
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+        code = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
+        raise OSError(code, os.strerror(code), folder)
     # Only a Zarr folder may be replaced: saving must not delete anything else.
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")
     # In the same folder, so that the replacement is a rename within one file system.
-    temporary_directory = import_module("tempfile").TemporaryDirectory
+    temporary_directory = import_lazily("tempfile").TemporaryDirectory
     with temporary_directory(
         dir=folder, prefix=".", ignore_cleanup_errors=True
     ) as temporary_folder:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.dtypes import computing_dtype_of_narrow, is_numpy_dtype
+from tensorlayout.dtypes import computing_dtype, is_numpy_dtype
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions.arguments import as_tensor, check_writable
 from tensorlayout.functions.creation import asarray
@@ -15,7 +15,7 @@ from tensorlayout.functions.interchange import to_device, to_numpy
 from tensorlayout.functions.layouts import to_layout
 from tensorlayout.functions.transfers import move_to_cpu
 from tensorlayout.layout import Layout
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 # Limits of the memory that layout texts in a file may require, which is otherwise unbounded:
@@ -26,7 +26,7 @@ _MAX_PADDING_BYTES, _MAX_PADDING_RATIO = 1 << 26, 1024
 def import_optional_library(package_name: str, module_name: str) -> Any:
     """Return a module of an optional library; ImportError says what to install."""
     try:
-        return import_module(module_name)
+        return import_lazily(module_name)
     except ImportError as error:
         msg = f"{package_name} reads and writes such files: pip install 'tensorlayout[files]'"
         raise ImportError(msg) from error
@@ -48,7 +48,7 @@ def layout_text_to_store(x: Tensor) -> str:
 def check_numpy_dtype(format_phrase: str, x: Tensor) -> None:
     """Raise ValueError for an ml_dtypes dtype in a format that has only NumPy's."""
     if not is_numpy_dtype(x.dtype):
-        wider = computing_dtype_of_narrow(x.dtype)
+        wider = computing_dtype(x.dtype)
         fix = f"use .safetensors where that has it, or astype(x, {wider}) first"
         raise ValueError(f"{format_phrase} no {x.dtype}; {fix}")
 

@@ -23,7 +23,7 @@ from tensorlayout.files.forms import (
     layout_text_to_store,
     restore_layouts,
 )
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 _METADATA_KEY = "tensorlayout"  # metadata entry with the layout texts by name
@@ -70,7 +70,7 @@ def _check_storable(x: Tensor) -> None:
     if not dtypes.is_narrow_dtype(x.dtype):
         return
     if x.dtype.name not in _NARROW.values():
-        wider = dtypes.computing_dtype_of_narrow(x.dtype)
+        wider = dtypes.computing_dtype(x.dtype)
         fix = f"use astype(x, {wider}) first, or x.view(uint8) for its bytes"
         raise ValueError(f"safetensors has no {x.dtype}; {fix}")
     if dtypes.value_bits(x.dtype) < 8 and (not x.ndim or x.shape[-1] % 2):
@@ -118,7 +118,7 @@ def write_path(path: str, contents: Contents) -> None:
 
 def read_file(path: str) -> Tensor | dict[str, Tensor]:
     """Read tensors by name from a file, or the one that was saved without a name."""
-    import_module("ml_dtypes")  # registers the name bfloat16 with NumPy
+    import_lazily("ml_dtypes")  # registers the name bfloat16 with NumPy
     with import_optional_library("safetensors", "safetensors").safe_open(
         path, framework="numpy"
     ) as file:

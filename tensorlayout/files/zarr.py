@@ -23,7 +23,7 @@ from tensorlayout.files.forms import (
 )
 from tensorlayout.functions.creation import asarray
 from tensorlayout.layout import Layout
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 _ATTRIBUTE_KEY = "tensorlayout"
@@ -65,9 +65,8 @@ def write_path(path: str, x: Tensor | dict[str, Tensor]) -> None:
 def _write_array(create: Callable[..., Any], x: Tensor) -> None:
     """Write a tensor into an array made by `create`."""
     chunks, shards = _chunk_and_shard_sizes(x.layout.form, x.dtype.itemsize)
-    options: dict[str, Any] = (
-        {"attributes": {_ATTRIBUTE_KEY: layout_text_to_store(x)}} if layout_text_to_store(x) else {}
-    )
+    text = layout_text_to_store(x)
+    options: dict[str, Any] = {"attributes": {_ATTRIBUTE_KEY: text}} if text else {}
     # Zarr omits chunks that equal 0, and loses the negative signs of complex zeros.
     if x.dtype.kind == "c":
         options["config"] = {"write_empty_chunks": True}
@@ -142,7 +141,7 @@ def _check_chunk_count(name: str, array: Any) -> None:
 def _read_into_tensor(array: Any, x: Tensor) -> None:
     """Read into a tensor: with Zarr if it is strided, else file by file."""
     if x.device == CPU and not x.layout.is_tiled and x.size:
-        buffer = import_module("zarr.buffer").cpu.NDBuffer.from_numpy_array(np.asarray(x))
+        buffer = import_lazily("zarr.buffer").cpu.NDBuffer.from_numpy_array(np.asarray(x))
         array.get_basic_selection(..., out=buffer)
         return
     shard_shape = array.shards or array.chunks

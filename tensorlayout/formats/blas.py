@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.errors import short_repr, truncate
-from tensorlayout.formats.blocks import check_layout, raise_error_without_call_name
+from tensorlayout.formats.blocks import check_layout, raise_error
 from tensorlayout.layout import Layout, check_integer, check_sizes
 
 __all__ = ["BlasMatrix", "read", "write"]
@@ -44,22 +44,20 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
     """
     sizes = check_sizes("shape", shape)
     if not isinstance(matrix, tuple) or len(matrix) not in (2, 3):
-        raise_error_without_call_name(
-            f"matrix must be a pair (trans, ld), got {short_repr(matrix)}", TypeError
-        )
+        raise_error(f"matrix must be a pair (trans, ld), got {short_repr(matrix)}", TypeError)
     trans, ld, offset = BlasMatrix(*matrix)
     if len(sizes) != 2:
-        raise_error_without_call_name(f"a matrix has two dimensions, got shape {short_repr(sizes)}")
+        raise_error(f"a matrix has two dimensions, got shape {short_repr(sizes)}")
     word = trans.upper() if isinstance(trans, str) else trans
     if word not in ("N", "T"):
-        raise_error_without_call_name(
+        raise_error(
             f"trans must be 'N' or 'T' ('C' of a real matrix is 'T'), got {short_repr(trans)}"
         )
     ld = check_integer("ld", ld)
     # A column of A is as long as a column of op(A) for N, and as a row of op(A) for T.
     column = sizes[word == "T"]
     if ld < max(1, column):
-        raise_error_without_call_name(
+        raise_error(
             f"ld must be at least {max(1, column)}, the length of a column, got {short_repr(ld)}"
         )
     strides = (1, ld) if word == "N" else (ld, 1)
@@ -79,15 +77,13 @@ def write(layout: Layout) -> BlasMatrix:
     BlasMatrix(trans='T', ld=5, offset=0)
     """
     if check_layout(layout).ndim != 2 or layout.is_tiled:
-        raise_error_without_call_name(
-            f"a matrix has two dimensions and no tiles, got {truncate(layout)}"
-        )
+        raise_error(f"a matrix has two dimensions and no tiles, got {truncate(layout)}")
     trans_options = ("N", "T") if layout.minor_to_major[0] == 0 else ("T", "N")
     for trans in trans_options:
         if (ld := _leading_dimension(layout, int(trans == "T"))) is not None:
             return BlasMatrix(trans, ld, layout.offset)
     rule = "one stride must be 1 and the other at least the length of a column or row"
-    return raise_error_without_call_name(f"{rule}, got {truncate(layout)}; to_layout() copies")
+    return raise_error(f"{rule}, got {truncate(layout)}; to_layout() copies")
 
 
 def _leading_dimension(layout: Layout, dim: int) -> int | None:

@@ -17,7 +17,7 @@ from tensorlayout.layout import Layout, Padding, PaddingValue, slots
 Digit = tuple[int, int]
 
 
-def raise_error_without_call_name(text: str, error: type[Exception] = ValueError) -> NoReturn:
+def raise_error(text: str, error: type[Exception] = ValueError) -> NoReturn:
     """Raise an error; the wrapper of the public functions adds the name of the call."""
     raise error(text)
 
@@ -28,11 +28,9 @@ def check_layout(layout: Layout, *, allow_bits: bool = False) -> Layout:
     Slots below a byte raise ValueError unless `allow_bits` is True.
     """
     if not isinstance(layout, Layout):
-        raise_error_without_call_name(
-            f"layout must be a Layout, got {short_repr(layout)}", TypeError
-        )
+        raise_error(f"layout must be a Layout, got {short_repr(layout)}", TypeError)
     if layout.slot_bits is not None and not allow_bits:
-        raise_error_without_call_name(
+        raise_error(
             f"slots are whole bytes (with_slot_bits(None) has them), got {truncate(layout)}"
         )
     return layout
@@ -47,9 +45,9 @@ def block_form(layout: Layout, *, allow_padding: bool = False, allow_bits: bool 
     if not layout.covers_block or not form.same_placement(layout):
         rule = "has only blocks that begin at slot 0, without gaps, repeats or flipped dimensions"
         fix = " (at_origin moves it there)" if layout.at_origin.same_placement(form) else ""
-        raise_error_without_call_name(f"{rule}, got {truncate(layout)}{fix}")
+        raise_error(f"{rule}, got {truncate(layout)}{fix}")
     if form.is_padded and not allow_padding:
-        raise_error_without_call_name(f"has no padding, got {truncate(layout)}")
+        raise_error(f"has no padding, got {truncate(layout)}")
     return form
 
 
@@ -88,7 +86,7 @@ def layout_digits(block: Layout) -> tuple[list[list[int]], list[Digit]]:
     if 0 in block.padded_shape:
         return [[n] for n in block.shape], [(dim, 0) for dim in dim_order]
     # Padding counts as part of the slowest digit: its extent reaches to the padded size.
-    spanned_parts = map(slots.set_most_major_extent_for_size, block.parts, block.padded_shape)
+    spanned_parts = map(slots.resize_most_major_part, block.parts, block.padded_shape)
     extents = [[extent for extent, _ in parts] for parts in spanned_parts]
     digit_order = [(dim, number) for dim in dim_order for number in range(len(extents[dim]))]
     positions = [

@@ -10,7 +10,7 @@ from tensorlayout.formats.blocks import (
     block_form,
     layout_from_digits,
     matching_name,
-    raise_error_without_call_name,
+    raise_error,
 )
 from tensorlayout.layout import Layout, check_sizes
 
@@ -42,9 +42,7 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     """
     sizes = check_sizes("shape", shape)
     if len(sizes) not in _RANKS:
-        raise_error_without_call_name(
-            f"a tensor has 3 to 8 dimensions, got shape {short_repr(sizes)}"
-        )
+        raise_error(f"a tensor has 3 to 8 dimensions, got shape {short_repr(sizes)}")
     word = tensor_format if isinstance(tensor_format, str) else ""
     word = word.removeprefix("CUDNN_TENSOR_")
     # With 5 dimensions the formats have a D, and are the same orders.
@@ -63,12 +61,10 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
             f"{short_repr(tensor_format)} with vector={short_repr(vector)} for {len(sizes)} "
             "dimensions"
         )
-        raise_error_without_call_name(
-            f"tensor_format must be one of {_KNOWN_FORMATS}, got {received}"
-        )
+        raise_error(f"tensor_format must be one of {_KNOWN_FORMATS}, got {received}")
     if sizes[1] % vector:
         rule = f"channels must be a multiple of the {vector} of a vector"
-        raise_error_without_call_name(f"{rule}, got shape {short_repr(sizes)}")
+        raise_error(f"{rule}, got shape {short_repr(sizes)}")
     # The channels of a vector are the fastest digit, after all other dimensions.
     extents = [[n] for n in sizes]
     extents[1] = [sizes[1] // vector, vector]
@@ -94,6 +90,6 @@ def write(layout: Layout) -> str:
         word = matching_name(block, [(word, read(block.shape, word)) for word in words])
         if word is not None:
             return word
-    return raise_error_without_call_name(
+    return raise_error(
         f"no format of cuDNN ({_KNOWN_FORMATS}); a descriptor takes strides, got {truncate(layout)}"
     )

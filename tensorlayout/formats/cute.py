@@ -125,7 +125,7 @@ def layout_to_cute(layout: Layout, padded: bool | None) -> CuteLayout:
                 "padded=True gives whole tiles" if tiles <= padded_size else "it owns no padding"
             )
             raise_named_error("to_cute", f"{rule}; {owned}, got {truncate(layout)}")
-        digits = slots.set_most_major_extent_for_size(parts, padded_size) if padded else parts
+        digits = slots.resize_most_major_part(parts, padded_size) if padded else parts
         extents, strides = zip(*reversed(digits), strict=True)
         modes.append((extents, strides) if len(parts) > 1 else digits[0])
     shape, stride = zip(*modes, strict=True) if modes else ((), ())
@@ -157,7 +157,7 @@ def layout_fields_from_cute(
     ):
         rule = f"shape must have a size for each mode, at most {short_repr(full_sizes)}"
         raise_named_error(_CALLER_NAME, f"{rule}, got {short_repr(sizes_kept)}")
-    parts = list(map(slots.set_most_major_extent_for_size, dims, sizes_kept))
+    parts = list(map(slots.resize_most_major_part, dims, sizes_kept))
     # Only modes that fill a block own the slots behind `shape`. In others those slots may be gaps
     # or other elements, which must not be overwritten with a padding value.
     value, block = check_padding_value(padding_value), slots.covers_block(parts, full_sizes)

@@ -15,7 +15,7 @@ from tensorlayout.formats.blocks import (
     is_same_block,
     layout_digits,
     layout_from_digits,
-    raise_error_without_call_name,
+    raise_error,
 )
 from tensorlayout.layout import Layout, check_integer, check_sizes
 
@@ -63,9 +63,7 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     if isinstance(pattern, EinopsPattern):
         if not isinstance(pattern.lengths, Mapping):
             received = short_repr(pattern.lengths)
-            raise_error_without_call_name(
-                f"lengths must be a dictionary of integers, got {received}", TypeError
-            )
+            raise_error(f"lengths must be a dictionary of integers, got {received}", TypeError)
         text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
     left, right = _parse_sides(text, len(sizes))
     # Each axis on the left is a digit of a dimension: in "b (c k)", c is (1, 0) and k is (1, 1).
@@ -76,7 +74,7 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
         received = short_repr(text, 200)
         if unknown:
             received += f" and a length of {short_repr(min(unknown, key=str))}"
-        raise_error_without_call_name(f"each axis must be on both sides, once, got {received}")
+        raise_error(f"each axis must be on both sides, once, got {received}")
     extents = [_axis_lengths(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
     # A dimension written as 1 has no axis, but the layout needs a digit for it. Of size 1, it may
     # be anywhere.
@@ -93,11 +91,9 @@ def _axis_lengths(size: int, axes: list[str], lengths: dict[str, int]) -> list[i
     known_product = math.prod(known_lengths.values())
     if min(known_lengths.values(), default=1) < 1 or len(unknown_axes) > 1 or size % known_product:
         rule = f"axes {' '.join(axes)} need lengths of 1 or more, all but one, that divide {size}"
-        raise_error_without_call_name(f"{rule}, got {short_repr(known_lengths)}")
+        raise_error(f"{rule}, got {short_repr(known_lengths)}")
     if not unknown_axes and known_product != size:
-        raise_error_without_call_name(
-            f"axes {short_repr(' '.join(axes))} make {known_product}, the size is {size}"
-        )
+        raise_error(f"axes {short_repr(' '.join(axes))} make {known_product}, the size is {size}")
     return [known_lengths.get(axis, size // known_product) for axis in axes] or [1]
 
 
@@ -106,9 +102,7 @@ def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[st
     sides = pattern.split("->") if isinstance(pattern, str) else []
     # The limit keeps the work for hostile text small.
     if len(sides) != 2 or len(pattern) > 4096:
-        raise_error_without_call_name(
-            f"pattern must have the form 'b c -> c b', got {short_repr(pattern, 200)}"
-        )
+        raise_error(f"pattern must have the form 'b c -> c b', got {short_repr(pattern, 200)}")
     left, right = (_parse_side(side, pattern) for side in sides)
     counts = [[axis for axes in side for axis in axes].count("...") for side in (left, right)]
     # `left` has one entry for '...', which stands for all dimensions that the other entries leave.
@@ -116,7 +110,7 @@ def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[st
     inside = re.search(r"\([^)]*\.\.\.", sides[0]) is not None
     if counts not in ([0, 0], [1, 1]) or (counts[0] and (inside or ellipsis_rank < 0)):
         rule = "'...' must be an axis of its own on the left, and on both sides"
-        raise_error_without_call_name(f"{rule}, got {short_repr(pattern, 200)}")
+        raise_error(f"{rule}, got {short_repr(pattern, 200)}")
     if ["..."] in left:
         ellipsis_position = left.index(["..."])
         # "...0" is no valid name of an axis, so it clashes with none of the pattern.
@@ -128,16 +122,14 @@ def _parse_sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[st
         ]
     if len(left) != rank:
         received = short_repr(pattern, 200)
-        raise_error_without_call_name(
-            f"pattern {received} is of {len(left)} dimensions, the shape has {rank}"
-        )
+        raise_error(f"pattern {received} is of {len(left)} dimensions, the shape has {rank}")
     return left, right
 
 
 def _parse_side(side: str, pattern: str) -> list[list[str]]:
     """Return the axes of each dimension on one side; a dimension written as 1 has none."""
     if not (re.fullmatch(_SIDE, side) and all(map(_is_valid_axis_name, re.findall(_AXIS, side)))):
-        raise_error_without_call_name(
+        raise_error(
             f"pattern must have the form 'b (h p) -> h b p', got {short_repr(pattern, 200)}"
         )
     groups = [re.findall(_AXIS, group) for group in re.findall(_GROUP, side)]
@@ -170,7 +162,7 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     are_letters = all(word.isascii() and word.isalpha() for word in axis_words)
     if not are_letters or len(axis_words) != block.ndim or len({*axis_words}) != len(axis_words):
         rule = f"names must be {block.ndim} different ones, of letters with blanks between"
-        raise_error_without_call_name(f"{rule}, got {short_repr(names)}")
+        raise_error(f"{rule}, got {short_repr(names)}")
     extents, places = layout_digits(block)
 
     def axis_name(digit: Digit) -> str:
@@ -185,5 +177,5 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     result = EinopsPattern(f"{' '.join(left)} -> {' '.join(map(axis_name, places))}", lengths)
     # Reading the pattern back proves it, so that no wrong one is returned.
     if not is_same_block(read(block.shape, result), block):
-        raise_error_without_call_name(f"no pattern describes {truncate(layout)}")
+        raise_error(f"no pattern describes {truncate(layout)}")
     return result

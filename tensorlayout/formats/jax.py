@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.errors import short_repr, truncate
-from tensorlayout.formats.blocks import block_form, raise_error_without_call_name
+from tensorlayout.formats.blocks import block_form, raise_error
 from tensorlayout.layout import Layout, Padding, PaddingValue, check_integers, check_padding_value
 from tensorlayout.xla import PrimitiveType, shape_of
 from tensorlayout.xla.tiles import Tile, tiled_sizes
@@ -53,7 +53,7 @@ def read(
     inner = getattr(layout, "layout", layout)
     if not hasattr(inner, "major_to_minor"):
         rule = "layout must be a Layout or Format of JAX, or a JaxLayout"
-        raise_error_without_call_name(f"{rule}, got {short_repr(layout)}", TypeError)
+        raise_error(f"{rule}, got {short_repr(layout)}", TypeError)
     # 0 means whole bytes, which a Layout calls None.
     bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
     order = check_integers("major_to_minor", inner.major_to_minor)
@@ -71,7 +71,7 @@ def read(
                 f"{truncate(result)} owns"
             )
             fix = "without padding_value it is read, and they are gaps"
-            raise_error_without_call_name(f"{rule}; {fix}, got {short_repr(padding_value)}")
+            raise_error(f"{rule}; {fix}, got {short_repr(padding_value)}")
     return result
 
 
@@ -93,6 +93,6 @@ def write(layout: Layout) -> JaxLayout:
     try:
         xla_layout = shape_of(block.with_slot_bits(None), PrimitiveType.U8).own_layout
     except ValueError:
-        raise_error_without_call_name(f"XLA's tiles cannot express {truncate(layout)}")
+        raise_error(f"XLA's tiles cannot express {truncate(layout)}")
     tiling = tuple(tile.dimensions for tile in xla_layout.tiles)
     return JaxLayout(xla_layout.minor_to_major[::-1], tiling or None, block.slot_bits or 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.errors import short_repr, truncate
-from tensorlayout.formats.blocks import check_layout, raise_error_without_call_name
+from tensorlayout.formats.blocks import check_layout, raise_error
 from tensorlayout.layout import (
     HasItemsize,
     Layout,
@@ -53,10 +53,10 @@ def read(
     """
     if isinstance(memory, str):
         if memory.upper() not in ("C", "F"):
-            raise_error_without_call_name(f"order must be 'C' or 'F', got {short_repr(memory)}")
+            raise_error(f"order must be 'C' or 'F', got {short_repr(memory)}")
         return Layout.row_major(shape) if memory.upper() == "C" else Layout.column_major(shape)
     if itemsize is None:
-        raise_error_without_call_name("strides count bytes, so itemsize must be given")
+        raise_error("strides count bytes, so itemsize must be given")
     element_bytes = check_itemsize(itemsize)
     # Contiguity flags follow from the strides and are not read.
     byte_strides, start = memory[:2] if isinstance(memory, NumpyMemory) else (memory, 0)
@@ -67,7 +67,7 @@ def read(
             "strides and offset must be multiples of the element's "
             f"{short_repr(element_bytes)} bytes"
         )
-        raise_error_without_call_name(f"{rule}, got {short_repr(strides)} and {short_repr(offset)}")
+        raise_error(f"{rule}, got {short_repr(strides)} and {short_repr(offset)}")
     return Layout(
         shape, [stride // element_bytes for stride in strides], offset=offset // element_bytes
     )
@@ -87,7 +87,7 @@ def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
     """
     element_bytes = check_itemsize(itemsize)
     if check_layout(layout).is_tiled:
-        raise_error_without_call_name(f"NumPy has strides, and no tiles, got {truncate(layout)}")
+        raise_error(f"NumPy has strides, and no tiles, got {truncate(layout)}")
     strides = tuple(stride * element_bytes for stride in layout.strides)
     # Placement ignores the strides of sizes of 1, as NumPy's contiguity flags do.
     packed = (Layout.row_major(layout.shape), Layout.column_major(layout.shape))

@@ -20,7 +20,7 @@ from tensorlayout.formats.blocks import (
     is_same_block,
     layout_digits,
     layout_from_digits,
-    raise_error_without_call_name,
+    raise_error,
 )
 from tensorlayout.layout import Layout, PaddingValue, check_sizes
 
@@ -49,7 +49,7 @@ def read(shape: Sequence[int], tag: str) -> Layout:
     sizes = check_sizes("shape", shape)
     order, blocks = _parse_tag(tag)
     if len(order) != len(sizes):
-        raise_error_without_call_name(
+        raise_error(
             f"tag {short_repr(tag)} is of {len(order)} dimensions, got shape {short_repr(sizes)}"
         )
     extents: list[list[int]] = [[] for _ in sizes]
@@ -75,9 +75,7 @@ def _parse_tag(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
     capitals = {letter.lower() for letter in outer if letter.isupper()}
     if not logical or capitals != {letter for _, letter in blocks}:
         rule = "tag must be letters of dimensions, each cut one a capital, and their blocks, as"
-        raise_error_without_call_name(
-            f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {short_repr(tag)}"
-        )
+        raise_error(f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {short_repr(tag)}")
     return [*map(logical.index, letters)], [(int(n), logical.index(x)) for n, x in blocks]
 
 
@@ -112,14 +110,12 @@ def write(layout: Layout, letters: str = _LETTERS) -> str:
     fits = isinstance(names, str) and len(_letters_in_order_of_sizes(names)) == block.ndim
     if not fits or not 1 <= block.ndim <= len(_LETTERS):
         rule = f"needs 1 to 12 dimensions, a letter for each, got {truncate(layout)}"
-        raise_error_without_call_name(f"{rule} and {short_repr(letters)}")
+        raise_error(f"{rule} and {short_repr(letters)}")
     if block.is_padded and block.padding_value is not PaddingValue.ZERO:
-        raise_error_without_call_name(
-            f"padding must hold zeros (with_padding_value('ZERO')), got {truncate(layout)}"
-        )
+        raise_error(f"padding must hold zeros (with_padding_value('ZERO')), got {truncate(layout)}")
     tag = _format_tag(block, names)
     if not is_same_block(read(block.shape, tag), block):
-        raise_error_without_call_name(f"no tag describes {truncate(layout)}")
+        raise_error(f"no tag describes {truncate(layout)}")
     return tag
 
 

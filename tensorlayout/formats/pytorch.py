@@ -11,7 +11,7 @@ from tensorlayout.formats.blocks import (
     block_form,
     check_layout,
     matching_name,
-    raise_error_without_call_name,
+    raise_error,
 )
 from tensorlayout.layout import Layout, check_sizes
 
@@ -38,7 +38,7 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     # Compared by the name of its class, because PyTorch is not imported.
     if not isinstance(memory_format, str) and type(memory_format).__name__ != "memory_format":
         rule = "memory_format must be one of PyTorch's, or its name"
-        raise_error_without_call_name(f"{rule}, got {short_repr(memory_format)}", TypeError)
+        raise_error(f"{rule}, got {short_repr(memory_format)}", TypeError)
     # str(torch.channels_last) is "torch.channels_last".
     word = str(memory_format).removeprefix("torch.")
     if word == "contiguous_format":
@@ -47,18 +47,14 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
         if like is None or check_layout(like).shape != sizes:
             received = "None" if like is None else truncate(like)
             rule = f"preserve_format needs like=, a layout of shape {short_repr(sizes)}"
-            raise_error_without_call_name(f"{rule}, got {received}")
+            raise_error(f"{rule}, got {received}")
         return Layout.packed(sizes, like.minor_to_major)
     if word not in _CHANNELS_LAST:
         known = ", ".join(("contiguous_format", *_CHANNELS_LAST, "preserve_format"))
-        raise_error_without_call_name(
-            f"memory_format must be one of {known}, got {short_repr(memory_format)}"
-        )
+        raise_error(f"memory_format must be one of {known}, got {short_repr(memory_format)}")
     order = _CHANNELS_LAST[word]
     if len(sizes) != len(order):
-        raise_error_without_call_name(
-            f"{word} is for {len(order)} dimensions, got shape {short_repr(sizes)}"
-        )
+        raise_error(f"{word} is for {len(order)} dimensions, got shape {short_repr(sizes)}")
     return Layout(sizes, _channels_last_strides(sizes, order), minor_to_major=order[::-1])
 
 
@@ -92,7 +88,7 @@ def write(layout: Layout) -> str:
     has_blocks = layout.is_tiled or layout.padded_shape != layout.shape
     if layout.size == 0 and (has_blocks or min(layout.strides) < 0):
         rule = "has no tiles, no padding and no negative strides, of no elements, too"
-        raise_error_without_call_name(f"{rule}, got {truncate(layout)}")
+        raise_error(f"{rule}, got {truncate(layout)}")
     words = ["contiguous_format"]
     for word, order in _CHANNELS_LAST.items():
         if block.ndim == len(order) and (layout.size or _has_channels_last_strides(layout, order)):
@@ -100,5 +96,5 @@ def write(layout: Layout) -> str:
     result = matching_name(block, [(word, read(block.shape, word)) for word in words])
     if result is None:
         rule = "PyTorch has no name for this order; as_strided() takes strides"
-        raise_error_without_call_name(f"{rule}, got {truncate(layout)}")
+        raise_error(f"{rule}, got {truncate(layout)}")
     return result

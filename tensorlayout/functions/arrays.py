@@ -32,10 +32,10 @@ _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueE
 
 
 # A tensor over the memory of an array, and whether that memory is a private copy.
-Arrived = tuple[Tensor, bool]
+ImportedTensor = tuple[Tensor, bool]
 
 
-def import_array(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
+def import_array(obj: Any, device: Device | None, copy: bool | None) -> ImportedTensor | None:
     """Import `obj` as a tensor over its memory, or over a copy; None if it is not an array.
 
     `device`: device of the result.
@@ -129,7 +129,7 @@ def _call_foreign(obj: Any, name: str, function: Callable[..., Any], *arguments:
         raise kind(f"{type(obj).__name__} gives no array by {name}: {message}") from error
 
 
-def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived:
+def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> ImportedTensor:
     """Return a tensor over an array, or over a copy; TypeError if its elements are not numbers."""
     if type(array) is not np.ndarray:
         # Another thread may be importing it right now.
@@ -144,7 +144,7 @@ def tensor_over_ndarray(array: Array, copy: bool | None, source: Any) -> Arrived
     except TypeError:
         # The dtype is not one of ours: perhaps it is in the other byte order, and then a copy
         # helps.
-        x, native = None, dtypes.native_dtype_of_foreign_order(dtype)
+        x, native = None, dtypes.native_order_dtype(dtype)
     except ValueError as error:
         raise _closed_memory_error(source, error) from error
     if native is None:

@@ -14,7 +14,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import move_to_device
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Copy
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
@@ -209,7 +209,7 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     info = (
         np.finfo(dtype)
         if dtypes.is_standard_dtype(dtype)
-        else import_module("ml_dtypes").finfo(dtype)
+        else import_lazily("ml_dtypes").finfo(dtype)
     )
     eps, largest, least = float(info.eps), float(info.max), float(info.min)
     return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)

@@ -58,9 +58,7 @@ def call(operation: plan.Operation, key: tuple[Any, ...], operands: tuple[Any, .
     except TypeError as error:
         # An unhashable item of the key, such as a list, fails in the look-up, before planning could
         # explain which argument is wrong.
-        raise named_error(
-            operation, _planning_error_of_unhashable_key(operation, key, error)
-        ) from None
+        raise named_error(operation, _unhashable_key_error(operation, key, error)) from None
     except (plan.CaptureError, *REFUSALS) as error:
         raise named_error(operation, error) from None
 
@@ -92,7 +90,7 @@ def call_into(
     return call(plan.into_destination(operation), (out.spec, *key), (out, *operands))
 
 
-def _planning_error_of_unhashable_key(
+def _unhashable_key_error(
     operation: plan.Operation, key: tuple[Any, ...], error: TypeError
 ) -> Exception:
     """Return the error that planning raises for an unhashable argument, such as a list."""

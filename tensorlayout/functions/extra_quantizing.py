@@ -105,7 +105,7 @@ def quantize_blocks(
     whole = (
         None
         if form.has_power_of_two_scales
-        else _global_scale_over_block_scales(x, form.max_element, global_scale)
+        else _choose_global_scale(x, form.max_element, global_scale)
     )
     element, scale = form.element_and_scale_dtypes
     sizes = plan.block_scales_shape(x.shape, dim, form.block)
@@ -176,9 +176,7 @@ def dequantize_blocks(
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
 
 
-def _global_scale_over_block_scales(
-    x: Tensor, largest_element: float, scale: Tensor | Real | None
-) -> Tensor:
+def _choose_global_scale(x: Tensor, largest_element: float, scale: Tensor | Real | None) -> Tensor:
     """Return `global_scale`, by default the scale that maps the largest block scale to 448."""
     if scale is not None:
         return _as_global_scale(x, scale)

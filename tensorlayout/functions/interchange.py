@@ -38,7 +38,7 @@ from tensorlayout.plan import (
     watched,
 )
 from tensorlayout.support.context_blocks import ScopeContext
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, LayoutLike, SupportsDLPack
 
@@ -115,7 +115,7 @@ def _view_as_read_only(array: Array) -> Array:
 def note_export(name: str, x: Tensor, array: Array) -> Array:
     """Return `array`, made of `x` by the function `name`; record an export if it shares memory."""
     if watched and np.may_share_memory(array, x.memory):
-        notify_export(name, x.spec, even_for_internal_callers=True)
+        notify_export(name, x.spec, for_internal_callers=True)
     return array
 
 
@@ -395,7 +395,7 @@ def pickle_parts(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
         return _unpickle_tensor_copy, (*dtype_and_layout, octets.tobytes(), *device)
     # joblib shares only NumPy arrays between its processes. Without it, they are avoided: a corrupt
     # byte in a pickled array's header may crash the process that reads it.
-    buffer = octets if "joblib" in sys.modules else import_module("pickle").PickleBuffer(octets)
+    buffer = octets if "joblib" in sys.modules else import_lazily("pickle").PickleBuffer(octets)
     return _unpickle_tensor, (*dtype_and_layout, buffer, *device)
 
 
@@ -406,7 +406,7 @@ _OUT_OF_BAND = 5
 def dask_token(x: Tensor) -> tuple[Any, ...]:
     """Return the token by which Dask identifies a tensor, the same in each process."""
     _, (dtype, layout, octets, *device) = pickle_parts(x, _OUT_OF_BAND)
-    summed = import_module("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
+    summed = import_lazily("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
     return "tensorlayout", dtype, layout, summed, *device
 
 

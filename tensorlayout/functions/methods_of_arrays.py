@@ -161,7 +161,7 @@ def tolist(a: Tensor) -> Any:
     if not dtypes.is_numpy_dtype(a.dtype):
         # NumPy's tolist would leave the scalars of ml_dtypes; the wider dtype holds each value
         # exactly.
-        a = xp.astype(a, dtypes.computing_dtype_of_narrow(a.dtype))
+        a = xp.astype(a, dtypes.computing_dtype(a.dtype))
     return interchange.to_numpy(a).tolist()
 
 

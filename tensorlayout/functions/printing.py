@@ -15,7 +15,7 @@ from tensorlayout.exchange.numpy import Array, convert_array, read_packed_elemen
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import ensure_strided, move_to_cpu
 from tensorlayout.plan import display_only
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 # Tensors with more elements show only their edges (NumPy's limits).
@@ -64,7 +64,7 @@ def _as_printable_dtype(values: Array) -> Array:
     """Convert `values` of dtypes that NumPy cannot print to a wider dtype."""
     if dtypes.is_numpy_dtype(values.dtype):
         return values
-    return convert_array(values, dtypes.computing_dtype_of_narrow(values.dtype))
+    return convert_array(values, dtypes.computing_dtype(values.dtype))
 
 
 def _format_scalar(number: Array) -> str:
@@ -128,7 +128,7 @@ def format_html(x: Tensor) -> str:
 
     `x` may be on any device; only the elements shown are fetched.
     """
-    drawing, layout = import_module("tensorlayout.layout.drawing.drawing"), x.layout
+    drawing, layout = import_lazily("tensorlayout.layout.drawing.drawing"), x.layout
     facts = [
         ("tensor", f"shape {x.shape}, dtype {x.dtype}, on {x.device}"),
         *drawing.layout_facts(layout),

@@ -114,7 +114,7 @@ def _call_sort(
     # Narrow numbers are compared by value, but the elements keep their bits, such as those of NaN.
     if dtypes.is_narrow_dtype(x.dtype):
         positions = argsort(
-            astype(x, dtypes.computing_dtype_of_narrow(x.dtype)),
+            astype(x, dtypes.computing_dtype(x.dtype)),
             dim,
             descending=is_descending,
             stable=is_stable,

@@ -27,7 +27,10 @@ def copy_tensor(
 
 
 def move_to_device(x: Tensor, device: Device, *, keep_layout: bool = False) -> Tensor:
-    """Move `x` to `device`: in its layout if it covers a block, or for `keep_layout`, else in its form."""
+    """Move `x` to `device`, in its layout if that covers a block, else in its form.
+
+    `keep_layout`: keep the layout in any case.
+    """
     source_device = x.spec.device
     if source_device is device or source_device == device:
         return x

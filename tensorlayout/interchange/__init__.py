@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout.support.lazy_imports import call_register_after_import, import_module
+from tensorlayout.support.lazy_imports import call_register_after_import, import_lazily
 from tensorlayout.tensor import Tensor
 
 
@@ -16,7 +16,7 @@ def _add_numpy_protocol(name: str, module: str, function: str) -> None:
     """Add a protocol method of NumPy to `Tensor`."""
 
     def install_then_call(self: Tensor, *args: Any, **options: Any) -> Any:
-        implementation = getattr(import_module(f"tensorlayout.interchange.{module}"), function)
+        implementation = getattr(import_lazily(f"tensorlayout.interchange.{module}"), function)
         # Python finds special methods in the class, so this one replaces itself there.
         setattr(Tensor, name, implementation)
         return implementation(self, *args, **options)

@@ -13,7 +13,7 @@ from tensorlayout import linalg
 from tensorlayout.functions import creation, elementwise
 from tensorlayout.interchange.dask import RandomState, to_numpy
 from tensorlayout.interchange.numpy_functions import TABLE
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 
 
 def register() -> None:
@@ -23,7 +23,7 @@ def register() -> None:
         for numpy_function, tensor_function in TABLE.items()
     }
     for name, function in (functions_by_name | _OWN).items():
-        import_module("autoray").register_function(
+        import_lazily("autoray").register_function(
             "tensorlayout", name.removeprefix("numpy."), function
         )
 

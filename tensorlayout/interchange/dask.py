@@ -17,27 +17,27 @@ import numpy as np
 from tensorlayout.devices import default_device
 from tensorlayout.functions import creation, interchange, transfers
 from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.tensor import Tensor
 
 
 def register() -> None:
     """Register tensors with Dask; repeated calls have no further effect."""
-    dispatch = import_module("dask.array.dispatch")
+    dispatch = import_lazily("dask.array.dispatch")
     dispatch.empty_lookup.register(Tensor, creation.empty)
     dispatch.numel_lookup.register(Tensor, _numel)
     dispatch.percentile_lookup.register(Tensor, _chunk_percentile)
     dispatch.to_numpy_dispatch.register(Tensor, to_numpy)
-    import_module("dask.sizeof").sizeof.register(Tensor, _sizeof)
+    import_lazily("dask.sizeof").sizeof.register(Tensor, _sizeof)
     # Without this, operators between tensors and Dask's arrays fail.
-    import_module("dask.array.chunk_types").register_chunk_type(Tensor)
-    import_module("dask.array.backends").array_creation_dispatch.register_backend(
+    import_lazily("dask.array.chunk_types").register_chunk_type(Tensor)
+    import_lazily("dask.array.backends").array_creation_dispatch.register_backend(
         "tensorlayout", array_backend_class()
     )
     _wrap_module_function(
-        import_module("dask.array.utils"), "scipy_linalg_safe", _call_scipy_linalg
+        import_lazily("dask.array.utils"), "scipy_linalg_safe", _call_scipy_linalg
     )
-    _wrap_module_function(import_module("dask.array.rechunk"), "_compute_rechunk", _rechunk_empty)
+    _wrap_module_function(import_lazily("dask.array.rechunk"), "_compute_rechunk", _rechunk_empty)
 
 
 def _wrap_module_function(module: Any, name: str, wrapper: Any) -> None:
@@ -100,7 +100,7 @@ def _rechunk_empty(function: Any, x: Any, chunks: Any) -> Any:
     """Rechunk `x`; without elements, Dask would create new chunks of another array type."""
     if x.size or not isinstance(x._meta, Tensor):
         return function(x, chunks)
-    new: Any = import_module("dask.array").empty
+    new: Any = import_lazily("dask.array").empty
     return new(x.shape, chunks=chunks, dtype=x.dtype, meta=x._meta)
 
 
@@ -126,8 +126,8 @@ def _make_dask_creation_with_meta(name: str) -> Any:
     def create_with_meta(*args: Any, **options: Any) -> Any:
         if options.get(argument) is None:
             options[argument] = creation.empty(0)
-        with import_module("dask.config").set({"array.backend": "numpy"}):
-            return getattr(import_module("dask.array"), name)(*args, **options)
+        with import_lazily("dask.config").set({"array.backend": "numpy"}):
+            return getattr(import_lazily("dask.array"), name)(*args, **options)
 
     return staticmethod(create_with_meta)
 
@@ -157,5 +157,5 @@ def array_backend_class() -> Any:
         "to_backend": staticmethod(_to_backend),
         "to_backend_dispatch": staticmethod(lambda: creation.asarray),
     }
-    base = import_module("dask.array.backends").ArrayBackendEntrypoint
+    base = import_lazily("dask.array.backends").ArrayBackendEntrypoint
     return type("TensorBackend", (base,), body)()

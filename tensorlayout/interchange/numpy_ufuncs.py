@@ -247,7 +247,7 @@ _MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
 
 
 def _cast_operand(x: Any, kind: DType, is_requested: bool) -> Any:
-    """Cast a tensor or NumPy scalar to a dtype; a Python scalar of that kind is kept."""
+    """Cast a tensor or NumPy scalar to a dtype; a Python scalar only for `dtype=` or bool."""
     if isinstance(x, Tensor):
         return xp.astype(x, kind, copy=False)
     if isinstance(x, np.generic):

@@ -34,7 +34,7 @@ def nested_units_of_dim(
 
 
 def stride_of_unit(parts: slots.Parts, unit: int) -> int:
-    """Return the slots between indices that are a `unit` apart; it divides or is a part's unit."""
+    """Return the slots between indices that are `unit` apart, a multiple of some part's unit."""
     # Units of parts fall, so the first that fits is the largest; `unit` is some steps of that part.
     for (_, stride), inner in zip(parts, slots.part_units(parts), strict=True):
         if inner <= unit:

@@ -30,7 +30,9 @@ def check_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
     # `operator.index` takes the integers of NumPy and of other libraries, and refuses floats such
     # as 2.0, which int() would take.
     try:
-        if not isinstance(numbers, (set, frozenset, dict)):  # sets have no order to rely on
+        if not isinstance(
+            numbers, (set, frozenset, dict)
+        ):  # sets have no order; a dict would give its keys
             return tuple(map(as_int, numbers))
     except TypeError:
         pass

@@ -27,7 +27,7 @@ class Bound(NamedTuple):
     size: int
     written: int
 
-    def largest_pack_not_cut_by_bound(self, weight: int) -> int:
+    def pack_divisor(self, weight: int) -> int:
         """Return the largest pack that is entirely inside or outside along an axis; 0 for any."""
         if weight == 0:
             return 0
@@ -46,10 +46,7 @@ class TiledLoop(Loop):
 
     def max_pack_size(self, widest: int) -> int:
         """Return the number of elements that can move at once: all are inside bounds, or none."""
-        packs = [
-            b.largest_pack_not_cut_by_bound(w[-1])
-            for b, w in zip(self.bounds, self.weights, strict=True)
-        ]
+        packs = [b.pack_divisor(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
         return gcd(Loop.max_pack_size(self, widest), *packs)
 
     def loop_over_packs(self, pack_size: int, memories_in_packs: Iterable[int]) -> TiledLoop:
@@ -58,7 +55,7 @@ class TiledLoop(Loop):
         return replace(Loop.loop_over_packs(self, pack_size, memories_in_packs), weights=weights)
 
     @property
-    def max_bounded_index_or_offset(self) -> int:
+    def index_upper_bound(self) -> int:
         """Upper bound of all indices along dimensions with a tail, and of what digits reach."""
         reach = [bound.written for bound in self.bounds]
         for weights in self.weights:

@@ -14,7 +14,7 @@ from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
 from tensorlayout.support.interning import cached_property
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
     from tensorlayout.layout.drawing.drawing import Drawing
@@ -302,7 +302,7 @@ class Layout(Placement):
         """Return the layout of parts with padded extents; it owns the padding if `owns_padding`."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
-            slots.normalize_parts(slots.set_most_major_extent_for_size(parts, n), n, p)
+            slots.normalize_parts(slots.resize_most_major_part(parts, n), n, p)
             for n, p, parts in zip(shape, padded, dims, strict=True)
         ]
         # Some tiles are plain strides in another order: (4, 4) in tiles of (4, 1) is column-major.
@@ -362,7 +362,7 @@ class Layout(Placement):
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
         Layout.parse('(4,3):(2*6+2*1,2)')
         """
-        fields = import_module("tensorlayout.formats.cute").layout_fields_from_cute(
+        fields = import_lazily("tensorlayout.formats.cute").layout_fields_from_cute(
             source, shape, padding_value
         )
         fields["offset"] += checks.check_integer("offset", offset)
@@ -698,7 +698,7 @@ class Layout(Placement):
         sizes = [extent for extent, _ in flat]
         if math.prod(sizes) != self.size or len(flat) > checks.MAX_RANK:
             return None
-        whole = map(slots.set_most_major_extent_for_size, self.parts, self.padded_shape)
+        whole = map(slots.resize_most_major_part, self.parts, self.padded_shape)
         padded = [extent for parts in whole for extent, _ in parts]
         dims = [(part,) for part in flat]
         return self._make_view(sizes, dims, orders.row_major_order(len(flat)), padded_shape=padded)
@@ -773,7 +773,7 @@ class Layout(Placement):
         >>> found.global_dims, found.global_strides, found.box_dims
         ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
         """
-        return import_module("tensorlayout.layout.tensor_map").make_tensor_map(
+        return import_lazily("tensorlayout.layout.tensor_map").make_tensor_map(
             self, box, dtype, element_strides, interleave, swizzle, l2_promotion, oob_fill
         )
 
@@ -784,8 +784,8 @@ class Layout(Placement):
         whole block, False the elements alone.
 
         Each dimension is a mode; a tiled one is a nested mode, fastest first. Sizes, strides and
-        offset count elements. The order of dimensions of size 1 is lost. The bits of a slot belong
-        to CuTe's element type.
+        offset count elements. The order of dimensions that strides do not imply (size 1, stride 0,
+        equal strides) is lost. The bits of a slot belong to CuTe's element type.
 
         Raises ValueError for padding without `padded`, and for elements that end inside a tile that
         is not their padding.
@@ -794,7 +794,7 @@ class Layout(Placement):
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
         ((2,2),(2,3)):((2,12),(1,4))
         """
-        return import_module("tensorlayout.formats.cute").layout_to_cute(self, padded)
+        return import_lazily("tensorlayout.formats.cute").layout_to_cute(self, padded)
 
     def draw(self) -> Drawing:
         """Return a picture of the slot at each index, and of the index in each slot.
@@ -806,13 +806,13 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        return import_module("tensorlayout.layout.drawing.drawing").Drawing(self)
+        return import_lazily("tensorlayout.layout.drawing.drawing").Drawing(self)
 
     def _repr_svg_(self) -> str:
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        return import_module("tensorlayout.layout.drawing.drawing").layout_summary_html(self)
+        return import_lazily("tensorlayout.layout.drawing.drawing").layout_summary_html(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)

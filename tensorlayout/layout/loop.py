@@ -257,7 +257,10 @@ class Loop:
         return replace(self, axes=tuple(axes), widths=tuple(map(mul, self.widths, parts)))
 
     def with_wider_elements(self, widest: int) -> Self:
-        """Return the loop over wider elements, up to `widest` bytes; all axes stay."""
+        """Return the loop over wider elements, up to `widest` bytes, if contiguous.
+
+        All axes stay.
+        """
         return (
             self.loop_over_packs(self.max_pack_size(widest), self.element_memories)
             if self.is_fastest_axis_contiguous

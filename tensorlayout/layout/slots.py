@@ -35,7 +35,7 @@ def part_units(parts: Parts) -> list[int]:
     return [indices_per_major_step(parts[first_part:]) for first_part in range(len(parts))]
 
 
-def set_most_major_extent_for_size(parts: Parts, size: int) -> Parts:
+def resize_most_major_part(parts: Parts, size: int) -> Parts:
     """Return the parts with the extent of the most major one that `size` needs."""
     return ((-(-size // indices_per_major_step(parts)), parts[0][1]), *parts[1:])
 
@@ -130,9 +130,7 @@ def slice_parts(parts: Parts, start: int, count: int, step: int) -> Parts | None
     # tile: there all inner digits have their largest value, so they run backwards without a borrow.
     whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
     if whole_tiles:
-        return tuple(
-            (extent, s * step) for extent, s in set_most_major_extent_for_size(parts, count)
-        )
+        return tuple((extent, s * step) for extent, s in resize_most_major_part(parts, count))
     # Inside one tile the first digit is constant, and the inner parts decide alone.
     if start // inner == (start + (count - 1) * step) // inner:
         return slice_parts(parts[1:], start % inner, count, step)
@@ -159,10 +157,10 @@ def normalize_parts(parts: Parts, size: int, padded: int) -> Parts:
     """
     if len(parts) == 1:
         return parts
-    joined = merge_adjacent_parts(set_most_major_extent_for_size(parts, padded))
+    joined = merge_adjacent_parts(resize_most_major_part(parts, padded))
     while len(joined) > 1 and padded <= indices_per_major_step(joined):
         joined = joined[1:]  # a first digit that is always 0
-    return set_most_major_extent_for_size(joined, size)
+    return resize_most_major_part(joined, size)
 
 
 def reshape_strides(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:

@@ -20,7 +20,7 @@ from tensorlayout.layout.checks import (
 )
 from tensorlayout.layout.padding import PaddingValue
 from tensorlayout.layout.placement import Placement
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 
 # Bits of an element, for each of CUDA's types without the common prefix. Packed types count single
@@ -137,7 +137,7 @@ class TensorMap:
             message = f"{short_repr(address)} and {self.byte_offset} bytes to the first element"
             raise_argument_error("globalAddress", f"{rule}, got {message}")
         try:
-            driver = import_module("cuda.bindings.driver")
+            driver = import_lazily("cuda.bindings.driver")
         except ImportError as error:
             msg = "encode: needs cuda-python, which is not installed; pip install cuda-bindings"
             raise ImportError(msg) from error

@@ -15,7 +15,7 @@ from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.events import Kind
 from tensorlayout.plan.rules import check_same_device
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import plan_dataclass as plan_dataclass
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -83,7 +83,7 @@ class Plan:
     @property
     def can_write_into_destination(self) -> bool:
         """True if `with_destination` accepts a tensor of any layout."""
-        # Fields are listed there, but not a class attribute such as the `destinations` above.
+        # `__match_args__` lists fields, but not class attributes such as `Plan.destinations`.
         return "destinations" in getattr(self, "__match_args__", ())
 
     def with_destination(self, destination: TensorSpec) -> Self:
@@ -187,7 +187,10 @@ class Backend(Protocol):
     def wrap_external_slots(
         self, address: int, spec: TensorSpec, owner: object, /, *, readonly: bool
     ) -> Tensor:
-        """Return a tensor of `spec` over another library's memory; slot 0 begins at `address`."""
+        """Return a tensor of `spec` over another library's memory.
+
+        Its lowest slot begins at `address`.
+        """
 
     def current_stream(self, device: Device, /) -> int | None:
         """Return the stream on which this thread works; None on devices without streams."""
@@ -198,4 +201,4 @@ class Backend(Protocol):
 
 def backend_of(device: Device) -> Backend:
     """Return the backend of a device (``tensorlayout.cpu``, …), imported at first use."""
-    return import_module(f"tensorlayout.{device.kind}")
+    return import_lazily(f"tensorlayout.{device.kind}")

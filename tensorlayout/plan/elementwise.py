@@ -46,7 +46,7 @@ class ElementwisePlan(Plan):
 
 
 def have_same_block_placement(result: TensorSpec, operands: Iterable[Operand]) -> bool:
-    """Return whether all tensors are one block in the result's order, so that one flat loop does.
+    """Return whether all tensors are one block in the result's order: one flat loop suffices.
 
     Scalars and tensors of rank 0 do not matter.
     """
@@ -158,7 +158,7 @@ class Elementwise:
             if len(integral) == len(operands):
                 return tuple(dtypes.int64 if d.kind == "i" else dtypes.uint64 for d in integral)
         if self.result == "bool" and dtypes.is_narrow_dtype(promoted):  # compared by their values
-            promoted = dtypes.computing_dtype_of_narrow(promoted)
+            promoted = dtypes.computing_dtype(promoted)
         if not self.abstain:
             return (promoted,) * len(operands)
         return tuple(

@@ -76,18 +76,14 @@ def notify_listeners(event: Event) -> None:
             listener(event)
 
 
-def notify_export(name: str, spec: TensorSpec, *, even_for_internal_callers: bool = False) -> None:
+def notify_export(name: str, spec: TensorSpec, *, for_internal_callers: bool = False) -> None:
     """Notify listeners that our caller exports memory, unless it was called by this package.
 
-    The frame that called our caller decides, except with `even_for_internal_callers`. Libraries in
+    The frame that called our caller decides, except with `for_internal_callers`. Libraries in
     C have no frames, so the Python line that called them decides.
     """
     asker = sys._getframe(1).f_back
-    if (
-        even_for_internal_callers
-        or asker is None
-        or not asker.f_code.co_filename.startswith(_FOLDER)
-    ):
+    if for_internal_callers or asker is None or not asker.f_code.co_filename.startswith(_FOLDER):
         instead = f'use a function of tensorlayout, or give no_copies allow=("{name}",)'
         notify_listeners(Event(name, spec, spec, instead, exports=True))
 

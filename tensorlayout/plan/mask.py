@@ -9,7 +9,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, plan_dataclass
 from tensorlayout.plan.gather import IndexMap, Shape
 from tensorlayout.plan.rules import check_same_device
-from tensorlayout.plan.scatter import check_device_and_complex_to_real
+from tensorlayout.plan.scatter import check_write_operands
 from tensorlayout.tensor import TensorSpec
 
 
@@ -81,7 +81,7 @@ class Masked:
         positions_first: bool,
         mask: TensorSpec,
     ) -> MaskedPlan:
-        check_device_and_complex_to_real(destination, value, [mask])
+        check_write_operands(destination, value, [mask])
         seen, index_map = _merge_masked_dims(destination, first, positions_first, mask)
         sizes, last = mask.layout.shape, first + mask.layout.ndim
         mask_matches_dims = sizes == destination.layout.shape[first:last]
@@ -124,7 +124,7 @@ def check_mask_shape(mask: Shape, sizes: Shape) -> None:
     fits = len(mask) == len(sizes) and all(m in (n, 0) for m, n in zip(mask, sizes, strict=True))
     if not fits:
         rule = "boolean index did not match the indexed dimensions"
-        raise IndexError(f"{rule}: the mask has shape {mask}, they have sizes {sizes}")
+        raise IndexError(f"{rule}: the mask has shape {mask}, the dimensions {sizes}")
 
 
 def _merge_masked_dims(

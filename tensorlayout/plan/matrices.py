@@ -24,7 +24,7 @@ def _row_shape_of_square(shape: Shape) -> Shape:
 
 
 def square_matrix_result(shapes: Shapes, dtype: DType, **_: Any) -> Results:
-    """Return one square matrix per square matrix."""
+    """Return the shape and dtype of one square matrix per square matrix."""
     return [((*_row_shape_of_square(shapes[0]), shapes[0][-1]), dtype)]
 
 
@@ -40,7 +40,7 @@ def slogdet_results(shapes: Shapes, dtype: DType) -> Results:
 
 
 def real_eigenvalues_result(shapes: Shapes, dtype: DType) -> Results:
-    """Return n real numbers per n×n matrix."""
+    """Return the shape and dtype of n real numbers per n×n matrix."""
     return [(_row_shape_of_square(shapes[0]), dtypes.real_part_dtype(dtype))]
 
 

@@ -160,7 +160,7 @@ def _program_with_final_copy(
     destination, name = key[0], operation.name
     program_steps = Program(len(operands))
     program_steps.append_program(make_program(operation, key[1:]), range(1, program_steps.count))
-    advice = "leave out=, which it is copied into"
+    advice = "omit out=; the result is copied into it"
     first = program_steps.steps[0]
     # The copy is the last step, but it is reported with the first one, so that `no_copies` refuses
     # the call before anything is computed.

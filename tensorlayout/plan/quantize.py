@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import DestinationPlan, plan_dataclass
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import TensorSpec
 
@@ -51,7 +51,7 @@ class BlockFormat:
         element = self.element_and_scale_dtypes[0]
         if element.kind == "i":
             return math.ldexp(dtypes.integer_limits(element)[1], self.unit)
-        return float(import_module("ml_dtypes").finfo(element).max)
+        return float(import_lazily("ml_dtypes").finfo(element).max)
 
     @property
     def max_exponent(self) -> int:
@@ -65,7 +65,7 @@ class BlockFormat:
         return (
             -self.unit
             if element.kind == "i"
-            else int(import_module("ml_dtypes").finfo(element).nmant)
+            else int(import_lazily("ml_dtypes").finfo(element).nmant)
         )
 
     def round_up_threshold(self, scaling: Scaling) -> int:

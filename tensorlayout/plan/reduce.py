@@ -58,7 +58,7 @@ class Reduce:
     """One row of the table of reductions.
 
     Attributes:
-        function: key in the backends' tables.
+        function_name: key in the backends' tables.
         result: rule of `result_dtype`, which the `dtype` of a call overrides.
         identity: True if a reduction of no elements has a value.
         single: True if only one dimension, or all of them, can be reduced.
@@ -85,8 +85,8 @@ class Reduce:
         dims = normalize_dims(axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
             along = f"axis {dims[0]}" if len(dims) == 1 else f"axes {dims}"
-            rule = "needs at least one element (zero-size reduction without identity)"
-            raise ValueError(f"{rule} along {along}, got shape {shape}")
+            rule = f"needs at least one element along {along}, got shape {shape}"
+            raise ValueError(f"{rule} (zero-size reduction without identity)")
         layout = packed_reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         result = TensorSpec(kind, layout, source.device)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import (
     DType,
-    computing_dtype_of_narrow,
+    computing_dtype,
     extreme_value,
     is_in_category,
     is_narrow_dtype,
@@ -49,7 +49,7 @@ def check_category(category: str, dtype: DType, *promoted_from: DType) -> None:
 def dtype_category_error(category: str, dtype: DType, description: str) -> TypeError:
     """Return the TypeError for a dtype of a wrong category, with a cast that may help."""
     if is_narrow_dtype(dtype):
-        fix = f"; astype(x, tl.{computing_dtype_of_narrow(dtype)}) first"
+        fix = f"; astype(x, tl.{computing_dtype(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {description}{fix}")
     fix = ""
     if "floating" in category and dtype.kind in "biu":
@@ -108,12 +108,12 @@ def vote_result_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layo
         return Layout.row_major(shape)
     first = voters[0].form
     for voter in voters[1:]:
-        if voter is not voters[0] and not _have_equal_parts_order_and_padding(first, voter.form):
+        if voter is not voters[0] and not _have_same_form(first, voter.form):
             return Layout._packed(shape, first.minor_to_major)
     return first
 
 
-def _have_equal_parts_order_and_padding(a: Layout, b: Layout) -> bool:
+def _have_same_form(a: Layout, b: Layout) -> bool:
     return a is b or (
         (a.parts, a.minor_to_major, a.padded_shape, a.slot_bits)
         == (b.parts, b.minor_to_major, b.padded_shape, b.slot_bits)

@@ -135,7 +135,7 @@ def _compile_copying_overlaps(step: Step) -> Run:
     if overlaps is None:
         return run
     copying = Copy(operation.name)  # one object, because the cache finds plans by its identity
-    advice = "write what shares no memory with the tensor that is written"
+    advice = "pass operands that share no memory with the destination"
 
     def run_pair_copying_overlap(x: Tensor, other: Tensor) -> Tensor:
         return run_with_overlapping_copied(x, other) if overlaps(x, other) else run(x, other)
@@ -149,17 +149,14 @@ def _compile_copying_overlaps(step: Step) -> Run:
     def run_with_overlapping_copied(x: Tensor, *others: Any) -> Tensor:
         call_operands = [
             x,
-            *(
-                copy_packed_notifying_listeners(o) if type(o) is Tensor and overlaps(x, o) else o
-                for o in others
-            ),
+            *(copy_and_notify(o) if type(o) is Tensor and overlaps(x, o) else o for o in others),
         ]
         # Copies have other layouts, so the call continues under another key.
         specs = iter([o.spec for o in call_operands if type(o) is Tensor])
         new_key = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
         return compile_call(operation, *new_key)(*call_operands)
 
-    def copy_packed_notifying_listeners(x: Tensor) -> Tensor:
+    def copy_and_notify(x: Tensor) -> Tensor:
         spec = x.spec
         packed_spec = TensorSpec(spec.dtype, spec.layout.form, spec.device)
         notify_listeners(Event(operation.name, spec, packed_spec, advice))

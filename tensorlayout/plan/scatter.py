@@ -57,7 +57,7 @@ class Scatter:
         positions_first: bool | None,
         *positions: TensorSpec,
     ) -> ScatterPlan:
-        check_device_and_complex_to_real(destination, value, positions)
+        check_write_operands(destination, value, positions)
         spread = positions_broadcast_shape(positions)
         return _plan_scatter(
             self.name, destination, value, dims, positions_first, positions, spread
@@ -207,7 +207,7 @@ def check_value_broadcasts(value_spec: TensorSpec | type, shape: Shape) -> None:
         raise ValueError(f"a value of shape {value} could not be broadcast to {shape}")
 
 
-def check_device_and_complex_to_real(
+def check_write_operands(
     destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
     """Raise an error for operands on several devices, or complex values for a real tensor."""

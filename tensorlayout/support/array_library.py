@@ -75,7 +75,7 @@ def _conjugate_transpose(xp: Module, x: Array) -> Array:
 
 
 def _cholesky(xp: Module, x: Array, upper: bool) -> Array:
-    """Return a Cholesky factor; NaN in the input must appear in the factor."""
+    """Return a Cholesky factor; LinAlgError if it has NaN, which also detects NaN in the input."""
     # The library reads only the lower triangle. Transposing first lets an upper factor depend on
     # the upper triangle, as in NumPy.
     factor = xp.linalg.cholesky(_conjugate_transpose(xp, x) if upper else x)
@@ -207,7 +207,7 @@ def _make_fft_function(name: str) -> Callable[..., Array]:
     def transform(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
         arguments: Any = (s, axes) if name.endswith("n") else (s[0], axes[0])
         return (
-            getattr(xp.fft, name)(_replace_empty_lines_by_one_zero(xp, x, axes), *arguments, norm)
+            getattr(xp.fft, name)(_fill_empty_lines_with_zero(xp, x, axes), *arguments, norm)
             if axes
             else x.copy()
         )
@@ -217,19 +217,19 @@ def _make_fft_function(name: str) -> Callable[..., Array]:
 
 def _rfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
     """Transform real input: the last axis first, which halves it, then the complex others."""
-    spectrum = xp.fft.rfft(_replace_empty_lines_by_one_zero(xp, x, axes), s[-1], axes[-1], norm)
+    spectrum = xp.fft.rfft(_fill_empty_lines_with_zero(xp, x, axes), s[-1], axes[-1], norm)
     return xp.fft.fftn(spectrum, s[:-1], axes[:-1], norm) if axes[1:] else spectrum
 
 
 def _irfftn(xp: Module, x: Array, s: Axes, axes: Axes, norm: str) -> Array:
     """Invert `_rfftn`, in the opposite order of axes."""
-    signal = _replace_empty_lines_by_one_zero(xp, x, axes)
+    signal = _fill_empty_lines_with_zero(xp, x, axes)
     if axes[1:]:
         signal = xp.fft.ifftn(signal, s[:-1], axes[:-1], norm)
     return xp.fft.irfft(signal, s[-1], axes[-1], norm)
 
 
-def _replace_empty_lines_by_one_zero(xp: Module, x: Array, axes: Axes) -> Array:
+def _fill_empty_lines_with_zero(xp: Module, x: Array, axes: Axes) -> Array:
     """Replace empty lines by one zero: NumPy's irfft reads unwritten memory there."""
     if all(x.shape[d] for d in axes):
         return x

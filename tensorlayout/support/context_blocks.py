@@ -33,7 +33,7 @@ class _ScopeEntry(Generic[Value]):
 class Scope(Generic[Value]):
     """Value of the innermost block of this thread, and of tasks started in it.
 
-    - `blocks`: open blocks of all threads; several scopes may share one set.
+    - `open_entries`: entries of open blocks in all threads; several scopes may share one set.
     - `outlives_block`: a task started in a block keeps the value after the block has been left.
     """
 

@@ -1,4 +1,4 @@
-"""Lazy imports of this package's modules: at first use, or after a library that they support."""
+"""Lazy imports of modules: at first use, or after a library that they support."""
 
 import functools
 import importlib
@@ -19,7 +19,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @functools.cache
-def import_module(module_name: str) -> Any:
+def import_lazily(module_name: str) -> Any:
     """Return a module by its dotted name.
 
     The lock is taken only on the first call: an interrupt could leave it locked.
@@ -64,11 +64,11 @@ class _PostImportHook:
             return spec
         execute_module = spec.loader.exec_module
 
-        def execute_then_register_integration(module: Any) -> None:
+        def execute_and_register(module: Any) -> None:
             execute_module(module)
             # A loader may serve several modules, as zipimport's does for all of an archive.
             if module.__name__ == self._library_name:
                 _register_integration(self._library_name, self._module_name)
 
-        spec.loader.exec_module = execute_then_register_integration  # type: ignore[method-assign]
+        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
         return spec

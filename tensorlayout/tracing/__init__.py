@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from tensorlayout.errors import short_repr
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
     from tensorlayout.support.context_blocks import ScopeContext
@@ -32,7 +32,7 @@ def trace() -> ScopeContext[Trace, Trace]:
     >>> [(r.name, r.kind, r.bytes_written) for r in seen]
     [('T', 'view', 0), ('to_layout', 'relayout', 48)]
     """
-    blocks = import_module("tensorlayout.tracing.blocks")
+    blocks = import_lazily("tensorlayout.tracing.blocks")
     return blocks.trace_scope.scope_with_value(blocks.Trace())
 
 
@@ -72,8 +72,8 @@ def no_copies(
     ...     print(str(error).partition("instead, ")[2])
     have the operand in layout (3,2):(2,1), which has such a view
     """
-    import_module("tensorlayout.tracing.blocks")
-    refusals = import_module("tensorlayout.tracing.refusals")
+    import_lazily("tensorlayout.tracing.blocks")
+    refusals = import_lazily("tensorlayout.tracing.refusals")
     return refusals.refuse_copies(at_least, warn, allow, exports)
 
 
@@ -97,4 +97,4 @@ def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explan
     """
     if not callable(function):
         raise TypeError(f"explain: function must be callable, got {short_repr(function)}")
-    return import_module("tensorlayout.tracing.explain").explain_call(function, args, named)
+    return import_lazily("tensorlayout.tracing.explain").explain_call(function, args, named)

@@ -15,10 +15,11 @@ from tensorlayout.tracing.traces import Trace, trace_scope
 class ExplainedStep(NamedTuple):
     """One step of a program.
 
-    Attributes: kind: the kind of work, such as ``join``, ``copy`` or ``view``. inputs: specs of the
-    tensors that it reads. result: spec of the tensor that it returns or writes; the first one of
-    several. bytes_read: **bytes** of distinct elements; 0 for a view. bytes_written: **bytes** of
-    elements; 0 for a view, and for memory that is only allocated.
+    - `kind`: family of the work, such as ``join``, ``copy`` or ``view``.
+    - `inputs`: specs of the tensors that it reads.
+    - `result`: spec of the tensor that it returns or writes; the first of several.
+    - `bytes_read`: **bytes** of distinct elements; 0 for a view.
+    - `bytes_written`: **bytes** of elements; 0 for a view, and for memory that is only allocated.
     """
 
     kind: str

@@ -7,7 +7,7 @@ from html import escape
 from tensorlayout.plan import KINDS
 from tensorlayout.tracing.record import (
     Record,
-    format_time_or_sector_efficiency,
+    format_kernel_cost,
     kernel_counts_by_label,
 )
 from tensorlayout.tracing.traces import Trace
@@ -99,7 +99,7 @@ def _render_record(r: Record, with_line: bool) -> str:
     if r.device_seconds:
         costs.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
     kernel_texts = [
-        f"{name}: {format_time_or_sector_efficiency(counts)}"
+        f"{name}: {format_kernel_cost(counts)}"
         for name, counts in kernel_counts_by_label(r.kernels).items()
     ]
     kernels = "".join(f'<br><span class="faint">{escape(text)}</span>' for text in kernel_texts)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan import COPIES, Kind, Plan
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import frozen_dataclass
 from tensorlayout.tensor import Tensor
 
@@ -91,7 +91,7 @@ def record_device_work(
     device = next((s.device for s in (plan.result, *specs) if s.device.kind == "cuda"), None)
     if device is None or not moves_elements:
         return nullcontext()
-    log = import_module("tensorlayout.cuda.engine.launch_log")  # only if CUDA is in use
+    log = import_lazily("tensorlayout.cuda.engine.launch_log")  # only if CUDA is in use
     return log.observe_device_work(device.number)
 
 
@@ -203,7 +203,7 @@ def kernel_counts_by_label(kernels: Mapping[Kernel, Counts]) -> dict[str, Counts
     return {f"{n} x{c.launches}" if c.launches > 1 else n: c for n, c in counts_by_name.items()}
 
 
-def format_time_or_sector_efficiency(counts: Counts) -> str:
+def format_kernel_cost(counts: Counts) -> str:
     """Return the time on a GPU, or the sector efficiency on the simulator."""
     if counts.seconds:
         return f"{counts.seconds * 1e6:.1f} us"
@@ -218,6 +218,6 @@ def format_time_or_sector_efficiency(counts: Counts) -> str:
 def format_kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
     """Return one line per kernel, to be printed below its operation."""
     return [
-        f"{f'  {name}':<44}{format_time_or_sector_efficiency(counts)}".rstrip()
+        f"{f'  {name}':<44}{format_kernel_cost(counts)}".rstrip()
         for name, counts in kernel_counts_by_label(kernels).items()
     ]

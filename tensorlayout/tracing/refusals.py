@@ -43,7 +43,9 @@ class Refusal:
     def check_record(
         self, record: Record, advice: str, source: TensorSpec, result: TensorSpec
     ) -> None:
-        """Raise or warn of a CopyError if `record` is refused; single elements never are.
+        """Raise CopyError, or warn by CopyWarning, if `record` is refused.
+
+        Single elements never are.
 
         `advice`: the advice; if empty, it is derived from the specs `source` and `result`.
         """
@@ -103,7 +105,7 @@ _ACTION_BY_KIND = {
     "relayout": "moved into another layout",
 }
 
-# Registry of warnings already shown, which Python shows once per line.
+# Python's registry of shown warnings, by which it shows each once per line.
 _warning_registry: dict[str | tuple[str, type[Warning], int], int] = {}
 
 

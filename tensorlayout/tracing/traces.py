@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.support.light_dataclasses import plan_dataclass
 from tensorlayout.tracing.record import Record, format_kernel_lines, kernel_counts_by_label
 
@@ -248,7 +248,7 @@ class Trace:
         >>> seen.to_html().splitlines()[0]
         '<!DOCTYPE html>'
         """
-        return import_module("tensorlayout.tracing.html").render_page(self)
+        return import_lazily("tensorlayout.tracing.html").render_page(self)
 
     def to_perfetto(self) -> str:
         """Return the trace as JSON for Perfetto (ui.perfetto.dev) and Chrome's trace viewer.
@@ -265,7 +265,7 @@ class Trace:
         # perf_counter has an arbitrary origin: count from the first record.
         start_time = min((r.start for r in self.records), default=0.0)
         events = [_perfetto_event(r, start_time) for r in self.records]
-        return import_module("json").dumps(
+        return import_lazily("json").dumps(
             {"traceEvents": events, "displayTimeUnit": "ns"}, indent=1
         )
 

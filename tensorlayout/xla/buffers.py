@@ -167,7 +167,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     )
     accepted_dtypes = [description.dtype]
     if dtypes.is_narrow_dtype(description.dtype):
-        accepted_dtypes.append(dtypes.computing_dtype_of_narrow(description.dtype))
+        accepted_dtypes.append(dtypes.computing_dtype(description.dtype))
     if x.dtype not in accepted_dtypes:
         rule = (
             f"x must be {' or '.join(map(str, accepted_dtypes))} for {truncate(description.shape)}"

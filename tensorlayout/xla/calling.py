@@ -50,7 +50,8 @@ def define_by(expression: str, remark: str = "") -> Callable[[_FunctionT], _Func
 def _with_argument_check(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` with a clear TypeError for an argument of the wrong class.
 
-    Other errors are unchanged. The check runs only after an error, so correct calls cost nothing.
+    Other errors are unchanged. The check runs only after an error, so correct calls cost one more
+    function call.
     """
 
     @functools.wraps(function)

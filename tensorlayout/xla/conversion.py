@@ -162,13 +162,12 @@ def _tiles_for_layout(layout: Layout, use_stars: bool) -> list[Tile]:
     physical = layout.minor_to_major[::-1]
     sizes = [layout.shape[d] for d in physical]
     padded = [
-        slots.set_most_major_extent_for_size(layout.parts[d], layout.padded_shape[d])
-        for d in physical
+        slots.resize_most_major_part(layout.parts[d], layout.padded_shape[d]) for d in physical
     ]
     dims = [tuple(part for part in parts if part[0] != 1) for parts in padded]
     tiles: list[Tile] = []
     axes: list[Part] = []  # dimensions before those of the last tile
-    while (counting_dims := _dims_whose_first_digit_counts_tiles(dims, sizes)) is not None:
+    while (counting_dims := _tile_counting_dims(dims, sizes)) is not None:
         inner_digits = [parts[d in counting_dims :] for d, parts in enumerate(dims)]
         inner_sizes = [_extent_product(parts) for parts in inner_digits]
         # Tiles need not cover leading dimensions in which they have size 1.
@@ -187,9 +186,7 @@ def _extent_product(parts: Parts) -> int:
     return math.prod(extent for extent, _ in parts)
 
 
-def _dims_whose_first_digit_counts_tiles(
-    dims: Sequence[Parts], sizes: Sequence[int]
-) -> set[int] | None:
+def _tile_counting_dims(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
     """Return the dimensions whose first digit counts tiles; None if no more tiles are needed.
 
     The number of tiles follows from the size, so a dimension with more padding must be in a tile.

@@ -82,7 +82,7 @@ _ENTRY_LAYOUT = "entry_computation_layout"
 
 
 class HloSyntaxError(ValueError):
-    """Text that is not an HLO module; the message has the rule, the line and a caret.
+    """Error for text that is not an HLO module; the message has the rule, the line and a caret.
 
     `line` counts from 1, `column` the characters of that line from 0.
 
@@ -176,7 +176,7 @@ class _HloReader(Scanner):
             rule, number, position - start, caret_excerpt(line, position - start)
         ) from None
 
-    def position_behind_bracket(self, open_position: int) -> int:
+    def position_after_bracket(self, open_position: int) -> int:
         """Return the position after the bracket that closes the one at `open_position`."""
         # A list instead of recursion: the open brackets, innermost last. Each round skips the text
         # up to the next bracket, which must open a new level or close the innermost one.
@@ -211,12 +211,12 @@ class _HloReader(Scanner):
             # A value such as {1,0} or f32[2]{0} alternates between plain text and brackets.
             if self.text[end : end + 1] not in tuple(_CLOSING):
                 break
-            end = self.position_behind_bracket(end)
+            end = self.position_after_bracket(end)
         if end == start or self.text.startswith('"', end):
             self.raise_expected("a value", end)
         # Other values end at a blank; only the list of a mesh's axes continues after it.
         if self.text[end - 1] in "])" and (axes := _MESH_AXES.match(self.text, end)):
-            end = self.position_behind_bracket(axes.end() - 1)
+            end = self.position_after_bracket(axes.end() - 1)
         self.skip_to(end)
         return self.text[start:end]
 
@@ -244,7 +244,7 @@ class _HloReader(Scanner):
             "a shape such as f32[2,3]{1,0}"
         )
         end = (
-            self.position_behind_bracket(match.end() - 1) if match[0].endswith("(") else match.end()
+            self.position_after_bracket(match.end() - 1) if match[0].endswith("(") else match.end()
         )
         self.skip_to(end)
         shape_text = self.text[start:end]
@@ -339,7 +339,7 @@ class _HloReader(Scanner):
         """Skip the rows of a stack-frame table: a number each, then a string or braces."""
         while self.try_match(_NUMBER):
             if self.is_next("{"):
-                self.skip_to(self.position_behind_bracket(self.position))
+                self.skip_to(self.position_after_bracket(self.position))
             else:
                 self.expect_match(_QUOTED, "a string or '{'")
 
@@ -405,7 +405,7 @@ class _HloReader(Scanner):
         elif opcode == "constant":
             # Literals can be huge and have no influence on layouts: only their brackets are
             # matched.
-            self.skip_to(self.position_behind_bracket(opcode_match.start(2)))
+            self.skip_to(self.position_after_bracket(opcode_match.start(2)))
         else:
             operands = tuple(
                 self.read_list(partial(self.read_operand, previous_instructions), ")", sys.maxsize)

@@ -61,7 +61,8 @@ def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
 def set_to_default_layout(shape: Shape) -> Shape:
     """Return the shape with each array in row-major order; tiles and other fields are kept.
 
-    To remove all but split configs, pass the result to `shape_util.device_shape_to_host_shape`.
+    To keep only the order and split configs, pass the result to
+    `shape_util.device_shape_to_host_shape`.
     """
 
     def with_row_major_order(array: Shape) -> Shape:
@@ -263,7 +264,7 @@ def get_split_config(shape: Shape) -> SplitConfig | None:
 
 
 def max_split_size(shape: Shape, dim: int) -> int:
-    """Return the largest distance between split points along a **logical** dimension."""
+    """Return the size of the largest part between split points of a **logical** dimension."""
     sizes, layout = shape.physical()[0], shape.own_layout
     require_in_range(range(shape.rank), "dim", dim, shape)
     physical_dim = layout.logical_to_physical[dim]

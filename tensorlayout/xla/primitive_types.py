@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import raise_named_error, short_repr
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 from tensorlayout.typing import DTypeLike
 from tensorlayout.xla.calling import require
 
@@ -202,7 +202,7 @@ class PrimitiveType(enum.Enum):
         exponent = digits = -1
         if kind.is_floating:
             # NumPy's own finfo does not know the narrow floats.
-            info = import_module("ml_dtypes").finfo(kind.dtype)
+            info = import_lazily("ml_dtypes").finfo(kind.dtype)
             exponent, digits = info.maxexp, info.nmant + 1
         return is_complex, exponent, digits, self.bit_width or 0, self.category == "signed integer"
 

@@ -316,7 +316,7 @@ class TrtBitcast:
     transpose2_dims: tuple[int, ...]
 
     @property
-    def is_first_transpose_identity(self) -> bool:
+    def is_transpose1_identity(self) -> bool:
         """True if the first step changes nothing."""
         return is_identity_permutation(self.transpose1_dims)
 

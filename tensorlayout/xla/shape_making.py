@@ -275,12 +275,12 @@ def move_dim_to_major(shape: Shape, dim: int) -> Shape:
     other fields. An array without a layout is treated as row-major.
     """
 
-    def make_dim_most_major_in_layout(array: Shape) -> Shape:
+    def move_dim_of_layout(array: Shape) -> Shape:
         # Through a layout only for its check that the dimension exists.
         order = XlaLayout(minor_to_major=array.order).order_without(dim)
         return array.replace(layout=XlaLayout(minor_to_major=(*order, dim)))
 
-    return shape.with_arrays(make_dim_most_major_in_layout)
+    return shape.with_arrays(move_dim_of_layout)
 
 
 def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:

@@ -290,15 +290,9 @@ def indices(
     """
     # From the most major dimension on, so that the last entry of `order` varies fastest.
     order = shape.order[::-1]
-    starts = _check_one_entry_per_dimension(
-        "base", shape, [0] * shape.rank if base is None else base
-    )
-    extents = _check_one_entry_per_dimension(
-        "count", shape, shape.dimensions if count is None else count
-    )
-    steps = _check_one_entry_per_dimension(
-        "incr", shape, [1] * shape.rank if incr is None else incr
-    )
+    starts = _check_one_per_dimension("base", shape, [0] * shape.rank if base is None else base)
+    extents = _check_one_per_dimension("count", shape, shape.dimensions if count is None else count)
+    steps = _check_one_per_dimension("incr", shape, [1] * shape.rank if incr is None else incr)
     is_known = UNBOUNDED not in shape.dimensions and all(n >= 0 for n in extents)
     require(
         is_known, "count: the counts must be known and not negative for", extents, subject=shape
@@ -313,7 +307,7 @@ def indices(
     return iter(()) if 0 in shape.dimensions else _iterate_indices(ranges, order)
 
 
-def _check_one_entry_per_dimension(
+def _check_one_per_dimension(
     name: str, shape: Shape, entries_sequence: Sequence[int]
 ) -> tuple[int, ...]:
     entries = check_integers(name, entries_sequence)

@@ -290,7 +290,7 @@ class Shape:
         )
 
     def is_alike(self, other: Shape, test: Callable[[Shape, Shape], bool]) -> bool:
-        """Return whether both shapes have one type and `test` holds for each pair of elements."""
+        """Return whether element types are the same and `test` holds for each pair of elements."""
         return (
             self.element_type is other.element_type
             and len(self.elements) == len(other.elements)
@@ -302,7 +302,7 @@ class Shape:
     def validate(self, *, sizes: bool = True, allow_missing_layouts: bool = False) -> None:
         """Raise ValueError for the first problem of an array in the shape, or of its layout.
 
-        `sizes`: also require that elements and bytes number less than 2**63. As in XLA, sizes after
+        `sizes`: also require fewer than 2**63 elements and bytes. As in XLA, sizes after
         a size of 0 are not limited, and unbounded sizes are not counted. `allow_missing_layouts`:
         accept arrays without a layout.
         """
@@ -466,11 +466,11 @@ class Shape:
         )
 
     def index_at(self, position: int) -> tuple[int, ...]:
-        """Return the index of the element at a buffer position; beyond the sizes in padding.
+        """Return the index of the element at a buffer position.
 
-        **This does not hold for the padding of a tile with more dimensions than the array, or that
-        does not divide the tile before it**: there the result is the index of another element. Use
-        `element_at` to detect all padding.
+        In padding, some entry is usually not below its size. **The padding of a tile with more
+        dimensions than the array, or that does not divide the tile before it, gives the index of
+        another element instead.** Use `element_at` to detect all padding.
 
         Raises `ValueError` for a position outside the tiled buffer.
         """

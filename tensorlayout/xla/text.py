@@ -122,7 +122,7 @@ _cached_parse = functools.lru_cache(1024)(_parse_whole_text)
 
 
 class ShapeSyntaxError(ValueError):
-    """Text that is not a shape; the message has the rule, the received text and a caret.
+    """Error for text that is not a shape; the message has the rule, the received text and a caret.
 
     `text` is the whole text, `column` counts its characters from 0.
 

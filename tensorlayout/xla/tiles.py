@@ -98,8 +98,8 @@ def tiling_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Tiling
     current_sizes = list(sizes)
     for tile in tiles:
         # Sizes (3, 5) with T(2,2): groups [0], [1]; merged (3, 5); counts (2, 3); afterwards
-        # (2, 3, 2, 2). With T(*,4): one group of both; merged (15,); counts (4,); afterwards (4,
-        # 4).
+        # (2, 3, 2, 2).
+        # With T(*,4): one group of both; merged (15,); counts (4,); afterwards (4, 4).
         longer = [1] * (len(tile.dimensions) - len(current_sizes)) + current_sizes
         groups = _merged_dim_ranges(len(longer), tile)
         merged = [math.prod(longer[d] for d in group) for group in groups]

@@ -143,7 +143,7 @@ def test_an_operand_that_the_write_would_disturb_is_found_before_the_write():
         ("__setitem__", "compute", 20),
     ]
     error = refused(lambda: x.__setitem__(at, x[:3]))
-    end = "; instead, write what shares no memory with the tensor that is written"
+    end = "; instead, pass operands that share no memory with the destination"
     assert str(error).endswith(end)
     assert host(x).tolist() == [0, 1, 2, 3, 4]
 

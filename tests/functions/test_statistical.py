@@ -46,7 +46,7 @@ def test_of_no_elements():
     extremes = ("min", "max", "nanmin", "nanmax")
     axes = [(1, "nanargmin"), (1, "nanargmax"), *itertools.product((1, None, (0, 1)), extremes)]
     for axis, name in axes:
-        with pytest.raises(ValueError, match=f"{name}: needs at least one element .* along ax"):
+        with pytest.raises(ValueError, match=f"{name}: needs at least one element along ax"):
             getattr(tl, name)(x, axis=axis)
         assert getattr(tl, name)(x, axis=0).shape == (0, 3)
     same(tl.median(x, axis=0), np.zeros((0, 3), np.float32))

@@ -121,7 +121,7 @@ def test_tiles_with_a_tail():
     axes = (Axis(2, (24, 24)), Axis(4, (6, 2)), Axis(3, (2, 8)), Axis(2, (1, 1)))
     bounds, weights = (Bound(0, 5, 5),), ((4, 1, 0, 0),)
     assert loop == TiledLoop(axes, (4, 4), (0, 0), (32, 32), 0, bounds, weights)
-    assert (loop.max_pack_size(16), loop.max_bounded_index_or_offset) == (2, 7)
+    assert (loop.max_pack_size(16), loop.index_upper_bound) == (2, 7)
 
 
 def test_tiles_that_do_not_divide_each_other():

@@ -20,7 +20,7 @@ import pytest
 import tensorlayout as tl
 from tensorlayout.layout import Layout, PaddingValue, tensor_map
 from tensorlayout.layout.tensor_map import TensorMap
-from tensorlayout.support.lazy_imports import import_module
+from tensorlayout.support.lazy_imports import import_lazily
 
 BITS = {"UINT8": 8, "UINT16": 16, "UINT32": 32, "UINT64": 64, "16U4_ALIGN8B": 4, "16U6_ALIGN16B": 6}
 TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}
@@ -402,10 +402,10 @@ def installed(monkeypatch):
         for name in names[:2]:
             monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
         monkeypatch.setitem(sys.modules, names[2], module)
-        import_module.cache_clear()
+        import_lazily.cache_clear()
 
     yield install
-    import_module.cache_clear()
+    import_lazily.cache_clear()
 
 
 def test_encoding(installed):

@@ -550,7 +550,7 @@ def test_memory_of_a_picture_is_drawn_byte_by_byte():
     )
     x = tl.permute_dims(tl.asarray(picture), (2, 0, 1))
     for layout, (octets, channels) in zip(drawing.demo_layouts(x.shape, 16), memories, strict=True):
-        result = drawing.stored_bytes_and_channel_numbers(x, layout, len(octets))
+        result = drawing.stored_bytes_and_channels(x, layout, len(octets))
         np.testing.assert_array_equal(result[0], octets)
         if channels is None:  # zeros are padding, which is striped, and nothing else is
             channels = np.pad(memories[1][1], [(0, 0), (0, 12)])

@@ -605,7 +605,7 @@ ValueError: axis must be given for a tensor of rank 2
     cumulative_sum(x) | cumulative_prod(x)
 TypeError: indices must be of an integer dtype, got …
     take(v, v) | take_along_axis(v, v)
-IndexError: boolean index did not match …: the mask has shape (3,), they have sizes (2,)
+IndexError: boolean index did not match …: the mask has shape (3,), the dimensions (2,)
     x[b] | x[asarray([True, False, True]), zi] | x[b] = 1
 ValueError: a value of shape … could not be broadcast to …
     v[...] = [1, 2] | v[zi] = i | v[b] = v | v[b] = [1, 2, 3] | put_along_axis(v, zi, v) |
@@ -616,7 +616,7 @@ TypeError: only numeric dtypes are allowed, got bool
     abs(b) | scatter_add(b, zi, True)
 TypeError: only numeric dtypes are allowed, got bool, bool
     subtract(b, b) | cross(b, b)
-ValueError: needs at least one element (zero-size …) along axes (0, 1), got shape (0, 3)
+ValueError: needs at least one element along axes (0, 1), got shape (0, 3) (zero-size …
     min(none) | nanmin(none) | nanargmax(none)
 TypeError: only real numeric dtypes are allowed, got complex128
     min(z) | argmax(z) | sort(z) | argsort(z) | scatter_min(z, zi, 1) |
@@ -864,10 +864,16 @@ clip(v, 0, 10**5000)  # OverflowError: Python integer of 16610 bits out of bound
 === searches, sorts, sets, statistics
 where(b, v, None)  # TypeError: either both or neither of x and y must be given; y is missing
 where(b, v2, v)  # ValueError: shape mismatch: … shapes (3,), (2,), (3,)
-max(zeros((0,)))  # ValueError: …at least one element…(0,)
+max(zeros((0,)))
+    ValueError: needs at least one element along axis 0, got shape (0,) (zero-size reduction
+      without identity)
 diff(v, n=-1)  # ValueError: …-1
-argmax(zeros((0,)))  # ValueError: …at least one element…(0,)
-argmin(none, axis=0)  # ValueError: …at least one element…(0, 3)
+argmax(zeros((0,)))
+    ValueError: needs at least one element along axis 0, got shape (0,) (zero-size reduction
+      without identity)
+argmin(none, axis=0)
+    ValueError: needs at least one element along axis 0, got shape (0, 3) (zero-size reduction
+      without identity)
 nonzero(s)  # ValueError: …()
 searchsorted(x, v)  # ValueError: …(2, 3)
 searchsorted(v, v, side="middle")  # ValueError: …'middle'

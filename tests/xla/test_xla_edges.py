@@ -239,7 +239,7 @@ class TestBitcasts:
     def test_the_steps_of_a_bitcast(self):
         steps = su.decompose_bitcast_to_trt(self.WIDE, self.TALL)
         assert (steps.transpose1_dims, steps.transpose2_dims) == ((0, 1), (1, 0))
-        assert (steps.is_first_transpose_identity, steps.is_transpose2_identity) == (True, False)
+        assert (steps.is_transpose1_identity, steps.is_transpose2_identity) == (True, False)
 
     def test_without_elements_any_order_will_do(self):
         result = su.align_layouts(parse_shape("f32[0,3]{0,1}"), parse_shape("f32[3,0,2]{0,1,2}"))

@@ -186,9 +186,7 @@ def demo_layouts(shape: tuple[int, ...], pitch: int) -> list[tl.Layout]:
     return [hwc, chw, padded, tl.Layout.column_major(shape)]
 
 
-def stored_bytes_and_channel_numbers(
-    picture: tl.Tensor, layout: tl.Layout, rows: int
-) -> list[Array]:
+def stored_bytes_and_channels(picture: tl.Tensor, layout: tl.Layout, rows: int) -> list[Array]:
     """Return the stored bytes of a picture (C, H, W) in `rows` rows, and their channels.
 
     Channels count from 1; padding is 0.
@@ -202,14 +200,14 @@ def stored_bytes_and_channel_numbers(
 def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
     """Draw a picture (3, H, W) in four layouts, each in three ways."""
     captions, (_, height, width) = TEXTS["pictures"]["layouts.png"], picture.shape
-    # Each memory is drawn in so many lines: a row of pixels to a line, a row of one channel, the
-    # same with its padding, and a column of pixels.
+    # Lines in which each memory is drawn: one per row of pixels, per row of a channel, per padded
+    # row of a channel, and per column of pixels.
     layout_list, counts = (
         demo_layouts(picture.shape, pitch),
         (height, 3 * height, 3 * height, width),
     )
     memories = [
-        stored_bytes_and_channel_numbers(picture, *layout_and_rows)
+        stored_bytes_and_channels(picture, *layout_and_rows)
         for layout_and_rows in zip(layout_list, counts, strict=True)
     ]
     largest = max(max(octets.shape) for octets, _ in memories)
@@ -226,8 +224,8 @@ def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
         draw.text((MARGIN, top - 24), line, FAINT, font(15))
     row, column = height // 3, width // 2
     edge = max(0, width - CELLS // 2) if layout_list[2].is_padded else column
-    # Row and column in the stored bytes of each panel from which it is magnified: the same pixel in
-    # all, except that padded rows are shown where their padding begins.
+    # Where magnification begins in each panel, as row and column of its stored bytes: at the same
+    # pixel, except that padded rows are shown where their padding begins.
     windows = (row, 3 * column), (row, column), (row, edge), (column, 3 * row)
     rows = captions["padded" if layout_list[2].is_padded else "unpadded"].format(
         width=width, pitch=pitch
@@ -246,7 +244,7 @@ def draw_layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
         length = "{} rows of {} bytes".format(*octets.shape)
         draw.text((left, tops[0] + sizes[number][0] + 6), length, FAINT, font(13))
         canvas.paste(_draw_magnified_bytes(octets, channels, windows[number]), (left, tops[1]))
-        # What a program shows that takes each memory for the first layout.
+        # The picture of a program that reads each memory as if it were the first layout.
         as_hwc = octets.ravel()[: height * width * 3].reshape(height, width, 3)
         canvas.paste(resize_picture(as_hwc, view_size), (left, tops[2]))
     return canvas

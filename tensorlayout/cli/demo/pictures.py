@@ -32,12 +32,10 @@ MAX_DECODED_PIXELS = 2**25
 def load_pictures(paths: Sequence[str]) -> tuple[Array, list[str]]:
     """Return pictures (N, H, W, 3), cropped from the middle to a common size, and notes on them.
 
-    `paths`: files and folders; by default the included photographs. CommandError if a file named
-    there cannot be read, or if there are no pictures.
+    `paths`: files and folders; by default the included photographs. CommandError if a file named in
+    `paths` cannot be read, or if there is no picture.
     """
-    files = [
-        file for path in paths or [PHOTOGRAPHS] for file in _picture_files_and_if_in_folder(path)
-    ]
+    files = [file for path in paths or [PHOTOGRAPHS] for file in _list_picture_files(path)]
     pictures: list[Array] = []
     lines: list[str] = []
     for path, in_folder in files[:MAX_PICTURES]:
@@ -61,7 +59,7 @@ def load_pictures(paths: Sequence[str]) -> tuple[Array, list[str]]:
     return np.stack(cropped), lines
 
 
-def _picture_files_and_if_in_folder(path: str) -> list[tuple[Path, bool]]:
+def _list_picture_files(path: str) -> list[tuple[Path, bool]]:
     """Return the file, or a folder's pictures by name, each with whether a folder had it."""
     if not os.path.isdir(path):
         return [(Path(path), False)]

@@ -58,7 +58,7 @@ def run_pipeline(table: Table, photographs: Array) -> dict[str, Image]:
         expected_kind="view",
     )
     images = {"mosaic.png": _draw_mirrored_and_flipped_views(table, batch)}
-    normalised, planes = _normalise_by_numpy_code_and_fused(table, batch)
+    normalised, planes = _normalise_batch(table, batch)
     images["layouts.png"] = draw_layouts_sheet(batch[0], PITCH)
     images["normalised.png"] = _draw_normalised_with_histograms(table, batch, planes)
     if min(batch.shape[2:]) < LEAST:
@@ -94,9 +94,7 @@ def _draw_mirrored_and_flipped_views(table: Table, batch: tl.Tensor) -> Image:
     return fromarray(rows.transpose(0, 2, 3, 1).reshape(-1, rows.shape[3], 3))
 
 
-def _normalise_by_numpy_code_and_fused(
-    table: Table, batch: tl.Tensor
-) -> tuple[tl.Tensor, tl.Tensor]:
+def _normalise_batch(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tensor]:
     """Normalise with NumPy code and with a fused function; return the batch and padded planes."""
     name, code_names = "numpy_code.py", dict[str, Any]()
     text = Path(__file__).with_name(name).read_text("utf-8")
@@ -286,7 +284,7 @@ def _tiles_alternating_first_and_last(x: Any) -> list[list[Any]]:
 
 
 def _wave_offsets(size_across: int, size_along: int) -> Array:
-    """Return the offsets of waves along `size_along`, relative in height to `size_across`."""
+    """Return integer offsets of waves along `size_along`, of an amplitude for `size_across`."""
     angles = 2 * np.pi * WAVES * np.arange(size_along) / size_along
     return np.round(SWING * size_across * np.sin(angles)).astype(np.int64)
 
@@ -306,7 +304,7 @@ def _space_to_depth(x: Array) -> Array:
 
 
 def _linear_upsampling_matrix(size: int) -> Array:
-    """Return the matrix that interpolates `size` pixel centres linearly."""
+    """Return the matrix (size * ZOOM, size) that enlarges `size` pixels linearly."""
     # Pixel i has its centre at i + 0.5. Positions before the first or after the last centre take
     # its value; all others are weighted by their distance from two neighbours.
     positions = np.clip((np.arange(size * ZOOM) + 0.5) / ZOOM - 0.5, 0, size - 1)

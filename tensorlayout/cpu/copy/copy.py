@@ -14,7 +14,7 @@ from tensorlayout.cpu.copy.packed import has_sub_byte_packing, make_packed_fille
 from tensorlayout.cpu.engine.casting import (
     can_numpy_convert,
     directly_converted_range,
-    make_converter_unless_equal,
+    make_converter,
     scalar_as_array,
 )
 from tensorlayout.cpu.engine.memory import (
@@ -45,7 +45,7 @@ def choose_converting_copy(
     source: Layout, from_dtype: DType, result: Layout, to_dtype: DType, saturate: bool = False
 ) -> ReadyCopy:
     """Return a copy between arrays of these layouts and dtypes."""
-    convert = make_converter_unless_equal(from_dtype, to_dtype, saturate)
+    convert = make_converter(from_dtype, to_dtype, saturate)
     if convert is not None:
         nbytes = source.size * (from_dtype.itemsize + to_dtype.itemsize)
         whole = lambda arrays, out: convert(out, *arrays)  # noqa: E731
@@ -65,7 +65,7 @@ def _compile_move(
 ) -> Write:
     if has_sub_byte_packing(source, result):
         between = functools.partial(_compile_move, saturate=saturate)
-        convert = make_converter_unless_equal(source.dtype, result.dtype, saturate)
+        convert = make_converter(source.dtype, result.dtype, saturate)
         return make_packed_mover(source, result, convert, is_new, between)
     if source.layout.is_tiled or result.layout.is_tiled:
         return compile_box_move(source, result, saturate)
@@ -89,7 +89,7 @@ def compile_box_move(source: TensorSpec, result: TensorSpec, saturate: bool = Fa
         copy_to_packed = compile_traced_tensor_copy("to_layout", source, packed_spec)
         onward = compile_box_move(packed_spec, result, saturate)
         return lambda destination, x: onward(destination, copy_to_packed(x))
-    convert = make_converter_unless_equal(source.dtype, result.dtype, saturate)
+    convert = make_converter(source.dtype, result.dtype, saturate)
     jobs = []
     for box in common_boxes:
         steps = box.strides_in(result_layout), box.strides_in(source_layout)
@@ -166,7 +166,7 @@ def compile_assign(plan: AssignPlan) -> Write:
             return make_packed_mover(
                 read,
                 spec,
-                make_converter_unless_equal(source.dtype, dtype),
+                make_converter(source.dtype, dtype),
                 False,
                 compile_box_move,
             )

@@ -130,7 +130,7 @@ def _packed_bytes(x: Tensor, layout: Layout) -> Array:
 
 
 def _can_copy_whole_memory_blocks(source: Layout, result: TensorSpec, is_new: bool) -> bool:
-    """Return whether whole blocks can be copied: equal slot order, padding may change."""
+    """Return whether both have the same slots in the same order, and padding may be overwritten."""
     source_slots, result_slots = source.with_slot_bits(None), result.layout.with_slot_bits(None)
     alike = source_slots.covers_block and source_slots.padded_shape == result_slots.padded_shape
     if (

@@ -215,7 +215,7 @@ def _acosh_complex(x: Array, out: Array) -> None:
 
 
 def _floor_divide(x: Array, y: Array, out: Array) -> None:
-    """Floor-divide; for infinite operands round the quotient down, unlike NumPy."""
+    """Floor-divide; round the quotient of infinite operands down, unlike NumPy."""
     if _is_all_finite(x) and _is_all_finite(y):
         np.floor_divide(x, y, out=out)
         return

@@ -21,9 +21,7 @@ from tensorlayout.dtypes import DType
 Convert = Callable[[Array, Array], None]  # convert(destination, source)
 
 
-def make_converter_unless_equal(
-    from_dtype: DType, to_dtype: DType, saturate: bool = False
-) -> Convert | None:
+def make_converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
     """Return a converter between two dtypes; None if they are equal.
 
     With `saturate`, values out of range of a narrow type become its limits.
@@ -45,7 +43,7 @@ def can_numpy_convert(from_dtype: DType, to_dtype: DType) -> bool:
 
 def convert_array(source: Array, dtype: DType) -> Array:
     """Return `source`, or a copy in another dtype with the same order of dimensions in memory."""
-    convert = make_converter_unless_equal(source.dtype, dtype)
+    convert = make_converter(source.dtype, dtype)
     if convert is None:
         return source
     result = np.empty_like(source, dtype, subok=False)
@@ -76,7 +74,7 @@ def directly_converted_range(dtype: DType, kind: type) -> tuple[float, float]:
 
 
 def make_scalar_converter(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
-    """Return `scalar_as_array` for scalars of one type, with a fast path for the plain range."""
+    """Return `scalar_as_array` for scalars of one type, with a fast path for most of them."""
     (least, most), make = directly_converted_range(dtype, kind), dtype.type
     if least > most:
         return functools.partial(scalar_as_array, name, dtype)
@@ -124,7 +122,7 @@ def int_to_odd_float(number: int) -> float:
 
 
 def round_before_bfloat16(array: Array, dtype: DType) -> Array:
-    """Round to odd float32 if `dtype` is bfloat16, so that its rounding is the only one.
+    """Round to odd float32 if `dtype` is bfloat16: the conversion to it is then rounded correctly.
 
     NumPy converts to bfloat16 through float32, which would round twice.
     """
@@ -279,7 +277,7 @@ def _is_in_integer_range(source: Array, limits: Any) -> bool:
 def narrow_values_table(dtype: DType) -> Array:
     """Return the value of each byte of a narrow type, as float32, int8 or uint8."""
     octets = np.arange(256, dtype=np.uint8) & _used_bits_mask(dtype)
-    values: Array = octets.view(dtype).astype(dtypes.computing_dtype_of_narrow(dtype))
+    values: Array = octets.view(dtype).astype(dtypes.computing_dtype(dtype))
     if np.count_nonzero(np.isnan(values)) == 1:  # a type's only NaN has no sign
         values[np.isnan(values)] = np.nan
     return values

@@ -32,7 +32,7 @@ from tensorlayout.cpu.reduce.fold import (
     make_extreme_fold,
     make_storage_walk,
     map_in_threads,
-    result_key_keeping_reduced_axes,
+    result_key,
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -237,9 +237,7 @@ def _sum_squared_distances(
 
     def sum_squared_distances_of_block(key: Key) -> Array:
         block = widen_to_float32(x[key]) if widen else x[key]
-        distance = np.asarray(
-            np.subtract(block, near[result_key_keeping_reduced_axes(key, axes)], dtype=work)
-        )
+        distance = np.asarray(np.subtract(block, near[result_key(key, axes)], dtype=work))
         np.square(distance, distance)
         return fold(distance, axes)
 
@@ -252,7 +250,7 @@ def _sum_squared_distances(
         else map_in_threads(sum_squared_distances_of_block, keys)
     )
     for key, part in zip(keys, parts, strict=True):
-        sums[result_key_keeping_reduced_axes(key, axes)] += part
+        sums[result_key(key, axes)] += part
     sums = np.asarray(np.maximum(sums - count * np.square(middle - near), 0))
     if work == dtypes.float64 or _are_float32_squares_enough(sums / count, near, x, axes, precise):
         return sums

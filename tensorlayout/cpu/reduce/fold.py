@@ -75,7 +75,7 @@ def block_boxes(
     return [(*box, *[slice(None)] * uncut_axes) for box in boxes]
 
 
-def result_key_keeping_reduced_axes(key: Key, axes: Sequence[int]) -> Key:
+def result_key(key: Key, axes: Sequence[int]) -> Key:
     """Return the index of a block's result, in which reduced axes have size 1."""
     return tuple([slice(None) if k in axes else s for k, s in enumerate(key)])
 
@@ -156,7 +156,7 @@ class Fold:
             part = self._fold_array(self.convert_block(x[key]), axes)
             if result is None:
                 result = np.empty(shape, self.wide or part.dtype)
-            place = result[result_key_keeping_reduced_axes(key, axes)]
+            place = result[result_key(key, axes)]
             if all(key[axis].start in (None, 0) for axis in axes):
                 place[...] = part
             else:

@@ -1,4 +1,4 @@
-"""Copies into another layout or dtype on CUDA: copies, reshapes, assignments, device transfers.
+"""Moves to another layout, dtype or device on CUDA: copies, reshapes, assignments, transfers.
 
 The kernel for a pair of layouts is chosen once, by cost. The cost of each of the two memories is
 the bytes of all 32-byte sectors that warps touch over the bytes requested: 1.0 at best.
@@ -83,7 +83,7 @@ def compile_move(
     saturate: bool = False,
     owns_all_bytes: bool = False,
 ) -> Write:
-    """Compile a conversion to `result`, which begins `result_byte_shift` **bytes** in."""
+    """Compile a conversion to `result`, which begins `result_byte_shift` **bytes** later."""
 
     def plan_move_at_byte_shift(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
@@ -186,7 +186,7 @@ def _plan_packed_move(
             return launches
         second = plan_next_move(packed.unpacked_spec(source), result, (to, SECTOR), padding)
         return packed.chain_through_scratch(
-            packed.plan_unpack_all_slots(source_layout, from_), second, source_layout.required_size
+            packed.plan_unpack_block(source_layout, from_), second, source_layout.required_size
         )
     if not (result_layout.covers_block and (owns_all_bytes or not result_layout.is_padded)):
         slot_launches = plan_next_move(source, packed.unpacked_spec(result), (SECTOR, from_), None)
@@ -325,7 +325,7 @@ def _cheapest_launch(
 def _loop_over_repeated_element_packs(loop: TiledLoop) -> TiledLoop | None:
     """Return the loop with 16-byte packs of the destination, each a repeated source element.
 
-    None if the source's stride along the destination's run is not 0.
+    None unless the source's stride along the destination's run is 0 and packs fit.
     """
     *slower, last = loop.axes
     times = WIDEST // loop.width
@@ -353,10 +353,8 @@ def _flat_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
 
 def _strided_launch(loop: TiledLoop, padding_write: PaddingWrite) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index_c_type, "ELEMENT": loop.widths[READ]}
-    chosen, count = (
-        kernel_with_macros(FILE, "copy_strided", WIDTH=loop.width, **shape),
-        loop.element_count,
-    )
+    count = loop.element_count
+    chosen = kernel_with_macros(FILE, "copy_strided", WIDTH=loop.width, **shape)
     return launch_with_padding(
         chosen, loop, blocks_for_elements(count), padding_write, count=count, walk=loop.axes
     )

@@ -67,7 +67,8 @@ def plan_pack(
 ) -> Launches | None:
     """Plan one launch that writes all slots of a packed layout that covers its block.
 
-    None if no walk over the slots finds the elements of the source.
+    None if no walk over the slots finds the elements of the source, or if a copy through scratch
+    memory is cheaper.
     """
     bits, count = destination.slot_bits, destination.required_size
     assert bits is not None
@@ -123,11 +124,8 @@ def _can_pack_runs(loop: TiledLoop, bits: int) -> bool:
     """Return whether each 16 slots are one run, padding, or the end of a run and padding."""
     last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
     along = [weight for weight in weights if weight]
-    aligned = (
-        loop.alignments[WRITE] % _packed_run_alignment_bytes(bits)
-        == 0
-        == loop.alignments[READ] % RUN
-    )
+    run_bytes = _packed_run_alignment_bytes(bits)
+    aligned = loop.alignments[WRITE] % run_bytes == 0 == loop.alignments[READ] % RUN
     return aligned and last.strides == (1, 1) and last.size % RUN == 0 and along in ([], [1])
 
 
@@ -179,9 +177,9 @@ def _walk_struct_members(loop: TiledLoop, pack_length: int = 1) -> dict[str, Any
 def plan_unpack(
     destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
 ) -> Launches | None:
-    """Plan one launch that unpacks to whole bytes, with padding; None if no loop fits.
+    """Plan one launch that unpacks to whole bytes, with padding: the inverse of `plan_pack`.
 
-    The inverse of `plan_pack`.
+    None if no loop fits, or if a copy through scratch memory is cheaper.
     """
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
@@ -328,7 +326,7 @@ def plan_read_modify_write(
     `memories`: numbers of the tensor and of the operands of `slot_launches`.
     """
     unpack, pack = (
-        plan_unpack_all_slots(layout, alignment),
+        plan_unpack_block(layout, alignment),
         plan_pack_block(layout, alignment, owns_all_bytes=False),
     )
     launches = (
@@ -350,7 +348,7 @@ def plan_packed_fill(
     )
 
 
-def plan_unpack_all_slots(layout: Layout, alignment: int) -> Launches:
+def plan_unpack_block(layout: Layout, alignment: int) -> Launches:
     """Plan to unpack all slots of a packed layout to new memory, one byte per slot."""
     octets = Layout((layout.required_size,))
     launches = plan_unpack(
@@ -361,7 +359,7 @@ def plan_unpack_all_slots(layout: Layout, alignment: int) -> Launches:
 
 
 def plan_pack_block(layout: Layout, alignment: int, owns_all_bytes: bool) -> Launches:
-    """Plan to pack slots, the inverse of `plan_unpack_all_slots`."""
+    """Plan to pack slots, the inverse of `plan_unpack_block`."""
     octets = Layout((layout.required_size,))
     slots = octets.with_slot_bits(layout.slot_bits)
     launches = plan_pack(slots, octets, (alignment, SECTOR), None, owns_all_bytes)

@@ -28,7 +28,7 @@ from tensorlayout.cuda.engine.memory import (
     device_of_address,
     export_info,
     keep_capture_memory,
-    make_device_wait_for_stream,
+    make_current_stream_wait,
     make_external_stream_wait,
     overlap_test,
     padding_element_bytes,

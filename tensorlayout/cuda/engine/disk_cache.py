@@ -3,7 +3,7 @@
 An entry is one file, ``<key><suffix>``: the compiler's output, then a checksum, which loaders
 ignore. It is created by an atomic rename, so readers see all of it or nothing. An entry whose
 checksum does not match is compiled again. Changed sources leave old entries behind, which are
-removed after `MAX_AGE`.
+removed once they have been unused for `MAX_AGE`.
 
 Entries are loaded and executed. So folders and entries are used only if they belong to this user
 and nobody else can write to them; otherwise a folder for temporary files takes their place.
@@ -154,8 +154,8 @@ def _entry_lock(folder: Path, name: str) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            # POSIX locks exclude other processes, but not other threads of this one; for these the
-            # drivers have locks.
+            # POSIX locks exclude other processes only. Launchers have a lock of their own; other
+            # threads may both compile, which is harmless.
             file = stack.enter_context(_open_private_file(folder / "turns", os.O_RDWR | os.O_CREAT))
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:

@@ -183,7 +183,7 @@ class Driver(Protocol):
         return  # finished work needs no waiting; without a body, the method would be abstract
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Allocate memory at a multiple of 256 bytes.
+        """Allocate memory whose address is a multiple of 256.
 
         All memory allocated during the capture of a graph lives as long as any part of it. Raises
         MemoryError with the requested and the free bytes.
@@ -206,7 +206,7 @@ class Driver(Protocol):
     def _device_context(self, device: int) -> AbstractContextManager[Any]: ...
 
     def launcher(self, kernel: Kernel) -> Launcher:
-        """Return a kernel's launcher, compiled or cached. Raises RuntimeError if it is invalid."""
+        """Return a kernel's launcher, compiled or cached. RuntimeError if it does not compile."""
         cached = self._launchers.get(kernel)
         if cached is None:
             # Two threads may both come here; either of their launchers serves, so there is no lock.
@@ -224,7 +224,7 @@ class Driver(Protocol):
     ) -> Any:
         """Return the library's array over memory, for reading or, if `is_for_writing`, writing.
 
-        `is_for_writing`: the library writes the memory; otherwise it reads it.
+        The array keeps `owner` alive.
         """
 
 
@@ -234,7 +234,7 @@ def out_of_memory_error(nbytes: int, free: int, device: int) -> MemoryError:
 
 
 def import_cupy_module(name: str) -> Any:
-    """Import a module of CuPy; RuntimeError that says what to install if it is missing."""
+    """Import a module of CuPy. Raises RuntimeError, with what to install, if that fails."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -4,7 +4,7 @@ A launch does not wait, so a kernel leaves a record in device memory (``faults.c
 or writes nothing at such a position. `raise_pending_errors` checks the records wherever the host
 waits anyway, and when a tensor is passed to another library or device; with `strict_indexing`,
 after each launch. Each stream has its own record, which is checked when its launches have finished;
-all graphs share one.
+all graphs of a device share one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tensorlayout.cuda.engine.driver import (
     driver,
 )
 from tensorlayout.cuda.engine.structs import constant_value, struct_type
-from tensorlayout.errors import prefix_operation_name, short_repr
+from tensorlayout.errors import keep_operation_name, prefix_operation_name, short_repr
 from tensorlayout.support.context_blocks import Scope, ScopeContext
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
@@ -129,8 +129,7 @@ class FaultRecord:
             name, IndexError(f"index {position} is out of bounds for size {size}")
         )
         # An earlier call has caused the error, not the one that waits.
-        vars(error)["keeps_name"] = True
-        return error
+        return keep_operation_name(error)
 
 
 class _ThreadNumber(threading.local):
@@ -184,7 +183,7 @@ def fault_records(device: int) -> DeviceFaultRecords:
 
 
 def note_launches(record: FaultRecord, stream: Stream) -> None:
-    """Mark a record for the next check after launches that use it; check it now if strict."""
+    """Mark a record as used by launches, for the next check; check all records now if strict."""
     # When a graph runs is unknown, so its launches never count as finished: bool() is False.
     record.unseen = [bool] if record.key is None else [driver().completion_test(stream)]
     strict = _strict.innermost_value()
@@ -203,8 +202,8 @@ def raise_pending_errors() -> None:
     """
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
-        for report in tuple(device.by_stream.values()):
-            error = report.take_error(gpu)
+        for record in tuple(device.by_stream.values()):
+            error = record.take_error(gpu)
             if error is not None:
                 raise error
 

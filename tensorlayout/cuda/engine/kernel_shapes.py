@@ -49,7 +49,7 @@ def kernels_in_file(file: str, types: Types = (), operation: str = "") -> tuple[
     return tuple(
         Kernel(file, name, types, shape, operation)
         for name in _kernels_with_declared_shapes(file)
-        for shape in _declared_variants_by_items(file, name, types).values()
+        for shape in _shapes_by_items(file, name, types).values()
     )
 
 
@@ -64,7 +64,7 @@ def kernel_with_macros(
     >>> kernel_with_macros("join.cu", "join_parts", WIDTH=4, INDEX="int32_t", RANK=9).symbol
     'join_parts_0_int32_t_4'
     """
-    shapes = _declared_variants_by_items(file, name, types)
+    shapes = _shapes_by_items(file, name, types)
     macro_texts = {macro: str(value) for macro, value in shape.items()}
     shape_values = shapes.get(frozenset(macro_texts.items()))
     if shape_values is None and "RANK" in macro_texts:
@@ -108,7 +108,7 @@ def simulator_source(file: str, types: Types, index: str) -> str:
     """
     lines = [f'#include "{file}"']
     for name, (macro, parameters, text, _) in _kernels_with_declared_shapes(file).items():
-        for shape in _declared_variants_by_items(file, name, types).values():
+        for shape in _shapes_by_items(file, name, types).values():
             values = dict(shape)
             if values.get("INDEX", index) == index:
                 symbol = "_".join([name, *values.values()])
@@ -132,9 +132,7 @@ def _kernels_with_declared_shapes(file: str) -> dict[str, _Declared]:
 
 
 @functools.cache
-def _declared_variants_by_items(
-    file: str, name: str, types: Types
-) -> dict[frozenset[tuple[str, str]], Shape]:
+def _shapes_by_items(file: str, name: str, types: Types) -> dict[frozenset[tuple[str, str]], Shape]:
     """Return the shapes declared for a kernel, in the file's order, by their set of items."""
     declared = _kernels_with_declared_shapes(file).get(name)
     if declared is None:

@@ -37,7 +37,7 @@ PER_THREAD = 4
 BLOCK = PER_THREAD * THREADS  # elements that a block of a kernel without tiles moves
 
 WIDEST = 16  # bytes of the widest access of a thread
-_ALIGNMENT = 256  # bytes; each scratch memory begins at a multiple, as `Driver.allocate` gives them
+_ALIGNMENT = 256  # bytes; each scratch memory begins at a multiple, as `Driver.allocate` does
 
 _address = attrgetter("memory.address")
 
@@ -126,7 +126,7 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
     # One launch without scratch memory and faults needs nothing else in a call.
     if len(steps) == 1 and not planned.scratch and not numbers & {NOTHING, FAULTS}:
         return steps[0]
-    reports = faults.fault_records(device) if FAULTS in numbers else None
+    records = faults.fault_records(device) if FAULTS in numbers else None
     # All scratch memories of a call are parts of one allocation.
     *starts, room = accumulate(
         [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
@@ -136,14 +136,14 @@ def bind_launches(planned: Launch | Launches | None, device: int) -> Bound:
         scratch = gpu.allocate(room, device) if room else None
         first = 0 if scratch is None else scratch.pointer
         # The record belongs to the stream that is current now, not when the launch was bound.
-        report = None if reports is None else reports.record_of_current_stream(gpu)
-        record = 0 if report is None else report[0].pointer
+        record_and_stream = None if records is None else records.record_of_current_stream(gpu)
+        record = 0 if record_and_stream is None else record_and_stream[0].pointer
         # NOTHING is -2 and FAULTS -1, so these two numbers find their entries from the end.
         everything = [*addresses, *map(first.__add__, starts), 0, record]
         for step in steps:
             step(everything, scalars)
-        if report is not None:
-            faults.note_launches(*report)
+        if record_and_stream is not None:
+            faults.note_launches(*record_and_stream)
 
     return launch_all
 
@@ -201,9 +201,8 @@ def make_writer(
         if same_alignment is not None:
             # The lowest bit of all addresses together is their least alignment.
             seen = addresses.copy()
-            seen[same_alignment] = [reduce(or_, addresses[same_alignment])] * len(
-                addresses[same_alignment]
-            )
+            group = addresses[same_alignment]
+            seen[same_alignment] = [reduce(or_, group)] * len(group)
         alignments, gpu = tuple(map(alignment_of, map(low_bits, seen[:aligned_count]))), driver()
         if device == gpu.only:
             at[alignments](addresses, scalars)

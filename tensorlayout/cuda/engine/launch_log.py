@@ -248,7 +248,8 @@ def launch_log() -> Iterator[KernelCounts]:
     """Log the launches of this thread inside the block; read the counts after it.
 
     A GPU has no counts of accesses, and the simulator no seconds: those are 0. Blocks nest, and
-    outer ones log, too. The checks of an outer `checking` block remain on, and its record grows.
+    outer ones log, too. The checks of an outer `checking` block remain on; its record grows if it
+    counts.
     """
     opened: Any = driver()
     if opened.name == "simulator":
@@ -282,9 +283,9 @@ def observe_device_work(device: int) -> Iterator[DeviceWork]:
             span = _begin_event_span()
         before = counters.launches, counters.library_calls
         yield work
-        launched, device_number = counters.launches - before[0], counters.library_calls - before[1]
+        launched, library_calls = counters.launches - before[0], counters.library_calls - before[1]
         # Without library calls, launches are timed one by one, and the span is not needed.
-        if span is not None and (device_number or not launched):
+        if span is not None and (library_calls or not launched):
             with opened.using_device(device):
                 span.record_end()
             work.span = span

@@ -307,7 +307,7 @@ def make_external_stream_wait(name: str, stream: Any, device: Device) -> None:
         driver().make_stream_wait(own_stream, Stream(device.number, external_stream))
 
 
-def make_device_wait_for_stream(name: str, stream: Any, device: Device) -> None:
+def make_current_stream_wait(name: str, stream: Any, device: Device) -> None:
     """Make the current stream of `device` wait for `stream`; None waits for nothing."""
     _check_stream_number(name, stream, "1, 2", 1)
     if stream is not None:

@@ -244,7 +244,7 @@ _FEWER_THAN = 2**31
 def fits_bounded_walk(loop: TiledLoop) -> bool:
     """Return whether a ``BoundedWalk`` can hold the loop's axes and bounds."""
     few = len(loop.axes) <= MOST_DIGITS and len(loop.bounds) <= _MOST_BOUNDS
-    return few and loop.max_bounded_index_or_offset < _FEWER_THAN
+    return few and loop.index_upper_bound < _FEWER_THAN
 
 
 def bounded_walk_struct(loop: TiledLoop, memories_in_packs: Sequence[int], pack: int) -> Any:

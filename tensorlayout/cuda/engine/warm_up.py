@@ -30,7 +30,7 @@ _FILES = (
 
 
 def kernels_of_any_dtype() -> Iterator[Kernel]:
-    """Yield the kernels, in every shape, that depend on no operation and hardly on dtypes."""
+    """Yield, in every shape, the kernels that depend on no operation and hardly on the dtype."""
     for file in _FILES:
         yield from kernels_in_file(file)
     # Scatters with a reduction sort keys of these types.

@@ -58,7 +58,7 @@ def plan_diagonal_band(
     alignments: tuple[int, ...],
     padding: bytes | None = None,
 ) -> Launches:
-    """Plan the write of `source`, or a value, in a diagonal band and a value outside.
+    """Plan a write of `source`, or one value, inside a diagonal band and another value outside.
 
     Layouts have one shape, of at least two dimensions, and their lowest slots at 0; no two elements
     of the result share a slot. `alignments`: powers of two, at least an element, that divide the

@@ -300,8 +300,8 @@ def _join_partials_launch(
     plan: ReducePlan, chunks: int, types: tuple[tuple[str, str], ...], functor: str
 ) -> Launch:
     results = plan.result.layout.size
-    # From 8 parts on, 8 threads share a result. They are 32 threads apart, so that those of a warp
-    # still read neighbouring results.
+    # From 8 parts on, a block has at most 32 results, so 8 or more threads share each. They are
+    # `size_x` threads apart: neighbouring threads still read neighbouring results.
     size_x = min(results, THREADS if chunks < 8 else 32)
     size_y = min(THREADS // size_x, chunks)
     chosen = kernel_with_macros(FILE, "reduce_partials", types, functor)

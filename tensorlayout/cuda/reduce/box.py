@@ -191,7 +191,7 @@ def _row_thread_box(
         aligned = alignment % WIDEST == 0 and _source_strides_fit_packs([*slower, *groups], length)
         if aligned and last.size % length == 0:
             rows = (*slower, packs)
-        elif (tile := _box_reading_short_rows_as_one_run(groups, rows, itemsize)) is not None:
+        elif (tile := _tile_thread_box(groups, rows, itemsize)) is not None:
             return tile
         elif not slower and last.size >= _LONG:
             return ThreadBox(
@@ -210,7 +210,7 @@ def _row_thread_box(
     return box
 
 
-def _box_reading_short_rows_as_one_run(
+def _tile_thread_box(
     groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int
 ) -> ThreadBox | None:
     """Return the box for consecutive rows read as one run; None if there are too few."""

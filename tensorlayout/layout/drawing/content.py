@@ -50,7 +50,7 @@ class Content:
 
     def __init__(self, layout: Placement, most_columns: int) -> None:
         self.layout = layout
-        self.found: dict[int, list[Index]] = {}
+        self.indices_by_slot: dict[int, list[Index]] = {}
         fixed = (0,) * max(0, layout.ndim - MOST_DIMS)
         # Show padding along dimensions of positive strides alone: there it is at the high end.
         every = [
@@ -123,12 +123,12 @@ class Content:
 
     def _first_two_elements_in_slot(self, slot: int) -> list[Index]:
         """Return at most two elements in a slot; none after a search has taken too long."""
-        if slot not in self.found:
+        if slot not in self.indices_by_slot:
             max_count = 2 if self.layout.size and self.complete else 0
-            self.found[slot] = self._run_limited_search(
+            self.indices_by_slot[slot] = self._run_limited_search(
                 islice(self.layout._indices_in_slot(slot), max_count)
             )
-        return self.found[slot]
+        return self.indices_by_slot[slot]
 
     def _run_limited_search(self, search: Iterable[Index]) -> list[Index]:
         """Return the results of a search; mark the content incomplete if it gives up."""

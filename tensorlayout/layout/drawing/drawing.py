@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import io
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, final
 from xml.sax.saxutils import escape
@@ -19,6 +18,7 @@ from tensorlayout.layout.drawing import content
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
 from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Point, Text
 from tensorlayout.layout.placement import Placement
+from tensorlayout.support.lazy_imports import import_lazily
 
 ROWS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 ON_ROWS = "#111111"  # letters and marks on coloured rows
@@ -180,7 +180,7 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 def _render_png(picture: Picture, scale: float) -> bytes:
     image, draw, fonts = (
-        import_module(f"PIL.{name}") for name in ("Image", "ImageDraw", "ImageFont")
+        import_lazily(f"PIL.{name}") for name in ("Image", "ImageDraw", "ImageFont")
     )
     canvas = image.new("RGB", (round(WIDTH * scale), round(picture.height * scale)), LIGHT.paper)
     pencil = draw.Draw(canvas)

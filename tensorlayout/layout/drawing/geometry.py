@@ -118,7 +118,7 @@ class Picture:
             reason = "broadcast" if self.layout.is_broadcast else "overlap"
             yield f"dark corner: several elements share the slot ({reason})"
         if not self.content.complete:
-            yield "which elements stand in a slot took too long to find: some are not marked"
+            yield "the search for shared slots took too long: some are not marked"
         if self.rules:
             yield "heavy lines: tiles"
 

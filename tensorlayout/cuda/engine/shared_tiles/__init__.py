@@ -6,8 +6,8 @@ Memory moves in sectors of 32 bytes, so threads are shifted such that accesses o
 a sector begins:
 
 - each row separately, which leaves threads idle at the ends of rows; or
-- all rows of a plane *together*: the threads of a row have the same remainder, divided by a sector,
-  as the distance of two rows. No thread has to be idle then, but a warp may have parts of two rows,
+- all rows of a plane *together*: the number of threads of a row equals the distance of two rows
+  modulo a sector. No thread has to be idle then, but a warp may have parts of two rows,
   which can fall into the same banks of shared memory.
 
 The second way is for accesses of less than 4 bytes in boxes of one plane, where threads are the
@@ -53,10 +53,10 @@ class TileProblem:
         alignments: for each memory the power of two, at most `SECTOR`, that divides the address of
             its lowest slot.
         staged: numbers of the memories that go through shared memory.
-        beside: numbers of memories that are read directly where the destination is written.
+        unstaged: numbers of memories that are read directly where the destination is written.
         pack: most elements of an access to the destination.
         bounds: bounds of dimensions whose axes reach beyond the last index.
-        weights: for each bound and axis, the indices of one step.
+        weights: for each bound and axis, how far a step along the axis moves the bounded index.
         followers: numbers of memories with tables of their own along the destination.
         across: 0, or for *squares* of elements of less than 4 bytes, the distance of their rows in
             elements of the source: a word of the destination has one element of each row.
@@ -125,7 +125,7 @@ class TileAccess:
         grain: common divisor of the addresses of rows, in bytes; at most a sector.
         sector: accesses per sector, or 1 if threads are not shifted to the start of sectors.
         together: True if all rows are shifted by the same amount; otherwise each row separately.
-        remainder: remainder of the threads of a row, divided by `sector`.
+        remainder: number of threads of a row modulo `sector`.
         slack: largest shift of threads.
         lengths: elements of a run, and of a run that ends early, at the end of its last axis.
 

@@ -42,9 +42,8 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
     pack = max(1, NARROWEST // loop.width)
     squares = _problem_over_words(loop, pack)
     best = choose_tile(squares) if squares is not None else None
-    if (
-        best is not None and best.access_by_memory[READ].unit != NARROWEST
-    ):  # squares need rows of words
+    # Squares need rows of words.
+    if best is not None and best.access_by_memory[READ].unit != NARROWEST:
         best = None
     if best is None or best.cost_per_byte() > 2 + _GOOD:
         plain = choose_tile(TileProblem.from_loop(loop, (READ,), (), pack))
@@ -54,7 +53,10 @@ def choose_tile_of_copy(loop: Loop) -> SharedTile | None:
 
 
 def _problem_over_words(loop: Loop, pack: int) -> TileProblem | None:
-    """Return the tile problem over words of the destination; None if it does not fit."""
+    """Return the tile problem over words of the destination.
+
+    None unless elements are narrower than a word, and aligned, and no dimension has a tail.
+    """
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]

@@ -111,10 +111,10 @@ class SharedTile:
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         return side.threads_per_row(min(side.lengths) * width // side.unit)
 
-    def elements_until_run_places_repeat(self, memory: int) -> int:
+    def run_period(self, memory: int) -> int:
         """Return the elements of a run, in whole accesses, after which places in a tile repeat."""
         side = self.access_by_memory[memory]
-        inner = self.run_elements_without_last_axis(side.order, side.run)
+        inner = self.inner_run_elements(side.order, side.run)
         return lcm(inner, side.unit // self.problem.widths[memory]) if inner > 1 else 1
 
     @property
@@ -143,9 +143,7 @@ class SharedTile:
         steps = [axis.strides[memory] for axis in members]
         order = tuple(sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k]))))
         if abs(steps[order[0]]) != 1:
-            return TileAccess(
-                order, 1, width, self._run_lengths_in_whole_and_last_box(memory, order, 1)
-            )
+            return TileAccess(order, 1, width, self._run_lengths(memory, order, 1))
         # The run goes on while the box has all of an axis, and the next axis continues it.
         run = 1
         while run < len(order):
@@ -157,13 +155,13 @@ class SharedTile:
         first_rows = self._row_alignment(memory, order, run)
         step = abs(steps[order[run]]) * width if run < len(order) else 0
         grain = gcd(first_rows, step)
-        inner, last = self.run_elements_without_last_axis(order, run) * width, order[run - 1]
+        inner, last = self.inner_run_elements(order, run) * width, order[run - 1]
         unit = self.problem.wanted_access_bytes(memory)
-        lengths = self._run_lengths_in_whole_and_last_box(memory, order, run)
+        lengths = self._run_lengths(memory, order, run)
         # Rows, and the ends of runs in the last box, must be at multiples of an access.
         fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
-        beside = self.problem.unstaged if memory == WRITE else ()
-        if not fits or not all(self._can_read_in_packs(other, order, run) for other in beside):
+        unstaged = self.problem.unstaged if memory == WRITE else ()
+        if not fits or not all(self._can_read_in_packs(other, order, run) for other in unstaged):
             unit = width
         if unit > width and not self._no_pack_crosses_bounds(order, unit // width):
             unit = width
@@ -180,9 +178,7 @@ class SharedTile:
             return shifted
         return TileAccess(order, run, unit, lengths, grain)
 
-    def _run_lengths_in_whole_and_last_box(
-        self, memory: int, order: Sequence[int], run: int
-    ) -> tuple[int, int]:
+    def _run_lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
         """Return the elements of a run, and of a run in the last box along its last axis.
 
         The run ends where a bounded dimension does if all axes of the dimension are in the run, as
@@ -190,7 +186,7 @@ class SharedTile:
         """
         last = order[run - 1]
         axis, extent = self._tiled_axes[last], self.extents[last]
-        inner = self.run_elements_without_last_axis(order, run)
+        inner = self.inner_run_elements(order, run)
         ends = [inner * (axis.size % extent or extent)]
         for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
             bounded = [k for k in order[:run] if weights[self.axes[k]]]
@@ -222,7 +218,7 @@ class SharedTile:
             # A pack takes `common` elements along this axis, and the rest of it along slower ones.
             common = gcd(pack, self.extents[k], self._tiled_axes[k].size)
             for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
-                if bound.largest_pack_not_cut_by_bound(weights[self.axes[k]]) % common:
+                if bound.pack_divisor(weights[self.axes[k]]) % common:
                     return False
             pack //= common
             if pack == 1 or common < self.extents[k]:
@@ -243,7 +239,7 @@ class SharedTile:
             == 0
         )
 
-    def run_elements_without_last_axis(self, order: Sequence[int], run_axis_count: int) -> int:
+    def inner_run_elements(self, order: Sequence[int], run_axis_count: int) -> int:
         """Return the elements of a run along all its axes but the last."""
         return prod([self.extents[k] for k in order[: run_axis_count - 1]])
 
@@ -279,7 +275,7 @@ class SharedTile:
             for m, side in self.access_by_memory.items()
         }
         for memory, rows in elements.items():
-            period = self.elements_until_run_places_repeat(memory)
+            period = self.run_period(memory)
             at = end + round_up_to_multiple(
                 8 * (rows + self.table_rows_for_overrun(memory)), WIDEST
             )
@@ -288,13 +284,11 @@ class SharedTile:
         for memory in self.problem.followers:
             at = end + round_up_to_multiple(4 * elements[WRITE], WIDEST)
             followers[memory] = end, at
-            end = at + round_up_to_multiple(
-                4 * self.elements_until_run_places_repeat(WRITE), WIDEST
-            )
+            end = at + round_up_to_multiple(4 * self.run_period(WRITE), WIDEST)
         return SharedMemoryOffsets({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
     def cost_per_byte(self) -> float:
-        """Return the cost: bytes that threads could move, per byte, added over all memories."""
+        """Return the cost of a copied byte, with surcharges for deep and small boxes."""
         memories = (WRITE, *self.problem.staged)
         widths = [self.problem.tile_element_bytes(memory) for memory in memories]
         # A mean weighted by bytes, times the number of memories: ideal is 1 for each memory.
@@ -322,7 +316,7 @@ class SharedTile:
 
     @cached_property
     def tile_strides(self) -> dict[int, tuple[int, ...]]:
-        """The strides of the box's axes in each tile of shared memory, free of conflicts."""
+        """Strides of the box's axes in each tile, with the fewest bank conflicts found."""
         limit = next(room for room in ROOMS if room >= self.min_shared_bytes)
         times = (limit - self._table_offsets.end) / self.staged_bytes  # by which tiles may grow
         return {
@@ -468,7 +462,7 @@ class SharedTile:
         side, width = self.access_by_memory[memory], self.problem.widths[memory]
         order, run = side.order, side.run
         strides = [self.problem.axes[k].strides[memory] for k in self.axes]
-        period, last = self.elements_until_run_places_repeat(memory), order[run - 1]
+        period, last = self.run_period(memory), order[run - 1]
         structure = struct_type("include/tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1)
         structure.sector, structure.together = side.sector, side.together
         structure.dimension[: len(order)] = order
@@ -476,7 +470,7 @@ class SharedTile:
         structure.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
         # Along a run of several dimensions, the first is contiguous.
         structure.step = abs(strides[order[0]]) * side.unit
-        step = pitches[last] * max(1, period // self.run_elements_without_last_axis(order, run))
+        step = pitches[last] * max(1, period // self.inner_run_elements(order, run))
         structure.tile_step = -step if strides[last] < 0 else step
         structure.period = small_divisor_struct(max(2, period))
         structure.rows, structure.places = self.memory_offsets.tables[memory]
@@ -507,7 +501,7 @@ def _padding_candidates(size: int, width: int) -> list[int]:
 
 
 def _count_bank_conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
-    """Return the additional wavefronts of an access; each accesses one word of a bank."""
+    """Return the wavefronts of an access beyond the first; each serves one word per bank."""
     words = {sum(map(mul, index, pitches)) * width // max(width, NARROWEST) for index in indices}
     banks = [word % len(indices) for word in words]
     return max(map(banks.count, banks)) - 1

@@ -4,8 +4,9 @@
 // of the functions.
 //
 // The loops are those of elementwise.cu, which describes the purpose, the coalescing and the worst
-// case of each. Here they have up to MOST_TENSORS operands (tensorlayout/cuda/fuse.py). Bytes moved
-// per element: those of the result and of each operand once, and none of intermediate values.
+// case of each. Here they have at most MOST_TENSORS operands, fewer for walks over many axes
+// (tensorlayout/cuda/fuse.py). Bytes moved per element: those of the result and of each operand
+// once, and none of intermediate values.
 //
 // The plan defines OPERANDS, the number of operands in memory; ELEMENTS, their types; NUMBERS, the
 // number of Python scalars, which are parameters; RESULT; and CHAIN, the text of one function:
@@ -16,7 +17,8 @@
 //         return v4;
 //     }
 
-// With many operands and without this limit, NVRTC 13.5 spills a few registers to fit more blocks.
+// Minimum number of blocks per multiprocessor with many operands. Without it, NVRTC 13.5 spills a
+// few registers to fit more.
 #if OPERANDS > 3
 #define LEAST_BLOCKS 1
 #endif

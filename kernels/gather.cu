@@ -3,7 +3,7 @@
 // dimensions, and has fused contiguous runs along dimensions faster than the indexed ones into
 // elements of up to 16 bytes.
 //
-// gather_elements  Threads follow the result's order, 4 elements per thread, 256 threads apart (1
+// gather_elements  Threads follow the result's order, 4 elements per thread, 256 elements apart (1
 //                  in more than three dimensions), so writes are coalesced. Reads are coalesced
 //                  along the dimensions that are faster than the indexed ones; aligned rows move 16
 //                  bytes per thread. A position out of bounds reads 0, or with `clamps` the nearest
@@ -15,8 +15,9 @@
 //
 // Bytes moved per element: its own, once from the source and once to the result, and its positions
 // (those of a row come from the cache).
-// Blocks per multiprocessor. Without this limit, NVRTC 12.9 spills registers of a few shapes to fit
-// more blocks.
+
+// Minimum number of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few
+// shapes to fit more.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"

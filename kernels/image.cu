@@ -3,7 +3,7 @@
 // elements are bits) fused contiguous runs into elements as wide as possible.
 //
 // reverse_lines Reverses each line of a tensor up to the line's own length. Threads follow the
-//               order of the result; each computes 4 elements, 256 threads apart (1 in more than
+//               order of the result; each computes 4 elements, 256 elements apart (1 in more than
 //               four dimensions). In addition to its strides in all memories, a dimension has a
 //               stride in the coordinate along the lines, so that the same walk computes the
 //               position of an element in its line. Coalesced if the fastest dimension of the
@@ -13,10 +13,10 @@
 //
 // stretch       Enlarges the last two dimensions by integer factors, with linear interpolation
 //               between the centres of elements. Threads follow the order of the result; each
-//               computes 4 elements, 256 threads apart (1 in more than four dimensions). An element
-//               needs the four source elements around it, whose cache lines its neighbours have
-//               loaded. Interpolates in float, along the columns first, and rounds once. Writes are
-//               coalesced. Worst: factors of 1 or 2, which have the most reads.
+//               computes 4 elements, 256 elements apart (1 in more than four dimensions). An
+//               element needs the four source elements around it, whose cache lines its neighbours
+//               have loaded. Interpolates in float, along the columns first, and rounds once.
+//               Writes are coalesced. Worst: factors of 1 or 2, which have the most reads.
 //
 // fold          Sums overlapping windows into an image. Each element of the result has a thread, in
 //               the order of the result. The thread loops over the elements of a window in
@@ -29,8 +29,8 @@
 // Bytes moved per element: its own, once from the source and once to the result;
 // neighbours come from the cache.
 
-// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
-// fit more blocks.
+// Minimum number of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few
+// shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"
@@ -120,8 +120,10 @@ template <int Rank, class Index>
 struct Stretch {
     void* to;
     const void* from;
-    Walk<Rank, Index, 4> walk;  // strides of the result, the source without its last two dims,
-    Stretched<Index> dims[2];   // and the coordinates along these
+    // Strides of the result, of the source without its last two dimensions, and of the coordinates
+    // along these two.
+    Walk<Rank, Index, 4> walk;
+    Stretched<Index> dims[2];  // the last two dimensions of the source
     Index count;
 };
 
@@ -154,10 +156,11 @@ DEVICE void interpolate(const Stretch<Rank, Index>& p) {
 template <class Index>
 struct Patched {
     Divisor<Index> step;               // from window to window
-    Index stride, tap, block;          // of the result; of the source, in and between windows
+    // Strides in the result, in the source within a window, and between windows.
+    Index stride, tap, block;
     Index before, dilation;            // padding; distance between elements of a window
     Index window, blocks;              // elements of a window; number of windows
-    int32_t turn;                      // number in the order of the result, fastest first
+    int32_t turn;                      // rank among the result's dimensions, fastest first
 };
 
 template <int Rank, class Index>

@@ -2,7 +2,7 @@
 // into several. Elements are bits: a width in bytes, not a number type. The plan has merged
 // dimensions, in the same way for all inputs, and has fused contiguous runs into elements of up to
 // 16 bytes. The parameters describe each input, so a launch takes 91 to 112 inputs (64-bit offsets:
-// 62 to 84).
+// 62 to 84); in more than three dimensions 17 (9).
 //
 // join_parts  Each block has elements of one input, which it finds by bisection. Threads follow the
 //             result's order, 4 elements per thread (1 in more than three dimensions), 256 threads

@@ -20,8 +20,8 @@
 //
 // Bytes moved per element of the mask: 2. Bytes moved per selected element: its own twice.
 
-// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a shape to fit
-// more blocks.
+// Minimum number of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a shape
+// to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"

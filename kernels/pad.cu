@@ -4,7 +4,7 @@
 // elements as wide as possible.
 //
 // pad_elements  Adds a border of a constant, or of elements from the inside (by mode). Threads
-//               follow the order of the result; each computes 4 elements, 256 threads apart (1 in
+//               follow the order of the result; each computes 4 elements, 256 elements apart (1 in
 //               more than four dimensions). If WIDTH is above ELEMENT, the elements of rows with
 //               equal alignment in both memories move WIDTH bytes per thread. The other elements of
 //               all rows, which are the borders and both ends, follow, one per thread. Coalesced if
@@ -14,7 +14,7 @@
 //
 // spread_elements  Places a tensor in a window of a larger one, with a step in each dimension, and
 //               writes zero elsewhere. Threads follow the order of the result; each computes 4
-//               elements, 256 threads apart (1 in more than three dimensions). Writes are
+//               elements, 256 elements apart (1 in more than three dimensions). Writes are
 //               coalesced; reads are coalesced if source and result have the same fastest
 //               dimension. Best: steps of 1 along this dimension. Worst: larger steps along it,
 //               which leave lanes without a read.
@@ -22,8 +22,8 @@
 // Bytes moved per element: its own, once from the source (none for a constant) and once to the
 // result; mirrored elements come from the cache.
 
-// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
-// fit more blocks.
+// Minimum number of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few
+// shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"

@@ -15,8 +15,8 @@
 // quantize_columns  The same along any other dimension. Each thread has one block, whose elements
 //                   it keeps in registers. Coalesced where the source's fastest dimension is that
 //                   of the results. Elements of 4 bits share bytes with the next block, so a thread
-//                   writes half of two blocks. Worst: few blocks; a source whose fastest dimension
-//                   is not that of the results.
+//                   writes one half of each of two blocks. Worst: few blocks; a source whose
+//                   fastest dimension is not that of the results.
 //
 // dequantize        Each thread has 4 packs of PACK elements of the result (16 bytes, or one
 //                   element), 256 packs apart (one pack in more than four dimensions). Coalesced
@@ -25,7 +25,8 @@
 //
 // Bytes moved per element: its own in both memories, and one for each block.
 
-// Blocks per multiprocessor. A thread of quantize_columns has 32 elements in flight.
+// Minimum number of blocks per multiprocessor. A thread of quantize_columns has 32 elements in
+// flight.
 #ifdef SOURCE
 #define LEAST_BLOCKS (sizeof(SOURCE) == 8 ? 1 : 2)
 #else

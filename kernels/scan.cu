@@ -167,7 +167,8 @@ struct RowScan {
     int32_t tile, outers, initial;
 };
 
-// Returns the place of a tile's element in shared memory, and its position in its line.
+// Computes the place of a tile's element in shared memory, and its position in the tile's part of
+// its line.
 template <int Rank, class Index>
 DEVICE void place_of(const RowScan<Rank, Index>& p, int32_t element, int32_t& place,
                      int32_t& position) {
@@ -215,7 +216,7 @@ DEVICE void read_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Index 
 template <int Rank, class Index>
 DEVICE void read_carries(const RowScan<Rank, Index>& p, Index group, int32_t chunk,
                          Total (&shares)[THREADS], Total (&carries)[MOST_INNER]) {
-    if (chunk == 0) return;  // all threads of the block return
+    if (chunk == 0) return;  // uniform, so the barriers below are safe
     const int32_t inner = static_cast<int32_t>(p.inner.divisor);
     const int32_t threads = inner < 8 ? 32 : THREADS / inner;  // for each line
     const int32_t each = (chunk + threads - 1) / threads;
@@ -251,9 +252,10 @@ DEVICE void scan_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Total 
     int32_t position = begin - row * pitch;
     int32_t head = row * pitch + (position >= first ? first : 0);  // where the current line begins
     const bool continues = head < begin;
-    // One bit for each item: it is an element, it begins a line, its line began before the tile.
+    // One bit for each item: it is an element; it begins a line; it is the first item of a line
+    // that began before the tile.
     uint32_t inside = 0, fresh = 0, carried = 0;
-    int32_t carrying = 0;  // that line: at most one, since a tile of partial lines has few
+    int32_t carrying = 0;  // line of the carried item; such lines are long: at most one
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
         if (position == pitch) {
@@ -357,7 +359,8 @@ DEVICE void rows(const RowScan<Rank, Index>& p) {
 
 // ---- Lines in one piece -------------------------------------------------------------------------
 
-// Elements of a thread: 64 bytes of the wider type, in packs of at most 16 bytes.
+// Elements of a thread: 64 bytes of the wider type, at most 16 elements, in packs of at most 16
+// bytes.
 constexpr int WIDER = sizeof(SOURCE) > sizeof(RESULT) ? sizeof(SOURCE) : sizeof(RESULT);
 constexpr int PER_LINE_THREAD = WIDER <= 4 ? 16 : 64 / WIDER;
 constexpr int SLOTS = PER_LINE_THREAD * THREADS;
@@ -535,8 +538,8 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
             const int32_t high = static_cast<int32_t>(end - tile < SLOTS ? end - tile : SLOTS);
             read_slots(from + tile, low, high, wide, sources);
             barrier();
-            // First slot in the thread at which a line begins, and the thread in which its last
-            // line begins.
+            // First slot in the thread at which a line begins, and the thread in which the line of
+            // this thread's last slot begins.
             int32_t head = low, least = 0;
             if (thread > 0) {
                 head = PER_LINE_THREAD;
@@ -609,9 +612,9 @@ using Held = choose<HOLDS_TOTALS, Total, SOURCE>;
 DEVICE void keep(Total& held, const Total& total) { held = total; }
 template <class T> DEVICE void keep(T&, const Total&) {}
 
-// Returns the running total before this warp's `own`; all warps have the same lines. `having`: bits
-// of the warps that have elements. `all`: the total before all warps, to which their totals are
-// added.
+// Returns the running total before this warp's `own`; all warps have the same lines. `having`: a
+// bit for each warp whose `own` has a value. `all`: the total before all warps, to which their
+// totals are added.
 DEVICE Running hand_on(const Running& own, uint32_t having, Total (&sums)[2 * THREADS], int& buffer,
                        Running& all) {
     Total* const shared = sums + buffer * THREADS;

@@ -2,12 +2,12 @@
 // plan has merged dimensions, made destination strides positive, and fused contiguous runs into the
 // widest elements that both layouts allow; strides count these elements.
 //
-// copy_flat     One run on both sides. Each thread moves 4 packs of WIDTH bytes, 256 threads apart;
+// copy_flat     One run on both sides. Each thread moves 4 packs of WIDTH bytes, 256 packs apart;
 //               the first block also moves the remainder of at most 15 bytes. Coalesced on both
 //               sides. Worst: two memories with different alignment, since WIDTH is what both
 //               allow.
 // copy_strided  Any strides, in the destination's order, 4 elements of ELEMENT bytes a thread, 256
-//               threads apart. Coalesced where the fastest dimension is contiguous: rows, with 16
+//               packs apart. Coalesced where the fastest dimension is contiguous: rows, with 16
 //               bytes a thread if they are aligned. Where the source's stride along the
 //               destination's run is 0, a thread reads an element once and stores it WIDTH bytes
 //               wide. Worst: a source whose fastest dimension is another; copy_tiles handles those.

@@ -13,7 +13,7 @@
 //                  contiguous; up to 8 elements are then read at once. Worst: a source in another
 //                  order, which reads one sector per element.
 // unpack_elements  From any layout into any, in the destination's order, 4 elements a thread, 256
-//                  threads apart. Coalesced in the destination. Worst: as pack_elements.
+//                  elements apart. Coalesced in the destination. Worst: as pack_elements.
 //
 // pack_runs        For layouts in which 16 slots of the destination always hold 16 elements of a
 //                  run of the source, or the end of a run and padding. A thread reads the 16

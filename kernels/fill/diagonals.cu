@@ -28,7 +28,7 @@
 
 struct Band {
     void* to;
-    const void* from;   // null: `value` is kept
+    const void* from;   // null: kept elements become `value`
     int64_t low, high;  // relative to the distance of the first element
     uint64_t value[2];  // of one element
     uint64_t rest[2];   // of an element that is not kept
@@ -61,7 +61,8 @@ COMMON bool padding_written(const Band& p) { return write_padding(p.padding, p.t
 // Packs per thread.
 template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
 
-// Mask of the elements of a pack to keep: the lowest bit is the first element.
+// Mask of the elements of a pack, of those within the bounds or of those to keep; the lowest bit is
+// the first element.
 using Kept = uint32_t;
 
 // Consecutive elements: a whole pack, or only its first element, or none.
@@ -74,7 +75,8 @@ struct Piece {
     Elements elements;
     int count;
 
-    // Loads kept elements and sets the others to `rest`. Reads nothing if no element is kept.
+    // Sets kept elements to those of the source, or to `value`, and the others to `rest`. Reads a
+    // whole pack, or nothing if no element is kept.
     // `held` is a mask of the elements within the bounds.
     COMMON void fetch(const Band& p, int64_t target, int64_t source, Kept held) {
         const Kept kept = p.outside ? held ^ ((1u << Length) - 1) : held;
@@ -118,7 +120,7 @@ struct FlatBand {
     Walk<Rank, Index, 1> walk;  // of the distance
 };
 
-// Returns a mask of the elements to keep, from `first` on.
+// Returns a mask of the elements from `first` on that are within the bounds.
 template <int Length, int Rank, class Index>
 COMMON Kept kept_from(const FlatBand<Rank, Index>& p, const Bounds<Index>& bounds,
                       Unsigned<Index> first) {
@@ -177,7 +179,8 @@ struct StridedBand {
     Walk<Rank, Index, 3> walk;  // of the result, the source and the distance
 };
 
-// Returns the number of a thread's elements; computes their offsets and which of them are kept.
+// Returns the number of a thread's elements; computes their offsets and the mask of those within
+// the bounds.
 template <int Rank, class Index, int Length>
 COMMON int find(const StridedBand<Rank, Index>& p, const Bounds<Index>& bounds,
                 Unsigned<Index> thread, Index (&at)[3], Kept& kept) {

@@ -11,8 +11,8 @@
 //
 // Bytes moved per element: its own once to the result, and those of the indices that it reads.
 
-// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
-// fit more blocks.
+// Minimum number of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few
+// shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"

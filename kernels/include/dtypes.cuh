@@ -236,8 +236,8 @@ DEVICE To truncated(From value) {
 template <class To, bool saturating = false> struct NarrowedTo;  // defined in narrow.cuh
 
 // Converts a number to another type. Conversion to a float rounds to nearest, ties to even.
-// Integers wrap. A complex number becomes its real part in a real type. Converted
-// to bool, also from bool, any number except 0 is true. Narrow types convert by value.
+// Integers wrap. A complex number becomes its real part in a real type. In bool, any number
+// except 0 becomes true; this also normalises bool. Narrow types convert by value.
 template <class To, class From>
 DEVICE To convert(From value) {
     if constexpr (is_same<To, From> && !is_same<To, bool8>) {

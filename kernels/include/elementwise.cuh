@@ -1,7 +1,7 @@
 // The loops of elementwise kernels. They combine the elements of any number of operands, in any
 // layout, into elements of the result. elementwise.cu describes the use of each loop.
 //
-// The including file defines before:
+// Before it includes this header, a file defines:
 //   OPERANDS           number of operands
 //   Elements           `Types` of the operands, as they are stored
 //   RESULT             type of the result, as it is stored
@@ -393,9 +393,9 @@ COMMON void tiles(const TiledElementwise& p, char* room, Numbers<N...> each, Typ
     }
 }
 
-// Packed: a thread writes several elements of the result at once, as many as 4 bytes of the widest
-// type hold. With more, the lanes of a warp would access tiles of that type several words apart,
-// and so the same banks.
+// Packed: a thread writes several elements of the result at once, as many as elements of the
+// widest type fit in 4 bytes. With more, the lanes of a warp would access tiles of that type
+// several words apart, and so the same banks.
 template <bool Packed, int Room>
 DEVICE void tiles_in(const TiledElementwise& p) {
     SHARED(Bits<16>, room, Room / 16);

@@ -2,13 +2,14 @@
 // the package computes. Their names are those of tensorlayout/functions/elementwise.py, whose table
 // lists the dtypes that each accepts.
 //
-// All operands have one type T, except the condition of `where` and the two factors of
-// `scale_bias`, which may be wider. The result has the type T as well, except for comparisons
-// (bool) and for `abs`, `real` and `imag` of complex numbers (the type of their parts).
+// All operands have one type T, except the condition of `where`, and the scale and the
+// bias of `scale_bias`, which may be wider. The result has the type T as well, except for
+// comparisons, tests and logical functions (bool) and for `abs`, `real` and `imag` of complex
+// numbers (the type of their parts).
 //
-// number(x) and T(…) convert half and bfloat16 to float and back, and do nothing for other types;
-// wrapping(x) makes integers wrap. The called functions handle every special case:
-// functions_integer.cuh, functions_real.cuh, functions_complex.cuh.
+// number(x) and T(…) convert half and bfloat16 to float and back, and bool8 to bool and back; other
+// types stay as they are. wrapping(x) makes integers wrap. The called functions handle every
+// special case: functions_integer.cuh, functions_real.cuh, functions_complex.cuh.
 #pragma once
 
 #include "functions_complex.cuh"

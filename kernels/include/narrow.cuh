@@ -5,17 +5,17 @@
 //   saturated<T>                   one of these as a target: values out of range become its limit
 //
 // Operations that compute convert them (`number`); operations that move elements as bits keep all
-// 8. Every conversion to one of them rounds once, to nearest, ties to even, and uses operations on
-// integers: the instructions that some GPUs have for some of these types always saturate, and drop
-// the sign of NaN.
+// 8. Every conversion to one of the floats rounds once, to nearest, ties to even, and uses
+// operations on integers: the instructions that some GPUs have for some of these types always
+// saturate, and drop the sign of NaN.
 #pragma once
 
 #include "dtypes.cuh"
 
 // ---- Floats -------------------------------------------------------------------------------------
 
-// Bit patterns with a special meaning. All types except those of ZERO_IS_NAN have zeros of both
-// signs.
+// Bit patterns with a special meaning. All `narrow_float` types except those of ZERO_IS_NAN have
+// zeros of both signs.
 enum Specials {
     NO_SPECIALS,   // none; larger numbers become the largest, NaN becomes -0
     INFINITY_NAN,  // the last exponent, as in IEEE 754

@@ -16,7 +16,7 @@ constexpr int PADDING_PER_THREAD = 4;
 // Runs, and rows of one region, are fewer than 2**31 - 2**12.
 struct Padding {
     uint64_t bits[2];                 // of one element
-    int64_t start[PADDING_REGIONS];   // begin of the first run, in elements
+    int64_t start[PADDING_REGIONS];   // start of the first run, in elements
     int64_t count[PADDING_REGIONS];   // elements of the region
     int64_t stride[PADDING_REGIONS];  // of the dimensions before a run, slowest first
     Divisor<int32_t> size[PADDING_REGIONS];

@@ -1,7 +1,7 @@
 // The first header of every kernel file: integer types, declarations of kernels and shared memory,
 // barriers. NVRTC compiles a kernel file for a GPU, and a host compiler compiles the same file for
-// the simulator. All differences between the two are in this header, in simulator.hpp and in
-// memory.cuh.
+// the simulator. Most differences between the two are in this header, in simulator.hpp and
+// in memory.cuh; the others are at `#ifdef TENSORLAYOUT_SIMULATOR`.
 #pragma once
 
 #ifdef TENSORLAYOUT_SIMULATOR
@@ -23,8 +23,8 @@ constexpr int THREADS = 256;
 
 #define DEVICE __device__ __forceinline__
 
-// A file whose kernels need many registers sets the minimum of blocks per multiprocessor: 2 leave
-// 128 registers per thread. Without it, NVRTC 12.9 spills a few registers to fit more blocks.
+// A file whose kernels need many registers sets the minimum number of blocks per multiprocessor: 2
+// leave 128 registers per thread. Without it, NVRTC 12.9 spills a few registers to fit more blocks.
 #ifdef LEAST_BLOCKS
 #define LAUNCH_BOUNDS __launch_bounds__(THREADS, LEAST_BLOCKS)
 #else

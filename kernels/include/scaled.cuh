@@ -58,8 +58,8 @@ DEVICE Scaled<Value> multiplied(const Scaled<Value>& x, const Scaled<Value>& y) 
     return rescaled(times(x.value, y.value), x.exponent + y.exponent);
 }
 
-// Multiplies by the power in two steps, of which the first is exact, because
-// 2**exponent may be out of double's range.
+// Multiplies by 2**exponent in two steps, because the power may be out of double's range. The first
+// step is exact.
 template <class Value>
 DEVICE Value unscaled_value(const Scaled<Value>& x) {
     const int32_t by = static_cast<int32_t>(x.exponent < -2000  ? -2000

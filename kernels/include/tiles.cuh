@@ -11,12 +11,13 @@
 // Accesses of a thread that are in flight together.
 constexpr int PER_THREAD = 4;
 
-// Maximum dimensions of a box: with 2 elements along each, it is still smaller than its room.
+// Maximum number of dimensions of a box: with 2 elements along each, it is still smaller than its
+// room.
 constexpr int MOST_AXES = 12;
 
 // Divides the number of a thread of a box by a number greater than 1, with one multiplication. With
-// magic = floor(2**32 / divisor) + 1 the result is exact while n * divisor < 2**32, or n < divisor
-// < 2**16.
+// magic = floor(2**32 / divisor) + 1 the result is exact while n * divisor < 2**32, or
+// n < divisor < 2**16.
 struct SmallDivisor {
     uint32_t minus, magic;  // minus: the negated divisor, so that one instruction adds a multiple
 
@@ -33,8 +34,8 @@ struct SmallDivisor {
     DEVICE uint32_t rest(uint32_t n, uint32_t quotient) const { return n + quotient * minus; }
 };
 
-// Maps each thread block to its box, in N memories. Boxes differ only in the dimensions along which
-// they end early. A number describes these: bit d stands for dimension d.
+// Maps each thread block to its box, in N memories. All boxes have the same sizes, except where
+// they end early along a dimension. A number describes these dimensions: bit d stands for d.
 template <int N, int AXES, int MOST_OUTER>
 struct Boxes {
     int64_t step[N][AXES];         // to the next box, in each memory
@@ -50,7 +51,8 @@ struct Boxes {
         return extent[box >> d & 1][d];
     }
 
-    // Returns the number that describes this block's box; sets `base` to its begin in each memory.
+    // Returns the number that describes this block's box; sets `base` to where it begins in each
+    // memory.
     DEVICE uint32_t find(int64_t (&base)[N]) const {
 #pragma unroll
         for (int n = 0; n < N; ++n) base[n] = 0;
@@ -81,9 +83,9 @@ struct Boxes {
 // has one *row*.
 //
 // Threads are shifted so that an access of a warp begins at the start of a sector. Either each row
-// has its own shift, or all rows of the box are shifted *together*, by the same amount. Together
-// requires that the threads of a row and the distance of two rows in memory leave the same
-// remainder modulo a sector. Few threads are idle then, but a warp may have parts of two rows,
+// has its own shift, or all rows of the box are shifted *together*, by the same amount. Shifting
+// together requires that the threads of a row, and the distance of two rows in memory, leave the
+// same remainder modulo a sector. Few threads are idle then, but a warp may have parts of two rows,
 // which fall into the same banks.
 template <int AXES>
 struct Side {
@@ -93,7 +95,7 @@ struct Side {
     int32_t linear;           // 1 if the run has one dimension in the tile
     int32_t together;         // 1 if all rows are shifted together; an empty row comes first
     int32_t sector;           // accesses in a sector, or 1 if threads are not shifted
-    int32_t length[2];        // accesses of a row; [1]: in a box that ends early along it
+    int32_t length[2];        // accesses of a row; [1]: if the box ends early along the run
     SmallDivisor row[2];      // threads of a row
     SmallDivisor period;      // elements of the run after which places in the tile repeat
     int32_t step;             // bytes between two accesses, in memory

@@ -3,8 +3,9 @@
 //
 // Computes in double, in the host's order of operations, so that results have the same bits. Writes
 // are coalesced. A line costs the one or two sectors that each fraction needs, one more sector if
-// elements are floats, and log2 of its length if it has NaN. Best: many lines. Worst: one line,
-// because one thread reads all fractions. The slow part is the preceding sort.
+// elements are floats, and about log2(length) more reads if it has NaN that are skipped. Best: many
+// lines. Worst: one line, because one thread reads all fractions. The slow part is the preceding
+// sort.
 #include "functions_real.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"

@@ -4,7 +4,7 @@
 //
 // mark_positions    Fills a table that has an entry for each place. One launch writes 0; another
 //                   keeps the greatest number of a position for each place. A thread handles 4
-//                   positions, 256 threads apart. Only entries of places that are written to are
+//                   positions, 256 elements apart. Only entries of places that are written to are
 //                   touched, so the table need not be cleared before.
 // scatter_elements  Writes the values whose position is in the table, or all values if those of one
 //                   place cannot differ. Threads follow the order of the destination, with 4 values
@@ -15,8 +15,8 @@
 // Bytes moved per element: its own, once from the values and once to the destination, its position,
 // and 4 (or 8) of the table. In addition, per position: itself twice and an entry 3 times.
 
-// Minimum of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few shapes to
-// fit more blocks.
+// Minimum number of blocks per multiprocessor. Without it, NVRTC 12.9 spills registers of a few
+// shapes to fit more blocks.
 #define LEAST_BLOCKS 2
 
 #include "reach.cuh"
@@ -51,8 +51,8 @@ struct Scatter {
     const void* winners;
     Reach<Rank, Index, 3> reach;  // destination, values, winners
     uint64_t bits[2];             // the one value, repeated to 16 bytes
-    Divisor<Index> inner;         // elements per position, and positions: they give the
-    Divisor<Index> span;          // number of an element's position
+    Divisor<Index> inner;         // elements of dimensions faster than the positions
+    Divisor<Index> span;          // positions: an element's is number element / inner % span
     Values values_are;
     int32_t ordered;              // 1: `winners` decides which values are written
 };

@@ -61,7 +61,7 @@ DEVICE void list(const Listing<Rank, Index>& p) {
                  static_cast<Key>(found.inside[k] ? p.first + found.at[k][0] : p.places));
 }
 
-// Begin and end of a place's positions in sorted order; both are 0 if there are none.
+// Start and end of a place's positions in sorted order; both are 0 if there are none.
 template <class Index> using Segment = Pack<Index, 2>;
 
 template <class Index>
@@ -87,8 +87,8 @@ DEVICE void find_ends(const Finding<Index>& p) {
 }
 
 // Parameters of fold_runs. A run is RUN**level positions of one place, which are consecutive in
-// sorted order. Exactly one of them has an index there that RUN**level divides; the quotient is the
-// index of the run's result.
+// sorted order. The index of exactly one of them in this order is a multiple of RUN**level; the
+// quotient is the index of the run's result.
 template <class Index>
 struct Folding {
     void* to;          // results of runs
@@ -207,8 +207,8 @@ DEVICE void combine(const Combining<Rank, Index>& p) {
 #endif
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros select one kernel. The simulator has all, those of elements for each
-// ELEMENT.
+// For a GPU the macros select one kernel. The simulator has all of them, and those with an
+// ELEMENT once per type.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 

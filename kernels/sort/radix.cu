@@ -54,8 +54,8 @@ struct DigitScan {
 };
 
 // Bytes of an item in shared memory (ROOM), and items of a thread (EACH). EACH is odd, so that the
-// threads' runs begin in different banks. It is the most that fits in 48 KB together with a counter
-// for each thread and nibble.
+// threads' runs begin in different banks. Both sizes fit in 48 KB together with a counter for each
+// thread and nibble.
 template <Gives Wanted, class Index>
 constexpr int ROOM = Wanted == positions && sizeof(Index) > sizeof(Bits) ? sizeof(Index) : sizeof(Bits);
 template <Gives Wanted, class Index>
@@ -70,7 +70,7 @@ DEVICE uint32_t digit(Bits item, Bits flip, int32_t shift) {
 template <class Index>
 struct Chunk {
     Index line, start;  // number of the line; its first element among all
-    Index begin, size;  // offset of the chunk in the line; its elements
+    Index begin, size;  // offset of the chunk in the line; number of its elements
 };
 
 template <int Rank, class Index>

@@ -135,7 +135,7 @@ DEVICE void sort_tile(Bits* items, uint16_t* origins, int32_t count, const Divis
     const int32_t begin = static_cast<int32_t>(threadIdx.x) * PER_THREAD;
     Bits own[PER_THREAD];
     int32_t places[PER_THREAD];
-    uint32_t together = 0;  // bit k: items k and k + 1 may change places
+    uint32_t together = 0;
     int32_t position = begin - static_cast<int32_t>(lines.divide(begin)) * line;
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
@@ -244,7 +244,7 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
 // lines. Elements are numbered along the lines; or across them: the first element of each line,
 // then the second of each, and so on. The plan chooses by the strides in memory.
 struct Numbering {
-    Divisor<int32_t> size;  // elements of a line; if `across`, lines of a tile
+    Divisor<int32_t> size;  // elements of a line that are accessed; if `across`, lines of a tile
     int32_t across;
 };
 
@@ -340,7 +340,7 @@ DEVICE void leading(const LeadingTiles<Rank, Index>& p) {
 // `run`: elements of a sorted run, a multiple of a tile; `tiles`: tiles of a line.
 template <class Index>
 struct SplitRuns {
-    Memories memories;  // scratch, per tile: items of the pair's first run before it
+    Memories memories;  // scratch, per tile: items of the pair's first run that precede it
     Index count;   // of tiles
     Index length;  // of a line
     Index run;

@@ -5,7 +5,7 @@
 // 62 to 84); in more than three dimensions 17 (9).
 //
 // join_parts  Each block has elements of one input, which it finds by bisection. Threads follow the
-//             result's order, 4 elements per thread (1 in more than three dimensions), 256 threads
+//             result's order, 4 elements per thread (1 in more than three dimensions), 256 elements
 //             apart. Writes are coalesced except at the ends of an input's rows; reads are
 //             coalesced if the input's fastest dimension is the result's. Best: rows of a sector or
 //             more. Worst: inputs in another order (the tiles of copy/copy.cu handle large ones),

@@ -3,7 +3,7 @@
 // without tails are strided layouts with more dimensions, and are handled by copy/copy.cu and
 // fill/fill.cu. Elements are bits: a width in bytes, no number type.
 //
-// copy_bounded       Any strides, in the destination's order, 4 elements a thread, 256 threads
+// copy_bounded       Any strides, in the destination's order, 4 elements a thread, 256 elements
 //                    apart; elements are up to 16 bytes wide where both sides and the tails allow
 //                    it. Coalesced where the fastest digit is contiguous in both. Worst: a source
 //                    whose fastest dimension is another; copy_bounded_boxes handles those.

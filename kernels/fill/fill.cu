@@ -2,9 +2,9 @@
 // dimensions, made strides positive, and fused contiguous runs into elements as wide as possible.
 //
 // fill_flat     Fills one run of bytes. Consecutive threads write consecutive packs of 16 bytes, 4
-//               per thread, 256 elements apart. The first block also writes the bytes before the
+//               per thread, 256 packs apart. The first block also writes the bytes before the
 //               first multiple of 16 and after the last one. Coalesced at any address.
-// fill_strided  Fills elements of any strides in the order of memory, 4 per thread, 256 threads
+// fill_strided  Fills elements of any strides in the order of memory, 4 per thread, 256 elements
 //               apart. Coalesced if the fastest dimension is contiguous; 16 bytes per thread if
 //               rows are aligned.
 //

@@ -11,7 +11,7 @@
 // The arithmetic is NumPy's, operation by operation, so that CPU and GPU compute the same bits.
 //
 // The run begins at a multiple of 16 bytes. Consecutive threads write consecutive packs of 16 bytes
-// (several per thread for wide types, 256 elements apart). The first block also writes the elements
+// (several per thread for wide types, 256 packs apart). The first block also writes the elements
 // after the last pack. Writes are coalesced; nothing is read. Bytes moved per element: its own,
 // once. Best: long runs. Worst: GPUs with few units for double, which the two or three operations
 // on double for each element keep busy.

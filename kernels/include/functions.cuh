@@ -2,10 +2,10 @@
 // the package computes. Their names are those of tensorlayout/functions/elementwise.py, whose table
 // lists the dtypes that each accepts.
 //
-// All operands have one type T, except the condition of `where`, and the scale and the
-// bias of `scale_bias`, which may be wider. The result has the type T as well, except for
-// comparisons, tests and logical functions (bool) and for `abs`, `real` and `imag` of complex
-// numbers (the type of their parts).
+// All operands have one type T, except the condition of `where`, and the scale and the bias of
+// `scale_bias`, which may be wider. The result has the type T as well, except for comparisons,
+// tests and logical functions (bool) and for `abs`, `real` and `imag` of complex numbers (the type
+// of their parts).
 //
 // number(x) and T(…) convert half and bfloat16 to float and back, and bool8 to bool and back; other
 // types stay as they are. wrapping(x) makes integers wrap. The called functions handle every

@@ -107,8 +107,8 @@ template <class T> DEVICE T logaddexp(T x, T y) {
 }
 
 // Returns `rest`, a remainder of division by y with the sign of y. If rounding has made it equal to
-// y, returns the next number towards 0, because the magnitude of a
-// remainder must be smaller than that of y.
+// y, returns the next number towards 0, because the magnitude of a remainder must be smaller than
+// that of y.
 template <class T> DEVICE T below(T rest, T y) {
     if (number(rest) != number(y) || !isfinite(number(y)) || number(y) == 0) return rest;
     return bits_as<T>(bits_of<T>(bits_as<bits_of<T>>(y) - 1));

@@ -1,7 +1,7 @@
 // The first header of every kernel file: integer types, declarations of kernels and shared memory,
 // barriers. NVRTC compiles a kernel file for a GPU, and a host compiler compiles the same file for
-// the simulator. Most differences between the two are in this header, in simulator.hpp and
-// in memory.cuh; the others are at `#ifdef TENSORLAYOUT_SIMULATOR`.
+// the simulator. Most differences between the two are in this header, in simulator.hpp and in
+// memory.cuh; the others are at `#ifdef TENSORLAYOUT_SIMULATOR`.
 #pragma once
 
 #ifdef TENSORLAYOUT_SIMULATOR

@@ -531,7 +531,7 @@ def unfold(
     spatial dimension of the image `x`; padding is 0. P is the number of elements per window, L the
     number of windows.
 
-    Layout: packed, unless `out` is given.
+    Layout: row-major, unless `out` is given.
 
     Raises `TypeError` for data types, and `ValueError` for ranks and sizes, that `feature_level`
     does not allow or that do not fit each other.

@@ -37,8 +37,7 @@ def markdown(results: Sequence[Result], floors: Mapping[str, Timing]) -> str:
         "## By layout",
         "",
         *table(
-            ["function", "dtype", *LAYOUTS],
-            [[name, *_by_layout(name, by_case)] for name in names],
+            ["function", "dtype", *LAYOUTS], [[name, *_by_layout(name, by_case)] for name in names]
         ),
         "",
     ]
@@ -85,10 +84,7 @@ def _by_dtype(name: str, by_case: Found, per_byte: float) -> list[str]:
 def _by_layout(name: str, by_case: Found) -> list[str]:
     dtype = next(d for n, d, _ in by_case if n == name)
     results = [by_case.get((name, dtype, layout)) for layout in LAYOUTS]
-    return [
-        dtype,
-        *[f"{_ratio(r, 'numpy')}; {_ratio(r, ROW_MAJOR)}" if r else "" for r in results],
-    ]
+    return [dtype, *[f"{_ratio(r, 'numpy')}; {_ratio(r, ROW_MAJOR)}" if r else "" for r in results]]
 
 
 def _ratio(result: Result, peer: str) -> str:

@@ -279,10 +279,7 @@ def floors() -> Mapping[str, Mapping[str, Call]]:
     few = np.ones(8, np.float32)
     ours = tl.asarray(few)
     return {
-        "bytes": {
-            "numpy": lambda: np.copyto(there, x),
-            OURS: lambda: to.__setitem__(..., from_),
-        },
+        "bytes": {"numpy": lambda: np.copyto(there, x), OURS: lambda: to.__setitem__(..., from_)},
         "calls": {"numpy": lambda: few + few, OURS: lambda: ours + ours},
     }
 

@@ -489,10 +489,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
 
 @overload
 def svd(
-    a: Tensor,
-    full_matrices: bool = ...,
-    compute_uv: Literal[True] = ...,
-    hermitian: bool = ...,
+    a: Tensor, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...
 ) -> SVDResult: ...
 @overload
 def svd(

@@ -14,14 +14,7 @@ from tensorlayout.dtypes import DType, value_bits
 from tensorlayout.errors import truncate
 from tensorlayout.layout import Layout
 from tensorlayout.support.interning import Interned
-from tensorlayout.typing import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    Key,
-    NumpyOperand,
-    Operand,
-)
+from tensorlayout.typing import Array, ArrayLike, DTypeLike, Key, NumpyOperand, Operand
 
 if TYPE_CHECKING:  # nothing above is imported when the package runs
     from tensorlayout.functions.methods import SpecialMethods

@@ -16,12 +16,7 @@ import numpy as np
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy, make_axis_view
 from tensorlayout.cpu.elementwise.functions import has_same_result_in_all_loops
 from tensorlayout.cpu.elementwise.writing import BlockCall, make_block_call, standalone_ufunc
-from tensorlayout.cpu.engine.casting import (
-    WHOLE,
-    is_half_float,
-    make_converter,
-    scalar_as_array,
-)
+from tensorlayout.cpu.engine.casting import WHOLE, is_half_float, make_converter, scalar_as_array
 from tensorlayout.cpu.engine.memory import (
     ALIGNMENT,
     Array,

@@ -79,9 +79,7 @@ def make_scalar_packer(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes
 
 
 def plan_elementwise(
-    plan: ElementwisePlan,
-    alignments: Sequence[int],
-    padding: bytes | None = None,
+    plan: ElementwisePlan, alignments: Sequence[int], padding: bytes | None = None
 ) -> Launches:
     """Plan the cheapest launch for a plan, and further launches for much padding.
 

@@ -247,10 +247,7 @@ def _plan_chains(
     memory_of_value |= {chain.value: count + 1 + k for k, chain in enumerate(fused_chains[:-1])}
     memory_of_value[fused_chains[-1].value] = 0
     # Memory between the launches is new, so it is aligned for the widest access.
-    aligned = [
-        *alignments,
-        *[SECTOR] * (len(fused_chains) - 1),
-    ]
+    aligned = [*alignments, *[SECTOR] * (len(fused_chains) - 1)]
     launches: list[Launch] = []
     numbers: list[TypedScalar] = []
     scratch: list[int] = []

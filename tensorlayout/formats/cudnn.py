@@ -6,12 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tensorlayout.errors import short_repr, truncate
-from tensorlayout.formats.blocks import (
-    block_form,
-    layout_from_digits,
-    matching_name,
-    raise_error,
-)
+from tensorlayout.formats.blocks import block_form, layout_from_digits, matching_name, raise_error
 from tensorlayout.layout import Layout, check_sizes
 
 __all__ = ["read", "write"]

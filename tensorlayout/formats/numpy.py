@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 from tensorlayout.errors import short_repr, truncate
 from tensorlayout.formats.blocks import check_layout, raise_error
-from tensorlayout.layout import (
-    HasItemsize,
-    Layout,
-    check_integer,
-    check_integers,
-    check_itemsize,
-)
+from tensorlayout.layout import HasItemsize, Layout, check_integer, check_integers, check_itemsize
 
 __all__ = ["NumpyMemory", "read", "write"]
 

@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.errors import short_repr, truncate
-from tensorlayout.formats.blocks import (
-    block_form,
-    check_layout,
-    matching_name,
-    raise_error,
-)
+from tensorlayout.formats.blocks import block_form, check_layout, matching_name, raise_error
 from tensorlayout.layout import Layout, check_sizes
 
 __all__ = ["read", "write"]

@@ -22,15 +22,7 @@ from tensorlayout.functions.transfers import copy_tensor, move_to_cpu, move_to_d
 from tensorlayout.layout import MAX_SLOTS, Layout
 from tensorlayout.plan import Create, Relayout, adapt_layout_to_dtype, resolve_layout
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import (
-    ArrayLike,
-    DeviceLike,
-    DTypeLike,
-    Integers,
-    LayoutLike,
-    Number,
-    Real,
-)
+from tensorlayout.typing import ArrayLike, DeviceLike, DTypeLike, Integers, LayoutLike, Number, Real
 
 __all__ = [
     "arange",

@@ -28,23 +28,14 @@ _GRADIENT = Library("gradient", "floating-point", rank=1)
 
 @overload
 def gradient(
-    f: Tensor,
-    *varargs: ArrayLike,
-    axis: SupportsIndex,
-    edge_order: SupportsIndex = ...,
+    f: Tensor, *varargs: ArrayLike, axis: SupportsIndex, edge_order: SupportsIndex = ...
 ) -> Tensor: ...
 @overload
 def gradient(
-    f: Tensor,
-    *varargs: ArrayLike,
-    axis: Axis = ...,
-    edge_order: SupportsIndex = ...,
+    f: Tensor, *varargs: ArrayLike, axis: Axis = ..., edge_order: SupportsIndex = ...
 ) -> Tensor | tuple[Tensor, ...]: ...
 def gradient(
-    f: Tensor,
-    *varargs: ArrayLike,
-    axis: Axis = None,
-    edge_order: SupportsIndex = 1,
+    f: Tensor, *varargs: ArrayLike, axis: Axis = None, edge_order: SupportsIndex = 1
 ) -> Tensor | tuple[Tensor, ...]:
     """Compute the slope along each `axis` (default: all); a tuple for several axes.
 

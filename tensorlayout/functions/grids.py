@@ -219,10 +219,7 @@ def geomspace(
 
 
 def meshgrid(
-    *xi: ArrayLike,
-    copy: bool = True,
-    sparse: bool = False,
-    indexing: Literal["xy", "ij"] = "xy",
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: Literal["xy", "ij"] = "xy"
 ) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid, one tensor for each vector of coordinates.
 

@@ -16,15 +16,7 @@ from tensorlayout.plan import Library, Nonzero, Reduce, Results, Shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "flatnonzero",
-    "nonzero",
-    "searchsorted",
-    "where",
-]
+__all__ = ["argmax", "argmin", "count_nonzero", "flatnonzero", "nonzero", "searchsorted", "where"]
 
 
 _Numbers = Tensor | Operand | list[Any]
@@ -185,10 +177,7 @@ def flatnonzero(a: Tensor) -> Tensor:
 
 
 def searchsorted(
-    a: Tensor,
-    v: ArrayLike,
-    side: Literal["left", "right"] = "left",
-    sorter: Tensor | None = None,
+    a: Tensor, v: ArrayLike, side: Literal["left", "right"] = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Return the positions at which `v` would be inserted into the sorted tensor `a`.
 

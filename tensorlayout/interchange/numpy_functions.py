@@ -110,10 +110,7 @@ TABLE: dict[Function, Function] = {
 }
 
 # Alternatives for unsupported functions, in our namespace unless the text says otherwise.
-WAYS = {
-    "sort_complex": "lexsort of imag(x) and real(x)",
-    "trim_zeros": "nonzero()",
-}
+WAYS = {"sort_complex": "lexsort of imag(x) and real(x)", "trim_zeros": "nonzero()"}
 
 
 def apply_function(

@@ -5,11 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from tensorlayout.plan import KINDS
-from tensorlayout.tracing.record import (
-    Record,
-    format_kernel_cost,
-    kernel_counts_by_label,
-)
+from tensorlayout.tracing.record import Record, format_kernel_cost, kernel_counts_by_label
 from tensorlayout.tracing.traces import Trace
 
 STYLE = """

@@ -62,11 +62,7 @@ CONSUMERS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
     # Those of arrays of CuPy, whose names tensors are given.
     "dask": (["array/tests"], ["-k", "test_cupy"], {}),
     # The test that is left out is of lazy arrays: it names the libraries that have none.
-    "scipy": (
-        [],
-        ["-k", "tensorlayout and not test_array_api_lazy"],
-        {"SCIPY_ARRAY_API": "1"},
-    ),
+    "scipy": ([], ["-k", "tensorlayout and not test_array_api_lazy"], {"SCIPY_ARRAY_API": "1"}),
     "sklearn": (["."], ["-k", "tensorlayout"], {"SCIPY_ARRAY_API": "1"}),
     "xarray": (["tests/test_array_api.py"], [], {}),
 }

@@ -32,12 +32,7 @@ GUARD = 64  # bytes around everything that the destination covers
 
 # As if every copy were a large one: cut up, shared by three threads, with tiny boxes.
 EAGER = Tuning(
-    small_elements=0,
-    thread_cost=0.0,
-    piece_cost=1.0,
-    threads=3,
-    tile_elements=8,
-    channel_bytes=64,
+    small_elements=0, thread_cost=0.0, piece_cost=1.0, threads=3, tile_elements=8, channel_bytes=64
 )
 
 

@@ -8,15 +8,7 @@ import pytest
 from cuda_memory import TILES, assert_coalesced, planned_with
 from simulated import needs_compiler, simulator
 from tensors import close, same
-from test_cuda_elementwise import (
-    ALIGNED,
-    Operand,
-    convert,
-    operation,
-    run,
-    spec,
-    usual,
-)
+from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 from test_cuda_matmul import count_second_call
 
 import tensorlayout as tl

@@ -68,21 +68,13 @@ def agree(case, library):
 
 EXTRA = {
     "apply_where": lambda x, xp: x.apply_where(
-        column_major(xp, TABLE) > 0,
-        (column_major(xp, TABLE),),
-        lambda a: a * 2,
-        lambda a: -a,
+        column_major(xp, TABLE) > 0, (column_major(xp, TABLE),), lambda a: a * 2, lambda a: -a
     ),
     "at, mask": lambda x, xp: x.at(column_major(xp, TABLE) + 0, column_major(xp, TABLE) > 0).set(
         0.0
     ),
     "lazy_apply": lambda x, xp: x.lazy_apply(
-        np.sort,
-        column_major(xp, TABLE),
-        shape=(40, 5),
-        dtype=xp.float64,
-        as_numpy=True,
-        xp=xp,
+        np.sort, column_major(xp, TABLE), shape=(40, 5), dtype=xp.float64, as_numpy=True, xp=xp
     ),
     "partition": lambda x, xp: x.partition(column_major(xp, TABLE), 20, axis=0)[20, :],
     "unravel_index": lambda x, xp: x.unravel_index(xp.asarray([22, 41]), (7, 6)),
@@ -101,8 +93,7 @@ def calls(name, *arrays, **options):
         module, _, function = f"{scipy.__name__}.{name}".rpartition(".")
         call = getattr(importlib.import_module(module), function)
         return call(
-            *(column_major(xp, a) if isinstance(a, np.ndarray) else a for a in arrays),
-            **options,
+            *(column_major(xp, a) if isinstance(a, np.ndarray) else a for a in arrays), **options
         )
 
     return case

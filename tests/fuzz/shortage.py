@@ -11,16 +11,7 @@ import re
 from contextlib import contextmanager
 
 import numpy_memory
-from case import (
-    DifferenceError,
-    Refused,
-    _expected,
-    _operands,
-    _run,
-    _untouched,
-    _written,
-    judge,
-)
+from case import DifferenceError, Refused, _expected, _operands, _run, _untouched, _written, judge
 from tensors import NARROW
 
 import tensorlayout as tl

@@ -102,10 +102,7 @@ def hybrid(count=1, **options):
 
 
 # Of fixtures: a GPU under its marker, and what stands for one.
-GPUS = [
-    pytest.param("gpu", marks=pytest.mark.gpu),
-    pytest.param("hybrid", marks=needs_compiler),
-]
+GPUS = [pytest.param("gpu", marks=pytest.mark.gpu), pytest.param("hybrid", marks=needs_compiler)]
 
 
 @contextmanager

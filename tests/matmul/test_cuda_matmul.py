@@ -396,11 +396,7 @@ def test_compiled_for_a_gpu_without_spills(architecture):
     for kernel in kernels_in_file("matmul.cu"):
         result = resources(kernel, architecture)
         most = 160 if kernel.symbol.endswith("uint64_t") else 128
-        assert (kernel.symbol, result.spilled, result.registers <= most) == (
-            kernel.symbol,
-            0,
-            True,
-        )
+        assert (kernel.symbol, result.spilled, result.registers <= most) == (kernel.symbol, 0, True)
 
 
 # ---- On a GPU, and on what stands for one

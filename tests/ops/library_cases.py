@@ -418,15 +418,7 @@ def factors(name, options=("",)):
         }[name]
         largest = max(x.layout.shape[-2:], default=1)
         check = near(64 * eps, (64 + 8 * largest) * eps * 8)
-        return Case(
-            name,
-            text,
-            {"x": x},
-            widest,
-            check,
-            names=TOGETHER,
-            traced=False,
-        )
+        return Case(name, text, {"x": x}, widest, check, names=TOGETHER, traced=False)
 
     return make
 

@@ -294,12 +294,10 @@ OF_THE_STANDARD = {"divmod", "floor_divide", "power", "float_power", "remainder"
 UFUNCS = sorted({u.__name__: u.nin for u in [*_OURS, *_COMPOSED]}.items())
 
 # Functions of `TABLE` that are in no line: their results have no one right order or sign.
-LEFT_OUT = {
-    *("argpartition", "partition", "unique_values", "eig", "eigh", "eigvals", "qr", "svd"),
-}
+LEFT_OUT = {*("argpartition", "partition", "unique_values", "eig", "eigh", "eigvals", "qr", "svd")}
 
 SEQUENCES = {
-    *("split", "array_split", "hsplit", "vsplit", "dsplit", "nonzero", "gradient", "histogram"),
+    *("split", "array_split", "hsplit", "vsplit", "dsplit", "nonzero", "gradient", "histogram")
 }
 
 NUMBERS = (

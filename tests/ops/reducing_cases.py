@@ -420,12 +420,7 @@ def searchsorted(draw):
 def nonzero(draw):
     x = draw.operand(draw.dtype(), draw.shape(1), draw.choice(["mild", "wild"]))
     return Case(
-        "nonzero",
-        "tl.nonzero(x)",
-        {"x": x},
-        lambda a: tuple(np.nonzero(a != 0)),
-        same,
-        "row-major",
+        "nonzero", "tl.nonzero(x)", {"x": x}, lambda a: tuple(np.nonzero(a != 0)), same, "row-major"
     )
 
 

@@ -261,9 +261,7 @@ def test_what_is_no_tensor(names):
 
 
 def test_what_is_no_tensor_where_none_is_needed(names):
-    calls = [
-        "searchsorted(v, v, sorter=@)",
-    ]
+    calls = ["searchsorted(v, v, sorter=@)"]
     for call in calls:
         rule = "sorter must be a tensor, got"
         cases = [([1.0], "list; make it a tensor with asarray() first"), ("text", "str")]

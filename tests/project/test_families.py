@@ -13,7 +13,7 @@ FAMILIES = {
 # What families share.
 INFRASTRUCTURE = {
     "plan": {
-        *("__init__", "base", "events", "from_strides", "matrices", "programs", "rules", "run"),
+        *("__init__", "base", "events", "from_strides", "matrices", "programs", "rules", "run")
     },
     "cpu": {"__init__", "engine"},
     "cuda": {"__init__", "engine"},

@@ -61,12 +61,7 @@ def test_files_of_pytest_commands_have_gpu_tests(words):
     assert all((ROOT / name).is_file() for name in files)
     # Nothing runs; of the whole suite one file stands for all. Each has tests for a GPU.
     listed = python(
-        "-m",
-        "pytest",
-        *words,
-        *(() if files else ["tests/scan/test_scans.py"]),
-        "--co",
-        cwd=ROOT,
+        "-m", "pytest", *words, *(() if files else ["tests/scan/test_scans.py"]), "--co", cwd=ROOT
     )
     result = set(re.findall(r"^(tests/[\w/]+\.py)::", listed, re.MULTILINE))
     assert result == set(files or ["tests/scan/test_scans.py"])

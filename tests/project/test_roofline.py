@@ -97,10 +97,7 @@ def test_threads_meet_at_barriers():
         ("VIMNMX R4, R0, 0x64, !PT", np.maximum(THREADS, 100)),
         # A borrow goes on to the next word.
         ("IADD3 R6, P0, R0, -0x1, RZ; IADD3.X R4, RZ, RZ, RZ, P0, !PT", (THREADS >= 1) + 0),
-        (
-            "MOV R9, 0x64; IADD3 R6, P0, R0, -R9, RZ; SEL R4, RZ, 0x1, P0",
-            (THREADS < 100) + 0,
-        ),
+        ("MOV R9, 0x64; IADD3 R6, P0, R0, -R9, RZ; SEL R4, RZ, 0x1, P0", (THREADS < 100) + 0),
         ("I2FP.F32.S32 R5, R0; FADD R5, R5, 0.5; F2I.S32.TRUNC R4, R5", THREADS),
         ("I2F.F64 R6, R0; DMUL R6, R6, 0.5; F2F.F32.F64 R5, R6; F2I.TRUNC R4, R5", THREADS // 2),
         ("HFMA2.MMA R4, -RZ, RZ, 0, 7.152557373046875e-07", np.full(256, 12)),

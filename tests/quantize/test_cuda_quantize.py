@@ -180,11 +180,7 @@ def test_one_launch_packs(driver, shape, axis, slots, name, dtype, symbol):
         ((40, 34), 1, tl.Layout.packed((40, 34), (0, 1)).with_slot_bits(4)),
         ((40, 34), 0, tl.Layout.packed((40, 34), (0, 1)).with_slot_bits(4)),
         ((5, 1), 1, bits_like((5, 1), "mxfp4")),
-        (
-            (4, 7),
-            1,
-            tl.Layout.padded((4, 7), (4, 8), None, "ONE").with_slot_bits(4),
-        ),
+        ((4, 7), 1, tl.Layout.padded((4, 7), (4, 8), None, "ONE").with_slot_bits(4)),
     ],
 )
 def test_other_bytes_are_copied(driver, shape, axis, layout):

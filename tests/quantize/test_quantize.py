@@ -184,12 +184,7 @@ NARROW, SCALES, _ = tl.quantize_blocks(X, "mxfp4")
         ("quantize", (X, "mxfp4"), {"layout": tl.Layout.row_major((2, 41))}, "shape"),
         ("dequantize", (NARROW, SCALES), {"axis": 0}, r"blocks of 32 .* have shape \(1, 40\)"),
         ("dequantize", (NARROW, SCALES, 2.0), {}, "global_scale is for scales of float8_e4m3fn"),
-        (
-            "dequantize",
-            (NARROW, SCALES),
-            {"dtype": tl.float64},
-            "dtype must be float32, float16",
-        ),
+        ("dequantize", (NARROW, SCALES), {"dtype": tl.float64}, "dtype must be float32, float16"),
     ],
 )
 def test_refusals(function, arguments, options, message):

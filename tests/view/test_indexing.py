@@ -31,8 +31,7 @@ def test_numbers_of_other_kinds_are_indices(key):
 
 
 @pytest.mark.parametrize(
-    "key",
-    [(False, ..., [2]), ([2], []), (np.zeros((0, 1), int), [9]), ([9], [9], False)],
+    "key", [(False, ..., [2]), ([2], []), (np.zeros((0, 1), int), [9]), ([9], [9], False)]
 )
 def test_positions_of_no_element_are_not_checked(key):
     array = np.arange(4).reshape(2, 2)

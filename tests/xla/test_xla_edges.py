@@ -212,10 +212,7 @@ class TestMaking:
             (lambda: lu.minor(parse_layout("{1,0}"), 2), r"from 0 to 1 for \{1,0\}, got 2"),
             (lambda: lu.are_dimensions_consecutive(parse_layout("{1,0}"), [3]), "dimensions of"),
             (lambda: lu.linear_index(parse_shape("f32[2,3]"), (2, 0)), r"inside f32\[2,3\]\{1,0\}"),
-            (
-                lambda: lu.delinearize_index_for_nested_tiling(PAIRS, 4),
-                r"from 0 to 3 for f32\[3\]",
-            ),
+            (lambda: lu.delinearize_index_for_nested_tiling(PAIRS, 4), r"from 0 to 3 for f32\[3\]"),
             (lambda: lu.get_split_config(parse_shape("f32[8,8]{1,0:SC(0:3)(1:3)}")), "at most one"),
         ],
     )

@@ -164,11 +164,7 @@ def compile_assign(plan: AssignPlan) -> Write:
         read = TensorSpec(source.dtype, wide, source.device)
         if has_sub_byte_packing(read, spec):
             return make_packed_mover(
-                read,
-                spec,
-                make_converter(source.dtype, dtype),
-                False,
-                compile_box_move,
+                read, spec, make_converter(source.dtype, dtype), False, compile_box_move
             )
         return compile_box_move(read, spec)
     move = choose_converting_copy(wide, source.dtype, spec.layout, dtype).run

@@ -9,13 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from tensorlayout.cuda.engine import faults
-from tensorlayout.cuda.engine.driver import (
-    LEGACY_STREAM,
-    PER_THREAD_STREAM,
-    Bytes,
-    Stream,
-    driver,
-)
+from tensorlayout.cuda.engine.driver import LEGACY_STREAM, PER_THREAD_STREAM, Bytes, Stream, driver
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.errors import prefix_operation_name, qualified_type_name, short_repr

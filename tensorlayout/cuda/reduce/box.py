@@ -243,11 +243,7 @@ def _tile_thread_box(
 
 
 def _column_thread_box(
-    groups: tuple[Axis, ...],
-    rows: tuple[Axis, ...],
-    length: int,
-    itemsize: int,
-    alignment: int,
+    groups: tuple[Axis, ...], rows: tuple[Axis, ...], length: int, itemsize: int, alignment: int
 ) -> ThreadBox | None:
     """Return the box if neighbouring elements belong to different results; None without packs."""
     *slower, x = groups
